@@ -1,7 +1,9 @@
-"""Ratio benchmarks: ours against what TensorFlow ships, alternating in one run, so that a busy machine slows both.
+"""Ratio benchmarks: ours against what TensorFlow ships, alternating in one run, so that a busy
+machine slows both.
 
-A benchmark is a module of this package with a function ``run(repeats)``, which returns rows: `Comparison`, `Figure`,
-`NotMeasured`, or those of `benchmarks.memory`, `benchmarks.migrate` and `benchmarks.growth`. `benchmarks.run` finds it.
+A benchmark is a module of this package with a function ``run(repeats)``, which returns rows:
+`Comparison`, `Figure`, `NotMeasured`, or those of `benchmarks.memory`, `benchmarks.migrate` and
+`benchmarks.growth`. `benchmarks.run` finds it.
 """
 
 from __future__ import annotations
@@ -25,13 +27,21 @@ _READ = 2**16  # bytes of what a program printed
 
 
 def environment(*paths: str) -> dict[str, str]:
-    """Return the environment of a measured program: our packages after ``paths``; compiled bytecode, as in an installation."""
+    """Return the environment of a measured program: our packages after ``paths``; compiled
+    bytecode, as in an installation.
+    """
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": os.pathsep.join([*paths, str(Path(__file__).parents[1])])}
+    return kept | {
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PYTHONPATH": os.pathsep.join([*paths, str(Path(__file__).parents[1])]),
+    }
 
 
 def tensorflow_version() -> str:
-    """The version of the installed TensorFlow, which is not imported for it. Raises PackageNotFoundError: there is none."""
+    """The version of the installed TensorFlow, which is not imported for it.
+
+    Raises PackageNotFoundError: there is none.
+    """
     for name in ("tensorflow", "tensorflow-cpu", "tensorflow-intel"):
         try:
             return metadata.version(name)
@@ -50,7 +60,8 @@ class Comparison:
       ours_seconds, theirs_seconds: wall time of every run; runs of equal index belong together.
       goal: the median of the ratios ours / theirs should be below this; None: nothing is aimed at.
       notes: sizes and versions.
-      ours_cpu, theirs_cpu: seconds of the processor (user and system), where they were measured: whole programs.
+      ours_cpu, theirs_cpu: seconds of the processor (user and system), where they were measured:
+        whole programs.
     """
 
     name: str
@@ -70,12 +81,16 @@ class Comparison:
 
     @property
     def cpu_ratio(self) -> Optional[float]:
-        """The same of the processor's time, which a machine that is busy with other things changes less; None: not measured."""
+        """The same of the processor's time, which a machine that is busy with other things changes
+        less; None: not measured.
+        """
         return _median_ratio(self.ours_cpu, self.theirs_cpu) if self.ours_cpu else None
 
     @property
     def reached(self) -> bool:
-        return self.goal is None or (self.ratio < self.goal and (self.cpu_ratio is None or self.cpu_ratio < self.goal))
+        return self.goal is None or (
+            self.ratio < self.goal and (self.cpu_ratio is None or self.cpu_ratio < self.goal)
+        )
 
 
 @dataclass(frozen=True)
@@ -110,7 +125,10 @@ class Refused(RuntimeError):
 
 
 def attempt(name: str, measure: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """Return the rows of one measurement. If it fails, return a row that says why: the other rows of the page are kept."""
+    """Return the rows of one measurement.
+
+    If it fails, return a row that says why: the other rows of the page are kept.
+    """
     try:
         found = measure(*arguments)
     except Exception as error:
@@ -129,7 +147,8 @@ def alternate(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Time two actions in turns, after one untimed turn of each that fills caches.
 
-    The garbage collector is on, as it is in programs, and starts from nothing; getting rid of a result is not timed.
+    The garbage collector is on, as it is in programs, and starts from nothing; getting rid of a
+    result is not timed.
 
     Returns:
       The seconds of each, ``repeats`` numbers.
@@ -162,11 +181,14 @@ class Usage:
     output: str = ""
 
 
-def measured(command: Sequence[str], environment: Mapping[str, str], accepted: Collection[int] = (0,)) -> Usage:
+def measured(
+    command: Sequence[str], environment: Mapping[str, str], accepted: Collection[int] = (0,)
+) -> Usage:
     """Run a program.
 
     Raises:
-      Refused: its exit code is not one of ``accepted``, or it is not 0 and the program printed an error.
+      Refused: its exit code is not one of ``accepted``, or it is not 0 and the program printed an
+        error.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.perf_counter()
@@ -189,6 +211,10 @@ def _text(file: Any, position: int) -> str:
 
 
 def refusal(output: str, errors: str) -> str:
-    """Return the error that a program printed, without folders; an empty text if it printed none."""
-    found = re.findall(r"(?m)^(?:[\w.]+\.)?(\w+Error\b.*)", errors) or re.findall(r"(?m)^ *error +(.*)", output)
+    """Return the error that a program printed, without folders; an empty text if it printed
+    none.
+    """
+    found = re.findall(r"(?m)^(?:[\w.]+\.)?(\w+Error\b.*)", errors) or re.findall(
+        r"(?m)^ *error +(.*)", output
+    )
     return re.sub(r"(?<!\S)/\S*/", "", found[-1].strip()) if found else ""

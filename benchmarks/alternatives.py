@@ -1,4 +1,5 @@
-"""Compare `reference_impl` with what else loads the same files, beside `tf.saved_model`, and with other files of weights.
+"""Compare `reference_impl` with what else loads the same files, beside `tf.saved_model`, and with
+other files of weights.
 
 Each is a row without a goal. What is not installed is a row that says so.
 """
@@ -44,7 +45,9 @@ for name, value in function(**{name: inputs[name] for name in inputs.files}).ite
 def run(repeats: int) -> Rows:
     """The programs first: this process must not have imported TensorFlow when it starts others."""
     parts = (keras_loader, command_line, session, weights)
-    return [row for part in parts for row in attempt(f"alternatives: {part.__name__}", part, repeats)]
+    return [
+        row for part in parts for row in attempt(f"alternatives: {part.__name__}", part, repeats)
+    ]
 
 
 def _model(name: str) -> models.Model:
@@ -52,20 +55,42 @@ def _model(name: str) -> models.Model:
 
 
 def keras_loader(repeats: int) -> Rows:
-    """``tf_keras.models.load_model``, in a process that has it: with tf_keras installed TensorFlow itself behaves differently."""
+    """``tf_keras.models.load_model``, in a process that has it: with tf_keras installed TensorFlow
+    itself behaves differently.
+    """
     name, model = "load, as a Keras model", _model("resnet_keras2")
     directory, python, path = models.provide(model), *models.runtime(model.runtime)[1:]
     command = [python, "-c", _KERAS, str(directory), str(repeats)]
-    done = subprocess.run(command, env=environment(path), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment(path), capture_output=True, text=True, check=False
+    )
     if done.returncode:
-        return [NotMeasured(f"{name}: {model.title}", (done.stderr.strip() or "no output").splitlines()[-1])]
+        return [
+            NotMeasured(
+                f"{name}: {model.title}", (done.stderr.strip() or "no output").splitlines()[-1]
+            )
+        ]
     ours, theirs = map(tuple, json.loads(done.stdout))
-    return [Comparison(f"{name}: {model.title}", "reference_impl", "tf_keras.models.load_model", ours, theirs, None, model.title)]
+    return [
+        Comparison(
+            f"{name}: {model.title}",
+            "reference_impl",
+            "tf_keras.models.load_model",
+            ours,
+            theirs,
+            None,
+            model.title,
+        )
+    ]
 
 
 def command_line(repeats: int) -> Rows:
     """``saved_model_cli run``, a program, against a program of seven lines."""
-    name, cli, model = "load and call, a program", Path(sys.executable).with_name("saved_model_cli"), _model("transformer")
+    name, cli, model = (
+        "load and call, a program",
+        Path(sys.executable).with_name("saved_model_cli"),
+        _model("transformer"),
+    )
     if not cli.exists():
         return [NotMeasured(name, "saved_model_cli is not installed")]
     import numpy as np
@@ -75,14 +100,38 @@ def command_line(repeats: int) -> Rows:
         from reference_impl.inspection.model import inspect
 
         directory, given = models.provide(model), Path(folder, "inputs.npz")
-        (signature,) = [item for item in inspect(directory).meta_graphs[0].signatures if item.key == "serving_default"]
+        (signature,) = [
+            item
+            for item in inspect(directory).meta_graphs[0].signatures
+            if item.key == "serving_default"
+        ]
         key = signature.inputs[0].name
         np.savez(given, **{key: np.ones(model.shape, model.dtype)})
-        theirs = [str(cli), "run", "--dir", str(directory), "--tag_set", "serve", "--signature_def", "serving_default"]
-        commands = [[sys.executable, "-c", _CALL, str(directory), str(given)], [*theirs, "--inputs", f"{key}={given}[{key}]"]]
-        turns = [[measured(command, environment()) for command in commands] for _ in range(min(repeats, 3) + 1)][1:]
-    wall, cpu = [[tuple(getattr(turn[side], unit) for turn in turns) for side in (0, 1)] for unit in ("seconds", "cpu")]
-    return [Comparison(name, "reference_impl", "saved_model_cli run", *wall, None, model.title, *cpu)]
+        theirs = [
+            str(cli),
+            "run",
+            "--dir",
+            str(directory),
+            "--tag_set",
+            "serve",
+            "--signature_def",
+            "serving_default",
+        ]
+        commands = [
+            [sys.executable, "-c", _CALL, str(directory), str(given)],
+            [*theirs, "--inputs", f"{key}={given}[{key}]"],
+        ]
+        turns = [
+            [measured(command, environment()) for command in commands]
+            for _ in range(min(repeats, 3) + 1)
+        ][1:]
+    wall, cpu = [
+        [tuple(getattr(turn[side], unit) for turn in turns) for side in (0, 1)]
+        for unit in ("seconds", "cpu")
+    ]
+    return [
+        Comparison(name, "reference_impl", "saved_model_cli run", *wall, None, model.title, *cpu)
+    ]
 
 
 def session(repeats: int) -> Rows:
@@ -101,7 +150,9 @@ def session(repeats: int) -> Rows:
     with tf.device("cpu"):
         times = alternate(functools.partial(reference_impl.load, directory), theirs, repeats)
     what, notes = f"load: {model.title}", f"written by {models.writer(model)}"
-    return [Comparison(what, "reference_impl", "tf.compat.v1.saved_model.load", *times, None, notes)]
+    return [
+        Comparison(what, "reference_impl", "tf.compat.v1.saved_model.load", *times, None, notes)
+    ]
 
 
 def weights(repeats: int) -> Rows:
@@ -120,8 +171,12 @@ def weights(repeats: int) -> Rows:
     with tempfile.TemporaryDirectory(prefix="benchmark-", dir=models.home()) as folder:
         file = Path(folder, "weights.safetensors")
         with BundleReader(directory / "variables" / "variables") as reader:
-            numbers = [key for key, entry in reader.entries().items() if entry.dtype.name == "float32"]
-            safetensors.numpy.save_file({key: np.asarray(reader.read(key)) for key in numbers}, file)
+            numbers = [
+                key for key, entry in reader.entries().items() if entry.dtype.name == "float32"
+            ]
+            safetensors.numpy.save_file(
+                {key: np.asarray(reader.read(key)) for key in numbers}, file
+            )
 
         def theirs() -> Any:
             return [tf.Variable(value) for value in safetensors.numpy.load_file(file).values()]
@@ -129,5 +184,12 @@ def weights(repeats: int) -> Rows:
         with tf.device("cpu"):
             times = alternate(functools.partial(reference_impl.load, directory), theirs, repeats)
     return [
-        Comparison(f"{name}: {model.title}", "reference_impl", "safetensors into tf.Variable", *times, None, "unchecked there")
+        Comparison(
+            f"{name}: {model.title}",
+            "reference_impl",
+            "safetensors into tf.Variable",
+            *times,
+            None,
+            "unchecked there",
+        )
     ]

@@ -1,4 +1,6 @@
-"""``savedmodel-compat inspect``, ``verify``, ``diff`` against ``saved_model_cli show --all``: programs, on models of 2 MB."""
+"""``savedmodel-compat inspect``, ``verify``, ``diff`` against ``saved_model_cli show --all``:
+programs, on models of 2 MB.
+"""
 
 from __future__ import annotations
 
@@ -16,28 +18,49 @@ THEIRS = "saved_model_cli show --all"
 
 
 def run(repeats: int) -> list[Comparison]:
-    """Every model: what one program of ours takes, alone, for one that theirs takes for its text."""
+    """Every model: what one program of ours takes, alone, for one that theirs takes for its
+    text.
+    """
     cli = Path(sys.executable).with_name("saved_model_cli")
     if not cli.exists():
         raise FileNotFoundError(f"{cli}: TensorFlow is not installed in this environment")
     folder = Path(tempfile.mkdtemp(prefix="benchmark-"))
     try:
         # In a process of its own: this one must not have imported TensorFlow when it starts others.
-        subprocess.run([sys.executable, small.__file__, str(folder)], env=environment(), check=True, stdout=subprocess.DEVNULL)
-        return [found for kind in small.KINDS for found in attempt(kind, _compared, folder / kind, str(cli), repeats)]
+        subprocess.run(
+            [sys.executable, small.__file__, str(folder)],
+            env=environment(),
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        return [
+            found
+            for kind in small.KINDS
+            for found in attempt(kind, _compared, folder / kind, str(cli), repeats)
+        ]
     finally:
         shutil.rmtree(folder)
 
 
 def _compared(pair: Path, cli: str, repeats: int) -> list[Comparison]:
     first, second = str(pair / "1"), str(pair / "2")
-    ours = [["inspect", first], ["inspect", "--json", first], ["verify", first], ["diff", first, second]]
+    ours = [
+        ["inspect", first],
+        ["inspect", "--json", first],
+        ["verify", first],
+        ["diff", first, second],
+    ]
     program = [sys.executable, "-m", "compat_matrix"]
-    commands = [*[[*program, *arguments] for arguments in ours], [cli, "show", "--dir", first, "--all"]]
+    commands = [
+        *[[*program, *arguments] for arguments in ours],
+        [cli, "show", "--dir", first, "--all"],
+    ]
     times: list[list[Usage]] = [[] for _ in commands]
     for turn in range(repeats + 1):
         for command, found in zip(commands, times):
-            usage = measured(command, environment(), accepted=(0, 1))  # a difference is not a failure; a printed error is
+            usage = measured(
+                command, environment(), accepted=(0, 1)
+            )  # a difference is not a failure; a printed error is
             if turn:  # the first fills caches
                 found.append(usage)
     wall = [tuple([usage.seconds for usage in found]) for found in times]

@@ -1,4 +1,6 @@
-"""The start of a worker and the deletion of its folder: the price of a cell of the matrix beside its answer."""
+"""The start of a worker and the deletion of its folder: the price of a cell of the matrix beside
+its answer.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +37,15 @@ def start(repeats: int) -> Comparison:
 
         times = alternate(ours, _import, repeats)
     notes = "tf2_worker, asked for its versions"
-    return Comparison("start of a worker", "savedmodel-compat", "import tensorflow", *times, 1.0, notes)
+    return Comparison(
+        "start of a worker", "savedmodel-compat", "import tensorflow", *times, 1.0, notes
+    )
 
 
 def fork(repeats: int) -> Comparison:
-    """A further worker of a run, which is a fork of the process that has imported TensorFlow for the first one."""
+    """A further worker of a run, which is a fork of the process that has imported TensorFlow for
+    the first one.
+    """
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder, Host(Path(folder)) as host:
         names = itertools.count()
 
@@ -51,7 +57,9 @@ def fork(repeats: int) -> Comparison:
         ours()
         times = alternate(ours, _import, repeats)
     notes = "tf2_worker, asked for its versions"
-    return Comparison("start of a further worker", "savedmodel-compat", "import tensorflow", *times, 0.2, notes)
+    return Comparison(
+        "start of a further worker", "savedmodel-compat", "import tensorflow", *times, 0.2, notes
+    )
 
 
 def _import() -> None:
@@ -64,13 +72,24 @@ def deletion(repeats: int) -> Comparison:
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         deleter = Deleter(Path(folder, "deleted"))
         times = [
-            (_deleted(Path(folder, f"ours{turn}"), deleter.delete), _deleted(Path(folder, f"theirs{turn}"), shutil.rmtree))
+            (
+                _deleted(Path(folder, f"ours{turn}"), deleter.delete),
+                _deleted(Path(folder, f"theirs{turn}"), shutil.rmtree),
+            )
             for turn in range(repeats)
         ]
         deleter.close()
     what = f"deletion of {CELLS} folders of {FILES} files"
     ours, theirs = zip(*times)
-    return Comparison(what, "compat_matrix.common.deleting", "shutil.rmtree", ours, theirs, 1.0, "what the caller waits")
+    return Comparison(
+        what,
+        "compat_matrix.common.deleting",
+        "shutil.rmtree",
+        ours,
+        theirs,
+        1.0,
+        "what the caller waits",
+    )
 
 
 def _deleted(folder: Path, delete: Callable[[Path], object]) -> float:

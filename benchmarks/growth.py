@@ -1,8 +1,10 @@
-"""How time and memory grow with a model: programs of ours on models of 100 to 100,000 nodes, functions and variables.
+"""How time and memory grow with a model: programs of ours on models of 100 to 100,000 nodes,
+functions and variables.
 
-Each program is a process of its own; its seconds of the processor and its memory are measured. `python -m benchmarks.run --page`
-draws a plot for each (``docs/growth-NAME.svg``). Growth is linear if ten times the size takes at most `LINEAR` times as long,
-once the time for the smallest model, which is that for starting, is taken off.
+Each program is a process of its own; its seconds of the processor and its memory are measured.
+`python -m benchmarks.run --page` draws a plot for each (``docs/growth-NAME.svg``). Growth is linear
+if ten times the size takes at most `LINEAR` times as long, once the time for the smallest model,
+which is that for starting, is taken off.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ print(json.dumps([last - first, peak - found[0][1]]))
 
 @dataclass(frozen=True)
 class Point:
-    """One program on one model: ``seconds`` of the processor and ``peak`` bytes, or in ``missing`` why there are none."""
+    """One program on one model: ``seconds`` of the processor and ``peak`` bytes, or in ``missing``
+    why there are none.
+    """
 
     command: str
     kind: str
@@ -57,7 +61,10 @@ class Point:
 
 
 def run(repeats: int = 1, sizes: Sequence[int] = SIZES, largest: int = LARGEST) -> list[Point]:
-    """Measure all programs. Each runs once, whatever ``repeats`` is: a plot shows by itself what does not fit."""
+    """Measure all programs.
+
+    Each runs once, whatever ``repeats`` is: a plot shows by itself what does not fit.
+    """
     folder = Path(tempfile.mkdtemp(prefix="benchmark-"))
     try:
         return list(_points(folder, sizes, largest))
@@ -66,7 +73,9 @@ def run(repeats: int = 1, sizes: Sequence[int] = SIZES, largest: int = LARGEST) 
 
 
 def _points(folder: Path, sizes: Sequence[int], largest: int) -> Iterator[Point]:
-    ended: dict[tuple[str, str], str] = {}  # a command that did not end with a size is not tried with a larger one
+    ended: dict[
+        tuple[str, str], str
+    ] = {}  # a command that did not end with a size is not tried with a larger one
     for kind in growing.KINDS:
         for count in [*sizes, *([largest] if kind == "nodes" and largest > max(sizes) else [])]:
             model, copy = folder / f"{kind}-{count}", folder / f"{kind}-{count}-copy"
@@ -75,10 +84,17 @@ def _points(folder: Path, sizes: Sequence[int], largest: int) -> Iterator[Point]
                 _make(kind, count, model)
                 shutil.copytree(model, copy)
             except Refused as error:
-                ended |= {(command, kind): f"no model with {count:,} {kind}: {error}" for command in commands} | ended
+                ended |= {
+                    (command, kind): f"no model with {count:,} {kind}: {error}"
+                    for command in commands
+                } | ended
             for command, words in commands.items():
-                if (count > max(sizes) and command != "inspect") or (command == "migrate" and kind != "nodes"):
-                    continue  # migrate copies a model of TF 2; most of the time is that of tf.saved_model.load, which proves it
+                if (count > max(sizes) and command != "inspect") or (
+                    command == "migrate" and kind != "nodes"
+                ):
+                    # migrate copies a model of TF 2; most of the time is that of
+                    # tf.saved_model.load, which proves it
+                    continue
                 if (command, kind) in ended:
                     yield Point(command, kind, count, missing=ended[command, kind])
                     continue
@@ -110,7 +126,10 @@ def _commands(model: Path, copy: Path, out: Path) -> dict[str, list[str]]:
 
 
 def _measured(words: list[str]) -> tuple[float, int]:
-    """Return the CPU seconds and the peak. Raises Refused: the model was refused, or the program took longer than `LIMIT`."""
+    """Return the CPU seconds and the peak.
+
+    Raises Refused: the model was refused, or the program took longer than `LIMIT`.
+    """
     limit = ["timeout", str(LIMIT)] if shutil.which("timeout") else []
     try:
         usage = measured([*limit, *words], environment())
@@ -132,11 +151,15 @@ def curves(points: Iterable[Point]) -> dict[tuple[str, str], list[Point]]:
 
 
 def worst_step(line: Sequence[Point]) -> Optional[float]:
-    """Return by how much more than the size the time grows, at most, for ten times the size; None if all of it is too short."""
+    """Return by how much more than the size the time grows, at most, for ten times the size; None
+    if all of it is too short.
+    """
     there = [point for point in line if not point.missing]
     base = there[0].seconds if there else 0.0
     steps = []
-    for one, other in itertools.pairwise(there) if sys.version_info >= (3, 10) else zip(there, there[1:]):
+    for one, other in (
+        itertools.pairwise(there) if sys.version_info >= (3, 10) else zip(there, there[1:])
+    ):
         before, after = one.seconds - base, other.seconds - base
         if before >= _SMALL:
             steps.append((after / before) / (other.count / one.count) * 10)
@@ -144,6 +167,8 @@ def worst_step(line: Sequence[Point]) -> Optional[float]:
 
 
 def is_linear(line: Sequence[Point]) -> bool:
-    """Return whether every size was measured and ten times the size takes at most `LINEAR` times as long."""
+    """Return whether every size was measured and ten times the size takes at most `LINEAR` times as
+    long.
+    """
     step = worst_step(line)
     return not any(point.missing for point in line) and (step is None or step <= LINEAR)

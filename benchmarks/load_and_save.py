@@ -1,4 +1,6 @@
-"""`reference_impl.load` and `save` against `tf.saved_model` of the same TensorFlow, in one process, in turns."""
+"""`reference_impl.load` and `save` against `tf.saved_model` of the same TensorFlow, in one process,
+in turns.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +13,39 @@ from typing import Any
 from benchmarks import Comparison, alternate, attempt, models
 
 CALL_GOAL = 0.5  # load and first call
-SAVE_GOAL, DURABLE_GOAL, QUICK_GOAL = 0.33, 1.0, 0.5  # of small models; of 1 GiB on the disk; and not waiting for the disk
-MAPPED_GOAL, VERIFIED_GOAL = 0.1, 0.3  # LoadOptions(weights="mapped"), without and with the checksums
+SAVE_GOAL, DURABLE_GOAL, QUICK_GOAL = (
+    0.33,
+    1.0,
+    0.5,
+)  # of small models; of 1 GiB on the disk; and not waiting for the disk
+MAPPED_GOAL, VERIFIED_GOAL = (
+    0.1,
+    0.3,
+)  # LoadOptions(weights="mapped"), without and with the checksums
 
 
 def run(repeats: int) -> list[Comparison]:
-    """Every model: load; load and call once; and save, where the object can be built in this process."""
-    loads = [row for model in models.MODELS for row in attempt(f"load: {model.title}", loading, model, repeats)]
+    """Every model: load; load and call once; and save, where the object can be built in this
+    process.
+    """
+    loads = [
+        row
+        for model in models.MODELS
+        for row in attempt(f"load: {model.title}", loading, model, repeats)
+    ]
     gibibyte = next(model for model in models.MODELS if model.name == "gibibyte")
     loads += attempt(f"load, mapped: {gibibyte.title}", mapping, gibibyte, repeats)
     # After all of the loading: building imports Keras.
     saved = [model for model in models.MODELS if model.saved]
-    return loads + [row for model in saved for row in attempt(f"save: {model.title}", saving, model, repeats)]
+    return loads + [
+        row for model in saved for row in attempt(f"save: {model.title}", saving, model, repeats)
+    ]
 
 
 def mapping(model: models.Model, repeats: int) -> list[Comparison]:
-    """Loads of a model whose weights are mapped, against loads by TensorFlow, which has nothing like it."""
+    """Loads of a model whose weights are mapped, against loads by TensorFlow, which has nothing
+    like it.
+    """
     import tensorflow as tf
 
     import reference_impl
@@ -38,7 +57,16 @@ def mapping(model: models.Model, repeats: int) -> list[Comparison]:
         with tf.device("cpu"):
             times = alternate(ours, lambda: tf.saved_model.load(directory), repeats)
         name = f"load, mapped{' and verified' if verify else ''}: {model.title}"
-        found.append(Comparison(name, "reference_impl", "tf.saved_model", *times, goal, f"written by {models.writer(model)}"))
+        found.append(
+            Comparison(
+                name,
+                "reference_impl",
+                "tf.saved_model",
+                *times,
+                goal,
+                f"written by {models.writer(model)}",
+            )
+        )
     return found
 
 
@@ -48,7 +76,10 @@ def loading(model: models.Model, repeats: int) -> list[Comparison]:
     import reference_impl
 
     directory = str(models.provide(model))
-    value = tf.cast(tf.random.stateless_uniform(model.shape, [1, 2]) * (1 if model.dtype == "float32" else 100), model.dtype)
+    value = tf.cast(
+        tf.random.stateless_uniform(model.shape, [1, 2]) * (1 if model.dtype == "float32" else 100),
+        model.dtype,
+    )
 
     def ours() -> Any:
         return reference_impl.load(directory)
@@ -74,7 +105,9 @@ def loading(model: models.Model, repeats: int) -> list[Comparison]:
 
 
 def saving(model: models.Model, repeats: int) -> list[Comparison]:
-    """Saves of an object; of large weights also without waiting for the disk, for which TensorFlow does not wait either."""
+    """Saves of an object; of large weights also without waiting for the disk, for which TensorFlow
+    does not wait either.
+    """
     import tensorflow as tf
 
     import reference_impl
@@ -82,17 +115,25 @@ def saving(model: models.Model, repeats: int) -> list[Comparison]:
     made, signatures = models.build(model)
     large = model.name == "gibibyte"
     goals = {True: DURABLE_GOAL, False: QUICK_GOAL} if large else {True: SAVE_GOAL}
-    folder = Path(tempfile.mkdtemp(prefix="benchmark-", dir=models.home()))  # on the disk where models are, not in memory
+    folder = Path(
+        tempfile.mkdtemp(prefix="benchmark-", dir=models.home())
+    )  # on the disk where models are, not in memory
     found = []
     try:
         for sync, goal in goals.items():
             times = alternate(
-                functools.partial(_save, made, folder / "ours", signatures, reference_impl.SaveOptions(sync=sync)),
+                functools.partial(
+                    _save, made, folder / "ours", signatures, reference_impl.SaveOptions(sync=sync)
+                ),
                 lambda: tf.saved_model.save(made, str(folder / "theirs"), signatures),
                 repeats,
             )
             name = f"save: {model.title}" if sync else f"save, sync=False: {model.title}"
-            found.append(Comparison(name, "reference_impl", "tf.saved_model", *times, goal, "a traced Python object"))
+            found.append(
+                Comparison(
+                    name, "reference_impl", "tf.saved_model", *times, goal, "a traced Python object"
+                )
+            )
     finally:
         shutil.rmtree(folder)
     return found

@@ -1,4 +1,6 @@
-"""Peak memory of a load: each in a process of its own, beyond what importing TensorFlow and the loader needs."""
+"""Peak memory of a load: each in a process of its own, beyond what importing TensorFlow and the
+loader needs.
+"""
 
 from __future__ import annotations
 
@@ -59,21 +61,35 @@ class Peak:
 
 def run(repeats: int = 1) -> list[Peak]:
     """The peaks of all models, each measured once."""
-    return [row for model in models.MODELS for row in attempt(f"peak memory: {model.title}", peak, model)]
+    return [
+        row
+        for model in models.MODELS
+        for row in attempt(f"peak memory: {model.title}", peak, model)
+    ]
 
 
 def peak(model: models.Model) -> Peak:
-    """Measure one model. Raises RuntimeError: this process uses so much memory itself that nothing was measured."""
+    """Measure one model.
+
+    Raises RuntimeError: this process uses so much memory itself that nothing was measured.
+    """
     directory = models.provide(model)
-    size = sum(file.stat().st_size for file in [directory / "saved_model.pb", *directory.glob("variables/*")])
+    size = sum(
+        file.stat().st_size
+        for file in [directory / "saved_model.pb", *directory.glob("variables/*")]
+    )
     found = Peak(model.title, size, *(growth(whose, directory) for whose in ("ours", "theirs")))
     if not found.theirs:
-        raise RuntimeError("a load that needs no memory was not measured; nothing may be loaded in this process")
+        raise RuntimeError(
+            "a load that needs no memory was not measured; nothing may be loaded in this process"
+        )
     return found
 
 
 def growth(whose: str, directory: Path) -> int:
     """By how many bytes loading makes a process grow; `whose` is "ours" or "theirs"."""
     command = [sys.executable, "-c", _LOAD, whose, str(directory)]
-    done = subprocess.run(command, env=environment(), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, env=environment(), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     return int(json.loads(done.stdout))

@@ -1,4 +1,6 @@
-"""``savedmodel-compat migrate ZOO --out OUT --jobs 2``: the whole command, on the small models of `benchmarks.models.zoo`."""
+"""``savedmodel-compat migrate ZOO --out OUT --jobs 2``: the whole command, on the small models of
+`benchmarks.models.zoo`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from benchmarks import environment, measured
 
 COUNT, JOBS = 1000, 2
 GOAL = 12.0  # models a second, on two cores
-_PROVED = {"answers, reference", "answers, tf2", "answers, c_api", "weights", "signatures", "next generation"}
+_PROVED = {
+    "answers, reference",
+    "answers, tf2",
+    "answers, c_api",
+    "weights",
+    "signatures",
+    "next generation",
+}
 
 
 @dataclass(frozen=True)
@@ -60,8 +69,20 @@ def measure(folder: Path, count: int) -> Rate:
     """
     zoo, out = folder / "zoo", folder / "out"
     make = [sys.executable, "-m", "benchmarks.models.zoo", str(zoo), "--count", str(count)]
-    subprocess.run(make, env=environment(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    command = [sys.executable, "-m", "compat_matrix", "migrate", str(zoo), "--out", str(out), "--jobs", str(JOBS)]
+    subprocess.run(
+        make, env=environment(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "compat_matrix",
+        "migrate",
+        str(zoo),
+        "--out",
+        str(out),
+        "--jobs",
+        str(JOBS),
+    ]
     usage = measured(command, environment())
     check(out, count)
     return Rate(count, usage.seconds, usage.cpu, usage.peak)
@@ -73,12 +94,16 @@ def check(out: Path, count: int) -> None:
     good = {model["relative"] for model in models if model["status"] == "migrated"}
     there = {folder.name for folder in (out / "models").iterdir()}
     if len(models) != count or len(good) != count or there != good:
-        raise RuntimeError(f"of {count} models {len(good)} were migrated, and {len(there)} are in the output")
+        raise RuntimeError(
+            f"of {count} models {len(good)} were migrated, and {len(there)} are in the output"
+        )
     for model in models:
         for part in model["parts"]:
             verdicts = {item["what"]: item["state"] for item in part["verdicts"]}
             unproved = [what for what in _PROVED if verdicts.get(what) not in ("equal", "close")]
-            unproved = [what for what in unproved if what != "weights" or part["names"]]  # there are models without
+            unproved = [
+                what for what in unproved if what != "weights" or part["names"]
+            ]  # there are models without
             if unproved or part["not_asked"]:
                 unproved += [f"{key}: {why}" for key, why in part["not_asked"].items()]
                 raise RuntimeError(f"{model['name']}: not proved: {', '.join(unproved)}")

@@ -1,4 +1,6 @@
-"""Plots of growth as SVG: two panels with logarithmic axes, CPU seconds and memory by size, a line for each kind of model."""
+"""Plots of growth as SVG: two panels with logarithmic axes, CPU seconds and memory by size, a line
+for each kind of model.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +17,37 @@ def svg(command: str, lines: Mapping[str, Sequence[Point]]) -> str:
     """Return the plot of one command; ``lines``: kind of model -> its points."""
     width, height = 2 * (_WIDTH + _GAP) + 10, _HEIGHT + _TOP + 62
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+            ' font-family="sans-serif" font-size="12">'
+        ),
         f"<title>{command}: time and memory by size of the model</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
     there = {kind: [point for point in line if not point.missing] for kind, line in lines.items()}
-    seconds = {kind: [(point.count, point.seconds) for point in line] for kind, line in there.items()}
-    memory = {kind: [(point.count, point.peak / 2**20) for point in line] for kind, line in there.items()}
+    seconds = {
+        kind: [(point.count, point.seconds) for point in line] for kind, line in there.items()
+    }
+    memory = {
+        kind: [(point.count, point.peak / 2**20) for point in line] for kind, line in there.items()
+    }
     parts += _panel(_LEFT, f"{command}: CPU seconds", seconds)
     parts += _panel(_LEFT + _WIDTH + _GAP, f"{command}: MiB", memory)
     for number, kind in enumerate(lines):
         x, y = _LEFT + 130 * number, height - 10
-        parts.append(f'<rect x="{x}" y="{y - 9}" width="18" height="4" fill="{_COLOURS.get(kind, "#555555")}"/>')
+        parts.append(
+            f'<rect x="{x}" y="{y - 9}" width="18" height="4"'
+            f' fill="{_COLOURS.get(kind, "#555555")}"/>'
+        )
         parts.append(f'<text x="{x + 24}" y="{y - 3}">{kind}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
 def _panel(left: int, title: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> list[str]:
     points = [point for line in lines.values() for point in line]
-    (x_low, x_high), (y_low, y_high) = (_decades([point[axis] for point in points]) for axis in (0, 1))
+    (x_low, x_high), (y_low, y_high) = (
+        _decades([point[axis] for point in points]) for axis in (0, 1)
+    )
 
     def place(x: float, y: float) -> str:
         across = (math.log10(x) - x_low) / (x_high - x_low) * _WIDTH
@@ -44,14 +58,21 @@ def _panel(left: int, title: str, lines: Mapping[str, Sequence[tuple[float, floa
     for power in range(x_low, x_high + 1):
         x, y = place(10.0**power, 10.0**y_low).split(",")
         parts.append(f'<line x1="{x}" y1="{_TOP}" x2="{x}" y2="{y}" stroke="#dddddd"/>')
-        parts.append(f'<text x="{x}" y="{_TOP + _HEIGHT + 16}" text-anchor="middle">{_number(power)}</text>')
+        parts.append(
+            f'<text x="{x}" y="{_TOP + _HEIGHT + 16}" text-anchor="middle">{_number(power)}</text>'
+        )
     for power in range(y_low, y_high + 1):
         x, y = place(10.0**x_low, 10.0**power).split(",")
         parts.append(f'<line x1="{x}" y1="{y}" x2="{left + _WIDTH}" y2="{y}" stroke="#dddddd"/>')
-        parts.append(f'<text x="{left - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{_number(power)}</text>')
+        parts.append(
+            f'<text x="{left - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{_number(power)}</text>'
+        )
     for kind, line in lines.items():
         colour, places = _COLOURS.get(kind, "#555555"), [place(*point) for point in line]
-        parts.append(f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(
+            f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}"'
+            ' stroke-width="2"/>'
+        )
         for text in places:
             x, y = text.split(",")
             parts.append(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>')

@@ -1,8 +1,9 @@
-"""Run all benchmarks and write tables: ``python -m benchmarks.run [--only NAME] [--repeats N] [--out FOLDER] [--page FILE]``.
+"""Run all benchmarks and write tables: ``python -m benchmarks.run [--only NAME] [--repeats N]
+[--out FOLDER] [--page FILE]``.
 
-Writes ``benchmarks.json``, ``benchmarks.md`` and the plots, and prints the tables; with ``--page`` they replace those of a page
-of the documentation, and the plots beside it. Exits with 1 when a goal is missed or a row could
-not be measured.
+Writes ``benchmarks.json``, ``benchmarks.md`` and the plots, and prints the tables; with ``--page``
+they replace those of a page of the documentation, and the plots beside it. Exits with 1 when a goal
+is missed or a row could not be measured.
 """
 
 from __future__ import annotations
@@ -33,11 +34,15 @@ _PARTS = ("models", "plot", "run", "tables")  # modules that measure nothing
 
 def names() -> list[str]:
     """Return the benchmarks there are."""
-    return sorted(item.name for item in pkgutil.iter_modules(benchmarks.__path__) if item.name not in _PARTS)
+    return sorted(
+        item.name for item in pkgutil.iter_modules(benchmarks.__path__) if item.name not in _PARTS
+    )
 
 
 def rows_of(name: str, repeats: int) -> list[Row]:
-    """Run one benchmark in a fresh process. A benchmark that fails is a row that says why; so is one that ends its process.
+    """Run one benchmark in a fresh process.
+
+    A benchmark that fails is a row that says why; so is one that ends its process.
 
     A process that has loaded models would lend its peak memory to those that it starts.
     """
@@ -52,14 +57,21 @@ def _rows(name: str, repeats: int) -> list[Row]:
 def _machine() -> str:
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "protobuf"))
     versions = f"TensorFlow {tensorflow_version()}, {versions}"
-    return f"{versions}, Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores."
+    return (
+        f"{versions}, Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()}"
+        " cores."
+    )
 
 
 def as_json(rows: Sequence[Row]) -> str:
     """Return the results with every single time."""
     computed = ("ratio", "cpu_ratio", "rate", "reached")
     items = [
-        {"kind": type(row).__name__, **vars(row), **{name: getattr(row, name) for name in computed if hasattr(row, name)}}
+        {
+            "kind": type(row).__name__,
+            **vars(row),
+            **{name: getattr(row, name) for name in computed if hasattr(row, name)},
+        }
         for row in rows
     ]
     return json.dumps({"schema": 2, "machine": _machine(), "rows": items}, indent=2) + "\n"
@@ -70,7 +82,9 @@ def plots(rows: Sequence[Row]) -> dict[str, str]:
     lines = curves([row for row in rows if isinstance(row, Point)])
     commands = dict.fromkeys(command for command, _ in lines)
     return {
-        f"growth-{command}.svg": plot.svg(command, {kind: line for (other, kind), line in lines.items() if other == command})
+        f"growth-{command}.svg": plot.svg(
+            command, {kind: line for (other, kind), line in lines.items() if other == command}
+        )
         for command in commands
     }
 
@@ -86,11 +100,17 @@ def replaced(page: str, tables: str) -> str:
 
 def main() -> int:
     """Run the command line. Return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Ratios of wall times, ours to TensorFlow's.")
-    parser.add_argument("--only", action="append", choices=names(), help="run only this benchmark; may be repeated")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.run", description="Ratios of wall times, ours to TensorFlow's."
+    )
+    parser.add_argument(
+        "--only", action="append", choices=names(), help="run only this benchmark; may be repeated"
+    )
     parser.add_argument("--repeats", type=int, default=7, help="pairs of runs")
     parser.add_argument("--out", type=Path, default=Path("benchmark-out"))
-    parser.add_argument("--page", type=Path, help="a page whose tables are replaced by the new ones")
+    parser.add_argument(
+        "--page", type=Path, help="a page whose tables are replaced by the new ones"
+    )
     options = parser.parse_args()
     rows: list[Row] = []
     for name in [name for name in names() if name in (options.only or names())]:

@@ -1,4 +1,6 @@
-"""Figures that nothing of TensorFlow's can be set beside: a steady call, `slim` of thousands of functions, a large `migrate`."""
+"""Figures that nothing of TensorFlow's can be set beside: a steady call, `slim` of thousands of
+functions, a large `migrate`.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,14 @@ reference_impl.save(*[functions.build()[0]], sys.argv[1])
 
 
 def run(repeats: int) -> list[Figure]:
-    """All figures; the programs first, since this process must not have imported TensorFlow by then."""
-    return [*attempt("slim", slim), *attempt("migrate", two_meta_graphs), *attempt("call of a signature", call, repeats)]
+    """All figures; the programs first, since this process must not have imported TensorFlow by
+    then.
+    """
+    return [
+        *attempt("slim", slim),
+        *attempt("migrate", two_meta_graphs),
+        *attempt("call of a signature", call, repeats),
+    ]
 
 
 def slim() -> Figure:
@@ -34,13 +42,24 @@ def slim() -> Figure:
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         model, out = Path(folder, "model"), Path(folder, "out")
         make = [sys.executable, "-c", _SAVE, str(model), str(_BLOCKS)]
-        subprocess.run(make, env=environment(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        usage = measured([sys.executable, "-m", "compat_matrix", "slim", str(model), "--out", str(out)], environment())
+        subprocess.run(
+            make,
+            env=environment(),
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        usage = measured(
+            [sys.executable, "-m", "compat_matrix", "slim", str(model), "--out", str(out)],
+            environment(),
+        )
     return Figure(f"slim: {3 * _BLOCKS:,} functions", usage.cpu, "CPU s", SLIM_GOAL)
 
 
 def two_meta_graphs() -> Figure:
-    """``savedmodel-compat migrate`` of a TF 1.x model of 96 MB, whose graph is there twice with other tags."""
+    """``savedmodel-compat migrate`` of a TF 1.x model of 96 MB, whose graph is there twice with
+    other tags.
+    """
     inception = next(model for model in models.MODELS if model.name == "inception")
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         model, out = Path(folder, "model"), Path(folder, "out")
@@ -51,9 +70,17 @@ def two_meta_graphs() -> Figure:
         second.meta_info_def.tags[:] = ["serve", "gpu"]
         (model / "saved_model.pb").write_bytes(saved.SerializeToString())
         size = sum(file.stat().st_size for file in model.rglob("*") if file.is_file())
-        usage = measured([sys.executable, "-m", "compat_matrix", "migrate", str(model), "--out", str(out)], environment())
+        usage = measured(
+            [sys.executable, "-m", "compat_matrix", "migrate", str(model), "--out", str(out)],
+            environment(),
+        )
         migrate.check(out, 1)
-    return Figure(f"migrate: {inception.title}, two MetaGraphs, {size / 1e6:.0f} MB", usage.cpu, "CPU s", MIGRATE_GOAL)
+    return Figure(
+        f"migrate: {inception.title}, two MetaGraphs, {size / 1e6:.0f} MB",
+        usage.cpu,
+        "CPU s",
+        MIGRATE_GOAL,
+    )
 
 
 def call(repeats: int) -> Figure:
@@ -68,4 +95,9 @@ def call(repeats: int) -> Figure:
     value = tf.zeros(model.shape, model.dtype)
     function(**{name: value})
     times = timeit.repeat(lambda: function(**{name: value}), number=1000, repeat=max(repeats, 5))
-    return Figure("call of a signature, steady: 300 functions, 300 variables", min(times) * 1000, "us", CALL_GOAL)
+    return Figure(
+        "call of a signature, steady: 300 functions, 300 variables",
+        min(times) * 1000,
+        "us",
+        CALL_GOAL,
+    )

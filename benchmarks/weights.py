@@ -1,6 +1,7 @@
 """Reading weights into tensors: into TensorFlow's memory at once, or by way of an array.
 
-The first writes into memory behind a tensor, which has to be worth it: `reference_impl.kinds.tensors`.
+The first writes into memory behind a tensor, which has to be worth it:
+`reference_impl.kinds.tensors`.
 """
 
 from __future__ import annotations
@@ -24,10 +25,20 @@ def run(repeats: int) -> list[Comparison]:
 
     def read(how: Any) -> list[Any]:
         with BundleReader(prefix) as reader:
-            numbers = [(key, entry) for key, entry in reader.entries().items() if entry.dtype.name == "float32"]
+            numbers = [
+                (key, entry)
+                for key, entry in reader.entries().items()
+                if entry.dtype.name == "float32"
+            ]
             return [how(reader, key, entry, tf.float32) for key, entry in numbers]
 
     with tf.device("cpu"):
-        times = alternate(lambda: read(tensors.copied_once), lambda: read(tensors.copied_twice), repeats)
+        times = alternate(
+            lambda: read(tensors.copied_once), lambda: read(tensors.copied_twice), repeats
+        )
     names = "into the tensor", "by way of an array"
-    return [Comparison("read the weights: 1 GiB", *names, *times, GOAL, f"written by {models.writer(model)}")]
+    return [
+        Comparison(
+            "read the weights: 1 GiB", *names, *times, GOAL, f"written by {models.writer(model)}"
+        )
+    ]

@@ -1,6 +1,8 @@
-"""The console script ``savedmodel-compat``: its subcommands are found by their files, and imported when they are asked for.
+"""The console script ``savedmodel-compat``: its subcommands are found by their files, and imported
+when they are asked for.
 
-A subcommand lives in ``compat_matrix/commands/NAME.py``. It may return an ``ExitCode``; ``None`` means 0.
+A subcommand lives in ``compat_matrix/commands/NAME.py``. It may return an ``ExitCode``; ``None``
+means 0.
 """
 
 from __future__ import annotations
@@ -33,11 +35,18 @@ TASKS = ("Look at models", "Change models", "Check models", "Compare TensorFlows
 class Group(click.Group):
     """A click group that suggests similar commands for an unknown one."""
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the first argument names. Raises UsageError with similar names."""
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names.
+
+        Raises UsageError with similar names.
+        """
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            near = like(name, self.list_commands(ctx)) or f" `{ctx.command_path} --help` lists them."
+            near = (
+                like(name, self.list_commands(ctx)) or f" `{ctx.command_path} --help` lists them."
+            )
             ctx.fail(f"unknown command {printable(name, newlines=False)!r}.{near}")
         return super().resolve_command(ctx, args)
 
@@ -45,11 +54,19 @@ class Group(click.Group):
         """Write the commands of ``--help``, each with its whole first sentence; click cuts it."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in found if one and not one.hidden])
+            formatter.write_dl(
+                [
+                    (name, one.get_short_help_str(_WHOLE))
+                    for name, one in found
+                    if one and not one.hidden
+                ]
+            )
 
 
 class LazyGroup(Group):
-    """A click group that imports a subcommand on first use and ends with the exit codes of this program."""
+    """A click group that imports a subcommand on first use and ends with the exit codes of this
+    program.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the subcommands, sorted."""
@@ -66,23 +83,37 @@ class LazyGroup(Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of ``--help``, a section for each task, from the modules' docstrings without importing them."""
+        """Write the commands of ``--help``, a section for each task, from the modules' docstrings
+        without importing them.
+        """
         found = [(name, *introduction(name)) for name in self.list_commands(ctx)]
         for task in dict.fromkeys([*TASKS, *(task for _, _, task in found)]):
             with formatter.section(task):
-                formatter.write_dl([(name, line) for name, line, belongs in found if belongs == task])
+                formatter.write_dl(
+                    [(name, line) for name, line, belongs in found if belongs == task]
+                )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. Without any the help is shown and the status is that of wrong usage, in every release of click."""
+        """Parse the arguments.
+
+        Without any the help is shown and the status is that of wrong usage, in every release of
+        click.
+        """
         if ctx.resilient_parsing:  # a shell completes a line: nothing may be printed
-            return super().parse_args(ctx, moved_commands.commands_of_today(args, lambda line: None))
+            return super().parse_args(
+                ctx, moved_commands.commands_of_today(args, lambda line: None)
+            )
         if not args:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(ExitCode.USAGE)
-        return super().parse_args(ctx, moved_commands.commands_of_today(args, lambda line: click.echo(line, err=True)))
+        return super().parse_args(
+            ctx, moved_commands.commands_of_today(args, lambda line: click.echo(line, err=True))
+        )
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand. If its reader goes away (``... | head``), end like any program that SIGPIPE ends.
+        """Run the subcommand.
+
+        If its reader goes away (``... | head``), end like any program that SIGPIPE ends.
 
         This is handled here because releases of click differ in it.
         """
@@ -96,19 +127,33 @@ class LazyGroup(Group):
         return code
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
-        """Run the program and exit. Every way out goes through here, also under ``click.testing.CliRunner``."""
-        for stream in (sys.stdout, sys.stderr):  # names of models must not end a command where an encoding lacks their letters
+        """Run the program and exit.
+
+        Every way out goes through here, also under ``click.testing.CliRunner``.
+        """
+        for stream in (
+            sys.stdout,
+            sys.stderr,
+        ):  # names of models must not end a command where an encoding lacks their letters
             if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
                 stream.reconfigure(errors="backslashreplace")
         with interrupts.handled():
             code = self._run(args, *rest, **extra)
             if interrupts.received():
-                click.echo(f"interrupted: there is no verdict. {self._how_to_go_on(args)}".rstrip(), err=True)
+                click.echo(
+                    f"interrupted: there is no verdict. {self._how_to_go_on(args)}".rstrip(),
+                    err=True,
+                )
                 code = ExitCode.INTERRUPTED
-                # Python notes a KeyboardInterrupt that leaves the exec of a text, as in dataclasses, and would end by SIGINT,
-                # without our exit code. The next exec makes it forget.
+                # Python notes a KeyboardInterrupt that leaves the exec of a text, as in
+                # dataclasses, and would end by SIGINT, without our exit code. The next exec makes
+                # it forget.
                 exec("")
-        if args is None:  # as a program: the process ends, and Python need not first look for cycles in all objects
+        if (
+            args is None
+            # as a program: the process ends, and Python need not first look for cycles in all
+            # objects
+        ):
             gc.freeze()
         sys.exit(code if isinstance(code, int) else ExitCode.AS_EXPECTED)
 
@@ -117,7 +162,8 @@ class LazyGroup(Group):
         extra["standalone_mode"] = False
         if os.environ.get("NO_COLOR"):  # click does not know it
             extra["color"] = False
-        # Commands make many small objects and end soon; with Python's threshold of 700 they spend up to a tenth of it on cycles.
+        # Commands make many small objects and end soon; with Python's threshold of 700 they spend
+        # up to a tenth of it on cycles.
         gc.set_threshold(1 << 16)
         try:
             return super().main(args, *rest, **extra)
@@ -157,7 +203,9 @@ def introduction(command: str) -> tuple[str, str]:
     """Return the first line of a command's module, and the task that its docstring names."""
     text = (_FOLDER / f"{command.replace('-', '_')}.py").read_text(encoding="utf-8")
     docstring = text.split('"""', 2)[1]
-    return docstring.partition("\n")[0], docstring.rpartition("Task: ")[2].strip() if "Task: " in docstring else "More"
+    return docstring.partition("\n")[0], docstring.rpartition("Task: ")[
+        2
+    ].strip() if "Task: " in docstring else "More"
 
 
 def goes_on(words: str) -> Callable[[_F], _F]:
@@ -173,8 +221,9 @@ def goes_on(words: str) -> Callable[[_F], _F]:
 def _report(error: Exception) -> int:
     """Print an error on stderr and return the exit code for it.
 
-    An error of the format layer is a verdict on the model (1), one of the operating system a verdict on the machine (4).
-    Anything else is a defect of ours (4) and is printed with its traceback, for a bug report.
+    An error of the format layer is a verdict on the model (1), one of the operating system a
+    verdict on the machine (4). Anything else is a defect of ours (4) and is printed with its
+    traceback, for a bug report.
     """
     from reference_impl.errors import SavedModelError, about_the_model
 
@@ -191,12 +240,17 @@ def _report(error: Exception) -> int:
             return ExitCode.HARNESS_ERROR
     import traceback
 
-    click.echo(printable("".join(traceback.format_exception(type(error), error, error.__traceback__))), err=True)
+    click.echo(
+        printable("".join(traceback.format_exception(type(error), error, error.__traceback__))),
+        err=True,
+    )
     return ExitCode.HARNESS_ERROR
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    """Print the version, as the callback of ``--version``: reading package metadata takes time, so it is done only on request."""
+    """Print the version, as the callback of ``--version``: reading package metadata takes time, so
+    it is done only on request.
+    """
     if not value or ctx.resilient_parsing:
         return
     from importlib.metadata import PackageNotFoundError, version
@@ -221,6 +275,6 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 def main() -> None:
     """Does this SavedModel mean the same thing everywhere it will be used?
 
-    Exit codes: 0 as expected, 1 unexpected result, 2 stale or invalid expectation, 3 incomplete run, 4 harness or
-    environment error, 64 usage, 130 interrupted.
+    Exit codes: 0 as expected, 1 unexpected result, 2 stale or invalid expectation, 3 incomplete
+    run, 4 harness or environment error, 64 usage, 130 interrupted.
     """

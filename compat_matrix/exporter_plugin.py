@@ -1,12 +1,14 @@
-"""The pytest fixture ``savedmodel_compat``, which checks an export of a test suite with every installed consumer.
+"""The pytest fixture ``savedmodel_compat``, which checks an export of a test suite with every
+installed consumer.
 
     def test_export(savedmodel_compat, tmp_path):
         my_exporter.save(model, tmp_path / "export")
         savedmodel_compat.check(tmp_path / "export", {"serving_default": [({"x": x}, {"y": y})]})
 
-pytest loads this module in every suite of every environment in which we are installed (entry point ``pytest11``), so it imports
-only pytest until a test asks for the fixture. It never imports TensorFlow, which runs in worker processes: the first test that
-needs them starts them, later tests use them again, and they end with the session.
+pytest loads this module in every suite of every environment in which we are installed (entry point
+``pytest11``), so it imports only pytest until a test asks for the fixture. It never imports
+TensorFlow, which runs in worker processes: the first test that needs them starts them, later tests
+use them again, and they end with the session.
 """
 
 from __future__ import annotations
@@ -29,18 +31,29 @@ if TYPE_CHECKING:
 
 NAME = PROPERTY = "savedmodel_compat"
 MARKER = (
-    f"{NAME}(**options): options of the checks that the fixture {NAME} makes in this test; the same as keywords of its `check`"
+    f"{NAME}(**options): options of the checks that the fixture {NAME} makes in this test; the same"
+    " as keywords of its `check`"
 )
-# Name of an option -> type in the ini file, help. The defaults are those of compat_matrix.exports.options.
+# Name of an option -> type in the ini file, help. The defaults are those of
+# compat_matrix.exports.options.
 INI = {
-    "consumers": ("args", "consumers to ask (default: tf2 v1_session c_api reference and those of plugins)"),
-    "plugins": ("string", "a TOML file with consumers of other people, relative to the root of the suite"),
+    "consumers": (
+        "args",
+        "consumers to ask (default: tf2 v1_session c_api reference and those of plugins)",
+    ),
+    "plugins": (
+        "string",
+        "a TOML file with consumers of other people, relative to the root of the suite",
+    ),
     "tensorflow": ("args", "installed TensorFlows to ask beside the local one: 2.15 1.15"),
     "serving": ("args", "model servers to ask too"),
     "checks": ("args", "the only checks to make"),
     "tolerance": ("string", "RTOL ATOL REASON: how far answers may be apart, and why"),
     "make_up": ("string", "requests made up for each signature without one"),
-    "fail_on": ("string", "findings of verify of at least this severity fail: info, warning, error, never"),
+    "fail_on": (
+        "string",
+        "findings of verify of at least this severity fail: info, warning, error, never",
+    ),
     "limit": ("string", "seconds for one step of a consumer"),
     "require": ("bool", "a check that is not run fails the test"),
     "expectations": ("string", "a ledger of known failures, relative to the root of the suite"),
@@ -52,7 +65,10 @@ _PARSED: dict[str, Callable[[Any], Any]] = {"make_up": int, "limit": float}
 
 
 class CheckFailed(AssertionError):
-    """An export did not pass; the message says why. ``report``: the full report; None if there is no SavedModel."""
+    """An export did not pass; the message says why.
+
+    ``report``: the full report; None if there is no SavedModel.
+    """
 
     def __init__(self, message: str, report: Report | None = None) -> None:
         super().__init__(message)
@@ -76,12 +92,15 @@ class SavedModelCompat:
         stateful: bool = False,
         **options: Any,
     ) -> Report:
-        """Check the SavedModel at ``path`` and return the report. Raises :class:`CheckFailed` with the evidence.
+        """Check the SavedModel at ``path`` and return the report.
+
+        Raises :class:`CheckFailed` with the evidence.
 
         Args:
-          requests: signature -> list of ``(inputs, outputs)``; each a mapping name -> array, or a single array. If outputs are
-          None or missing, the consumers are compared with each other. Or a folder with an ``io.json``. None: the ``io/`` beside
-          the model, else requests are made up.
+          requests: signature -> list of ``(inputs, outputs)``; each a mapping name -> array, or a
+            single array. If outputs are None or missing, the consumers are compared with each
+            other. Or a folder with an ``io.json``. None: the ``io/`` beside the model, else
+            requests are made up.
           tags: of the MetaGraph for the requests, if there are several.
           stateful: an answer depends on earlier requests.
           options: as in the ini file, without the prefix ``savedmodel_compat_``.
@@ -105,12 +124,18 @@ class SavedModelCompat:
         stateful: bool = False,
         **options: Any,
     ) -> Report:
-        """Check like :meth:`check`, but return the report of a failure too: the test must look at it itself."""
+        """Check like :meth:`check`, but return the report of a failure too: the test must look at
+        it itself.
+        """
         __tracebackhide__ = True
         report, problem = self._checked(Path(path), requests, tags, stateful, options)
         if report is None:
             raise CheckFailed(problem) from None
-        facts = {"export": report.headline(), "counts": report.counts, "not_run": report.not_run_lines()}
+        facts = {
+            "export": report.headline(),
+            "counts": report.counts,
+            "not_run": report.not_run_lines(),
+        }
         self._node.user_properties.append((PROPERTY, json.dumps(facts)))
         return report
 
@@ -126,7 +151,9 @@ class SavedModelCompat:
 
             marks = [mark.kwargs for mark in self._node.iter_markers(NAME)]  # the closest first
             chosen = self._engine.options([options, *marks])
-            export = Export(path, Path(requests) if isinstance(requests, str) else requests, tags, stateful)
+            export = Export(
+                path, Path(requests) if isinstance(requests, str) else requests, tags, stateful
+            )
             try:
                 return self._engine.check(export, chosen, self._node.nodeid), ""
             except (SavedModelError, Unstageable, RuntimeTrouble) as error:
@@ -134,7 +161,9 @@ class SavedModelCompat:
 
 
 class _Engine:
-    """The state that the tests of one process share: the workers, and the folder of the evidence."""
+    """The state that the tests of one process share: the workers, and the folder of the
+    evidence.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -144,7 +173,9 @@ class _Engine:
         self._numbers: dict[str, int] = {}
 
     def find_folder(self, request: pytest.FixtureRequest) -> None:
-        """Choose the folder for logs and evidence: that of the ini file, else one that pytest keeps for some sessions."""
+        """Choose the folder for logs and evidence: that of the ini file, else one that pytest keeps
+        for some sessions.
+        """
         if self.folder is not None:
             return
         if self.keeps:
@@ -157,12 +188,16 @@ class _Engine:
             self.folder = Path(tempfile.mkdtemp(prefix=f"{NAME}-"))
 
     def options(self, given: list[dict[str, Any]]) -> Options:
-        """Return the options of a check. The first mapping in ``given`` has priority, the ini file the lowest. Raises
-        OptionError."""
+        """Return the options of a check. The first mapping in ``given`` has priority, the ini file
+        the lowest. Raises OptionError."""
         from compat_matrix.exports import options
         from compat_matrix.requests.policies import OptionError
 
-        found = {name: value for name in INI if (value := self.config.getini(f"{NAME}_{name}")) not in ("", [], None, False)}
+        found = {
+            name: value
+            for name in INI
+            if (value := self.config.getini(f"{NAME}_{name}")) not in ("", [], None, False)
+        }
         for one in reversed(given):
             found.update(one)
         unknown = sorted(set(found) - set(INI))
@@ -170,7 +205,9 @@ class _Engine:
             raise OptionError(f"no option {unknown[0]!r}; there are {', '.join(INI)}")
         for name, value in found.items():
             try:
-                found[name] = _PARSED[name](value) if name in _PARSED and value is not None else value
+                found[name] = (
+                    _PARSED[name](value) if name in _PARSED and value is not None else value
+                )
             except ValueError:
                 raise OptionError(f"{name}: {value!r} is not a number") from None
         for name in ("consumers", "tensorflow", "serving", "checks"):
@@ -210,14 +247,20 @@ class _Engine:
 
 
 class _Summary:
-    """Report at the end which checks were not run, also in tests that pass; with xdist, in the controlling process."""
+    """Report at the end which checks were not run, also in tests that pass; with xdist, in the
+    controlling process.
+    """
 
     def __init__(self) -> None:
         self.facts: list[tuple[str, dict[str, Any]]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
-            self.facts += [(report.nodeid, json.loads(str(value))) for name, value in report.user_properties if name == PROPERTY]
+            self.facts += [
+                (report.nodeid, json.loads(str(value)))
+                for name, value in report.user_properties
+                if name == PROPERTY
+            ]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self.facts:
@@ -226,7 +269,9 @@ class _Summary:
         for _, facts in self.facts:
             for outcome, count in facts["counts"].items():
                 counts[outcome] = counts.get(outcome, 0) + count
-        from compat_matrix.common.printable import counted  # pytest loads this module wherever we are installed
+        from compat_matrix.common.printable import (
+            counted,
+        )  # pytest loads this module wherever we are installed
 
         words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
         terminalreporter.section("savedmodel-compat", sep="-")
@@ -242,7 +287,11 @@ ENGINE = pytest.StashKey[_Engine]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     for name, (kind, text) in INI.items():
         parser.addini(f"{NAME}_{name}", text, type=kind, default=False if kind == "bool" else None)  # type: ignore[arg-type]
-    parser.addini(OUT, "folder that keeps the evidence of all checks (default: failures, in pytest's temporary folder)")
+    parser.addini(
+        OUT,
+        "folder that keeps the evidence of all checks (default: failures, in pytest's temporary"
+        " folder)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -258,7 +307,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def savedmodel_compat(request: pytest.FixtureRequest) -> SavedModelCompat:
-    """Check exports: ``savedmodel_compat.check(path, requests)`` fails with the evidence (docs/exporters.md)."""
+    """Check exports: ``savedmodel_compat.check(path, requests)`` fails with the evidence
+    (docs/exporters.md).
+    """
     config = request.config
     if ENGINE not in config.stash:
         config.stash[ENGINE] = _Engine(config)
@@ -277,7 +328,9 @@ def _folder_name(nodeid: str) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings of the packages that we import, so that they do not fail a suite under ``-W error``."""
+    """Suppress warnings of the packages that we import, so that they do not fail a suite under ``-W
+    error``.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

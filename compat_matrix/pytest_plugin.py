@@ -1,15 +1,20 @@
-"""The pytest plugin that collects each planned cell as an item: ``pytest -p compat_matrix.pytest_plugin OUT/plan.json``.
+"""The pytest plugin that collects each planned cell as an item: ``pytest -p
+compat_matrix.pytest_plugin OUT/plan.json``.
 
-The plan file is collected and its undecided cells are the items, so ``-k``, ``-x``, ``-n 2`` and ``--junitxml`` work as usual.
-An item passes if its outcome is the one that the ledger expects (``expectations.toml`` beside the plan, if there is one). A cell
-with an unexpected outcome is executed once more, in a fresh process, before its item ends
-(:mod:`compat_matrix.engine.second_tries`). Results go to ``results.jsonl`` beside the plan, one flushed line as each cell ends.
-Existing results of the same plan are kept until their cell runs again.
+The plan file is collected and its undecided cells are the items, so ``-k``, ``-x``, ``-n 2`` and
+``--junitxml`` work as usual. An item passes if its outcome is the one that the ledger expects
+(``expectations.toml`` beside the plan, if there is one). A cell with an unexpected outcome is
+executed once more, in a fresh process, before its item ends
+(:mod:`compat_matrix.engine.second_tries`). Results go to ``results.jsonl`` beside the plan, one
+flushed line as each cell ends. Existing results of the same plan are kept until their cell runs
+again.
 
-The cells of one artifact run in one process, whatever ``--dist`` says, since later cells need its production. In a plan over many
-runtimes the cells of one runtime run in one process; an earlier session on the same folder has made their artifacts.
+The cells of one artifact run in one process, whatever ``--dist`` says, since later cells need its
+production. In a plan over many runtimes the cells of one runtime run in one process; an earlier
+session on the same folder has made their artifacts.
 
-A plugin may execute cells itself through the hook ``pytest_compat_run_cell`` (see :class:`CompatHooks`).
+A plugin may execute cells itself through the hook ``pytest_compat_run_cell`` (see
+:class:`CompatHooks`).
 """
 
 from __future__ import annotations
@@ -25,7 +30,16 @@ import pytest
 
 from compat_matrix.cells import registry, tries
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import ASKING, LEDGER_FILE, MAKING, PLAN_FILE, Cell, Plan, PlanError, models_to_serve
+from compat_matrix.cells.plan import (
+    ASKING,
+    LEDGER_FILE,
+    MAKING,
+    PLAN_FILE,
+    Cell,
+    Plan,
+    PlanError,
+    models_to_serve,
+)
 from compat_matrix.cells.results import DESELECTED, Observation, Result, ResultsError
 from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import run_cell
@@ -47,22 +61,29 @@ class CompatHooks:
     """The hook that other plugins may implement."""
 
     @pytest.hookspec(firstresult=True)
-    def pytest_compat_run_cell(self, cell: Cell, out: Path, config: pytest.Config) -> Observation | None:
-        """Execute a cell of the plan in folder ``out``. None leaves it to the next plugin, and finally to
-        ``compat_matrix.checks``. A cell with an unexpected outcome is executed twice.
+    def pytest_compat_run_cell(
+        self, cell: Cell, out: Path, config: pytest.Config
+    ) -> Observation | None:
+        """Execute a cell of the plan in folder ``out``. None leaves it to the next plugin, and
+        finally to ``compat_matrix.checks``. A cell with an unexpected outcome is executed twice.
 
-        If it raises ``compat_matrix.checks.NotExecuted``, the cell is NOT_RUN; any other exception is a SETUP_ERROR.
+        If it raises ``compat_matrix.checks.NotExecuted``, the cell is NOT_RUN; any other exception
+        is a SETUP_ERROR.
         """
 
 
 class Run:
-    """The state of one process of the run: the plan, the cells to execute, and the executor with its worker host."""
+    """The state of one process of the run: the plan, the cells to execute, and the executor with
+    its worker host.
+    """
 
     def __init__(self, config: pytest.Config, plan_file: Path) -> None:
         self.plan_file = plan_file
         self.out = plan_file.parent
         self.plan = Plan.read(plan_file)
-        self.ledger = Ledger.read(self.out / LEDGER_FILE) if (self.out / LEDGER_FILE).exists() else Ledger()
+        self.ledger = (
+            Ledger.read(self.out / LEDGER_FILE) if (self.out / LEDGER_FILE).exists() else Ledger()
+        )
         chosen = config.getoption("compat_cells")
         self.chosen = set(Path(chosen).read_text(encoding="utf-8").split()) if chosen else None
         self.phase = config.getoption("compat_phase")
@@ -77,9 +98,13 @@ class Run:
         interruptions = (KeyboardInterrupt, pytest.exit.Exception)
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
         most = config.getoption("compat_second_tries")
-        second_tries = SecondTries(self.out, lambda: self.host.fresh(), processes, most) if most else None
+        second_tries = (
+            SecondTries(self.out, lambda: self.host.fresh(), processes, most) if most else None
+        )
         judging = (self.plan, self.ledger)
-        self.executor = Executor(self.out, *judging, observe, replay_of(self.out), interruptions, foretell, second_tries)
+        self.executor = Executor(
+            self.out, *judging, observe, replay_of(self.out), interruptions, foretell, second_tries
+        )
 
     @functools.cached_property
     def predictor(self) -> Predictor:
@@ -89,8 +114,14 @@ class Run:
         return Predictor(self.out, (cell.consumer_version for cell in self.plan))
 
     def items(self) -> list[Cell]:
-        """Return the cells to execute: undecided, chosen (if there is a selection), and of this phase (if there are phases)."""
-        return [cell for cell in self.plan if not cell.decided and self.wanted(cell) and self.in_phase(cell)]
+        """Return the cells to execute: undecided, chosen (if there is a selection), and of this
+        phase (if there are phases).
+        """
+        return [
+            cell
+            for cell in self.plan
+            if not cell.decided and self.wanted(cell) and self.in_phase(cell)
+        ]
 
     def wanted(self, cell: Cell) -> bool:
         """Return whether the run is to execute a cell, in this session or in another."""
@@ -106,7 +137,9 @@ class Run:
         given, upcoming = RunFile.read(self.out), models_to_serve(self.items(), self.out)
         folders = given.folder("cases"), given.folder("fixtures")
         known = registry.read(self.out)
-        return self.resources.enter_context(Host(self.out, given.by_name, *folders, upcoming, known, given.past))
+        return self.resources.enter_context(
+            Host(self.out, given.by_name, *folders, upcoming, known, given.past)
+        )
 
 
 RUN = pytest.StashKey[Run]()
@@ -125,7 +158,10 @@ class PlanFile(pytest.File):
 
 
 class CellItem(pytest.Item):
-    """One cell. ``needed_by_others``: the cell is not selected, but selected cells need its artifact."""
+    """One cell.
+
+    ``needed_by_others``: the cell is not selected, but selected cells need its artifact.
+    """
 
     def __init__(self, *, cell: Cell, needed_by_others: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -146,12 +182,19 @@ class CellItem(pytest.Item):
             raise CellFailed(self.failure_text(run, result))
 
     def failure_text(self, run: Run, result: Result) -> str:
-        """Describe an unexpected cell: outcome, expectation, message, evidence, and the command that repeats it."""
+        """Describe an unexpected cell: outcome, expectation, message, evidence, and the command
+        that repeats it.
+        """
         entry = run.ledger.entry_for(self.cell)
         wanted = "PASS"
         if entry:
-            error = " ".join(filter(None, (entry.error_class, entry.message and f"/{entry.message}/")))
-            wanted = f"{' or '.join(map(str, (entry.outcome, *entry.others)))} {error}, {entry.title()}: {entry.reason}"
+            error = " ".join(
+                filter(None, (entry.error_class, entry.message and f"/{entry.message}/"))
+            )
+            wanted = (
+                f"{' or '.join(map(str, (entry.outcome, *entry.others)))} {error}, {entry.title()}:"
+                f" {entry.reason}"
+            )
         lines = [f"{result.outcome}, expected {wanted}"]
         if entry is None:
             lines += filter(None, [prediction.line(result)])
@@ -166,15 +209,23 @@ class CellItem(pytest.Item):
         return "\n".join([*lines, f"replay: {result.replay}"])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        return str(excinfo.value) if isinstance(excinfo.value, CellFailed) else super().repr_failure(excinfo, style)
+        return (
+            str(excinfo.value)
+            if isinstance(excinfo.value, CellFailed)
+            else super().repr_failure(excinfo, style)
+        )
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, f"cell {self.cell.id}"  # not the end of the node id: pytest would write its dots as "::"
+        return (
+            self.path,
+            None,
+            f"cell {self.cell.id}",
+        )  # not the end of the node id: pytest would write its dots as "::"
 
 
 class Recorder:
-    """The plugin of the controlling process: it writes every result to ``results.jsonl`` as it arrives, and shows the
-    progress."""
+    """The plugin of the controlling process: it writes every result to ``results.jsonl`` as it
+    arrives, and shows the progress."""
 
     def __init__(self, run: Run, progress: Progress | None) -> None:
         self.run = run
@@ -205,8 +256,12 @@ class Recorder:
         if self.progress:
             from compat_matrix.report import cell_costs, time_left
 
-            cells = [self.run.plan.by_id[cell_id] for cell_id in ids if cell_id in self.run.plan.by_id]
-            self.progress.start(len(ids), time_left.TimeLeft(cell_costs.recorded(), cells, self.processes))
+            cells = [
+                self.run.plan.by_id[cell_id] for cell_id in ids if cell_id in self.run.plan.by_id
+            ]
+            self.progress.start(
+                len(ids), time_left.TimeLeft(cell_costs.recorded(), cells, self.processes)
+            )
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -215,10 +270,16 @@ class Recorder:
             self._record(Result.from_line(line))
         elif report.failed:  # our own item failed, not the check, or its process died
             cell_id = _cell_id(report.nodeid)
-            seen = Observation(Outcome.SETUP_ERROR, error_class="pytest", message=report.longreprtext)
+            seen = Observation(
+                Outcome.SETUP_ERROR, error_class="pytest", message=report.longreprtext
+            )
             cell = self.run.plan.by_id.get(cell_id)
             if cell:
-                self._record(self.run.ledger.judged(cell, Result.observed(self.run.plan.plan_id, cell_id, seen)))
+                self._record(
+                    self.run.ledger.judged(
+                        cell, Result.observed(self.run.plan.plan_id, cell_id, seen)
+                    )
+                )
 
     def _record(self, result: Result) -> None:
         interrupts.check()
@@ -259,8 +320,18 @@ def _distributed(config: pytest.Config) -> bool:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("savedmodel-compat")
-    group.addoption("--compat-cells", metavar="FILE", default=None, help="execute only the cells named in FILE, one id a line")
-    group.addoption("--compat-phase", choices=(MAKING, ASKING), default="", help="execute only the cells of this phase")
+    group.addoption(
+        "--compat-cells",
+        metavar="FILE",
+        default=None,
+        help="execute only the cells named in FILE, one id a line",
+    )
+    group.addoption(
+        "--compat-phase",
+        choices=(MAKING, ASKING),
+        default="",
+        help="execute only the cells of this phase",
+    )
     group.addoption(
         "--compat-second-tries",
         metavar="N",
@@ -268,14 +339,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=MOST_CELLS,
         help=f"execute at most N cells with unexpected results once more (default: {MOST_CELLS})",
     )
-    group.addoption("--compat-progress", action="store_true", help="show the progress of the matrix")
+    group.addoption(
+        "--compat-progress", action="store_true", help="show the progress of the matrix"
+    )
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(CompatHooks)
 
 
-@pytest.hookimpl(trylast=True)  # after pytest's own terminal report was registered, before xdist asks for it
+@pytest.hookimpl(
+    trylast=True
+)  # after pytest's own terminal report was registered, before xdist asks for it
 def pytest_configure(config: pytest.Config) -> None:
     """Find the plan among the arguments. Without one the plugin does nothing."""
     paths = (config.invocation_params.dir / str(arg).partition("::")[0] for arg in config.args)
@@ -316,8 +391,12 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> PlanFile |
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """After -k and similar options: put back the productions of the artifacts that the remaining cells need."""
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """After -k and similar options: put back the productions of the artifacts that the remaining
+    cells need.
+    """
     yield
     run = config.stash.get(RUN, None)
     if run is None:
@@ -325,17 +404,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     present = {item.cell.id for item in items if isinstance(item, CellItem)}
     complete: list[pytest.Item] = []
     for item in items:
-        production = run.executor.productions.get(item.cell.artifact_id) if isinstance(item, CellItem) else None
-        if production and item.parent and production.id not in present and not run.executor.settled(production):
+        production = (
+            run.executor.productions.get(item.cell.artifact_id)
+            if isinstance(item, CellItem)
+            else None
+        )
+        if (
+            production
+            and item.parent
+            and production.id not in present
+            and not run.executor.settled(production)
+        ):
             present.add(production.id)
-            complete.append(CellItem.from_parent(item.parent, name=production.id, cell=production, needed_by_others=True))
+            complete.append(
+                CellItem.from_parent(
+                    item.parent, name=production.id, cell=production, needed_by_others=True
+                )
+            )
         complete.append(item)
     items[:] = complete
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Pass the result to the controlling process as text, which every kind of transport preserves."""
+    """Pass the result to the controlling process as text, which every kind of transport
+    preserves.
+    """
     outcome = yield
     if isinstance(item, CellItem) and call.when == "call" and item.result:
         outcome.get_result().compat_result = item.result.to_line()  # type: ignore[attr-defined]
@@ -349,7 +443,9 @@ def pytest_compat_run_cell(cell: Cell, out: Path, config: pytest.Config) -> Obse
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_sessionstart(session: pytest.Session) -> Iterator[None]:
-    """Block signals while processes of pytest-xdist start: each must be ready before a signal to the process group arrives."""
+    """Block signals while processes of pytest-xdist start: each must be ready before a signal to
+    the process group arrives.
+    """
     if RUN in session.config.stash and _distributed(session.config):
         with interrupts.deferred():
             yield
@@ -365,7 +461,9 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return the scheduler that sends the cells of one artifact, or of one of many runtimes, to one process."""
+    """Return the scheduler that sends the cells of one artifact, or of one of many runtimes, to one
+    process.
+    """
     if RUN not in config.stash:
         return None
     from compat_matrix.engine.scheduling import ByScope

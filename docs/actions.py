@@ -1,10 +1,11 @@
-"""Runs the shell steps of the GitHub workflow in `exporters.md`, as they stand, on the example of the page. Loads a TensorFlow.
+"""Runs the shell steps of the GitHub workflow in `exporters.md`, as they stand, on the example of
+the page. Loads a TensorFlow.
 
     python -m docs.actions
 
-Needs bash, uv and the network (PyPI), and a TensorFlow beside it for the export that is committed. The ``uses:`` steps are
-replaced by a folder with the files of the page and a new virtual environment. This is not a test, since it takes minutes and
-gigabytes.
+Needs bash, uv and the network (PyPI), and a TensorFlow beside it for the export that is committed.
+The ``uses:`` steps are replaced by a folder with the files of the page and a new virtual
+environment. This is not a test, since it takes minutes and gigabytes.
 """
 
 from __future__ import annotations
@@ -35,13 +36,18 @@ def _page() -> str:
 
 
 def repository(folder: Path) -> None:
-    """The example of the page as somebody has it in a repository: exporter, test, requirements, one committed export."""
+    """The example of the page as somebody has it in a repository: exporter, test, requirements, one
+    committed export.
+    """
     for name, text in transcripts.files(_page()):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.replace(BAD, GOOD), encoding="utf-8")
     (folder / "requirements.txt").write_text("pytest\n", encoding="utf-8")
-    made = "import numpy as np; from exporter import export; export(np.float32([[0.5], [-0.25]]), 'exports/scorer')"
+    made = (
+        "import numpy as np; from exporter import export; export(np.float32([[0.5], [-0.25]]),"
+        " 'exports/scorer')"
+    )
     subprocess.run([sys.executable, "-c", made], cwd=folder, check=True, stderr=subprocess.DEVNULL)
 
 
@@ -50,7 +56,11 @@ def run(folder: Path, environment: Mapping[str, str]) -> list[int]:
     statuses = []
     for step in steps():
         print(f"$ {step}", flush=True)
-        statuses.append(subprocess.run(["bash", "-e", "-c", step], cwd=folder, env=environment, check=False).returncode)
+        statuses.append(
+            subprocess.run(
+                ["bash", "-e", "-c", step], cwd=folder, env=environment, check=False
+            ).returncode
+        )
         if statuses[-1]:
             break
     return statuses
@@ -59,10 +69,15 @@ def run(folder: Path, environment: Mapping[str, str]) -> list[int]:
 def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="actions-"))
     try:
-        subprocess.run(["uv", "build", "--quiet", "--wheel", "--out-dir", folder / "wheels", DOCS.parent], check=True)
+        subprocess.run(
+            ["uv", "build", "--quiet", "--wheel", "--out-dir", folder / "wheels", DOCS.parent],
+            check=True,
+        )
         subprocess.run([sys.executable, "-m", "venv", folder / "python"], check=True)
         kept = {
-            key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST", "VIRTUAL_ENV", "COMPAT_"))
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("PYTHON", "PYTEST", "VIRTUAL_ENV", "COMPAT_"))
         }
         path = os.pathsep.join([str(folder / "python" / "bin"), os.environ["PATH"]])
         environment = {**kept, "PATH": path, "CI": "true", "PIP_FIND_LINKS": str(folder / "wheels")}
@@ -72,10 +87,19 @@ def main() -> int:
         good = run(checkout, environment)
         shutil.rmtree(checkout / "compat", ignore_errors=True)
         exporter = checkout / "exporter.py"
-        exporter.write_text(exporter.read_text(encoding="utf-8").replace(GOOD, BAD), encoding="utf-8")
+        exporter.write_text(
+            exporter.read_text(encoding="utf-8").replace(GOOD, BAD), encoding="utf-8"
+        )
         bad = run(checkout, environment)
-        left = sorted(path.name for path in (checkout / "compat").iterdir()) if (checkout / "compat").is_dir() else []
-        print(f"repaired: {good}; as on the page: {bad}, leaves compat/ with {', '.join(left) or 'nothing'}")
+        left = (
+            sorted(path.name for path in (checkout / "compat").iterdir())
+            if (checkout / "compat").is_dir()
+            else []
+        )
+        print(
+            f"repaired: {good}; as on the page: {bad}, leaves compat/ with"
+            f" {', '.join(left) or 'nothing'}"
+        )
         return 0 if good == [0] * len(steps()) and bad == [0, 1] and left else 1
     finally:
         shutil.rmtree(folder)

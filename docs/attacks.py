@@ -90,13 +90,19 @@ def rows(*commands: str) -> list[tuple[str, ...]]:
             if isinstance(node, ast.FunctionDef):
                 told[node.name] = (ast.get_docstring(node) or "").split("\n")[0]
     told.update({name: special.described(name) for name in map(special.verdict_of, special.MADE)})
-    return [(f"`{name}`", told[name], *[answers[command] for command in commands]) for name, answers in verdicts.items()]
+    return [
+        (f"`{name}`", told[name], *[answers[command] for command in commands])
+        for name, answers in verdicts.items()
+    ]
 
 
 def published_rows() -> list[tuple[str, ...]]:
     """Return id, what it is about, and its cases."""
     found = toml.read(FOLDER / "published.toml").items()
-    return [(name, entry["about"], ", ".join(f"`{case}`" for case in entry["cases"])) for name, entry in found]
+    return [
+        (name, entry["about"], ", ".join(f"`{case}`" for case in entry["cases"]))
+        for name, entry in found
+    ]
 
 
 def keras_rows() -> list[tuple[str, ...]]:

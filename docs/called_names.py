@@ -1,4 +1,5 @@
-"""Write `reference_impl/graph/called_names.py`: ``python -m docs.called_names PYTHON...``, with the interpreters of releases.
+"""Write `reference_impl/graph/called_names.py`: ``python -m docs.called_names PYTHON...``, with the
+interpreters of releases.
 
 Each interpreter has another TensorFlow; name all of them, since the file is written anew.
 """
@@ -27,7 +28,9 @@ from __future__ import annotations
 
 
 def model(folder: Path) -> None:
-    """Write a model with one child, a function without arguments (object 1) or a plain object (object 2)."""
+    """Write a model with one child, a function without arguments (object 1) or a plain object
+    (object 2).
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
     forge.function(graph, "f")
@@ -36,7 +39,9 @@ def model(folder: Path) -> None:
         nodes.add()
     for number in (0, 2):
         nodes[number].user_object.identifier = "_generic_user_object"
-        nodes[number].user_object.version.producer = nodes[number].user_object.version.min_consumer = 1
+        nodes[number].user_object.version.producer = nodes[
+            number
+        ].user_object.version.min_consumer = 1
     nodes[0].children.add(node_id=2, local_name="child")
     nodes[1].function.concrete_functions.append("f")
     nodes[1].function.function_spec.fullargspec.named_tuple_value.name = "FullArgSpec"
@@ -46,7 +51,15 @@ def model(folder: Path) -> None:
     both.values.add().dict_value.SetInParent()
     described.output_signature.none_value.SetInParent()
     fields = nodes[1].function.function_spec.fullargspec.named_tuple_value.values
-    for key in ("args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults", "annotations"):
+    for key in (
+        "args",
+        "varargs",
+        "varkw",
+        "defaults",
+        "kwonlyargs",
+        "kwonlydefaults",
+        "annotations",
+    ):
         _field(fields.add(key=key), key)
     nodes[1].function.function_spec.input_signature.none_value.SetInParent()
     forge.write(folder, message)
@@ -54,13 +67,17 @@ def model(folder: Path) -> None:
 
 
 def _field(pair: Any, key: str) -> None:
-    kind = {"args": "list_value", "kwonlyargs": "list_value", "annotations": "dict_value"}.get(key, "none_value")
+    kind = {"args": "list_value", "kwonlyargs": "list_value", "annotations": "dict_value"}.get(
+        key, "none_value"
+    )
     getattr(pair.value, kind).SetInParent()
 
 
 def asked(python: str, folder: Path) -> dict[str, Any]:
     """Return what the TensorFlow of an interpreter does."""
-    done = subprocess.run([python, str(PROBE), str(folder)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [python, str(PROBE), str(folder)], capture_output=True, text=True, check=True
+    )
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -71,15 +88,32 @@ def text(answers: dict[str, dict[str, Any]]) -> str:
     names = sorted({name for answer in answers.values() for name in answer["names"]})
     lines = [HEAD, f"RELEASES = {tuple(releases)!r}", ""]
     for constant, outcome, comment in (
-        ("RUN", "run", "tf.saved_model.load calls a child function of this name while it loads. Name -> releases."),
-        ("BROKEN", "broken", "tf.saved_model.load fails if a child has this name. Name -> releases."),
+        (
+            "RUN",
+            "run",
+            (
+                "tf.saved_model.load calls a child function of this name while it loads. Name ->"
+                " releases."
+            ),
+        ),
+        (
+            "BROKEN",
+            "broken",
+            "tf.saved_model.load fails if a child has this name. Name -> releases.",
+        ),
     ):
         found = {n: [r for r in releases if answers[r]["names"].get(n) == outcome] for n in names}
         lines += [f"# {comment}", f"{constant}: dict[str, tuple[str, ...]] = {{"]
-        lines += [f"    {name!r}: {tuple(members)!r}," for name, members in found.items() if members]
+        lines += [
+            f"    {name!r}: {tuple(members)!r}," for name, members in found.items() if members
+        ]
         lines += ["}", ""]
     others = sorted({name for answer in answers.values() for name in answer["looked_up"]})
-    lines += ["# TensorFlow looks these names up in any object that it tracks or saves.", "LOOKED_UP = frozenset(", "    {"]
+    lines += [
+        "# TensorFlow looks these names up in any object that it tracks or saves.",
+        "LOOKED_UP = frozenset(",
+        "    {",
+    ]
     lines += [f"        {name!r}," for name in others]
     return "\n".join([*lines, "    }", ")", ""])
 
@@ -89,7 +123,10 @@ def main(pythons: list[str]) -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "model"
         model(folder)
-        answers = {answer["version"].rpartition(".")[0]: answer for answer in (asked(python, folder) for python in pythons)}
+        answers = {
+            answer["version"].rpartition(".")[0]: answer
+            for answer in (asked(python, folder) for python in pythons)
+        }
     OUT.write_text(text(answers))
 
 

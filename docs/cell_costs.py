@@ -1,9 +1,10 @@
-"""Writes ``compat_matrix/report/cell_costs.json``, from which runs estimate the time that is left, from a finished run.
+"""Writes ``compat_matrix/report/cell_costs.json``, from which runs estimate the time that is left,
+from a finished run.
 
     python -m docs.cell_costs RUN_FOLDER
 
-RUN_FOLDER is the output folder of a whole ``matrix run`` on a machine that did nothing else. The file changes only by this
-command.
+RUN_FOLDER is the output folder of a whole ``matrix run`` on a machine that did nothing else. The
+file changes only by this command.
 """
 
 from __future__ import annotations
@@ -20,11 +21,17 @@ from compat_matrix.common.writing import write_text
 from compat_matrix.engine.sessions import CELLS_FILE
 from compat_matrix.report.cell_costs import COSTS_FILE, kind_of
 
-USUAL = (0.67, 1.5)  # a case that takes between these many times the mean needs no factor of its own
+USUAL = (
+    0.67,
+    1.5,
+)  # a case that takes between these many times the mean needs no factor of its own
 
 
 def measured(folder: Path) -> list[tuple[Cell, float]]:
-    """Return the executed cells of a run, with their seconds. Raises PlanError and ResultsError for files that cannot be used."""
+    """Return the executed cells of a run, with their seconds.
+
+    Raises PlanError and ResultsError for files that cannot be used.
+    """
     plan = Plan.read(folder / PLAN_FILE)
     results = of_plan(read_results(folder / RESULTS_FILE), plan)
     executed = [cell for cell in plan if cell.id in results and results[cell.id].outcome.observable]
@@ -37,8 +44,13 @@ def start_of(folder: Path) -> float:
     return float(first - (folder / CELLS_FILE).stat().st_mtime)
 
 
-def costs(seconds: list[tuple[Cell, float]], start: float, wall: float, processes: int) -> dict[str, object]:
-    """Return the content of the file. The time of a run that no cell accounts for is spread over all cells."""
+def costs(
+    seconds: list[tuple[Cell, float]], start: float, wall: float, processes: int
+) -> dict[str, object]:
+    """Return the content of the file.
+
+    The time of a run that no cell accounts for is spread over all cells.
+    """
     spent = sum(one for _, one in seconds)
     more = max(0.0, wall * processes - start * processes - spent) / len(seconds)
     by_kind: dict[str, list[float]] = defaultdict(list)
@@ -57,12 +69,18 @@ def costs(seconds: list[tuple[Cell, float]], start: float, wall: float, processe
         "start": round(start, 1),
         "usual": round((spent / len(seconds)) + more, 4),
         "kinds": {kind: round(mean, 4) for kind, mean in sorted(kinds.items())},
-        "cases": {case: round(one, 2) for case, one in sorted(factors.items()) if not USUAL[0] <= one <= USUAL[1]},
+        "cases": {
+            case: round(one, 2)
+            for case, one in sorted(factors.items())
+            if not USUAL[0] <= one <= USUAL[1]
+        },
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path, metavar="RUN_FOLDER")
     folder = parser.parse_args().folder
     run = RunFile.read(folder)

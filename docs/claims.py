@@ -1,4 +1,6 @@
-"""The page of what each command claims, made of what the commands declare (`compat_matrix.commands.parts.claims`)."""
+"""The page of what each command claims, made of what the commands declare
+(`compat_matrix.commands.parts.claims`).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ These exit codes mean the same in every command:
 ASKED = "\n## What was asked for it\n\n"
 
 
-def commands(command: click.Command, context: click.Context, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+def commands(
+    command: click.Command, context: click.Context, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
     """Yield every command that is not a group, with its words."""
     if not isinstance(command, click.Group):
         yield " ".join(path), command
@@ -39,20 +43,25 @@ def commands(command: click.Command, context: click.Context, path: tuple[str, ..
     for name in command.list_commands(context):
         inner = command.get_command(context, name)
         if inner is not None and not inner.hidden:
-            yield from commands(inner, click.Context(inner, info_name=name, parent=context), (*path, name))
+            yield from commands(
+                inner, click.Context(inner, info_name=name, parent=context), (*path, name)
+            )
 
 
 def page() -> str:
     """Return the page. Raises LookupError for a command without a claim."""
     codes = "\n".join(f"- {code:d}: {MEANINGS[code]}" for code in OF_EVERY)
     found = rows(main)
-    codes_of = table(("command", "exit code 0", "other exit codes"), [(row[0], row[1], row[4]) for row in found])
+    codes_of = table(
+        ("command", "exit code 0", "other exit codes"), [(row[0], row[1], row[4]) for row in found]
+    )
     asked = table(("command", "asked", "not asked"), [(row[0], row[2], row[3]) for row in found])
     return f"{HEAD.format(codes=codes)}{codes_of}{ASKED}{asked}"
 
 
 def rows(program: click.Command) -> list[tuple[str, ...]]:
-    """Return a row for each command of a program: its words, exit code 0, what was asked, what was not, the other exit codes.
+    """Return a row for each command of a program: its words, exit code 0, what was asked, what was
+    not, the other exit codes.
 
     Raises LookupError for a command without a claim.
     """
@@ -60,11 +69,19 @@ def rows(program: click.Command) -> list[tuple[str, ...]]:
     for name, command in commands(program, click.Context(program, info_name="savedmodel-compat")):
         claim = claim_of(command)
         if claim is None:
-            raise LookupError(f"the command {name!r} does not say what its exit code 0 means: give it @claims")
+            raise LookupError(
+                f"the command {name!r} does not say what its exit code 0 means: give it @claims"
+            )
         found.append(_row(name, claim))
     return found
 
 
 def _row(name: str, claim: Claim) -> tuple[str, ...]:
     others = "; ".join(f"{code:d}: {meaning}" for code, meaning in sorted(claim.codes.items()))
-    return (f"`{name}`", claim.green, claim.words(claim.asked), claim.words(claim.not_asked), others)
+    return (
+        f"`{name}`",
+        claim.green,
+        claim.words(claim.asked),
+        claim.words(claim.not_asked),
+        others,
+    )

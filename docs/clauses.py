@@ -1,7 +1,9 @@
-"""The clause table: `clauses.toml` joined with the tests that prove a clause and the matrix cases that cite it.
+"""The clause table: `clauses.toml` joined with the tests that prove a clause and the matrix cases
+that cite it.
 
-A test proves a clause by its name (`test_FN_07_...`, more of them as `test_FN_05_and_PY_09_...`) or by
-`@pytest.mark.clause("FN-07", "FN-08")`. Tests are found by reading their sources: nothing is imported.
+A test proves a clause by its name (`test_FN_07_...`, more of them as `test_FN_05_and_PY_09_...`) or
+by `@pytest.mark.clause("FN-07", "FN-08")`. Tests are found by reading their sources: nothing is
+imported.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ FAMILIES = {
 
 
 class Clause(NamedTuple):
-    """One statement of the RFC: what shipped TensorFlow does about it, whom we follow, and how far we are."""
+    """One statement of the RFC: what shipped TensorFlow does about it, whom we follow, and how far
+    we are.
+    """
 
     id: str
     section: str
@@ -58,13 +62,19 @@ class Test(NamedTuple):
 
 
 def read_table(path: Path = TABLE) -> list[Clause]:
-    """The entries of the table, in its order. Raises ValueError for an entry without a field or with an unknown one."""
+    """The entries of the table, in its order.
+
+    Raises ValueError for an entry without a field or with an unknown one.
+    """
     out = []
     for entry in toml.read(path).get("clause", []):
         fields = {"why": "", "note": "", **entry}
-        if set(fields) != set(Clause._fields) or not all(isinstance(value, str) for value in fields.values()):
+        if set(fields) != set(Clause._fields) or not all(
+            isinstance(value, str) for value in fields.values()
+        ):
             raise ValueError(
-                f"{path.name}: {entry.get('id')!r} must have the texts {', '.join(Clause._fields)}; it has {', '.join(entry)}"
+                f"{path.name}: {entry.get('id')!r} must have the texts {', '.join(Clause._fields)};"
+                f" it has {', '.join(entry)}"
             )
         out.append(Clause(**fields))
     return out
@@ -86,7 +96,9 @@ def find_tests(files: Iterable[Path]) -> list[Test]:
     out = []
     for file in files:
         for node in _statements(ast.parse(file.read_text(encoding="utf-8"), str(file))):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith(
+                "test_"
+            ):
                 clauses = dict.fromkeys([*clauses_of_name(node.name), *_marked(node)])
                 if clauses:
                     out.append(Test(file, node.name, tuple(clauses)))
@@ -105,7 +117,11 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
     while pending:
         node = pending.popleft()
         yield node
-        pending.extend(inner for name in ("body", "handlers", "orelse", "finalbody") for inner in getattr(node, name, ()))
+        pending.extend(
+            inner
+            for name in ("body", "handlers", "orelse", "finalbody")
+            for inner in getattr(node, name, ())
+        )
 
 
 def _marked(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
@@ -125,9 +141,17 @@ def test_files(root: Path = ROOT) -> list[Path]:
 
 def faults(table: list[Clause], tests: list[Test]) -> list[str]:
     """What is wrong with the table, one line each; empty when it may be believed."""
-    out = [f"{name} is listed {count} times" for name, count in Counter(clause.id for clause in table).items() if count > 1]
+    out = [
+        f"{name} is listed {count} times"
+        for name, count in Counter(clause.id for clause in table).items()
+        if count > 1
+    ]
     known = {clause.id for clause in table}
-    wanted = {f"{family}-{number:02}" for family, count in FAMILIES.items() for number in range(1, count + 1)}
+    wanted = {
+        f"{family}-{number:02}"
+        for family, count in FAMILIES.items()
+        for number in range(1, count + 1)
+    }
     out += [f"{name} is not listed" for name in sorted(wanted - known)]
     out += [f"{name} is not a clause of the RFC" for name in sorted(known - wanted)]
     for clause in table:
@@ -137,13 +161,16 @@ def faults(table: list[Clause], tests: list[Test]) -> list[str]:
             if getattr(clause, field) not in words
         ]
         out += [
-            f"{clause.id}: {field} is empty" for field in ("section", "rfc", "says", "observed") if not getattr(clause, field)
+            f"{clause.id}: {field} is empty"
+            for field in ("section", "rfc", "says", "observed")
+            if not getattr(clause, field)
         ]
         if clause.status == "explained" and not clause.note:
             out.append(f"{clause.id} is explained without a note")
     proved = {name for test in tests for name in test.clauses}
     out += [
-        f"{clause.id} is done and no test proves it: name one test_{clause.id.replace('-', '_')}_..."
+        f"{clause.id} is done and no test proves it: name one"
+        f" test_{clause.id.replace('-', '_')}_..."
         for clause in table
         if clause.status == "done" and clause.follow != "TF" and clause.id not in proved
     ]
@@ -170,8 +197,12 @@ def cited(cases: Iterable[tuple[str, tuple[str, ...]]], root: Path = ROOT) -> di
     return out
 
 
-def sections(table: list[Clause], tests: list[Test], cases: dict[str, list[str]]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-    """Each section's title with the rows of its table: clause, RFC, TensorFlow, whom we follow, status, tests, cases."""
+def sections(
+    table: list[Clause], tests: list[Test], cases: dict[str, list[str]]
+) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Each section's title with the rows of its table: clause, RFC, TensorFlow, whom we follow,
+    status, tests, cases.
+    """
     proofs: dict[str, list[str]] = {}
     for test in tests:
         link = f"[`{test.file.name}::{test.name}`](../{test.file.relative_to(ROOT).as_posix()})"
@@ -201,5 +232,7 @@ def totals(table: list[Clause]) -> list[tuple[str, ...]]:
     out = []
     for follow in (*WORDS["follow"], "total"):
         members = [clause.status for clause in table if follow in (clause.follow, "total")]
-        out.append((follow, *(str(members.count(status)) for status in WORDS["status"]), str(len(members))))
+        out.append(
+            (follow, *(str(members.count(status)) for status in WORDS["status"]), str(len(members)))
+        )
     return out

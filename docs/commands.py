@@ -46,9 +46,16 @@ def page() -> str:
 def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
     """Yield the section of a command, then those of its subcommands."""
     yield f"\n### {context.command_path.partition(' ')[2]}\n\n"
-    yield f"```text\n{context.command_path} {' '.join(command.collect_usage_pieces(context))}\n```\n\n"
+    yield (
+        f"```text\n{context.command_path}"
+        f" {' '.join(command.collect_usage_pieces(context))}\n```\n\n"
+    )
     yield _prose(command.help or "")
-    options = [parameter.get_help_record(context) for parameter in command.params if isinstance(parameter, click.Option)]
+    options = [
+        parameter.get_help_record(context)
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+    ]
     shown = [record for record in options if record]
     if shown:
         yield "\n" + "".join(f"- `{name}`: {_one_line(text)}\n" for name, text in shown)
@@ -75,4 +82,6 @@ def _one_line(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("<", "&lt;").replace("*", "\\*")  # the site's Markdown has no backslash before "<"
+    return text.replace("<", "&lt;").replace(
+        "*", "\\*"
+    )  # the site's Markdown has no backslash before "<"

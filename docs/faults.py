@@ -41,13 +41,26 @@ def page() -> str:
             name = f"**{fault.name}**" if fault.gate else fault.name
             command = fault.command.format(fault.scene.name)
             said = seen.get("line", "not found")
-            lines.append((name, fault.what, f"`{command}`", str(seen.get("code", "")), said[:_WIDE] + "…" * (len(said) > _WIDE)))
-        out.append(f"\n## In {place}\n\n" + table(("fault", "what is wrong", "command", "exit", "it says"), lines))
+            lines.append(
+                (
+                    name,
+                    fault.what,
+                    f"`{command}`",
+                    str(seen.get("code", "")),
+                    said[:_WIDE] + "…" * (len(said) > _WIDE),
+                )
+            )
+        out.append(
+            f"\n## In {place}\n\n"
+            + table(("fault", "what is wrong", "command", "exit", "it says"), lines)
+        )
     return "".join(out)
 
 
 def faults() -> list[str]:
-    """Faults that no command finds, that were not planted, or are declared otherwise than they were planted."""
+    """Faults that no command finds, that were not planted, or are declared otherwise than they were
+    planted.
+    """
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     again = "python -m property_tests.planted.kinds --write --resume"
     out = [
@@ -55,7 +68,10 @@ def faults() -> list[str]:
         for fault in TABLE
         if _declared(record, fault.name) != digest(fault)
     ]
-    return out + [f"{name}: there is no such fault: {again}" for name in sorted(set(record) - {fault.name for fault in TABLE})]
+    return out + [
+        f"{name}: there is no such fault: {again}"
+        for name in sorted(set(record) - {fault.name for fault in TABLE})
+    ]
 
 
 def _declared(record: dict[str, dict[str, str]], name: str) -> str:

@@ -2,8 +2,9 @@
 
     python -m docs.generate [--check]
 
-Pure functions of the case files, the fixtures' provenance, the expectations, the clause table and the sources of the tests:
-nothing runs. ``--check`` also fails when the clause table claims what no test proves.
+Pure functions of the case files, the fixtures' provenance, the expectations, the clause table and
+the sources of the tests: nothing runs. ``--check`` also fails when the clause table claims what no
+test proves.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def cases_page() -> str:
         )
         for case in cases
     ]
-    return f"# The {len(cases)} TF 2 cases\n\n" + table(("case", "what it is about", "clauses", "answers"), rows)
+    return f"# The {len(cases)} TF 2 cases\n\n" + table(
+        ("case", "what it is about", "clauses", "answers"), rows
+    )
 
 
 def _tolerance(tolerance: tuple[float, float, str]) -> str:
@@ -83,12 +86,18 @@ def fixtures_page() -> str:
 def known_failures_page() -> str:
     """The expectations, grouped by kind, with the reason of each."""
     entries = toml.read(ROOT / "compat_matrix/verdict/expectations.toml").get("expect", [])
-    out = ["# Known failures\n\nEach is run every time; the run fails when one passes or fails otherwise.\n"]
+    out = [
+        "# Known failures\n\nEach is run every time; the run fails when one passes or fails"
+        " otherwise.\n"
+    ]
     for kind in sorted({entry["kind"] for entry in entries}):
         members = [entry for entry in entries if entry["kind"] == kind]
         rows = [
             (
-                " / ".join(_some(entry.get(name, "*")) for name in ("case", "producer", "consumer", "check")),
+                " / ".join(
+                    _some(entry.get(name, "*"))
+                    for name in ("case", "producer", "consumer", "check")
+                ),
                 _versions(entry),
                 _words(entry["outcome"]),
                 " ".join(entry["reason"].split()),
@@ -115,17 +124,22 @@ def _versions(entry: dict[str, object]) -> str:
 
 
 def clauses_page() -> str:
-    """The clause table: per section what the RFC says, whom we follow, and the tests and cases that prove it."""
+    """The clause table: per section what the RFC says, whom we follow, and the tests and cases that
+    prove it.
+    """
     listed, tests = clauses.read_table(), list(clauses.all_tests())
     cases = clauses.cited((case.name, case.clauses) for case in all_cases())
     out = [
-        f"# The {len(listed)} clauses of the RFC\n\n"
-        "For each clause of the RFC *SavedModel Save/Load in 2.x*: its text in our words, what TensorFlow 2.21 does, "
-        "whom we follow.\n"
-        "Bytes on disk follow shipped TensorFlow, since many readers exist; what a user would lose without being told follows\n"
-        "the RFC. *done*: kept, and the tests prove it; *explained*: kept only as far as the note says.\n\n"
-        "Made from [`clauses.toml`](clauses.toml) and the names and marks of the tests. `python -m docs.generate --check` fails\n"
-        "when a clause that follows the RFC is done and no test proves it.\n\n",
+        (
+            f"# The {len(listed)} clauses of the RFC\n\nFor each clause of the RFC *SavedModel"
+            " Save/Load in 2.x*: its text in our words, what TensorFlow 2.21 does, whom we"
+            " follow.\nBytes on disk follow shipped TensorFlow, since many readers exist; what a"
+            " user would lose without being told follows\nthe RFC. *done*: kept, and the tests"
+            " prove it; *explained*: kept only as far as the note says.\n\nMade from"
+            " [`clauses.toml`](clauses.toml) and the names and marks of the tests. `python -m"
+            " docs.generate --check` fails\nwhen a clause that follows the RFC is done and no test"
+            " proves it.\n\n"
+        ),
         table(("follow", *clauses.WORDS["status"], "clauses"), clauses.totals(listed)),
     ]
     for title, rows in clauses.sections(listed, tests, cases):
@@ -137,8 +151,16 @@ def _clause(row: tuple[str, ...]) -> str:
     """The part of the page about one clause; a table of these would be wider than any screen."""
     name, says, tensorflow, follow, status = (" ".join(text.split()) for text in row[:5])
     tests, cases = row[5:]
-    lines = [f"\n### {name}\n", f"{says}\n", f"- TensorFlow 2.21: {tensorflow}", f"- We follow: {follow}", f"- Status: {status}"]
-    lines += [f"- {title}:\n{links}" for title, links in (("Tests", tests), ("Cases", cases)) if links]
+    lines = [
+        f"\n### {name}\n",
+        f"{says}\n",
+        f"- TensorFlow 2.21: {tensorflow}",
+        f"- We follow: {follow}",
+        f"- Status: {status}",
+    ]
+    lines += [
+        f"- {title}:\n{links}" for title, links in (("Tests", tests), ("Cases", cases)) if links
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -146,17 +168,23 @@ def runtimes_page() -> str:
     """The registry of runtimes: what each is made of, what it costs, what it lacks."""
     known, measured = registry.read(), runtimes.read_measured()
     out = [
-        f"# The {len(known.stanzas)} runtimes\n\n"
-        "Each is an environment that `savedmodel-compat runtimes install NAME` makes from a lock with hashes. The locks are\n"
-        "for Linux on x86_64 with glibc; elsewhere, and for every other TensorFlow, name a requirement\n"
-        "(`tensorflow==2.20.0`), a wheel or an interpreter. Adding a runtime is a stanza in\n"
-        "[`runtimes.toml`](../compat_matrix/runtimes/runtimes.toml) and `savedmodel-compat runtimes lock NAME`.\n\n"
-        "Every command that takes a runtime takes these:\n\n",
+        (
+            f"# The {len(known.stanzas)} runtimes\n\nEach is an environment that `savedmodel-compat"
+            " runtimes install NAME` makes from a lock with hashes. The locks are\nfor Linux on"
+            " x86_64 with glibc; elsewhere, and for every other TensorFlow, name a"
+            " requirement\n(`tensorflow==2.20.0`), a wheel or an interpreter. Adding a runtime is"
+            " a stanza in\n[`runtimes.toml`](../compat_matrix/runtimes/runtimes.toml) and"
+            " `savedmodel-compat runtimes lock NAME`.\n\nEvery command that takes a runtime takes"
+            " these:\n\n"
+        ),
         table(("what", "means"), runtimes.FORMS),
-        "\nCosts come from `python -m docs.runtimes [--measure]`, run on a busy machine with two cores: the seconds are upper\n"
-        "bounds. *disk*: what an environment takes of its own, and what it shares with uv's cache by hard links.\n"
-        "*install*: until the worker that proves it had started, with its packages in uv's cache. *first install*:\n"
-        "with an empty cache, and what that grows to.\n\n",
+        (
+            "\nCosts come from `python -m docs.runtimes [--measure]`, run on a busy machine with"
+            " two cores: the seconds are upper\nbounds. *disk*: what an environment takes of its"
+            " own, and what it shares with uv's cache by hard links.\n*install*: until the worker"
+            " that proves it had started, with its packages in uv's cache. *first install*:\nwith"
+            " an empty cache, and what that grows to.\n\n"
+        ),
         table(runtimes.COSTS, runtimes.cost_rows(known, measured)),
         "\n## What they lack\n\nThese cells of a plan are NOT_APPLICABLE, with the reason.\n\n",
         table(("programs", "TensorFlow", "runtimes", "why"), runtimes.lack_rows(known)),
@@ -166,12 +194,19 @@ def runtimes_page() -> str:
 
 def attacks_page() -> str:
     """One row per attack: what it is, what each command answers."""
-    first, second = ("inspect", "needs", "verify", "load"), ("diff", "contract", "slim", "signatures", "compat", "migrate")
-    one = table(("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first))
+    first, second = (
+        ("inspect", "needs", "verify", "load"),
+        ("diff", "contract", "slim", "signatures", "compat", "migrate"),
+    )
+    one = table(
+        ("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first)
+    )
     two = table(("attack", *second), [(row[0], *row[2:]) for row in attacks.rows(*second)])
     three = table(("attack", "what it is", "refused with"), attacks.keras_rows())
     four = table(("id", "what it is about", "cases"), attacks.published_rows())
-    return attacks.head() + one + attacks.MORE + two + attacks.PUBLISHED + four + attacks.KERAS + three
+    return (
+        attacks.head() + one + attacks.MORE + two + attacks.PUBLISHED + four + attacks.KERAS + three
+    )
 
 
 def rules_page() -> str:
@@ -211,7 +246,9 @@ if third_party.RECORD.is_file():
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail when a page is stale")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, fail when a page is stale"
+    )
     check = parser.parse_args(arguments).check
     stale = []
     for name, make in PAGES.items():

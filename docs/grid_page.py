@@ -15,7 +15,14 @@ from docs.markdown import wrapped
 
 RECORD = Path(__file__).parent / "data" / "grid.json"
 # What most people ask first: today's loader and the loaders of servers, on what each API writes.
-FIRST = (("tf2", "tf2"), ("tf2", "cpp"), ("reference", "tf2"), ("reference", "cpp"), ("v1_builder", "tf2"), ("v1_builder", "cpp"))
+FIRST = (
+    ("tf2", "tf2"),
+    ("tf2", "cpp"),
+    ("reference", "tf2"),
+    ("reference", "cpp"),
+    ("v1_builder", "tf2"),
+    ("v1_builder", "cpp"),
+)
 
 
 def page() -> str:
@@ -27,14 +34,26 @@ def page() -> str:
     out += [_table(found[key]) for key in first]
     out.append("\n## All others\n")
     out += [_table(table) for key, table in found.items() if key not in first]
-    out += [_made(facts), _reasons(facts), f"\n## The cases\n\n{wrapped(', '.join(f'`{name}`' for name in facts['cases']))}\n"]
+    out += [
+        _made(facts),
+        _reasons(facts),
+        f"\n## The cases\n\n{wrapped(', '.join(f'`{name}`' for name in facts['cases']))}\n",
+    ]
     return "".join(out)
 
 
 def _introduction(facts: Mapping[str, Any]) -> str:
     run = facts["run"]
-    versions = sorted({version for by in facts["read"].values() for version in by}, key=tally.release_order)
-    readers = {v for by in facts["read"].values() for row in by.values() for column in row.values() for v in column}
+    versions = sorted(
+        {version for by in facts["read"].values() for version in by}, key=tally.release_order
+    )
+    readers = {
+        v
+        for by in facts["read"].values()
+        for row in by.values()
+        for column in row.values()
+        for v in column
+    }
     asked = {name for by in facts["read"].values() for row in by.values() for name in row}
     passed = run["by_outcome"]["PASS"]
     return f"""# Written by X, read by Y
@@ -74,7 +93,11 @@ def _table(table: Mapping[str, Any]) -> str:
 
 def _made(facts: Mapping[str, Any]) -> str:
     versions = _writers(facts)
-    lines = ["\n## What was written\n", f"| producer | {' | '.join(versions)} |", "|---" * (len(versions) + 1) + "|"]
+    lines = [
+        "\n## What was written\n",
+        f"| producer | {' | '.join(versions)} |",
+        "|---" * (len(versions) + 1) + "|",
+    ]
     for producer, found in facts["made"].items():
         fields = []
         for version in versions:
@@ -85,11 +108,16 @@ def _made(facts: Mapping[str, Any]) -> str:
 
 
 def _writers(facts: Mapping[str, Any]) -> list[str]:
-    return sorted({version for found in facts["made"].values() for version in found}, key=tally.release_order)
+    return sorted(
+        {version for found in facts["made"].values() for version in found}, key=tally.release_order
+    )
 
 
 def _reasons(facts: Mapping[str, Any]) -> str:
-    rows = "".join(f"| {item['cells']} | {item['kind']} | {_plain(item['reason'])} |\n" for item in facts["reasons"])
+    rows = "".join(
+        f"| {item['cells']} | {item['kind']} | {_plain(item['reason'])} |\n"
+        for item in facts["reasons"]
+    )
     return f"\n## What explains the failures\n\n| cells | kind | reason |\n|---|---|---|\n{rows}"
 
 

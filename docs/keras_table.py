@@ -1,4 +1,5 @@
-"""The page of the layers that ``migrate --to keras`` rebuilds, by the release that saved them; kept in ``data/keras.json``.
+"""The page of the layers that ``migrate --to keras`` rebuilds, by the release that saved them; kept
+in ``data/keras.json``.
 
     python -m docs.keras_table OUT
 
@@ -77,11 +78,24 @@ def page(table: Any) -> str:
     asked = sum(mark in PREDICTS + "rx" for row in models.values() for mark in row["made"])
     out = [HEAD.format(models=f"{asked:,}", keras=facts["keras"], tensorflow=facts["tensorflow"])]
     out += [
-        table(("release", "models", "equal in every bit", "close", "another step", "refused", "differs"), _totals(facts)),
+        table(
+            (
+                "release",
+                "models",
+                "equal in every bit",
+                "close",
+                "another step",
+                "refused",
+                "differs",
+            ),
+            _totals(facts),
+        ),
         "\n",
     ]
     for title, layers in groups.by_group(models):
-        rows = [(f"`{layer}`", *_fields(members, len(releases))) for layer, members in layers.items()]
+        rows = [
+            (f"`{layer}`", *_fields(members, len(releases))) for layer, members in layers.items()
+        ]
         out += [f"## {title}\n\n", table(("layer", *releases, *BACKENDS), rows), "\n"]
     out += [
         "## What is close\n\n",
@@ -115,25 +129,35 @@ def _fields(members: list[Mapping[str, Any]], releases: int) -> Iterator[str]:
 
 
 def _close(facts: Mapping[str, Any], table: Any) -> str:
-    """The models whose answers have other bits than the original's in the same TensorFlow, and what gives them the same bits."""
+    """The models whose answers have other bits than the original's in the same TensorFlow, and what
+    gives them the same bits.
+    """
     rows = []
     for name, row in facts["models"].items():
         found: dict[str, list[str]] = {}
-        for release, mark, bits in zip(facts["releases"], row["made"], row.get("bits", NOT_ASKED * len(row["made"]))):
+        for release, mark, bits in zip(
+            facts["releases"], row["made"], row.get("bits", NOT_ASKED * len(row["made"]))
+        ):
             if mark == MARKS["close"] or bits != NOT_ASKED:
                 found.setdefault(bits, []).append(release)
         for bits, releases in found.items():
-            equal = next((outcome.SAME_BITS[key] for key, letter in BITS.items() if letter == bits), "")
+            equal = next(
+                (outcome.SAME_BITS[key] for key, letter in BITS.items() if letter == bits), ""
+            )
             off = f"{row['off']:.1g}" if row.get("off") else ""
             rows.append((f"`{name}`", ", ".join(releases), off, equal or reason(name, "close")))
-    return CLOSE + table(("model", "saved by", "largest difference", "equal in every bit, or why not"), rows)
+    return CLOSE + table(
+        ("model", "saved by", "largest difference", "equal in every bit, or why not"), rows
+    )
 
 
 def _others(facts: Mapping[str, Any]) -> list[tuple[str, ...]]:
     found: dict[tuple[str, str], list[str]] = {}
     for release, name, state, text in facts["why"]:
         found.setdefault((name, reason(name, state) or text), []).append(release)
-    return [(f"`{name}`", ", ".join(releases), why) for (name, why), releases in sorted(found.items())]
+    return [
+        (f"`{name}`", ", ".join(releases), why) for (name, why), releases in sorted(found.items())
+    ]
 
 
 @functools.cache
@@ -146,7 +170,9 @@ def reasons() -> list[dict[str, Any]]:
 def reason(name: str, state: str) -> str:
     """The reason that ``reasons.toml`` has for a model, ``""`` if there is none."""
     for entry in reasons():
-        if state in entry["states"] and any(fnmatch.fnmatchcase(name, pattern) for pattern in entry["models"]):
+        if state in entry["states"] and any(
+            fnmatch.fnmatchcase(name, pattern) for pattern in entry["models"]
+        ):
             return " ".join(entry["why"].split())
     return ""
 
@@ -164,7 +190,9 @@ def record(out: Path) -> dict[str, Any]:
             if found and found.get("key") != material.key(name):
                 found = None  # of another model with this name
             row["made"] += _mark(release, name, found)
-            row["bits"] += BITS.get(found["bits"], NEVER) if found and "bits" in found else NOT_ASKED
+            row["bits"] += (
+                BITS.get(found["bits"], NEVER) if found and "bits" in found else NOT_ASKED
+            )
             if found and found.get("off"):
                 row["off"] = max(row.get("off", 0.0), found["off"])
             if found and found["state"] not in table.GOOD:
@@ -173,10 +201,18 @@ def record(out: Path) -> dict[str, Any]:
                 why.append([release, name, "file", _first_line(found["file"])])
             for backend in BACKENDS:
                 if found and (told := table.read(out, release, backend).get(name)):
-                    mark = "=" if told["state"] == "equal" else "T" if table.NEEDS_TENSORFLOW in told["why"] else "x"
+                    mark = (
+                        "="
+                        if told["state"] == "equal"
+                        else "T"
+                        if table.NEEDS_TENSORFLOW in told["why"]
+                        else "x"
+                    )
                     row[backend] = row.get(backend, "") + mark
                     if mark == "x":
-                        why.append([release, name, backend, f"{backend}: {_first_line(told['why'])}"])
+                        why.append(
+                            [release, name, backend, f"{backend}: {_first_line(told['why'])}"]
+                        )
         models[name] = row
     return {
         "tensorflow": importlib.metadata.version("tensorflow-cpu"),
@@ -207,7 +243,8 @@ def main(arguments: list[str]) -> int:
     facts = record(Path(arguments[0]))
     empty = NOT_ASKED * len(facts["releases"])
     models = {
-        name: {key: value for key, value in row.items() if value and value != empty} for name, row in facts["models"].items()
+        name: {key: value for key, value in row.items() if value and value != empty}
+        for name, row in facts["models"].items()
     }
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in models.items())
     rest = json.dumps({key: value for key, value in facts.items() if key != "models"}, indent=1)

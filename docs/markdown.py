@@ -10,9 +10,15 @@ WIDTH = 120  # characters of a line
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table. The site shows a filter above one of more than 15 rows (docs/assets/filter.js)."""
+    """Return a table.
+
+    The site shows a filter above one of more than 15 rows (docs/assets/filter.js).
+    """
     lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |\n" for line in lines)
+    return "".join(
+        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |\n"
+        for line in lines
+    )
 
 
 def wrapped(text: str, first: str = "", rest: str = "") -> str:
@@ -23,6 +29,13 @@ def wrapped(text: str, first: str = "", rest: str = "") -> str:
       rest: what its other lines begin with.
     """
     lines = textwrap.fill(
-        text, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
-    return re.sub(r"(?<=\n)( *)([-+*#>] )", r"\1\\\2", lines)  # a dash that comes to stand first is not a new item
+    return re.sub(
+        r"(?<=\n)( *)([-+*#>] )", r"\1\\\2", lines
+    )  # a dash that comes to stand first is not a new item

@@ -1,8 +1,10 @@
-"""The results of `migrate` on the fixtures and on a public zoo, for the page `migrated.md`; kept in `data/migrated.json`.
+"""The results of `migrate` on the fixtures and on a public zoo, for the page `migrated.md`; kept in
+`data/migrated.json`.
 
     python -m docs.migrated fixtures=REPORT.json zoo=REPORT.json
 
-A report is the ``report.json`` of a run. Its paths stay where they are. A run that is not given stays as it was recorded.
+A report is the ``report.json`` of a run. Its paths stay where they are. A run that is not given
+stays as it was recorded.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ TITLES = {
 }
 ABOUT = {
     "fixtures": "Models made by genuine TF 1.x for this project: [what each holds](fixtures.md).",
-    "zoo": "Models that people committed to public repositories, of TF 1.0 to 2.19, the broken ones among them too.",
+    "zoo": (
+        "Models that people committed to public repositories, of TF 1.0 to 2.19, the broken ones"
+        " among them too."
+    ),
 }
 HEAD = """# What was migrated
 
@@ -52,12 +57,34 @@ def page() -> str:
         run = facts["runs"][key]
         out += [f"## {title}\n\n{ABOUT[key]} {run['models']} models, {run['bytes']:,} bytes.\n\n"]
         statuses = sorted({status for by in run["statuses"].values() for status in by})
-        rows = [(kind or "unreadable", *(str(by.get(s, "")) for s in statuses)) for kind, by in sorted(run["statuses"].items())]
-        out += [table(("models of", *statuses), rows), f"\nProved, MetaGraph by MetaGraph ({run['signatures']}):\n\n"]
-        header = ("what", "equal in every bit", "within the tolerance", "differs", "nothing to compare with")
-        out += [table(header, [(what, *(str(run["proved"][what].get(s, "")) for s in STATES)) for what in PROVED])]
+        rows = [
+            (kind or "unreadable", *(str(by.get(s, "")) for s in statuses))
+            for kind, by in sorted(run["statuses"].items())
+        ]
+        out += [
+            table(("models of", *statuses), rows),
+            f"\nProved, MetaGraph by MetaGraph ({run['signatures']}):\n\n",
+        ]
+        header = (
+            "what",
+            "equal in every bit",
+            "within the tolerance",
+            "differs",
+            "nothing to compare with",
+        )
+        out += [
+            table(
+                header,
+                [(what, *(str(run["proved"][what].get(s, "")) for s in STATES)) for what in PROVED],
+            )
+        ]
         out += ["\n### Refused or not proved, and what would help\n\n"]
-        out += [table(("models", "why", "what would help"), [(f"{len(n)}: {', '.join(n)}", w, h) for n, w, h in run["refused"]])]
+        out += [
+            table(
+                ("models", "why", "what would help"),
+                [(f"{len(n)}: {', '.join(n)}", w, h) for n, w, h in run["refused"]],
+            )
+        ]
         if run["not_compared"]:
             out += [
                 "\n### In the output, and not compared\n\n",
@@ -91,14 +118,21 @@ def run_of(report: Mapping[str, Any]) -> dict[str, Any]:
         "signatures": f"{len(parts)} MetaGraphs, {asked} of their {there} signatures answer",
         "statuses": statuses,
         "proved": proved,
-        "refused": [[names, *words] for words, names in sorted(refused.items(), key=lambda item: (-len(item[1]), item[1]))],
+        "refused": [
+            [names, *words]
+            for words, names in sorted(refused.items(), key=lambda item: (-len(item[1]), item[1]))
+        ],
         "not_compared": not_compared,
     }
 
 
 def _reason(model: Mapping[str, Any]) -> str:
-    """The first line, without where the model lay when it was migrated, and without names of nodes."""
-    text = re.sub(rf"\S*{re.escape(Path(model['relative']).name)}/", "", model["reason"].splitlines()[0])
+    """The first line, without where the model lay when it was migrated, and without names of
+    nodes.
+    """
+    text = re.sub(
+        rf"\S*{re.escape(Path(model['relative']).name)}/", "", model["reason"].splitlines()[0]
+    )
     head, found, _ = text.partition(": node '")
     text = head if found else text
     return text if len(text) <= _REASON else text[:_REASON] + "..."
@@ -111,14 +145,29 @@ def _left_out(part: Mapping[str, Any]) -> Iterator[str]:
 
 def main(arguments: list[str]) -> int:
     reports = dict(argument.split("=", 1) for argument in arguments)
-    read = {key: json.loads(Path(reports[key]).read_text(encoding="utf-8")) for key in TITLES if key in reports}
+    read = {
+        key: json.loads(Path(reports[key]).read_text(encoding="utf-8"))
+        for key in TITLES
+        if key in reports
+    }
     for model in (model for report in read.values() for model in report["models"]):
-        if model["status"] not in GOOD and not (model["status"] in ("refused", "unproved") and model["fix"]):
-            print(f"the page would not be true: {model['name']}: {model['status']}, {model['fix'] or 'nothing would help'}")
+        if model["status"] not in GOOD and not (
+            model["status"] in ("refused", "unproved") and model["fix"]
+        ):
+            print(
+                f"the page would not be true: {model['name']}: {model['status']},"
+                f" {model['fix'] or 'nothing would help'}"
+            )
             return 1
-    recorded = json.loads(RECORD.read_text(encoding="utf-8"))["runs"] if len(read) < len(TITLES) else {}
+    recorded = (
+        json.loads(RECORD.read_text(encoding="utf-8"))["runs"] if len(read) < len(TITLES) else {}
+    )
     runs = {key: run_of(read[key]) if key in read else recorded[key] for key in TITLES}
-    installed = {name.lower().replace("_", "-") for item in importlib.metadata.distributions() if (name := item.metadata["Name"])}
+    installed = {
+        name.lower().replace("_", "-")
+        for item in importlib.metadata.distributions()
+        if (name := item.metadata["Name"])
+    }
     package = next(name for name in ("tensorflow", "tensorflow-cpu") if name in installed)
     facts = {"tensorflow": importlib.metadata.version(package), "runs": runs}
     RECORD.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")

@@ -1,9 +1,10 @@
-"""Runs the notebooks in ``examples``, each in an empty folder, and compares or writes what their cells show.
+"""Runs the notebooks in ``examples``, each in an empty folder, and compares or writes what their
+cells show.
 
     python -m docs.notebooks [--check] [NOTEBOOK ...]
 
-A notebook may show only what is the same in each run: no times and no paths outside its folder. Standard error is not kept, since
-libraries log there.
+A notebook may show only what is the same in each run: no times and no paths outside its folder.
+Standard error is not kept, since libraries log there.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def needs_tensorflow(notebook: Path) -> bool:
 
 
 def run(notebook: Path, folder: Path) -> str:
-    """Run a notebook in an empty folder. Return its text with what the cells show; equal text where the notebook was right.
+    """Run a notebook in an empty folder.
+
+    Return its text with what the cells show; equal text where the notebook was right.
 
     Raises:
       nbclient.exceptions.CellExecutionError: a cell raised an exception.
@@ -40,7 +43,9 @@ def run(notebook: Path, folder: Path) -> str:
     from nbclient import NotebookClient
 
     read = nbformat.read(notebook, as_version=_VERSION)
-    client = NotebookClient(read, timeout=None, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+    client = NotebookClient(
+        read, timeout=None, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
     client.execute(env=transcripts.environment(folder))
     for number, cell in enumerate((cell for cell in read.cells if cell.cell_type == "code"), 1):
         cell.execution_count = number
@@ -50,7 +55,9 @@ def run(notebook: Path, folder: Path) -> str:
 
 
 def _outputs(outputs: list[Any]) -> list[Any]:
-    """Return the outputs of a cell in one form: pieces of a stream joined, no numbers of the run, no text beside HTML."""
+    """Return the outputs of a cell in one form: pieces of a stream joined, no numbers of the run,
+    no text beside HTML.
+    """
     out: list[Any] = []
     for output in outputs:
         if output.get("name") == "stderr":
@@ -68,7 +75,11 @@ def _outputs(outputs: list[Any]) -> list[Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail where a notebook shows something else")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing, fail where a notebook shows something else",
+    )
     parser.add_argument("notebooks", nargs="*", type=Path)
     options = parser.parse_args()
     stale = []

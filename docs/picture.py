@@ -1,8 +1,10 @@
-"""Draws the report of a run, as a terminal shows it, into ``docs/report.svg``, the picture of the README. Part of `tox -e docs`.
+"""Draws the report of a run, as a terminal shows it, into ``docs/report.svg``, the picture of the
+README. Part of `tox -e docs`.
 
     python -m docs.picture
 
-It runs the whole matrix of a few artifacts, with the expectations that concern them. It needs TensorFlow (the extra `tf`).
+It runs the whole matrix of a few artifacts, with the expectations that concern them. It needs
+TensorFlow (the extra `tf`).
 """
 
 from __future__ import annotations
@@ -26,9 +28,14 @@ from compat_matrix.verdict.blocks import split_blocks
 
 ROOT = Path(__file__).parents[1]
 PICTURE = Path(__file__).with_name("report.svg")
-CASES, FIXTURES = ("tree_tuples",), ("contrib_op", "half_plus_two")  # the second passes nowhere in a TensorFlow 2, as is known
+CASES, FIXTURES = (
+    ("tree_tuples",),
+    ("contrib_op", "half_plus_two"),
+)  # the second passes nowhere in a TensorFlow 2, as is known
 OUT, WIDTH = "compat-out", terminal.WIDTH  # characters: of a report that is not on a terminal
-_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)  # of another site; a picture is drawn with the reader's own
+_FONT = re.compile(
+    r"\s*@font-face \{.*?\}", re.DOTALL
+)  # of another site; a picture is drawn with the reader's own
 
 
 def main() -> int:
@@ -37,16 +44,22 @@ def main() -> int:
         folder = Path(scratch)
         (folder / "cases").mkdir()
         for name in CASES:
-            shutil.copyfile(ROOT / "compat_matrix" / "cases" / f"{name}.py", folder / "cases" / f"{name}.py")
+            shutil.copyfile(
+                ROOT / "compat_matrix" / "cases" / f"{name}.py", folder / "cases" / f"{name}.py"
+            )
         for name in FIXTURES:
             shutil.copytree(ROOT / "fixtures_v1" / name, folder / "fixtures" / name)
         ran = _matrix(folder, "run", "--cases-dir", "cases", "--fixtures", "fixtures", "--out", OUT)
         if not (folder / OUT / PLAN_FILE).exists():
             print(ran.stdout, file=sys.stderr)
             return ran.returncode
-        (folder / OUT / LEDGER_FILE).write_text(expectations(Plan.read(folder / OUT / PLAN_FILE)), encoding="utf-8")
+        (folder / OUT / LEDGER_FILE).write_text(
+            expectations(Plan.read(folder / OUT / PLAN_FILE)), encoding="utf-8"
+        )
         told = _matrix(folder, "report", OUT)
-    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console = Console(
+        record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
+    )
     for line in AnsiDecoder().decode(told.stdout):
         console.print(line, soft_wrap=True)
     drawn = console.export_svg(title=f"savedmodel-compat matrix report {OUT}", unique_id="report")
@@ -70,7 +83,9 @@ def _matrix(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     for name in ("COMPAT_RUNTIMES", "COMPAT_SERVERS"):
         environment.pop(name, None)
     command = [sys.executable, "-m", "compat_matrix", "matrix", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=False
+    )
 
 
 if __name__ == "__main__":

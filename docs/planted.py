@@ -1,4 +1,6 @@
-"""The page of the planted faults, made of `data/planted.json`, which `python -m property_tests.planted --write` writes."""
+"""The page of the planted faults, made of `data/planted.json`, which `python -m
+property_tests.planted --write` writes.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ fails when a case has no fault, and when the docstring of a case has changed sin
 
 def told() -> dict[str, str]:
     """Return the sentence about each fault, from the docstrings."""
-    return {**WORDS, **{name: (function.__doc__ or "").split("\n")[0] for name, function in FAULTS.items()}}
+    return {
+        **WORDS,
+        **{name: (function.__doc__ or "").split("\n")[0] for name, function in FAULTS.items()},
+    }
 
 
 def page() -> str:
@@ -55,15 +60,29 @@ def page() -> str:
 
 
 def faults() -> list[str]:
-    """Cases without a fault, with one that nothing finds, or whose claim has changed since it was planted."""
+    """Cases without a fault, with one that nothing finds, or whose claim has changed since it was
+    planted.
+    """
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    out = [f"{name}: there is no such case" for name in sorted(set(record) - {case.name for case in all_cases()})]
+    out = [
+        f"{name}: there is no such case"
+        for name in sorted(set(record) - {case.name for case in all_cases()})
+    ]
     for case in all_cases():
         seen = record.get(case.name)
         if not seen:
-            out.append(f"{case.name}: no fault is planted; add one to property_tests/planted/cases.py")
+            out.append(
+                f"{case.name}: no fault is planted; add one to property_tests/planted/cases.py"
+            )
             continue
-        out += [f"{case.name}: no check finds the fault {fault}" for fault, result in seen.items() if not result["check"]]
+        out += [
+            f"{case.name}: no check finds the fault {fault}"
+            for fault, result in seen.items()
+            if not result["check"]
+        ]
         if any(result["claim"] != claimed(case.name) for result in seen.values()):
-            out.append(f"{case.name}: what it claims has changed: python -m property_tests.planted --case {case.name} --write")
+            out.append(
+                f"{case.name}: what it claims has changed: python -m property_tests.planted --case"
+                f" {case.name} --write"
+            )
     return out

@@ -1,13 +1,15 @@
-"""Promises of the op history: every change of the registry since a release, each with a model that shows it.
+"""Promises of the op history: every change of the registry since a release, each with a model that
+shows it.
 
     op        an op comes or goes
     attr      an attr of an op comes or goes
     value     a value that an attr may have comes or goes
-    kernel    a CPU kernel of an op comes or goes; one combination of types stands for all that change in a release
+    kernel    a CPU kernel of an op comes or goes; one combination of types stands for all that
+              change in a release
     dtype     a data type comes
 
-A model that shows a change (:func:`specimen`) holds one node, which has what came or went. If a kernel changed, the model runs
-the node when it is loaded.
+A model that shows a change (:func:`specimen`) holds one node, which has what came or went. If a
+kernel changed, the model runs the node when it is loaded.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Promise:
     Attributes:
       release: the name of the first release that has it, or that no longer has it.
       kind: OP, ATTR, VALUE, KERNEL or DTYPE.
-      op, attr, value: what changed, as in :class:`compat_matrix.skew.lacks.Lack`; for a kernel, ``value`` has its types.
+      op, attr, value: what changed, as in :class:`compat_matrix.skew.lacks.Lack`; for a kernel,
+        ``value`` has its types.
       came: whether the release added it; else the release removed it.
     """
 
@@ -51,13 +54,22 @@ class Promise:
     came: bool = True
 
     def __str__(self) -> str:
-        what = {OP: f"op {self.op}", ATTR: f"attr {self.attr} of {self.op}", VALUE: f"{self.attr}={self.value} of {self.op}"}
-        other = {KERNEL: f"kernel of {self.op} ({self.value or 'any types'})", DTYPE: f"dtype {self.value}"}
+        what = {
+            OP: f"op {self.op}",
+            ATTR: f"attr {self.attr} of {self.op}",
+            VALUE: f"{self.attr}={self.value} of {self.op}",
+        }
+        other = {
+            KERNEL: f"kernel of {self.op} ({self.value or 'any types'})",
+            DTYPE: f"dtype {self.value}",
+        }
         return f"{'+' if self.came else '-'} {(what | other)[self.kind]}"
 
 
 def promises(table: History, first: str) -> Iterator[Promise]:
-    """Return every change from the release ``first`` to the one after it, and so on to the newest."""
+    """Return every change from the release ``first`` to the one after it, and so on to the
+    newest.
+    """
     start = table.nearest_after(first)
     for dtype, members in table.dtypes.items():
         if members and members[0] > start:
@@ -70,7 +82,10 @@ def promises(table: History, first: str) -> Iterator[Promise]:
 
 
 def _of_op(known: OpHistory, index: int, table: History) -> Iterator[Promise]:
-    release, (was, now) = table.releases[index].name, (known.definition(number) for number in (index - 1, index))
+    release, (was, now) = (
+        table.releases[index].name,
+        (known.definition(number) for number in (index - 1, index)),
+    )
     if was is None or now is None:
         if was is not now:
             yield Promise(release, OP, known.name, came=was is None)
@@ -87,15 +102,24 @@ def _of_op(known: OpHistory, index: int, table: History) -> Iterator[Promise]:
         return
     kernels = [frozenset(known.kernels(number)) for number in (index - 1, index)]
     for came, (mine, others), op in ((True, kernels[::-1], now), (False, kernels, was)):
-        changed = [kernel for kernel in mine - others if _possible(kernel, op) and not _covered(kernel, others)]
+        changed = [
+            kernel
+            for kernel in mine - others
+            if _possible(kernel, op) and not _covered(kernel, others)
+        ]
         if changed:
             yield Promise(release, KERNEL, known.name, "", _kernel_text(min(changed)), came)
 
 
 def _possible(kernel: Kernel, op: Op) -> bool:
-    """Return whether the op may have these values: some kernels are registered for values that the op does not allow."""
+    """Return whether the op may have these values: some kernels are registered for values that the
+    op does not allow.
+    """
     attrs = ((op.attr(name), value) for name, value in kernel)
-    return all(attr is not None and (attr.allowed is None or value in attr.allowed) for attr, value in attrs)
+    return all(
+        attr is not None and (attr.allowed is None or value in attr.allowed)
+        for attr, value in attrs
+    )
 
 
 def _covered(kernel: Kernel, others: frozenset[Kernel]) -> bool:
@@ -122,11 +146,19 @@ def specimen(promise: Promise, table: History) -> schema.SavedModel:
     graph = message.meta_graphs.add()
     graph.meta_info_def.tags.append("serve")
     graph.graph_def.versions.producer = table.releases[0].producer
-    wanted = dict(item.split("=", 1) for item in promise.value.split(", ") if "=" in item) if promise.kind == KERNEL else {}
+    wanted = (
+        dict(item.split("=", 1) for item in promise.value.split(", ") if "=" in item)
+        if promise.kind == KERNEL
+        else {}
+    )
     if promise.kind in (VALUE, DTYPE):
         wanted[promise.attr] = promise.value
     node = schema.NodeDef(name=NODE, op=op.name)
-    plain = {attr.name: _set(node, attr, wanted.get(attr.name)) for attr in op.attrs if _needed(attr, promise, wanted)}
+    plain = {
+        attr.name: _set(node, attr, wanted.get(attr.name))
+        for attr in op.attrs
+        if _needed(attr, promise, wanted)
+    }
     _inputs(graph.graph_def, node, op, plain)
     graph.graph_def.node.add().CopyFrom(node)
     if any(attr.type in ("func", "list(func)") for attr in op.attrs):
@@ -146,7 +178,10 @@ def _inputs(graph: schema.GraphDef, node: schema.NodeDef, op: Op, plain: dict[st
         raise NoSpecimen("the attrs do not say how many inputs the op takes")
     kinds = list(tensors.kinds())
     for number, (kind, dtype) in enumerate(zip(kinds, _typed(op, kinds, plain))):
-        source = graph.node.add(name=f"input_{number}", op="VariableV2" if arguments.is_reference(kind) else "Placeholder")
+        source = graph.node.add(
+            name=f"input_{number}",
+            op="VariableV2" if arguments.is_reference(kind) else "Placeholder",
+        )
         source.attr["dtype"].type = by_name(dtype).number
         source.attr["shape"].shape.unknown_rank = True
         node.input.append(source.name)
@@ -166,7 +201,9 @@ def _typed(op: Op, kinds: list[str], plain: dict[str, Any]) -> Iterator[str]:
 
 
 def _set(node: schema.NodeDef, attr: Attr, wanted: Optional[str]) -> Any:
-    """Set an attr to the wanted value, or to the smallest value it may have; return the value as written in the history."""
+    """Set an attr to the wanted value, or to the smallest value it may have; return the value as
+    written in the history.
+    """
     slot = node.attr[attr.name]
     inner = attr.type[5:-1] if attr.type.startswith("list(") else attr.type
     single = _value(attr, inner, wanted)
@@ -182,7 +219,9 @@ def _set(node: schema.NodeDef, attr: Attr, wanted: Optional[str]) -> Any:
 
 def _value(attr: Attr, kind: str, wanted: Optional[str]) -> Any:
     if kind == "type":
-        return wanted or ("float32" if attr.allowed is None or "float32" in attr.allowed else attr.allowed[0])
+        return wanted or (
+            "float32" if attr.allowed is None or "float32" in attr.allowed else attr.allowed[0]
+        )
     if kind == "string":
         return wanted if wanted is not None else attr.allowed[0] if attr.allowed else ""
     if kind == "int":

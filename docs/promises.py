@@ -52,7 +52,9 @@ def record() -> dict[str, Any]:
 
 @functools.cache
 def waivers() -> list[dict[str, Any]]:
-    """Rules for promises that no specimen shows: ``match``, a regular expression, and ``reason``."""
+    """Rules for promises that no specimen shows: ``match``, a regular expression, and
+    ``reason``.
+    """
     return toml.read(WAIVERS)["waiver"]
 
 
@@ -70,7 +72,9 @@ def waived(name: str) -> list[int]:
 def page() -> str:
     """Markdown."""
     shown, rules = record(), waivers()
-    names = [(promise.release, promise.kind, key(promise)) for promise in promises(history(), FIRST)]
+    names = [
+        (promise.release, promise.kind, key(promise)) for promise in promises(history(), FIRST)
+    ]
     counts: Counter[tuple[str, str]] = Counter()
     used: Counter[int] = Counter()
     changes = []
@@ -82,16 +86,34 @@ def page() -> str:
         counts[release, how] += 1
         sign, _, what = name.partition(" ")[2].partition(" ")
         changes.append((release, "came" if sign == "+" else "went", f"`{what}`", how))
-    releases = list(dict.fromkeys(release.name for release in history().releases if any(r == release.name for r, _, _ in names)))
+    releases = list(
+        dict.fromkeys(
+            release.name
+            for release in history().releases
+            if any(r == release.name for r, _, _ in names)
+        )
+    )
     states = (REFUSED, PASSED_OVER, "waived")
-    rows = [(release, *(str(counts[release, state] or "") for state in states)) for release in releases]
-    rows.append(("all", *(str(sum(counts[release, state] for release in releases)) for state in states)))
+    rows = [
+        (release, *(str(counts[release, state] or "") for state in states)) for release in releases
+    ]
+    rows.append(
+        ("all", *(str(sum(counts[release, state] for release in releases)) for state in states))
+    )
     out = [HEAD.format(first=FIRST), table(("new in", *states), rows), "\n## Waivers\n\n"]
     out += [
-        table(("changes", "match", "why"), [(str(used[n]), f"`{rule['match']}`", rule["reason"]) for n, rule in enumerate(rules)])
+        table(
+            ("changes", "match", "why"),
+            [(str(used[n]), f"`{rule['match']}`", rule["reason"]) for n, rule in enumerate(rules)],
+        )
     ]
     out += ["\n## Forms beyond ops\n\n"]
-    out += [table(("form", "shown by"), [(FORMS[name].what, f"`{case}`") for name, case in forms().items()])]
+    out += [
+        table(
+            ("form", "shown by"),
+            [(FORMS[name].what, f"`{case}`") for name, case in forms().items()],
+        )
+    ]
     changes.sort(key=lambda change: (releases.index(change[0]), *change[1:]))
     out += ["\n## Every change\n\n", table(("release", "change", "what", "shown"), changes)]
     return "".join(out)

@@ -2,8 +2,9 @@
 
     python -m docs.promises_asked --out FOLDER [RELEASE...]
 
-Each change is shown by a model with one node (:mod:`docs.promised`), which the C API of the releases on both sides
-of the change loads. The one that lacks what changed must refuse the model by that name, the other must not.
+Each change is shown by a model with one node (:mod:`docs.promised`), which the C API of the
+releases on both sides of the change loads. The one that lacks what changed must refuse the model by
+that name, the other must not.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ from docs.promised import ATTR, DTYPE, KERNEL, OP, VALUE, NoSpecimen, Promise, p
 FIRST = "2.4"
 READER = "c_api"
 LIMIT = 60.0  # seconds for one model
-REFUSED, PASSED_OVER = "refused by name", "passed over"  # how a release without what changed shows it
+REFUSED, PASSED_OVER = (
+    "refused by name",
+    "passed over",
+)  # how a release without what changed shows it
 _KINDS = {
     OP: ("unknown_op", "removed_op", "renamed_contrib_op"),
     ATTR: ("unknown_attr", "missing_attr", "changed_inputs"),
@@ -53,14 +57,20 @@ def sides(promise: Promise, table: History) -> tuple[str, str]:
 
 
 def shows(promise: Promise, without: str, with_: str, table: History) -> str:
-    """How the errors of the two releases, "" where the model loads, show the promise; "" when they do not."""
+    """How the errors of the two releases, "" where the model loads, show the promise; "" when they
+    do not.
+    """
     release, other = sides(promise, table)
     if _names(promise, with_, other):
         return ""
     if _names(promise, without, release):
         return REFUSED
     ignores = (table.index(release) or 0) >= (table.index(IGNORED_SINCE) or 0)
-    return PASSED_OVER if promise.kind == ATTR and ignores and _kind(without, release) == _kind(with_, other) else ""
+    return (
+        PASSED_OVER
+        if promise.kind == ATTR and ignores and _kind(without, release) == _kind(with_, other)
+        else ""
+    )
 
 
 def _skew(error: str, version: str) -> naming.Skew | None:
@@ -69,7 +79,9 @@ def _skew(error: str, version: str) -> naming.Skew | None:
 
 
 def _kind(error: str, version: str) -> str:
-    """Return what an error is about beside the attr: a release without a kernel of the op says so with and without it."""
+    """Return what an error is about beside the attr: a release without a kernel of the op says so
+    with and without it.
+    """
     skew = _skew(error, version)
     return skew.kind if skew is not None else gist(error)
 
@@ -80,11 +92,19 @@ def _names(promise: Promise, error: str, version: str) -> bool:
         return False
     wanted = {"op": promise.op, "attr": promise.attr} if promise.kind not in (DTYPE, KERNEL) else {}
     wanted |= {"op": promise.op} if promise.kind == KERNEL else {}
-    return all(not getattr(skew, name) or not text or getattr(skew, name) == text for name, text in wanted.items())
+    return all(
+        not getattr(skew, name) or not text or getattr(skew, name) == text
+        for name, text in wanted.items()
+    )
 
 
-def ask(release: str, asked: Iterable[Promise], table: History, folder: Path) -> Iterator[tuple[Promise, str]]:
-    """Load the model of each promise in a release; yield what it says, "" where the model loads. Raises RuntimeTrouble."""
+def ask(
+    release: str, asked: Iterable[Promise], table: History, folder: Path
+) -> Iterator[tuple[Promise, str]]:
+    """Load the model of each promise in a release; yield what it says, "" where the model loads.
+
+    Raises RuntimeTrouble.
+    """
     runtime = resolve(release)
     with Hosts(folder / "hosts") as hosts:
         hosts.know([runtime])
@@ -95,14 +115,22 @@ def ask(release: str, asked: Iterable[Promise], table: History, folder: Path) ->
             model.mkdir(parents=True)
             (model / "saved_model.pb").write_bytes(specimen(promise, table).SerializeToString())
             try:
-                with host.model(host.worker(runtime.name, CONSUMERS[READER].program), model, ["serve"], LIMIT, shared=False):
+                with host.model(
+                    host.worker(runtime.name, CONSUMERS[READER].program),
+                    model,
+                    ["serve"],
+                    LIMIT,
+                    shared=False,
+                ):
                     yield promise, ""
             except (ReplyError, WorkerDied) as error:
                 yield promise, str(error) or type(error).__name__
 
 
 def measure(releases: Iterable[str], folder: Path, table: History) -> dict[str, Any]:
-    """Ask these releases; return for each promise between two of them how it is shown, or what was said instead."""
+    """Ask these releases; return for each promise between two of them how it is shown, or what was
+    said instead.
+    """
     every = [promise for promise in promises(table, FIRST) if _has_specimen(promise, table)]
     said: dict[Promise, dict[str, str]] = {promise: {} for promise in every}
     for release in releases:
@@ -114,12 +142,16 @@ def measure(releases: Iterable[str], folder: Path, table: History) -> dict[str, 
             print(f"{release}: {trouble}", flush=True)
         print(f"{release}: {len(mine)} asked", flush=True)
     found: dict[str, Any] = {}
-    folder.joinpath("said.json").write_text(json.dumps({key(promise): errors for promise, errors in said.items()}))
+    folder.joinpath("said.json").write_text(
+        json.dumps({key(promise): errors for promise, errors in said.items()})
+    )
     for promise, errors in said.items():
         without, with_ = sides(promise, table)
         if without in errors and with_ in errors:
             how = shows(promise, errors[without], errors[with_], table)
-            found[key(promise)] = how or {name: gist(errors[name])[:200] for name in (without, with_)}
+            found[key(promise)] = how or {
+                name: gist(errors[name])[:200] for name in (without, with_)
+            }
     return found
 
 
@@ -140,7 +172,9 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     found = measure(given.releases, given.out, table)
-    (given.out / "promises.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    (given.out / "promises.json").write_text(
+        json.dumps(found, indent=0, sort_keys=True) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Compare the predictions of `compat` and `downgrade` with genuine releases, for the table of docs/compat.md.
+"""Compare the predictions of `compat` and `downgrade` with genuine releases, for the table of
+docs/compat.md.
 
     python -m docs.reality ARTIFACTS RELEASE... --out FOLDER
 
-ARTIFACTS is the folder that a run of the matrix leaves (``OUT/artifacts``). Every model is asked twice in every release: as it
-is, and rewritten as far as it goes, also where something is left that the release lacks. Requests that the local TensorFlow does
-not answer as recorded are not counted.
+ARTIFACTS is the folder that a run of the matrix leaves (``OUT/artifacts``). Every model is asked
+twice in every release: as it is, and rewritten as far as it goes, also where something is left that
+the release lacks. Requests that the local TensorFlow does not answer as recorded are not counted.
 """
 
 from __future__ import annotations
@@ -41,27 +42,47 @@ class Tally:
     copies: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
-    def add(self, name: str, foretold: compat.GraphCompat, index: int, reading: prove.Reading) -> None:
+    def add(
+        self, name: str, foretold: compat.GraphCompat, index: int, reading: prove.Reading
+    ) -> None:
         """Hold what was foretold of a MetaGraph against a reading of it."""
-        uses = [use.verdicts[index] for use in foretold.uses if use.loader == LOADER_OF[reading.reader]]
+        uses = [
+            use.verdicts[index] for use in foretold.uses if use.loader == LOADER_OF[reading.reader]
+        ]
         load, *_ = uses
         loaded = reading.loaded or reading.outcome not in prove.NOT_LOADED
         self._count(self.loads, name, "load", load.loads, loaded, reading)
         if load.loads and loaded and reading.asked:
             well = all(use.loads and not use.risks for use in uses)
-            self._count(self.answers, name, "answer", well, reading.outcome is Outcome.PASS, reading)
+            self._count(
+                self.answers, name, "answer", well, reading.outcome is Outcome.PASS, reading
+            )
 
-    def _count(self, counter: Counter[bool], name: str, what: str, foretold: bool, seen: bool, reading: prove.Reading) -> None:
+    def _count(
+        self,
+        counter: Counter[bool],
+        name: str,
+        what: str,
+        foretold: bool,
+        seen: bool,
+        reading: prove.Reading,
+    ) -> None:
         counter[foretold == seen] += 1
         if foretold != seen:
             said = "does" if seen else f"does not ({reading.message[:150]})"
-            self.wrong.append(f"{name}, {reading.reader}: to {what} was foretold {foretold}; it {said}")
+            self.wrong.append(
+                f"{name}, {reading.reader}: to {what} was foretold {foretold}; it {said}"
+            )
 
 
 def artifacts(root: Path) -> list[Path]:
     """The artifacts of a run, those of faulty models left out."""
     found = sorted(path.parent for path in root.glob("*/*/provenance.json"))
-    return [path for path in found if not path.parent.name.startswith(FAULTY) and (path / "model").is_dir()]
+    return [
+        path
+        for path in found
+        if not path.parent.name.startswith(FAULTY) and (path / "model").is_dir()
+    ]
 
 
 def measure(found: Sequence[Path], release: str, here: set[tuple[Any, ...]], out: Path) -> Tally:
@@ -87,16 +108,25 @@ def measure(found: Sequence[Path], release: str, here: set[tuple[Any, ...]], out
             after, failed, asked = _foretold(plan.message.meta_graphs, index), set(), set()
             for reading in prove.readings(hosts, runtime, artifact, out / "asked", copy):
                 if (artifact, reading.reader, reading.tags) in here:
-                    tally.add(f"{name}, rewritten", after[tuple(sorted(reading.tags))], index, reading)
+                    tally.add(
+                        f"{name}, rewritten", after[tuple(sorted(reading.tags))], index, reading
+                    )
                     asked.add(LOADER_OF[reading.reader])
-                    failed |= {LOADER_OF[reading.reader]} if reading.outcome is not Outcome.PASS else set()
+                    failed |= (
+                        {LOADER_OF[reading.reader]}
+                        if reading.outcome is not Outcome.PASS
+                        else set()
+                    )
             if asked:
                 tally.copies[_became(plan, asked, failed)] += 1
     return tally
 
 
 def _foretold(graphs: Iterable[Any], index: int) -> dict[tuple[str, ...], compat.GraphCompat]:
-    return {tuple(graph.tags): graph for graph in (compat.of_graph(graph, [index], history()) for graph in graphs)}
+    return {
+        tuple(graph.tags): graph
+        for graph in (compat.of_graph(graph, [index], history()) for graph in graphs)
+    }
 
 
 def _became(plan: downgrading.Plan, asked: set[str], failed: set[str]) -> str:
@@ -106,7 +136,13 @@ def _became(plan: downgrading.Plan, asked: set[str], failed: set[str]) -> str:
         return "refused"
     if failed - stopped:
         return "stopped by the proof"
-    return "equal, every loader" if not stopped else "equal, some loaders" if asked - stopped else "refused"
+    return (
+        "equal, every loader"
+        if not stopped
+        else "equal, some loaders"
+        if asked - stopped
+        else "refused"
+    )
 
 
 def answered_here(found: Sequence[Path], out: Path) -> set[tuple[Any, ...]]:
@@ -132,8 +168,13 @@ def main() -> None:
     here = answered_here(found, given.out)
     for release in given.releases:
         tally = measure(found, release, here, given.out)
-        cells = [f"{sum(count.values())} / {count[False]}" for count in (tally.loads, tally.answers)]
-        print(f"| {release} | {' | '.join(cells)} | {json.dumps(tally.copies, sort_keys=True)} |", flush=True)
+        cells = [
+            f"{sum(count.values())} / {count[False]}" for count in (tally.loads, tally.answers)
+        ]
+        print(
+            f"| {release} | {' | '.join(cells)} | {json.dumps(tally.copies, sort_keys=True)} |",
+            flush=True,
+        )
         for text in tally.wrong:
             print(f"    {text}", flush=True)
 

@@ -35,7 +35,10 @@ CONCERNS = {
 
 def rows() -> list[tuple[str, ...]]:
     """Id, name, severity, summary."""
-    return [(f"[{rule.id}](#{rule.id.lower()})", f"`{rule.name}`", rule.severity.word, rule.summary) for rule in all_rules()]
+    return [
+        (f"[{rule.id}](#{rule.id.lower()})", f"`{rule.name}`", rule.severity.word, rule.summary)
+        for rule in all_rules()
+    ]
 
 
 def stops() -> list[tuple[str, ...]]:
@@ -59,7 +62,9 @@ def _words(item: Consequence) -> str:
     where += {(Body.MAIN,): ["main graph"], (Body.FUNCTION,): ["function"]}.get(item.bodies, [])
     where += [f"since {item.since}"] if item.since else []
     loaders = ", ".join(f"`{loader.value}`" for loader in item.loaders)
-    return f"{'calls' if item.calls else 'load'}: {loaders}" + (f" ({', '.join(where)})" if where else "")
+    return f"{'calls' if item.calls else 'load'}: {loaders}" + (
+        f" ({', '.join(where)})" if where else ""
+    )
 
 
 def explanations() -> str:
@@ -69,6 +74,8 @@ def explanations() -> str:
         out.append(f"\n## {title}\n")
         for rule in all_rules():
             if rule.id.startswith(prefix):
-                out.append(f"\n### {rule.id}\n\n`{rule.name}`, {rule.severity.word}. {rule.summary}\n\n")
+                out.append(
+                    f"\n### {rule.id}\n\n`{rule.name}`, {rule.severity.word}. {rule.summary}\n\n"
+                )
                 out.append(f"*Why:* {rule.why}\n\n*What to do:* {rule.fix}\n")
     return "".join(out)

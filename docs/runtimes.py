@@ -1,7 +1,10 @@
-"""The time and disk space of the runtimes, for the page `runtimes.md`; kept in `data/runtimes.json`.
+"""The time and disk space of the runtimes, for the page `runtimes.md`; kept in
+`data/runtimes.json`.
 
-python -m docs.runtimes                      # of what is installed, where nothing is known of today's lock
-python -m docs.runtimes --measure [NAME]...  # install twice in a scratch folder, first with an empty cache of uv
+python -m docs.runtimes                      # of what is installed, where nothing is known of
+                                             today's lock
+python -m docs.runtimes --measure [NAME]...  # install twice in a scratch folder, first with an
+                                             empty cache of uv
 """
 
 from __future__ import annotations
@@ -18,14 +21,36 @@ from typing import Any
 from compat_matrix.runtimes import places, provision, records, registry, wanted
 
 MEASURED = Path(__file__).parent / "data" / "runtimes.json"
-COSTS = ("runtime", "TensorFlow", "Python", "NumPy", "protobuf", "Keras", "disk MB", "install s", "first install")
+COSTS = (
+    "runtime",
+    "TensorFlow",
+    "Python",
+    "NumPy",
+    "protobuf",
+    "Keras",
+    "disk MB",
+    "install s",
+    "first install",
+)
 FORMS = [
     ("`local`", "the interpreter that runs the harness"),
     ("`tf2.12`, `2.12`, `2.12.1`", "a runtime of the registry"),
-    ("`tensorflow==2.21.0rc1`", "a requirement, in an environment of its own, with the newest Python that has it; not locked"),
+    (
+        "`tensorflow==2.21.0rc1`",
+        (
+            "a requirement, in an environment of its own, with the newest Python that has it; not"
+            " locked"
+        ),
+    ),
     ("`tensorflow-cpu==2.20.0 @3.12`", "the same with a certain Python"),
-    ("`dist/tensorflow-2.22.0-cp313-….whl`", "a wheel, likewise; another one when it is built anew"),
-    ("`path/to/venv`, `path/to/bin/python`", "what exists; it is asked for its TensorFlow and nothing is installed"),
+    (
+        "`dist/tensorflow-2.22.0-cp313-….whl`",
+        "a wheel, likewise; another one when it is built anew",
+    ),
+    (
+        "`path/to/venv`, `path/to/bin/python`",
+        "what exists; it is asked for its TensorFlow and nothing is installed",
+    ),
 ]
 
 
@@ -46,8 +71,17 @@ def cost_rows(known: registry.Registry, measured: dict[str, Any]) -> list[tuple[
         if found.get("lock") == lock_digest(stanza):
             sizes, seconds = found["bytes"], found["seconds"]
             row = [found["versions"].get(name, "-") for name in ("numpy", "protobuf", "keras")]
-            row += [f"{sizes['own'] / 1e6:.0f} + {sizes['shared'] / 1e6:.0f}", f"{seconds['repeat']:.0f}"]
-            row += [f"{seconds['first']:.0f}, {sizes['cache'] / 1e6:.0f} MB" if "first" in seconds else "-"]
+            row += [
+                f"{sizes['own'] / 1e6:.0f} + {sizes['shared'] / 1e6:.0f}",
+                f"{seconds['repeat']:.0f}",
+            ]
+            row += [
+                (
+                    f"{seconds['first']:.0f}, {sizes['cache'] / 1e6:.0f} MB"
+                    if "first" in seconds
+                    else "-"
+                )
+            ]
         rows.append((f"`{stanza.name}`", stanza.tensorflow, stanza.python, *row))
     return rows
 
@@ -58,7 +92,11 @@ def lack_rows(known: registry.Registry) -> list[tuple[str, ...]]:
         (
             ", ".join(f"`{name}`" for name in lack.programs),
             str(lack.versions),
-            " ".join(name for name, one in known.stanzas.items() if lack.versions.contains(one.tensorflow)),
+            " ".join(
+                name
+                for name, one in known.stanzas.items()
+                if lack.versions.contains(one.tensorflow)
+            ),
             lack.reason,
         )
         for lack in known.lacking
@@ -81,24 +119,43 @@ def measure(stanza: registry.Stanza, known: registry.Registry) -> dict[str, Any]
         try:
             for phase in ("first", "repeat"):
                 began = time.monotonic()
-                record = provision.install(wanted.of_stanza(stanza), known, lambda _: None, again=True)
+                record = provision.install(
+                    wanted.of_stanza(stanza), known, lambda _: None, again=True
+                )
                 seconds[phase] = round(time.monotonic() - began, 1)
         finally:
             del os.environ["SAVEDMODEL_COMPAT_HOME"], os.environ["UV_CACHE_DIR"]
         size = {**record.bytes, "cache": sum(records.disk(cache).values())}
-    return {"lock": record.locked, "versions": dict(record.versions), "bytes": size, "seconds": seconds}
+    return {
+        "lock": record.locked,
+        "versions": dict(record.versions),
+        "bytes": size,
+        "seconds": seconds,
+    }
 
 
 def collect(stanza: registry.Stanza) -> dict[str, Any]:
-    """Return the facts in the record of the installed environment. Raises Untrue if it is not installed."""
+    """Return the facts in the record of the installed environment.
+
+    Raises Untrue if it is not installed.
+    """
     record = provision.installed(wanted.of_stanza(stanza))
     seconds = {"repeat": round(sum(record.seconds.values()), 1)}
-    return {"lock": record.locked, "versions": dict(record.versions), "bytes": dict(record.bytes), "seconds": seconds}
+    return {
+        "lock": record.locked,
+        "versions": dict(record.versions),
+        "bytes": dict(record.bytes),
+        "seconds": seconds,
+    }
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measure", nargs="*", metavar="NAME", help="install these twice, all without a name")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--measure", nargs="*", metavar="NAME", help="install these twice, all without a name"
+    )
     asked = parser.parse_args(arguments).measure
     known, found = registry.read(), read_measured()
     for stanza in known.stanzas.values():

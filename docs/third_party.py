@@ -1,9 +1,11 @@
-"""Other people's exporters and consumers, for the page `third_party.md`; `data/third_party.json` keeps what was seen of them.
+"""Other people's exporters and consumers, for the page `third_party.md`; `data/third_party.json`
+keeps what was seen of them.
 
     python -m docs.third_party [--anew] OUT...
 
-OUT are output folders of `savedmodel-compat matrix run`; of a cell that several have seen the last one counts. With ``--anew``
-the ledgers of this checkout say what was expected, in place of those that the run had.
+OUT are output folders of `savedmodel-compat matrix run`; of a cell that several have seen the last
+one counts. With ``--anew`` the ledgers of this checkout say what was expected, in place of those
+that the run had.
 """
 
 from __future__ import annotations
@@ -62,23 +64,39 @@ Record = Mapping[str, Any]
 Seen = tuple[str, list[str]]  # of a cell
 
 
-# What was seen ------------------------------------------------------------------------------------------------------------
+# What was seen
+# ------------------------------------------------------------------------------------------------------------
 
 
 def record(folders: Iterable[Path], ledger: Ledger | None = None) -> dict[str, Any]:
-    """The record of some runs, of each export and consumer ``{"PASS": "load values", "CALL_ERROR 3": "reexport"}``, 3 a reason.
+    """The record of some runs, of each export and consumer ``{"PASS": "load values", "CALL_ERROR
+    3": "reexport"}``, 3 a reason.
 
     ``ledger``: what was expected, in place of what the runs say.
     Raises PlanError, ResultsError, LedgerError for folders that cannot be used.
     """
-    facts: dict[str, Any] = {"schema": SCHEMA, "runs": [], "exporters": {}, "consumers": {}, "exports": {}, "reasons": []}
+    facts: dict[str, Any] = {
+        "schema": SCHEMA,
+        "runs": [],
+        "exporters": {},
+        "consumers": {},
+        "exports": {},
+        "reasons": [],
+    }
     for out in folders:
         _add(facts, out, ledger or Ledger.read(out / LEDGER_FILE))
     reasons = facts["reasons"]
     for export in facts["exports"].values():
-        export["cells"] = {consumer: _by_outcome(checks, reasons) for consumer, checks in export["cells"].items()}
+        export["cells"] = {
+            consumer: _by_outcome(checks, reasons) for consumer, checks in export["cells"].items()
+        }
     for side in ("exporters", "consumers", "exports"):
-        facts[side] = dict(sorted(facts[side].items(), key=lambda item: (item[0].partition("@")[0], release_order(item[0]))))
+        facts[side] = dict(
+            sorted(
+                facts[side].items(),
+                key=lambda item: (item[0].partition("@")[0], release_order(item[0])),
+            )
+        )
     return facts
 
 
@@ -103,7 +121,11 @@ def _add(facts: dict[str, Any], out: Path, ledger: Ledger) -> None:
         if not theirs & {cell.producer, cell.consumer} or result is None or not _was_asked(result):
             continue
         seen += 1
-        exporter = f"{cell.producer}@{cell.producer_version}" if cell.artifact_id in made else cell.producer
+        exporter = (
+            f"{cell.producer}@{cell.producer_version}"
+            if cell.artifact_id in made
+            else cell.producer
+        )
         consumer = PRODUCE if cell.is_production else f"{cell.consumer}@{cell.consumer_version}"
         key = f"{exporter}/{cell.case}"
         if key not in facts["exports"]:
@@ -112,11 +134,21 @@ def _add(facts: dict[str, Any], out: Path, ledger: Ledger) -> None:
             facts["exports"][key] = {"title": title, "cells": {}}
             _told(facts["exporters"], exporter, known.producers[cell.producer].summary, versions)
         if not cell.is_production:
-            _told(facts["consumers"], consumer, known.consumers[cell.consumer].summary, result.versions)
+            _told(
+                facts["consumers"],
+                consumer,
+                known.consumers[cell.consumer].summary,
+                result.versions,
+            )
         cells = facts["exports"][key]["cells"]
         cells.setdefault(consumer, {})[cell.check] = _seen(ledger.judged(cell, result), entries)
     told = RunFile.read(out)
-    facts["runs"].append({"cells": seen, **{key: getattr(told, key) for key in ("started", "seconds", "revision", "processes")}})
+    facts["runs"].append(
+        {
+            "cells": seen,
+            **{key: getattr(told, key) for key in ("started", "seconds", "revision", "processes")},
+        }
+    )
 
 
 def _was_asked(result: Result) -> bool:
@@ -126,7 +158,9 @@ def _was_asked(result: Result) -> bool:
 
 
 def _provenance(artifact: Path) -> tuple[str, dict[str, str]]:
-    """The title of an export, and the versions it was made with; of one that was not made nothing."""
+    """The title of an export, and the versions it was made with; of one that was not made
+    nothing.
+    """
     if not is_complete(artifact):
         return "", {}
     facts = json.loads((artifact / "provenance.json").read_text(encoding="utf-8"))
@@ -144,22 +178,37 @@ def _seen(result: Result, entries: Mapping[int, tuple[str, str]]) -> Seen:
         return PASS, []
     message = one_line(f"{result.error_class or ''} {result.message_normalised}".strip(), 200)
     explained = result.expected and result.expectation is not None
-    return str(result.outcome), list(entries[result.expectation]) if explained else [UNEXPLAINED, message]
+    return str(result.outcome), (
+        list(entries[result.expectation])
+        if explained
+        else [
+            UNEXPLAINED,
+            message,
+        ]
+    )
 
 
-# The page -----------------------------------------------------------------------------------------------------------------
+# The page
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def page() -> str:
     """Return the page."""
     facts = json.loads(RECORD.read_text(encoding="utf-8"))
-    exporters, consumers = _ordered(facts["exporters"], PRODUCERS), _ordered(facts["consumers"], CONSUMERS)
+    exporters, consumers = (
+        _ordered(facts["exporters"], PRODUCERS),
+        _ordered(facts["consumers"], CONSUMERS),
+    )
     exports = _exports(facts)
     cells: Counter[str] = Counter()
     for export in facts["exports"].values():
         for asked in export["cells"].values():
             cells.update({seen: len(checks.split()) for seen, checks in asked.items()})
-    counts = {"exports": len(facts["exports"]), "exporters": len(exporters), "consumers": len(consumers)}
+    counts = {
+        "exports": len(facts["exports"]),
+        "exporters": len(exporters),
+        "consumers": len(consumers),
+    }
     out = [HEAD.format(**counts, cells=sum(cells.values()), passed=cells[PASS])]
     out.append(
         table(
@@ -167,10 +216,19 @@ def page() -> str:
             [_legend(name, facts["exporters"][name], _written(name)) for name in exporters],
         )
     )
-    out.append("\n" + table(("consumer", "what it is", "reads with"), [_legend(n, facts["consumers"][n]) for n in consumers]))
+    out.append(
+        "\n"
+        + table(
+            ("consumer", "what it is", "reads with"),
+            [_legend(n, facts["consumers"][n]) for n in consumers],
+        )
+    )
     out += [
         COUNTS,
-        table(("read by", *map(_words, exporters)), [_row(name, [exports[by] for by in exporters]) for name in consumers]),
+        table(
+            ("read by", *map(_words, exporters)),
+            [_row(name, [exports[by] for by in exporters]) for name in consumers],
+        ),
     ]
     out += [EXPORTS, *(_finer(name, exports[name], consumers) for name in exporters)]
     out += ["\n## What they cannot read or change\n"]
@@ -194,7 +252,11 @@ def _words(one: str) -> str:
 
 def _legend(one: str, facts: Record, section: str = "") -> tuple[str, ...]:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(facts["versions"].items()))
-    return f"[{_words(one)}]({_slug(section)})" if section else _words(one), facts["summary"], versions
+    return (
+        f"[{_words(one)}]({_slug(section)})" if section else _words(one),
+        facts["summary"],
+        versions,
+    )
 
 
 def _slug(title: str) -> str:
@@ -246,7 +308,9 @@ def _finer(exporter: str, exports: Record, consumers: Iterable[str]) -> str:
             asked = {one: cells[one] for one in (PRODUCE, *consumers) if one in cells}
             passed = sum(_passed(seen) for one, seen in asked.items() if one != PRODUCE)
             readers = len(asked) - (PRODUCE in asked)
-            rows.append((f"`{name}`: {title}".removesuffix(": "), f"{passed}/{readers}", _failures(asked)))
+            rows.append(
+                (f"`{name}`: {title}".removesuffix(": "), f"{passed}/{readers}", _failures(asked))
+            )
     return out + (table(("export", "read", "not read by"), rows) if rows else "")
 
 
@@ -255,13 +319,20 @@ def _failures(asked: Mapping[str, Record]) -> str:
     found: dict[str, list[str]] = {}
     for one, seen in asked.items():
         if not _passed(seen):
-            worst = min((key.partition(" ")[0] for key in seen), key=lambda outcome: WORST_FIRST.index(Outcome(outcome)))
-            found.setdefault(worst, []).append("production" if one == PRODUCE else f"`{_name(one)}`")
+            worst = min(
+                (key.partition(" ")[0] for key in seen),
+                key=lambda outcome: WORST_FIRST.index(Outcome(outcome)),
+            )
+            found.setdefault(worst, []).append(
+                "production" if one == PRODUCE else f"`{_name(one)}`"
+            )
     return "; ".join(f"{outcome}: {', '.join(names)}" for outcome, names in found.items())
 
 
 def _differences(facts: Record, name: str) -> str:
-    """Return the failures of one consumer by reason; for ``produce``, the exports that are not made."""
+    """Return the failures of one consumer by reason; for ``produce``, the exports that are not
+    made.
+    """
     found: dict[int, tuple[dict[str, Counter[str]], dict[str, list[str]]]] = {}
     for key, export in facts["exports"].items():
         exporter, _, case = key.rpartition("/")
@@ -276,17 +347,30 @@ def _differences(facts: Record, name: str) -> str:
     if not found:
         return ""
     lines = [f"\n### {_read(name)}\n"]
-    for index, (outcomes, exports) in sorted(found.items(), key=lambda item: -sum(map(len, item[1][1].values()))):
+    for index, (outcomes, exports) in sorted(
+        found.items(), key=lambda item: -sum(map(len, item[1][1].values()))
+    ):
         kind, reason = facts["reasons"][index]
-        what = "; ".join(f"{outcome} of {', '.join(checks)}" for outcome, checks in outcomes.items())
+        what = "; ".join(
+            f"{outcome} of {', '.join(checks)}" for outcome, checks in outcomes.items()
+        )
         lines.append(wrapped(f"**{kind}**: {reason} ({what})", "- ", "  "))
-        lines += [wrapped(f"{_words(by)}: {_some(names, by)}", "    - ", "      ") for by, names in exports.items()]
+        lines += [
+            wrapped(f"{_words(by)}: {_some(names, by)}", "    - ", "      ")
+            for by, names in exports.items()
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _some(names: list[str], exporter: str) -> str:
-    """Names of exports; of ours, which have pages of their own, the first ones and how many there are."""
-    shown = names if _name(exporter) not in PRODUCERS or len(names) <= MAX_NAMES else names[: MAX_NAMES - 1]
+    """Names of exports; of ours, which have pages of their own, the first ones and how many there
+    are.
+    """
+    shown = (
+        names
+        if _name(exporter) not in PRODUCERS or len(names) <= MAX_NAMES
+        else names[: MAX_NAMES - 1]
+    )
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
     return ", ".join(f"`{name}`" for name in shown) + more
 
@@ -296,11 +380,24 @@ def main(arguments: list[str]) -> int:
     if not folders:
         print(__doc__, file=sys.stderr)
         return 64
-    ours = Ledger.parse(ledger_text(DEFAULT_PATH, replace(registry.OURS, ledgers=(KNOWN,)))) if "--anew" in arguments else None
+    ours = (
+        Ledger.parse(ledger_text(DEFAULT_PATH, replace(registry.OURS, ledgers=(KNOWN,))))
+        if "--anew" in arguments
+        else None
+    )
     facts = record(folders, ours)
-    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in facts.items() if key != "exports"]
-    exports = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in facts["exports"].items())
-    RECORD.write_text("{\n" + ",\n".join([*lines, ' "exports": {\n' + exports + "\n }"]) + "\n}\n", encoding="utf-8")
+    lines = [
+        f" {json.dumps(key)}: {json.dumps(value)}"
+        for key, value in facts.items()
+        if key != "exports"
+    ]
+    exports = ",\n".join(
+        f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in facts["exports"].items()
+    )
+    RECORD.write_text(
+        "{\n" + ",\n".join([*lines, ' "exports": {\n' + exports + "\n }"]) + "\n}\n",
+        encoding="utf-8",
+    )
     wrong = [why for kind, why in facts["reasons"] if kind == UNEXPLAINED]
     for why in wrong:
         print(f"{UNEXPLAINED}: {why}", file=sys.stderr)

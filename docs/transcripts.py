@@ -1,15 +1,18 @@
-"""Runs the ``console`` blocks of a page, top to bottom in one empty folder, and compares or writes what they print.
+"""Runs the ``console`` blocks of a page, top to bottom in one empty folder, and compares or writes
+what they print.
 
     python -m docs.transcripts [--check] [PAGE ...]
 
-A page is a transcript if it has a ``console`` block. In such a block each line that starts with ``$`` is run by bash. Its output
-follows, standard error included. ``...`` stands for any text within a line, or alone for any lines. A command that fails is
-followed by ``[exit code N]``. A block that starts with a comment naming a file is written to that file. A comment ``<!-- setup:
-COMMAND -->`` is run and not shown. ``<!-- needs tensorflow -->`` says that the page does, ``<!-- needs python 3.11 3.12 -->``
-that its commands make environments of these Pythons.
+A page is a transcript if it has a ``console`` block. In such a block each line that starts with
+``$`` is run by bash. Its output follows, standard error included. ``...`` stands for any text
+within a line, or alone for any lines. A command that fails is followed by ``[exit code N]``. A
+block that starts with a comment naming a file is written to that file. A comment ``<!-- setup:
+COMMAND -->`` is run and not shown. ``<!-- needs tensorflow -->`` says that the page does, ``<!--
+needs python 3.11 3.12 -->`` that its commands make environments of these Pythons.
 
-A block of commands that no test can run stands under ``<!-- not run: REASON; instead: COMMAND -->``. COMMAND is run in place of
-the block and must succeed. tests/docs/test_page_commands.py finds blocks of commands that are neither run nor excused.
+A block of commands that no test can run stands under ``<!-- not run: REASON; instead: COMMAND
+-->``. COMMAND is run in place of the block and must succeed. tests/docs/test_page_commands.py finds
+blocks of commands that are neither run nor excused.
 """
 
 from __future__ import annotations
@@ -29,14 +32,18 @@ from docs import site
 ROOT = Path(__file__).parents[1]
 _PART = re.compile(
     r"^<!-- setup: (?P<setup>.*?) -->$"
-    r"|^<!-- not run: (?P<reason>[^;]*?)(?:; instead: (?P<instead>.*?))? -->\n\n```\w*\n(?P<excused>.*?)^```$"
+    r"|^<!-- not run: (?P<reason>[^;]*?)(?:; instead: (?P<instead>.*?))?"
+    r" -->\n\n```\w*\n(?P<excused>.*?)^```$"
     r"|^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
 _FILE = re.compile(r"(?:#|//) (\S+\.\w+)\n")
 # A line of a block that a reader would run: in a shell, or as a step of a CI system.
 _PROGRAMS = "savedmodel-compat|tox|pip|pytest|python3?|docker|uv|git|saved_model_cli|pre-commit"
-_COMMAND = re.compile(rf"^ *(?:\$ .|(?:- )?(?:run: |entry: )?(?:[A-Z_]+=\S* )*(?:{_PROGRAMS}) )(?!.*\.{{4}})", re.MULTILINE)
+_COMMAND = re.compile(
+    rf"^ *(?:\$ .|(?:- )?(?:run: |entry: )?(?:[A-Z_]+=\S* )*(?:{_PROGRAMS}) )(?!.*\.{{4}})",
+    re.MULTILINE,
+)
 _NEEDS = "<!-- needs tensorflow -->"
 _PYTHONS = re.compile(r"<!-- needs python ([\d. ]+) -->")
 
@@ -51,7 +58,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Excused:
-    """A block of commands that is not run, with the reason and the command that is run in its place."""
+    """A block of commands that is not run, with the reason and the command that is run in its
+    place.
+    """
 
     text: str
     reason: str
@@ -76,8 +85,14 @@ def excused(text: str) -> list[Excused]:
 
 def never_run(text: str) -> list[str]:
     """Return the blocks of commands of a page that are neither run nor excused."""
-    blocks = (part for part in _PART.finditer(text) if part["text"] and part["language"] not in ("console", "python", "toml"))
-    return [part["text"] for part in blocks if part["language"] == "sh" or _COMMAND.search(part["text"])]
+    blocks = (
+        part
+        for part in _PART.finditer(text)
+        if part["text"] and part["language"] not in ("console", "python", "toml")
+    )
+    return [
+        part["text"] for part in blocks if part["language"] == "sh" or _COMMAND.search(part["text"])
+    ]
 
 
 def needs_tensorflow(page: Path) -> bool:
@@ -99,7 +114,9 @@ def files(text: str) -> Iterator[tuple[str, str]]:
 
 
 def run(page: Path, folder: Path) -> str:
-    """Run a page in an empty folder. Returns its text with what the commands printed; equal text where the page was right.
+    """Run a page in an empty folder.
+
+    Returns its text with what the commands printed; equal text where the page was right.
 
     Raises:
       RuntimeError: a command that is not shown failed.
@@ -112,7 +129,11 @@ def run(page: Path, folder: Path) -> str:
             if code:
                 raise RuntimeError(f"{page.name}: exit code {code} of {silent}: {output}")
         elif part["language"] == "console":
-            return "```console\n" + "".join(_again(step, folder, given) for step in _steps(part["text"])) + "```"
+            return (
+                "```console\n"
+                + "".join(_again(step, folder, given) for step in _steps(part["text"]))
+                + "```"
+            )
         elif part["text"] and (named := _FILE.match(part["text"])):
             path = folder / named[1]
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,10 +144,23 @@ def run(page: Path, folder: Path) -> str:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Programs of this interpreter, a narrow terminal without colours, and this checkout in front of what is installed."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMPAT_", "PYTEST", "FORCE_COLOR"))}
+    """Programs of this interpreter, a narrow terminal without colours, and this checkout in front
+    of what is installed.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COMPAT_", "PYTEST", "FORCE_COLOR"))
+    }
     path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
-    given = {"PATH": path, "PYTHONPATH": str(ROOT), "PROJECT": str(ROOT), "COLUMNS": "110", "NO_COLOR": "1", "HOME": str(folder)}
+    given = {
+        "PATH": path,
+        "PYTHONPATH": str(ROOT),
+        "PROJECT": str(ROOT),
+        "COLUMNS": "110",
+        "NO_COLOR": "1",
+        "HOME": str(folder),
+    }
     return {
         **kept,
         **given,
@@ -174,13 +208,17 @@ def _again(step: Step, folder: Path, environment: dict[str, str]) -> str:
 
 def _matches(shown: str, output: str) -> bool:
     """Return whether an output is what a page shows, where ``...`` stands for anything."""
-    pattern = re.escape(shown).replace(re.escape("...\n"), "(?:.*\n)*?").replace(re.escape("..."), ".*?")
+    pattern = (
+        re.escape(shown).replace(re.escape("...\n"), "(?:.*\n)*?").replace(re.escape("..."), ".*?")
+    )
     return re.fullmatch(pattern, output) is not None
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail where a page shows something else")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, fail where a page shows something else"
+    )
     parser.add_argument("pages", nargs="*", type=Path)
     options = parser.parse_args()
     wrong = []

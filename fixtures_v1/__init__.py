@@ -1,7 +1,9 @@
-"""SavedModels made by genuine TensorFlow 1.x, each with its requests, the recorded answers and its provenance.
+"""SavedModels made by genuine TensorFlow 1.x, each with its requests, the recorded answers and its
+provenance.
 
-A case is a folder holding ``generate.py``, ``model/``, ``io/`` and ``provenance.json`` (docs/contracts.md, section 1).
-This module needs nothing but the standard library and is Python 3.6 syntax: the generators import it inside TensorFlow 1.x.
+A case is a folder holding ``generate.py``, ``model/``, ``io/`` and ``provenance.json``
+(docs/contracts.md, section 1). This module needs nothing but the standard library and is Python 3.6
+syntax: the generators import it inside TensorFlow 1.x.
 """
 
 import json
@@ -14,7 +16,9 @@ RESERVED_SIGNATURES = ("__saved_model_init_op", "__saved_model_train_op")
 
 def cases():
     """Names of all committed cases, sorted."""
-    return sorted(name for name in os.listdir(ROOT) if os.path.isfile(os.path.join(ROOT, name, "generate.py")))
+    return sorted(
+        name for name in os.listdir(ROOT) if os.path.isfile(os.path.join(ROOT, name, "generate.py"))
+    )
 
 
 def case_dir(case):
@@ -23,11 +27,22 @@ def case_dir(case):
 
 
 def lock_file(runtime):
-    """Path of the lock of a runtime such as ``tf1.15``. Raises LookupError unless exactly one fits."""
+    """Path of the lock of a runtime such as ``tf1.15``.
+
+    Raises LookupError unless exactly one fits.
+    """
     folder = os.path.join(ROOT, "locks")
-    found = [name for name in sorted(os.listdir(folder)) if name.startswith(runtime + ".") and name.endswith(".txt")]
+    found = [
+        name
+        for name in sorted(os.listdir(folder))
+        if name.startswith(runtime + ".") and name.endswith(".txt")
+    ]
     if len(found) != 1:
-        raise LookupError("{} locks fit the runtime {}: {}".format(len(found), runtime, ", ".join(found) or "none"))
+        raise LookupError(
+            "{} locks fit the runtime {}: {}".format(
+                len(found), runtime, ", ".join(found) or "none"
+            )
+        )
     return os.path.join(folder, found[0])
 
 
@@ -38,30 +53,49 @@ def read_json(path):
 
 
 def verify(directory):
-    """Compare a committed case with its provenance, without TensorFlow. Returns a list of problems, empty when all is well.
+    """Compare a committed case with its provenance, without TensorFlow.
 
-    Found are changed, missing and additional files of ``model/`` and ``io/``, and a generator or lock that was edited
-    after the artifact was made.
+    Returns a list of problems, empty when all is well.
+
+    Found are changed, missing and additional files of ``model/`` and ``io/``, and a generator or
+    lock that was edited after the artifact was made.
     """
-    # Late: where a matrix runs the generators, this package can be imported and compat_matrix cannot.
+    # Late: where a matrix runs the generators, this package can be imported and compat_matrix
+    # cannot.
     from compat_matrix.workers.provenance import file_sha256, hash_files
 
     directory = str(directory)
     try:
         provenance = read_json(os.path.join(directory, "provenance.json"))
         recorded = dict(provenance["files"])
-        sources = [(os.path.join(directory, provenance["generator"]["file"]), provenance["generator"]["sha256"])]
-        sources.append((os.path.join(ROOT, provenance["environment"]["lock"]), provenance["environment"]["sha256"]))
+        sources = [
+            (
+                os.path.join(directory, provenance["generator"]["file"]),
+                provenance["generator"]["sha256"],
+            )
+        ]
+        sources.append(
+            (
+                os.path.join(ROOT, provenance["environment"]["lock"]),
+                provenance["environment"]["sha256"],
+            )
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         return ["provenance.json: {}: {}".format(type(error).__name__, error)]
     present = hash_files(directory)
     problems = ["{}: missing".format(name) for name in sorted(set(recorded) - set(present))]
-    problems += ["{}: not in provenance.json".format(name) for name in sorted(set(present) - set(recorded))]
-    differing = [name for name in sorted(present) if present[name] != recorded.get(name, present[name])]
+    problems += [
+        "{}: not in provenance.json".format(name) for name in sorted(set(present) - set(recorded))
+    ]
+    differing = [
+        name for name in sorted(present) if present[name] != recorded.get(name, present[name])
+    ]
     problems += ["{}: sha256 differs from provenance.json".format(name) for name in differing]
     for path, digest in sources:
         if not os.path.isfile(path):
             problems.append("{}: missing".format(os.path.basename(path)))
         elif file_sha256(path) != digest:
-            problems.append("{}: changed since the artifact was made".format(os.path.basename(path)))
+            problems.append(
+                "{}: changed since the artifact was made".format(os.path.basename(path))
+            )
     return problems

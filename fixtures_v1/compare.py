@@ -1,4 +1,7 @@
-"""Compares two artifacts by meaning: what a reader could notice, not how the bytes happen to lie. Needs no TensorFlow."""
+"""Compares two artifacts by meaning: what a reader could notice, not how the bytes happen to lie.
+
+Needs no TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,29 @@ from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 
 # Members of provenance.json that say what was made, not from which bytes.
-_MEANING = ("schema", "case", "title", "clauses", "features", "producer", "command", "licence", "unasked")
+_MEANING = (
+    "schema",
+    "case",
+    "title",
+    "clauses",
+    "features",
+    "producer",
+    "command",
+    "licence",
+    "unasked",
+)
 _PROTOS = ("model/saved_model.pb", "model/saved_model.pbtxt")
 _CHECKPOINT = "model/variables/variables"
-# Compared above as what they say; a fingerprint is a digest of other files' bytes, beside a random number.
+# Compared above as what they say; a fingerprint is a digest of other files' bytes, beside a random
+# number.
 _ELSEWHERE = ("io/io.json", "model/fingerprint.pb")
 
 
 def differences(old: Path, new: Path) -> list[str]:
     """What differs between two artifacts, one line each; empty when they mean the same.
 
-    Trained weights and recorded answers may differ within the artifact's own tolerance; everything else must be equal.
+    Trained weights and recorded answers may differ within the artifact's own tolerance; everything
+    else must be equal.
     """
     return list(_differences(old, new))
 
@@ -51,7 +66,9 @@ def _differences(old: Path, new: Path) -> Iterator[str]:
         elif name in _ELSEWHERE or name.startswith(_CHECKPOINT + ".data-"):
             found = []
         else:
-            found = [] if (old / name).read_bytes() == (new / name).read_bytes() else ["bytes differ"]
+            found = (
+                [] if (old / name).read_bytes() == (new / name).read_bytes() else ["bytes differ"]
+            )
         yield from (f"{name}: {line}" for line in found)
 
 
@@ -73,7 +90,9 @@ def _tensors(old: Path, new: Path, rtol: float, atol: float) -> Iterator[str]:
             yield f"{name}: {line}"
 
 
-def _values(old: tuple[str, np.ndarray], new: tuple[str, np.ndarray], rtol: float, atol: float) -> str:
+def _values(
+    old: tuple[str, np.ndarray], new: tuple[str, np.ndarray], rtol: float, atol: float
+) -> str:
     (old_dtype, a), (new_dtype, b) = old, new
     if old_dtype != new_dtype or a.shape != b.shape:
         return f"{new_dtype}{list(b.shape)}, not {old_dtype}{list(a.shape)}"
@@ -83,7 +102,11 @@ def _values(old: tuple[str, np.ndarray], new: tuple[str, np.ndarray], rtol: floa
     a, b = np.array(a), np.array(b)
     if a.tobytes() == b.tobytes():
         return ""
-    if a.dtype.kind in "fc" and (rtol or atol) and np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True):
+    if (
+        a.dtype.kind in "fc"
+        and (rtol or atol)
+        and np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+    ):
         return ""
     return f"{int((a != b).sum())} of {a.size} values differ"
 
@@ -97,7 +120,11 @@ def _checkpoints(old: Path, new: Path, rtol: float, atol: float) -> Iterator[str
             return
         for key in a.keys():  # noqa: SIM118  (a reader is no mapping)
             dtypes = [reader.entry(key).dtype.name for reader in (a, b)]
-            line = "" if key == OBJECT_GRAPH_KEY else _values((dtypes[0], a.read(key)), (dtypes[1], b.read(key)), rtol, atol)
+            line = (
+                ""
+                if key == OBJECT_GRAPH_KEY
+                else _values((dtypes[0], a.read(key)), (dtypes[1], b.read(key)), rtol, atol)
+            )
             if line:
                 yield f"{key}: {line}"
 
@@ -108,13 +135,20 @@ def _saved_models(old: Path, new: Path) -> Iterator[str]:
         yield "the checkpoint's object graph differs"
     reordered = _reordered_traces(a, b)
     for change in form_changes(a, b):
-        # The model's own sections, variables and assets, are compared as files: variables with a tolerance.
-        if change.counts and change.section not in MODEL_SECTIONS and (change.section, change.where[-1:]) not in reordered:
+        # The model's own sections, variables and assets, are compared as files: variables with a
+        # tolerance.
+        if (
+            change.counts
+            and change.section not in MODEL_SECTIONS
+            and (change.section, change.where[-1:]) not in reordered
+        ):
             yield str(change)
 
 
 def _reordered_traces(a: Canonical, b: Canonical) -> set[tuple[str, tuple[str, ...]]]:
-    """Functions with the same traces in another order: TensorFlow 1.15 keeps them in a set, ordered by address."""
+    """Functions with the same traces in another order: TensorFlow 1.15 keeps them in a set, ordered
+    by address.
+    """
     found = set()
     for one, other in zip(a.meta_graphs, b.meta_graphs):
         ours, theirs = one.entries["objects"], other.entries["objects"]

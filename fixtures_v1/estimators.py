@@ -1,7 +1,10 @@
-"""Exports of tf.estimator, and the live graph to compare them with. Python 3.6 syntax.
+"""Exports of tf.estimator, and the live graph to compare them with.
 
-An Estimator exports from a graph it builds and drops. The live answerer is therefore the same model function built once more,
-restored from the training checkpoint: it shares neither the exported graph nor the exported variables.
+Python 3.6 syntax.
+
+An Estimator exports from a graph it builds and drops. The live answerer is therefore the same model
+function built once more, restored from the training checkpoint: it shares neither the exported
+graph nor the exported variables.
 """
 
 import os
@@ -13,7 +16,9 @@ def run_config(tf):
         model_dir="estimator",
         tf_random_seed=1,
         save_summary_steps=None,
-        session_config=tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1),
+        session_config=tf.ConfigProto(
+            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
+        ),
     )
 
 
@@ -22,21 +27,37 @@ def input_fn(tf, features, labels, epochs=4):
 
     def make():
         data = {key: tf.constant(value) for key, value in features.items()}
-        return tf.data.Dataset.from_tensors((data, tf.constant(labels))).repeat(epochs).make_one_shot_iterator().get_next()
+        return (
+            tf.data.Dataset.from_tensors((data, tf.constant(labels)))
+            .repeat(epochs)
+            .make_one_shot_iterator()
+            .get_next()
+        )
 
     return make
 
 
 def export(tf, rec, estimator, receiver_fn, **kwargs):
     """Estimator.export_savedmodel (the name in 1.4 to 1.15) with its live answerer."""
-    os.rename(estimator.export_savedmodel("exported", receiver_fn, **kwargs).decode(), parent(rec.model))
+    os.rename(
+        estimator.export_savedmodel("exported", receiver_fn, **kwargs).decode(), parent(rec.model)
+    )
     rec.live(live_session(tf, rec, estimator, receiver_fn))
 
 
 def export_modes(tf, rec, estimator, receiver_fns):
-    """Estimator.experimental_export_all_saved_models: {mode: receiver function}; one MetaGraph per mode."""
-    os.rename(estimator.experimental_export_all_saved_models("exported", receiver_fns).decode(), parent(rec.model))
-    tags = {tf.estimator.ModeKeys.PREDICT: "serve", tf.estimator.ModeKeys.TRAIN: "train", tf.estimator.ModeKeys.EVAL: "eval"}
+    """Estimator.experimental_export_all_saved_models: {mode: receiver function}; one MetaGraph per
+    mode.
+    """
+    os.rename(
+        estimator.experimental_export_all_saved_models("exported", receiver_fns).decode(),
+        parent(rec.model),
+    )
+    tags = {
+        tf.estimator.ModeKeys.PREDICT: "serve",
+        tf.estimator.ModeKeys.TRAIN: "train",
+        tf.estimator.ModeKeys.EVAL: "eval",
+    }
     for mode, receiver_fn in receiver_fns.items():
         rec.live(live_session(tf, rec, estimator, receiver_fn, mode), (tags[mode],))
 
@@ -48,17 +69,23 @@ def parent(path):
 
 
 def live_session(tf, rec, estimator, receiver_fn, mode="infer"):
-    """A session on the model function's graph, built as the Estimator builds it, restored from the training checkpoint."""
+    """A session on the model function's graph, built as the Estimator builds it, restored from the
+    training checkpoint.
+    """
     with tf.Graph().as_default():
         tf.train.create_global_step()
         tf.set_random_seed(estimator.config.tf_random_seed)
         receiver = receiver_fn()
-        spec = estimator.model_fn(receiver.features, getattr(receiver, "labels", None), mode, estimator.config)
+        spec = estimator.model_fn(
+            receiver.features, getattr(receiver, "labels", None), mode, estimator.config
+        )
         sess = rec.session()
         # Variables that are made by the metrics only exist in this graph and are local.
-        tf.train.Saver(tf.global_variables() + tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS), sharded=True).restore(
-            sess, tf.train.latest_checkpoint(estimator.model_dir)
-        )
+        tf.train.Saver(
+            tf.global_variables() + tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS), sharded=True
+        ).restore(sess, tf.train.latest_checkpoint(estimator.model_dir))
         local = spec.scaffold.local_init_op if spec.scaffold is not None else None
-        sess.run([tf.local_variables_initializer(), tf.tables_initializer()] if local is None else local)
+        sess.run(
+            [tf.local_variables_initializer(), tf.tables_initializer()] if local is None else local
+        )
         return sess

@@ -1,7 +1,8 @@
 """Makes a fixture: runs its generator inside the TensorFlow 1.x it names.
 
-``python -m fixtures_v1.recorder CASE OUT`` writes OUT/model, OUT/io and OUT/provenance.json. What a generator is, and how its
-answers are recorded, stands in ``compat_matrix/workers/v1_recording.py``. Python 3.6 syntax, TensorFlow 1.4 to 1.15.
+``python -m fixtures_v1.recorder CASE OUT`` writes OUT/model, OUT/io and OUT/provenance.json. What a
+generator is, and how its answers are recorded, stands in ``compat_matrix/workers/v1_recording.py``.
+Python 3.6 syntax, TensorFlow 1.4 to 1.15.
 """
 
 import importlib
@@ -16,7 +17,10 @@ from compat_matrix.workers import provenance, v1_recording
 
 
 def record(case, out):
-    """Generate one case into the new folder ``out``. Raises AssertionError when live and loaded answers differ."""
+    """Generate one case into the new folder ``out``.
+
+    Raises AssertionError when live and loaded answers differ.
+    """
     v1_recording.seed(case)
     import google.protobuf
     import tensorflow as tf
@@ -39,7 +43,10 @@ def record(case, out):
         features=module.FEATURES,
         producer={"name": "fixture", "versions": versions},
         generator=module.__file__,
-        environment={"lock": "locks/" + os.path.basename(lock), "sha256": provenance.file_sha256(lock)},
+        environment={
+            "lock": "locks/" + os.path.basename(lock),
+            "sha256": provenance.file_sha256(lock),
+        },
         command="python -m fixtures_v1.recorder {} OUT".format(case),
         unasked=getattr(module, "UNASKED", {}),
     )

@@ -12,7 +12,13 @@ from keras_models import material
 
 @click.command(help=material.__doc__)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--release", "releases", multiple=True, type=click.Choice(material.RELEASES), help="Default: all of them.")
+@click.option(
+    "--release",
+    "releases",
+    multiple=True,
+    type=click.Choice(material.RELEASES),
+    help="Default: all of them.",
+)
 @click.option("--small", is_flag=True, help="The small set of CI.")
 def main(names: tuple[str, ...], releases: tuple[str, ...], small: bool) -> None:
     selected = material.select((*names, *(material.SMALL if small else ())))

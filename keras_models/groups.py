@@ -1,4 +1,7 @@
-"""The layers of the table in groups, as Keras' documentation has them. Needs neither Keras nor TensorFlow."""
+"""The layers of the table in groups, as Keras' documentation has them.
+
+Needs neither Keras nor TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,17 @@ WHOLE = "Whole models"
 
 
 def by_group(models: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, list[Any]]]]:
-    """Yield the title of each group, and the rows of ``models`` by layer; an operation or a whole model is a row of its own."""
+    """Yield the title of each group, and the rows of ``models`` by layer; an operation or a whole
+    model is a row of its own.
+    """
     for title, made in GROUPS:
         found: dict[str, list[Any]] = {}
         for layer, variants in made().items():
             for variant, *_ in variants:
                 name = f"{layer}/{variant}"
                 if name in models:
-                    found.setdefault(variant if layer == "operations" else layer, []).append(models[name])
+                    found.setdefault(variant if layer == "operations" else layer, []).append(
+                        models[name]
+                    )
         yield title, found
     yield WHOLE, {name: [models[name]] for name in whole.WHOLE if name in models}

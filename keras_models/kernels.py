@@ -1,7 +1,8 @@
-"""Compute a Keras 3 model as Keras 2 did: without the graph optimizer, or with the kernel by which Keras 2 normalized.
+"""Compute a Keras 3 model as Keras 2 did: without the graph optimizer, or with the kernel by which
+Keras 2 normalized.
 
-A rebuilt model whose answers are close has the bits of the original under one of these, or differs in something else. The
-table tells which. Imports TensorFlow and Keras.
+A rebuilt model whose answers are close has the bits of the original under one of these, or differs
+in something else. The table tells which. Imports TensorFlow and Keras.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ def without_graph_optimizer() -> Iterator[None]:
 
 @contextlib.contextmanager
 def normalization_of_keras_2() -> Iterator[None]:
-    """Let ``BatchNormalization`` of images and ``LayerNormalization`` call ``tf.nn.fused_batch_norm`` where Keras 2 did.
+    """Let ``BatchNormalization`` of images and ``LayerNormalization`` call
+    ``tf.nn.fused_batch_norm`` where Keras 2 did.
 
     Only calls outside of training are changed. All other layers are those of Keras 3.
     """
-    with _called(keras.layers.BatchNormalization, _batch), _called(keras.layers.LayerNormalization, _layer):
+    with (
+        _called(keras.layers.BatchNormalization, _batch),
+        _called(keras.layers.LayerNormalization, _layer),
+    ):
         yield
 
 
@@ -48,7 +53,12 @@ def _called(layer: Any, function: Callable[..., Any]) -> Iterator[None]:
 def _batch(self: Any, original: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
     rank = len(inputs.shape)
     axis = self.axis % rank if isinstance(self.axis, int) else 0
-    if (training and self.trainable) or rank not in (4, 5) or axis not in (1, rank - 1) or inputs.dtype != tf.float32:
+    if (
+        (training and self.trainable)
+        or rank not in (4, 5)
+        or axis not in (1, rank - 1)
+        or inputs.dtype != tf.float32
+    ):
         return original(self, inputs, training=training, mask=mask)
     sizes = "DHW"[5 - rank :]
     return tf.compat.v1.nn.fused_batch_norm(
@@ -65,12 +75,18 @@ def _batch(self: Any, original: Any, inputs: Any, training: Any = None, mask: An
 
 def _layer(self: Any, original: Any, inputs: Any) -> Any:
     rank, shape = len(inputs.shape), tf.shape(inputs)
-    axes = sorted(axis % rank for axis in ([self.axis] if isinstance(self.axis, int) else self.axis))
+    axes = sorted(
+        axis % rank for axis in ([self.axis] if isinstance(self.axis, int) else self.axis)
+    )
     if axes != list(range(axes[0], rank)) or self.epsilon < 1.001e-5 or inputs.dtype != tf.float32:
         return original(self, inputs)
     before, after = tf.reduce_prod(shape[: axes[0]]), tf.reduce_prod(shape[axes[0] :])
     scaled = tf.compat.v1.nn.fused_batch_norm(
-        tf.reshape(inputs, [1, before, after, 1]), tf.ones([before]), tf.zeros([before]), epsilon=self.epsilon, data_format="NCHW"
+        tf.reshape(inputs, [1, before, after, 1]),
+        tf.ones([before]),
+        tf.zeros([before]),
+        epsilon=self.epsilon,
+        data_format="NCHW",
     )[0]
     found = tf.reshape(scaled, shape)
     found = found if self.gamma is None else found * tf.convert_to_tensor(self.gamma)

@@ -2,8 +2,9 @@
 
     python -m keras_models [--release 2.4]... [NAME]...
 
-A name is ``layer/variant``, a layer (all its variants) or a whole model; ``fnmatch`` patterns are taken. A model is made anew
-when what describes it changes. Nothing is downloaded: a release whose runtime is not installed is skipped and named.
+A name is ``layer/variant``, a layer (all its variants) or a whole model; ``fnmatch`` patterns are
+taken. A model is made anew when what describes it changes. Nothing is downloaded: a release whose
+runtime is not installed is skipped and named.
 """
 
 from __future__ import annotations
@@ -58,8 +59,15 @@ class Made:
 
     def arrays(self, file: str, letter: str) -> list[Any]:
         """The arrays of ``io.npz``, ``weights.npz`` or ``step.npz``, in their order."""
-        with np.load(self.folder / file, allow_pickle=True) as stored:  # strings are objects; we have written them
-            return [stored[key] for key in sorted((k for k in stored if k[0] == letter), key=lambda key: int(key[1:]))]
+        with np.load(
+            self.folder / file, allow_pickle=True
+        ) as stored:  # strings are objects; we have written them
+            return [
+                stored[key]
+                for key in sorted(
+                    (k for k in stored if k[0] == letter), key=lambda key: int(key[1:])
+                )
+            ]
 
 
 def key(name: str) -> str:
@@ -67,17 +75,25 @@ def key(name: str) -> str:
     row = recorder.row_of(name)
     if row is None:
         function = whole.WHOLE[name][1]
-        row = (whole.WHOLE[name][0], getattr(function, "source", None) or inspect.getsource(function))
+        row = (
+            whole.WHOLE[name][0],
+            getattr(function, "source", None) or inspect.getsource(function),
+        )
     return hashlib.sha256(repr((FORMAT, name, row)).encode()).hexdigest()[:16]
 
 
 def select(patterns: Sequence[str] = ()) -> list[str]:
-    """The names that a pattern or a layer's name stands for; all without patterns. Raises LookupError."""
+    """The names that a pattern or a layer's name stands for; all without patterns.
+
+    Raises LookupError.
+    """
     names = recorder.names()
     for pattern in patterns:
         if not any(_fits(name, pattern) for name in names):
             raise LookupError(f"no model fits {pattern!r}")
-    return [name for name in names if not patterns or any(_fits(name, pattern) for pattern in patterns)]
+    return [
+        name for name in names if not patterns or any(_fits(name, pattern) for pattern in patterns)
+    ]
 
 
 def _fits(name: str, pattern: str) -> bool:
@@ -90,7 +106,10 @@ def place(release: str) -> Path:
 
 
 def interpreter(release: str) -> tuple[Path, str]:
-    """``(python, package of Keras 2)``. Raises RuntimeTrouble where the release is not installed."""
+    """``(python, package of Keras 2)``.
+
+    Raises RuntimeTrouble where the release is not installed.
+    """
     if release == "tf_keras":
         return Path(sys.executable), "tf_keras"
     return Path(resolve(release).python), "tensorflow.keras"
@@ -107,9 +126,12 @@ def stored(release: str, name: str) -> Made | None:
 
 
 def make(release: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Make what the cache lacks; yields ``(name, state)`` as each is done. Raises RuntimeTrouble.
+    """Make what the cache lacks; yields ``(name, state)`` as each is done.
 
-    One process makes many. If it dies, the model it was at counts as failed and another process makes the rest.
+    Raises RuntimeTrouble.
+
+    One process makes many. If it dies, the model it was at counts as failed and another process
+    makes the rest.
     """
     missing = [name for name in names if stored(release, name) is None]
     while missing:
@@ -128,12 +150,23 @@ def _run(release: str, names: Sequence[str]) -> Iterator[str]:
     python, package = interpreter(release)
     out = place(release)
     out.mkdir(parents=True, exist_ok=True)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TF_", "TF2_", "KERAS_"))}
-    environment = {**clean, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONHASHSEED": "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "TF_", "TF2_", "KERAS_"))
+    }
+    environment = {
+        **clean,
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "PYTHONHASHSEED": "0",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
     arguments = [part for name in names for part in (name, key(name))]
     with (out / "log").open("ab") as log:
         command = [str(python), "-m", "keras_models.recorder", str(out), package, *arguments]
-        process = subprocess.Popen(command, env=environment, cwd=out, stdout=subprocess.PIPE, stderr=log, text=True)
+        process = subprocess.Popen(
+            command, env=environment, cwd=out, stdout=subprocess.PIPE, stderr=log, text=True
+        )
         with process:
             assert process.stdout is not None
             yield from (line.rstrip("\n") for line in process.stdout)
@@ -148,4 +181,16 @@ def material(releases: Sequence[str] = RELEASES, patterns: Sequence[str] = ()) -
                 yield found
 
 
-__all__ = ["RELEASES", "SMALL", "Made", "RuntimeTrouble", "interpreter", "key", "make", "material", "place", "select", "stored"]
+__all__ = [
+    "RELEASES",
+    "SMALL",
+    "Made",
+    "RuntimeTrouble",
+    "interpreter",
+    "key",
+    "make",
+    "material",
+    "place",
+    "select",
+    "stored",
+]

@@ -1,4 +1,7 @@
-"""What becomes of one model of the cache: rebuilt, and equal to what its own release answered. Runs where Keras 3 is."""
+"""What becomes of one model of the cache: rebuilt, and equal to what its own release answered.
+
+Runs where Keras 3 is.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,13 @@ def examine(made: Made, target: Path | None = None) -> dict[str, Any]:
     """Rebuild a model and compare it; an equal or close one is saved as ``target``.
 
     Returns:
-      ``state``: ``equal`` (each answer has the bits of the original in this TensorFlow), ``close``, ``refused``, ``answers``,
-      ``weights``, ``step`` (what differs first) or ``error``; ``why``; for the first two ``off``, the largest difference
-      from the original, and ``release``, that from what the release itself answered, both as parts of the largest entry;
-      ``file``, if the functions in the file themselves answer otherwise than the release did, says how;
-      ``bits``, of other bits than those of the original, what gives them the same: an entry of ``SAME_BITS`` or ``""``.
+      ``state``: ``equal`` (each answer has the bits of the original in this TensorFlow), ``close``,
+        ``refused``, ``answers``, ``weights``, ``step`` (what differs first) or ``error``; ``why``;
+        for the first two ``off``, the largest difference from the original, and ``release``, that
+        from what the release itself answered, both as parts of the largest entry; ``file``, if the
+        functions in the file themselves answer otherwise than the release did, says how; ``bits``,
+        of other bits than those of the original, what gives them the same: an entry of
+        ``SAME_BITS`` or ``""``.
     """
     import keras
     import tensorflow as tf
@@ -75,7 +80,11 @@ def differences(made: Made, original: Any, model: Any, target: Path | None) -> d
             found["bits"] = _when_equal(made, original, model)
     if (made.folder / "step.npz").exists() and (why := _step(made, model, order)):
         return {"state": "step", "why": why, **found}
-    return {"state": "equal" if not unlike and same_bits(before, after) else "close", "why": "", **found}
+    return {
+        "state": "equal" if not unlike and same_bits(before, after) else "close",
+        "why": "",
+        **found,
+    }
 
 
 def _original(model: Any, given: Any) -> list[Any] | str:
@@ -89,7 +98,9 @@ def _original(model: Any, given: Any) -> list[Any] | str:
 
 
 def _when_equal(made: Made, original: Any, model: Any) -> str:
-    """Return the first of ``SAME_BITS`` under which the rebuilt model has the answers of the original, ``""`` if none."""
+    """Return the first of ``SAME_BITS`` under which the rebuilt model has the answers of the
+    original, ``""`` if none.
+    """
     from keras_models.kernels import normalization_of_keras_2, without_graph_optimizer
 
     given = inputs(made, model)
@@ -108,13 +119,16 @@ def _when_equal(made: Made, original: Any, model: Any) -> str:
 
 
 def _trained(made: Made) -> list[Any]:
-    """The recorded weights, without those of preprocessing: Keras 3 has them in the configuration, and the answers tell."""
+    """The recorded weights, without those of preprocessing: Keras 3 has them in the configuration,
+    and the answers tell.
+    """
     adapted = ("Discretization/", "IntegerLookup/", "StringLookup/", "TextVectorization/")
     return [] if made.name.startswith(adapted) else made.arrays("weights.npz", "w")
 
 
 def match(old: Sequence[Any], new: Sequence[Any]) -> list[int] | str:
-    """The number of the old weight of each new one, by their bits; words where an old one has no new one.
+    """The number of the old weight of each new one, by their bits; words where an old one has no
+    new one.
 
     Keras 3 may have weights that Keras 2 had not (the state of a random generator); they get -1.
     """
@@ -125,9 +139,14 @@ def match(old: Sequence[Any], new: Sequence[Any]) -> list[int] | str:
     for array in new:
         numbers = left.get(_bits(array))
         order.append(numbers.pop(0) if numbers else -1)
-    missing = [number for numbers in left.values() for number in numbers if old[number].dtype.kind == "f"]
+    missing = [
+        number for numbers in left.values() for number in numbers if old[number].dtype.kind == "f"
+    ]
     if missing:
-        return f"{len(missing)} of {len(old)} weights are not in the new model: shapes {[old[n].shape for n in missing][:4]}"
+        return (
+            f"{len(missing)} of {len(old)} weights are not in the new model: shapes"
+            f" {[old[n].shape for n in missing][:4]}"
+        )
     return order
 
 
@@ -139,28 +158,44 @@ def inputs(made: Made, model: Any) -> Any:
     """The recorded inputs as the model takes them."""
     import keras
 
-    arrays = [array.tolist() if array.dtype == object else array for array in made.arrays("io.npz", "x")]
+    arrays = [
+        array.tolist() if array.dtype == object else array for array in made.arrays("io.npz", "x")
+    ]
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        dtypes = [tensor.dtype for tensor in keras.tree.flatten(getattr(model, "_inputs_struct", model.inputs))]
-        arrays = [tf.cast(array, dtype) if dtype != "string" else tf.constant(array) for array, dtype in zip(arrays, dtypes)]
+        dtypes = [
+            tensor.dtype
+            for tensor in keras.tree.flatten(getattr(model, "_inputs_struct", model.inputs))
+        ]
+        arrays = [
+            tf.cast(array, dtype) if dtype != "string" else tf.constant(array)
+            for array, dtype in zip(arrays, dtypes)
+        ]
     if isinstance(getattr(model, "_inputs_struct", None), Mapping):
         return dict(zip(made.facts["inputs"], arrays))
     return arrays[0] if len(arrays) == 1 else arrays
 
 
 def answers(made: Made, model: Any) -> list[Any]:
-    """The answers of a model to the recorded inputs, as arrays; on TensorFlow those of a graph, as in ``predict``."""
+    """The answers of a model to the recorded inputs, as arrays; on TensorFlow those of a graph, as
+    in ``predict``.
+    """
     import keras
 
     given = inputs(made, model)
     if keras.backend.backend() != "tensorflow":
-        return [np.asarray(keras.ops.convert_to_numpy(item)) for item in keras.tree.flatten(model(given, training=False))]
+        return [
+            np.asarray(keras.ops.convert_to_numpy(item))
+            for item in keras.tree.flatten(model(given, training=False))
+        ]
     import tensorflow as tf
 
     found = tf.function(lambda nest: model(nest, training=False))(given)
-    return [np.asarray(item.numpy() if hasattr(item, "numpy") else item) for item in keras.tree.flatten(found)]
+    return [
+        np.asarray(item.numpy() if hasattr(item, "numpy") else item)
+        for item in keras.tree.flatten(found)
+    ]
 
 
 def tolerance_of(made: Made) -> float:
@@ -181,18 +216,26 @@ def compare(old: Sequence[Any], new: Sequence[Any], tolerance: float) -> str:
 def same_bits(old: Sequence[Any], new: Sequence[Any]) -> bool:
     """Whether all answers are the same. Integers of another width are, if their values are."""
     return all(
-        bool(np.all(one == other)) if one.dtype.kind in "OSUiub" else one.tobytes() == other.tobytes()
+        (
+            bool(np.all(one == other))
+            if one.dtype.kind in "OSUiub"
+            else one.tobytes() == other.tobytes()
+        )
         for one, other in zip(old, new)
     )
 
 
 def distance(old: Sequence[Any], new: Sequence[Any]) -> float:
-    """The largest difference of two lists of answers, as a part of the largest entry of its array."""
+    """The largest difference of two lists of answers, as a part of the largest entry of its
+    array.
+    """
     parts = [0.0]
     for one, other in zip(old, new):
         if one.dtype.kind == "f" and one.size:
             one, other = one.astype("float64"), other.astype("float64")
-            parts.append(float(np.nanmax(np.abs(other - one)) / max(float(np.nanmax(np.abs(one))), 1e-30)))
+            parts.append(
+                float(np.nanmax(np.abs(other - one)) / max(float(np.nanmax(np.abs(one))), 1e-30))
+            )
     return float(f"{max(parts):.2g}")
 
 
@@ -203,9 +246,17 @@ def difference(old: Any, new: Any, tolerance: float) -> str:
     if _type(old) != _type(new):
         return f"{new.dtype} in place of {old.dtype}"
     if old.dtype.kind in "OSU":
-        return "" if [str(a) for a in old.ravel()] == [str(a) for a in new.ravel()] else "other strings"
+        return (
+            ""
+            if [str(a) for a in old.ravel()] == [str(a) for a in new.ravel()]
+            else "other strings"
+        )
     if not np.allclose(
-        new, old, rtol=tolerance, atol=tolerance * max(1.0, float(np.max(np.abs(old), initial=0.0))), equal_nan=True
+        new,
+        old,
+        rtol=tolerance,
+        atol=tolerance * max(1.0, float(np.max(np.abs(old), initial=0.0))),
+        equal_nan=True,
     ):
         return f"differs by {np.max(np.abs(new.astype('float64') - old)):.2g}"
     return ""
@@ -236,7 +287,11 @@ def _step(made: Made, model: Any, order: Sequence[int]) -> str:
     if isinstance(getattr(model, "_outputs_struct", None), Mapping):
         given = dict(zip(sorted(model.output), targets))
     after = made.arrays("step.npz", "w")
-    pairs = [(weight.path, _Recorded(after[number]), weight) for weight, number in zip(model.weights, order) if number >= 0]
+    pairs = [
+        (weight.path, _Recorded(after[number]), weight)
+        for weight, number in zip(model.weights, order)
+        if number >= 0
+    ]
     moving = moving_variances(model, pairs)
     loss = float(np.ravel(model.train_on_batch(inputs(made, model), given))[0])
     recorded = made.facts["loss"]

@@ -1,17 +1,21 @@
-"""Make models inside a release of TensorFlow, with what they answer. Python 3.6 syntax.
+"""Make models inside a release of TensorFlow, with what they answer.
+
+Python 3.6 syntax.
 
     python -m keras_models.recorder OUT PACKAGE NAME KEY [NAME KEY]...
 
-PACKAGE is ``tensorflow.keras`` or ``tf_keras``. KEY goes into the facts. For each NAME its folder in OUT holds:
+PACKAGE is ``tensorflow.keras`` or ``tf_keras``. KEY goes into the facts. For each NAME its folder
+in OUT holds:
 
 - ``model``: the SavedModel;
 - ``facts.json``;
 - ``io.npz``: inputs ``x0...``, answers ``y0...``;
 - ``weights.npz``: ``w0...``, whose names are in the facts;
-- ``step.npz``, where the model is compiled and its step can be repeated: targets ``t0...``, weights after it ``w0...``.
+- ``step.npz``, where the model is compiled and its step can be repeated: targets ``t0...``, weights
+  after it ``w0...``.
 
-A model that this release cannot make has facts with ``absent`` (it lacks the layer or the argument) or ``failed``, and nothing
-else. A line "NAME STATE" is printed for each.
+A model that this release cannot make has facts with ``absent`` (it lacks the layer or the argument)
+or ``failed``, and nothing else. A line "NAME STATE" is printed for each.
 """
 
 import importlib
@@ -60,7 +64,11 @@ class Makers(object):
 
     @staticmethod
     def adapted(layer, data):
-        layer.adapt(data if data.dtype.kind in "USO" else data.astype("float32" if data.dtype.kind == "f" else "int64"))
+        layer.adapt(
+            data
+            if data.dtype.kind in "USO"
+            else data.astype("float32" if data.dtype.kind == "f" else "int64")
+        )
         return layer
 
 
@@ -71,12 +79,20 @@ def folder(name):
 
 def names():
     """Every model, ``layer/variant`` or the name of a whole one."""
-    rows = ["{}/{}".format(layer, row[0]) for layer in sorted(layers.LAYERS) for row in layers.LAYERS[layer]]
+    rows = [
+        "{}/{}".format(layer, row[0])
+        for layer in sorted(layers.LAYERS)
+        for row in layers.LAYERS[layer]
+    ]
     return rows + list(whole.WHOLE)
 
 
 def _dtype(kind, name):
-    return {"float": "float64" if name == "double_precision" else "float32", "int": "int32", "string": "string"}[kind.split()[0]]
+    return {
+        "float": "float64" if name == "double_precision" else "float32",
+        "int": "int32",
+        "string": "string",
+    }[kind.split()[0]]
 
 
 def row_of(name):
@@ -92,7 +108,11 @@ def _is_slow(name):
     """Whether a step takes seconds to trace and shows nothing that the plain layer does not."""
     layer, _, variant = name.partition("/")
     recurrent = re.search("RNN|LSTM|GRU|Bidirectional|TimeDistributed", layer)
-    return bool(recurrent) and layer != "Masking" and variant not in ("plain", "LSTM", "Dense", "regularized", "state")
+    return (
+        bool(recurrent)
+        and layer != "Masking"
+        and variant not in ("plain", "LSTM", "Dense", "regularized", "state")
+    )
 
 
 def make(name, made):
@@ -117,11 +137,19 @@ def make(name, made):
         )
     inputs, code = row
     tensors = [made.keras.Input(shape, dtype=_dtype(kind, name)) for kind, shape in inputs]
-    scope = {"x": tensors[0] if len(tensors) == 1 else tensors, "L": made.L, "keras": made.keras, "tf": made.tf, "np": np}
+    scope = {
+        "x": tensors[0] if len(tensors) == 1 else tensors,
+        "L": made.L,
+        "keras": made.keras,
+        "tf": made.tf,
+        "np": np,
+    }
     scope["adapted"] = made.adapted
     outputs = eval(code, scope)  # noqa: S307 (our own table)
     net = made.keras.Model(tensors if len(tensors) > 1 else tensors[0], outputs)
-    if not _is_slow(name) and all(tensor.dtype in (made.tf.float32, made.tf.float16) for tensor in net.outputs):
+    if not _is_slow(name) and all(
+        tensor.dtype in (made.tf.float32, made.tf.float16) for tensor in net.outputs
+    ):
         net.compile("sgd", "mse")
     return net, inputs, layers.is_random(code)
 
@@ -133,7 +161,9 @@ def data(name, inputs):
     for kind, shape in inputs:
         kind, _, rest = kind.partition(" ")
         if kind == "float":
-            array = random.normal(size=(BATCH,) + shape).astype("float64" if name == "double_precision" else "float32")
+            array = random.normal(size=(BATCH,) + shape).astype(
+                "float64" if name == "double_precision" else "float32"
+            )
             if len(shape) == 2:
                 array[0, -2:] = 0.0  # steps that a mask leaves out
             if name == "Embedding/float":
@@ -141,13 +171,17 @@ def data(name, inputs):
         elif kind == "int":
             array = random.randint(0, int(rest), size=(BATCH,) + shape).astype("int32")
         else:
-            array = np.array(rest.split("|"), dtype=object)[random.randint(0, 4, size=(BATCH,) + shape)]
+            array = np.array(rest.split("|"), dtype=object)[
+                random.randint(0, 4, size=(BATCH,) + shape)
+            ]
         found.append(array)
     return found
 
 
 def disturb(name, net):
-    """Give every weight a value of its own, as training would: biases are not 0, variances not 1."""
+    """Give every weight a value of its own, as training would: biases are not 0, variances not
+    1.
+    """
     row = row_of(name)
     if row is not None and ("adapted" in row[1] or "idf" in row[1] or "mean=" in row[1]):
         return
@@ -188,7 +222,11 @@ def _classes(layer):
     """The class names of a layer and of those in it."""
     yield type(layer).__name__
     inner = list(getattr(layer, "layers", None) or getattr(layer, "cells", None) or ())
-    inner += [getattr(layer, name) for name in ("layer", "cell", "forward_layer", "backward_layer") if hasattr(layer, name)]
+    inner += [
+        getattr(layer, name)
+        for name in ("layer", "cell", "forward_layer", "backward_layer")
+        if hasattr(layer, name)
+    ]
     for item in inner:
         for name in _classes(item):
             yield name
@@ -200,9 +238,15 @@ def _targets(net, answers):
     found = []
     for answer in answers:
         if str(loss).startswith("sparse"):
-            found.append(random.randint(0, answer.shape[-1], size=answer.shape[:-1]).astype("int32"))
+            found.append(
+                random.randint(0, answer.shape[-1], size=answer.shape[:-1]).astype("int32")
+            )
         elif "categorical" in str(loss):
-            found.append(np.eye(answer.shape[-1], dtype="float32")[random.randint(0, answer.shape[-1], size=answer.shape[:-1])])
+            found.append(
+                np.eye(answer.shape[-1], dtype="float32")[
+                    random.randint(0, answer.shape[-1], size=answer.shape[:-1])
+                ]
+            )
         else:
             found.append(random.uniform(0, 1, size=answer.shape).astype("float32"))
     return found
@@ -235,7 +279,11 @@ def record(name, made, out):
     if facts["compiled"] and not drawn:
         targets = _targets(net, flat)
         given = (
-            {"left": targets[0], "right": targets[1]} if name == "dict_outputs" else targets if len(targets) > 1 else targets[0]
+            {"left": targets[0], "right": targets[1]}
+            if name == "dict_outputs"
+            else targets
+            if len(targets) > 1
+            else targets[0]
         )
         if hasattr(net, "reset_metrics"):
             net.reset_metrics()  # TF 2.3 to 2.6 return the mean of this loss and those of fit
@@ -245,7 +293,10 @@ def record(name, made, out):
             facts["no step"] = "{}: {}".format(type(error).__name__, str(error)[:300])
         else:
             facts["loss"] = float(np.ravel(loss)[0])
-            np.savez(os.path.join(out, "step.npz"), **dict(_numbered("t", targets), **_numbered("w", _weights(net))))
+            np.savez(
+                os.path.join(out, "step.npz"),
+                **dict(_numbered("t", targets), **_numbered("w", _weights(net))),
+            )
     return facts
 
 
@@ -259,7 +310,9 @@ def record_safely(name, key, made, out):
     except Exception as error:
         text = "{}: {}".format(type(error).__name__, str(error)[:500])
         lacks = isinstance(error, (Absent, AttributeError)) or re.search(
-            "unexpected keyword|not understood|Unknown (activation|regularizer)|got multiple values", str(error)
+            "unexpected keyword|not understood|Unknown (activation|regularizer)|got multiple"
+            " values",
+            str(error),
         )
         state = "absent" if lacks else "failed"
         facts = {"name": name, "tensorflow": made.tf.__version__, state: text}

@@ -1,7 +1,10 @@
-"""Whole models of Keras 2. Python 3.6 syntax.
+"""Whole models of Keras 2.
 
-A function decorated with ``model(*inputs)`` gets ``m`` (``m.L`` layers, ``m.keras``, ``m.tf``, ``m.np``, ``m.adapted``) and
-returns a model; the kinds of inputs are those of ``layers.py``. One that needs what a release lacks raises AttributeError.
+Python 3.6 syntax.
+
+A function decorated with ``model(*inputs)`` gets ``m`` (``m.L`` layers, ``m.keras``, ``m.tf``,
+``m.np``, ``m.adapted``) and returns a model; the kinds of inputs are those of ``layers.py``. One
+that needs what a release lacks raises AttributeError.
 """
 
 import collections
@@ -32,16 +35,24 @@ def model(*inputs):
 
 @model(_f(8))
 def mlp_sgd(m):
-    net = m.keras.Sequential([m.L.Dense(6, activation="relu", input_shape=(8,)), m.L.Dense(3, activation="softmax")])
-    net.compile(m.keras.optimizers.SGD(0.1, momentum=0.9), "categorical_crossentropy", metrics=["accuracy"])
+    net = m.keras.Sequential(
+        [m.L.Dense(6, activation="relu", input_shape=(8,)), m.L.Dense(3, activation="softmax")]
+    )
+    net.compile(
+        m.keras.optimizers.SGD(0.1, momentum=0.9), "categorical_crossentropy", metrics=["accuracy"]
+    )
     return net
 
 
 @model(_f(8))
 def mlp_adam(m):
-    net = m.keras.Sequential([m.L.Dense(6, activation="tanh", input_shape=(8,)), m.L.Dropout(0.0), m.L.Dense(1)])
+    net = m.keras.Sequential(
+        [m.L.Dense(6, activation="tanh", input_shape=(8,)), m.L.Dropout(0.0), m.L.Dense(1)]
+    )
     net.compile(
-        m.keras.optimizers.Adam(0.01, beta_1=0.8), m.keras.losses.Huber(), metrics=["mae", m.keras.metrics.RootMeanSquaredError()]
+        m.keras.optimizers.Adam(0.01, beta_1=0.8),
+        m.keras.losses.Huber(),
+        metrics=["mae", m.keras.metrics.RootMeanSquaredError()],
     )
     return net
 
@@ -81,7 +92,9 @@ def not_compiled(m):
 @model(_f(8))
 def sequential_late(m):
     """Its input was not declared: it was built by its first call."""
-    net = m.keras.Sequential([m.L.Dense(4, activation="relu"), m.L.BatchNormalization(), m.L.Dense(2)])
+    net = m.keras.Sequential(
+        [m.L.Dense(4, activation="relu"), m.L.BatchNormalization(), m.L.Dense(2)]
+    )
     net(m.tf.ones((1, 8)))
     net.compile("sgd", "mse")
     return net
@@ -150,7 +163,9 @@ def separable(m):
 @model(_f(8, 8, 8, 1))
 def cnn_3d(m):
     L = m.L
-    net = m.keras.Sequential([L.Conv3D(2, 3, input_shape=(8, 8, 8, 1)), L.AveragePooling3D(), L.Flatten(), L.Dense(2)])
+    net = m.keras.Sequential(
+        [L.Conv3D(2, 3, input_shape=(8, 8, 8, 1)), L.AveragePooling3D(), L.Flatten(), L.Dense(2)]
+    )
     net.compile("sgd", "mse")
     return net
 
@@ -172,7 +187,9 @@ def wavenet(m):
 @model(_f(6, 4))
 def lstm(m):
     L = m.L
-    net = m.keras.Sequential([L.LSTM(5, return_sequences=True, input_shape=(6, 4)), L.LSTM(3), L.Dense(2)])
+    net = m.keras.Sequential(
+        [L.LSTM(5, return_sequences=True, input_shape=(6, 4)), L.LSTM(3), L.Dense(2)]
+    )
     net.compile("adam", "mse")
     return net
 
@@ -180,7 +197,9 @@ def lstm(m):
 @model(_f(6, 4))
 def gru_bidirectional(m):
     L = m.L
-    net = m.keras.Sequential([L.Bidirectional(L.GRU(3, return_sequences=True), input_shape=(6, 4)), L.GRU(2), L.Dense(2)])
+    net = m.keras.Sequential(
+        [L.Bidirectional(L.GRU(3, return_sequences=True), input_shape=(6, 4)), L.GRU(2), L.Dense(2)]
+    )
     net.compile("rmsprop", "mse")
     return net
 
@@ -218,10 +237,15 @@ def stateful_rnn(m):
 @model(_f(6, 4), _f(5, 3))
 def encoder_decoder(m):
     L = m.L
-    source, target = m.keras.Input((None, 4), name="source"), m.keras.Input((None, 3), name="target")
+    source, target = (
+        m.keras.Input((None, 4), name="source"),
+        m.keras.Input((None, 3), name="target"),
+    )
     _, h, c = L.LSTM(4, return_state=True)(source)
     decoded = L.LSTM(4, return_sequences=True)(target, initial_state=[h, c])
-    net = m.keras.Model([source, target], L.TimeDistributed(L.Dense(3, activation="softmax"))(decoded))
+    net = m.keras.Model(
+        [source, target], L.TimeDistributed(L.Dense(3, activation="softmax"))(decoded)
+    )
     net.compile("rmsprop", "categorical_crossentropy")
     return net
 
@@ -229,7 +253,9 @@ def encoder_decoder(m):
 @model(_f(4, 6, 6, 1))
 def conv_lstm(m):
     L = m.L
-    net = m.keras.Sequential([L.ConvLSTM2D(2, 3, input_shape=(4, 6, 6, 1)), L.Flatten(), L.Dense(2)])
+    net = m.keras.Sequential(
+        [L.ConvLSTM2D(2, 3, input_shape=(4, 6, 6, 1)), L.Flatten(), L.Dense(2)]
+    )
     net.compile("sgd", "mse")
     return net
 
@@ -248,7 +274,9 @@ def attention(m):
     query, value = m.keras.Input((5, 4)), m.keras.Input((6, 4))
     mixed = L.Attention(use_scale=True)([L.Dense(4)(query), L.Dense(4)(value)])
     added = L.AdditiveAttention()([query, mixed])
-    net = m.keras.Model([query, value], L.Dense(1)(L.GlobalAveragePooling1D()(L.Concatenate()([mixed, added]))))
+    net = m.keras.Model(
+        [query, value], L.Dense(1)(L.GlobalAveragePooling1D()(L.Concatenate()([mixed, added])))
+    )
     net.compile("adam", "mse")
     return net
 
@@ -260,7 +288,9 @@ def transformer(m):
     x = L.Embedding(13, 8)(tokens)
     for _ in range(2):
         x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, L.MultiHeadAttention(2, 4)(x, x)]))
-        x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, L.Dense(8)(L.Dense(16, activation="relu")(x))]))
+        x = L.LayerNormalization(epsilon=1e-6)(
+            L.Add()([x, L.Dense(8)(L.Dense(16, activation="relu")(x))])
+        )
     net = m.keras.Model(tokens, L.Dense(3)(L.GlobalAveragePooling1D()(x)))
     net.compile("adam", m.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return net
@@ -291,8 +321,14 @@ def two_outputs(m):
     L = m.L
     x = m.keras.Input((8,))
     body = L.Dense(4, activation="relu")(x)
-    net = m.keras.Model(x, [L.Dense(2, name="left")(body), L.Dense(1, activation="sigmoid", name="right")(body)])
-    net.compile("sgd", {"left": "mse", "right": "binary_crossentropy"}, loss_weights={"left": 0.5, "right": 2.0})
+    net = m.keras.Model(
+        x, [L.Dense(2, name="left")(body), L.Dense(1, activation="sigmoid", name="right")(body)]
+    )
+    net.compile(
+        "sgd",
+        {"left": "mse", "right": "binary_crossentropy"},
+        loss_weights={"left": 0.5, "right": 2.0},
+    )
     return net
 
 
@@ -300,7 +336,9 @@ def two_outputs(m):
 def dict_outputs(m):
     L = m.L
     x = m.keras.Input((8,))
-    net = m.keras.Model(x, {"left": L.Dense(2, name="left")(x), "right": L.Dense(1, name="right")(x)})
+    net = m.keras.Model(
+        x, {"left": L.Dense(2, name="left")(x), "right": L.Dense(1, name="right")(x)}
+    )
     net.compile("sgd", "mse")
     return net
 
@@ -308,7 +346,9 @@ def dict_outputs(m):
 @model(_f(4), _f(4))
 def siamese(m):
     L = m.L
-    tower = m.keras.Sequential([L.Dense(5, activation="relu", input_shape=(4,)), L.Dense(3)], name="tower")
+    tower = m.keras.Sequential(
+        [L.Dense(5, activation="relu", input_shape=(4,)), L.Dense(3)], name="tower"
+    )
     left, right = m.keras.Input((4,)), m.keras.Input((4,))
     net = m.keras.Model([left, right], L.Dot(axes=1, normalize=True)([tower(left), tower(right)]))
     net.compile("sgd", "mse")
@@ -342,7 +382,9 @@ def nested(m):
 def frozen_body(m):
     """Transfer learning: a body that does not train below a head that does."""
     L = m.L
-    body = m.keras.Sequential([L.Dense(6, input_shape=(8,)), L.BatchNormalization(), L.ReLU()], name="body")
+    body = m.keras.Sequential(
+        [L.Dense(6, input_shape=(8,)), L.BatchNormalization(), L.ReLU()], name="body"
+    )
     body.trainable = False
     x = m.keras.Input((8,))
     net = m.keras.Model(x, L.Dense(2)(body(x, training=False)))
@@ -354,7 +396,9 @@ def frozen_body(m):
 def autoencoder(m):
     L = m.L
     x = m.keras.Input((8,))
-    encoder = m.keras.Model(x, L.Dense(2, activity_regularizer="l1")(L.Dense(5, activation="relu")(x)), name="encoder")
+    encoder = m.keras.Model(
+        x, L.Dense(2, activity_regularizer="l1")(L.Dense(5, activation="relu")(x)), name="encoder"
+    )
     z = m.keras.Input((2,))
     decoder = m.keras.Model(z, L.Dense(8)(L.Dense(5, activation="relu")(z)), name="decoder")
     net = m.keras.Model(x, decoder(encoder(x)))
@@ -366,7 +410,11 @@ def autoencoder(m):
 def tabular(m):
     """Preprocessing inside the model: numbers, strings, ints."""
     L = m.L
-    number, word, kind = m.keras.Input((4,)), m.keras.Input((1,), dtype="string"), m.keras.Input((1,), dtype="int64")
+    number, word, kind = (
+        m.keras.Input((4,)),
+        m.keras.Input((1,), dtype="string"),
+        m.keras.Input((1,), dtype="int64"),
+    )
     scaled = m.adapted(L.Normalization(), m.np.arange(16.0).reshape(4, 4))(number)
     looked = L.StringLookup(vocabulary=["red", "green", "blue"])(word)
     known = L.IntegerLookup(vocabulary=[2, 4, 6])(kind)
@@ -380,7 +428,10 @@ def tabular(m):
 def text_classifier(m):
     L = m.L
     text = m.keras.Input((1,), dtype="string")
-    tokens = m.adapted(L.TextVectorization(max_tokens=20, output_sequence_length=5), m.np.array(["red green", "blue red"]))(text)
+    tokens = m.adapted(
+        L.TextVectorization(max_tokens=20, output_sequence_length=5),
+        m.np.array(["red green", "blue red"]),
+    )(text)
     x = L.GlobalAveragePooling1D()(L.Embedding(20, 4)(tokens))
     net = m.keras.Model(text, L.Dense(1, activation="sigmoid")(x))
     net.compile("adam", "binary_crossentropy")
@@ -413,7 +464,9 @@ def mixed_precision(m):
 def double_precision(m):
     L = m.L
     x = m.keras.Input((8,), dtype="float64")
-    net = m.keras.Model(x, L.Dense(2, dtype="float64")(L.Dense(4, dtype="float64", activation="relu")(x)))
+    net = m.keras.Model(
+        x, L.Dense(2, dtype="float64")(L.Dense(4, dtype="float64", activation="relu")(x))
+    )
     net.compile("sgd", "mse")
     return net
 
@@ -425,7 +478,9 @@ def operations(m):
     x = m.keras.Input((8,))
     a = L.Dense(8)(x)
     b = tf.nn.relu(a * 2.0 + x)[:, 2:6]
-    net = m.keras.Model(x, L.Dense(1)(tf.concat([b, tf.reduce_mean(a, axis=1, keepdims=True)], axis=-1)))
+    net = m.keras.Model(
+        x, L.Dense(1)(tf.concat([b, tf.reduce_mean(a, axis=1, keepdims=True)], axis=-1))
+    )
     net.compile("sgd", "mse")
     return net
 
@@ -449,7 +504,10 @@ def custom_layer(m):
     class Scaled(L.Layer):
         def build(self, shape):
             self.scale = self.add_weight(
-                name="scale", shape=(int(shape[-1]),), initializer="ones", regularizer=m.keras.regularizers.l2(0.1)
+                name="scale",
+                shape=(int(shape[-1]),),
+                initializer="ones",
+                regularizer=m.keras.regularizers.l2(0.1),
             )
 
         def call(self, inputs, training=None):
@@ -497,7 +555,9 @@ def subclassed_functional(m):
 
 def _application(name, size=64, **arguments):
     def build(m):
-        made = getattr(m.keras.applications, name)(weights=None, input_shape=(size, size, 3), classes=10, **arguments)
+        made = getattr(m.keras.applications, name)(
+            weights=None, input_shape=(size, size, 3), classes=10, **arguments
+        )
         made.compile("sgd", "categorical_crossentropy")
         return made
 
@@ -507,7 +567,15 @@ def _application(name, size=64, **arguments):
     model(_f(size, size, 3))(build)
 
 
-for _name in ("ResNet50", "MobileNetV2", "EfficientNetB0", "DenseNet121", "MobileNet", "MobileNetV3Small", "EfficientNetV2B0"):
+for _name in (
+    "ResNet50",
+    "MobileNetV2",
+    "EfficientNetB0",
+    "DenseNet121",
+    "MobileNet",
+    "MobileNetV3Small",
+    "EfficientNetV2B0",
+):
     _application(_name)
 _application("ResNet50V2")
 _application("InceptionV3", 96)

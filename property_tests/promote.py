@@ -1,4 +1,5 @@
-"""Makes a regression of a failure: ``python -m property_tests.promote NAME "What went wrong." < output of pytest``.
+"""Makes a regression of a failure: ``python -m property_tests.promote NAME "What went wrong." <
+output of pytest``.
 
 The last script in the output, with the property that failed and its arguments, becomes
 property_tests/regressions/NAME.py; `ruff format` it.
@@ -31,9 +32,15 @@ def find(text: str) -> tuple[str, str, dict[str, str]]:
     """
     lines = text.splitlines()
     ends = [index for index, line in enumerate(lines) if line.endswith(END)]
-    begins = [index for index, line in enumerate(lines) if line.endswith(BEGIN) and ends and index < ends[-1]]
+    begins = [
+        index
+        for index, line in enumerate(lines)
+        if line.endswith(BEGIN) and ends and index < ends[-1]
+    ]
     if not begins:
-        raise NoScriptError("no script is shown: run pytest on property_tests, and give all it prints")
+        raise NoScriptError(
+            "no script is shown: run pytest on property_tests, and give all it prints"
+        )
     first, last = begins[-1], ends[-1]
     margin = len(lines[first]) - len(BEGIN)
     script = "\n".join([line[margin:].rstrip() for line in lines[first : last + 1]]) + "\n"
@@ -43,7 +50,11 @@ def find(text: str) -> tuple[str, str, dict[str, str]]:
     if not called:
         raise NoScriptError("the output does not say which property failed")
     arguments = re.findall(r"^[ |E]*(\w+)='([^'\n]*)',$", before[called[-1].end() :], re.MULTILINE)
-    return script, called[-1].group(1), {name: value for name, value in arguments if name in ("writer", "reader", "first")}
+    return (
+        script,
+        called[-1].group(1),
+        {name: value for name, value in arguments if name in ("writer", "reader", "first")},
+    )
 
 
 def promote(name: str, reason: str, text: str, folder: Path = REGRESSIONS) -> Path:
@@ -58,7 +69,9 @@ def promote(name: str, reason: str, text: str, folder: Path = REGRESSIONS) -> Pa
     script, check, arguments = find(text)
     path = folder / f"{name}.py"
     with path.open("x") as stream:
-        stream.write(f'"""{reason}"""\n\n{script}\nPROPERTY = "{check}"\nARGUMENTS = {arguments!r}\n')
+        stream.write(
+            f'"""{reason}"""\n\n{script}\nPROPERTY = "{check}"\nARGUMENTS = {arguments!r}\n'
+        )
     return path
 
 

@@ -1,4 +1,6 @@
-"""Hostile SavedModels: each command gives the verdict of `attacks/verdicts.toml`, in bounds, and touches nothing else."""
+"""Hostile SavedModels: each command gives the verdict of `attacks/verdicts.toml`, in bounds, and
+touches nothing else.
+"""
 
 import json
 import subprocess
@@ -14,7 +16,9 @@ from property_tests.attacks.attempt import ATTACKS
 from property_tests.attacks.naming import ESCAPES, HTML
 from property_tests.attacks.special import verdict_of
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked and limited")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="processes are forked and limited"
+)
 VERDICTS = toml.read(Path(__file__).parent / "attacks" / "verdicts.toml")
 CROWDS = ("million_children", "empty_messages")  # large files, honestly many things in them
 SECONDS, MIB = 20, 256  # a tenth of a second and some megabytes where nobody else computes
@@ -25,7 +29,8 @@ CROWD_SECONDS, CROWD_MIB = 110, 1800
 def answers(tmp_path_factory):
     """What every command said, from processes that have done nothing else.
 
-    `load` has a process of its own: each attempt is a fork, and TensorFlow's pages would be copied for the others too.
+    `load` has a process of its own: each attempt is a fork, and TensorFlow's pages would be copied
+    for the others too.
     """
     folder, started = tmp_path_factory.mktemp("answers"), []
     for part in ["--without-load", *(["--load"] if find_spec("tensorflow") else [])]:
@@ -33,7 +38,9 @@ def answers(tmp_path_factory):
             command = [sys.executable, "-m", "property_tests.attacks", "--json", part]
             started.append(subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=said))
     assert [process.wait() for process in started] == [0] * len(started)
-    lines = [json.loads(line) for said in folder.iterdir() for line in said.read_text().splitlines()]
+    lines = [
+        json.loads(line) for said in folder.iterdir() for line in said.read_text().splitlines()
+    ]
     return {(line["attack"], line["command"]): line for line in lines}
 
 
@@ -44,7 +51,13 @@ def test_the_table_has_every_attack():
 
 COMMANDS = [
     *[name for name in commands.COMMANDS if name != "load"],
-    pytest.param("load", marks=[pytest.mark.tensorflow, pytest.mark.skipif(not find_spec("tensorflow"), reason="no TensorFlow")]),
+    pytest.param(
+        "load",
+        marks=[
+            pytest.mark.tensorflow,
+            pytest.mark.skipif(not find_spec("tensorflow"), reason="no TensorFlow"),
+        ],
+    ),
 ]
 
 
@@ -72,8 +85,12 @@ def test_names_cannot_steer_a_terminal(answers):
     for attack in ("terminal_escapes", "html_names", "tags_as_paths"):
         for command in set(commands.COMMANDS) - {"load"}:
             printed = answers[attack, command]["printed"]
-            assert printed.replace("\n", "").isprintable() and not set(ESCAPES) & set("\x1b\x07\u202e\x9b") & set(printed)
-    assert HTML in answers["html_names", "inspect"]["printed"]  # plain text: what it looks like is not ours to change
+            assert printed.replace("\n", "").isprintable() and not set(ESCAPES) & set(
+                "\x1b\x07\u202e\x9b"
+            ) & set(printed)
+    assert (
+        HTML in answers["html_names", "inspect"]["printed"]
+    )  # plain text: what it looks like is not ours to change
 
 
 @pytest.mark.clause("RES-14")

@@ -1,4 +1,6 @@
-"""Tensor bundles: what is written is read back, and no change of a byte has another effect than a named error."""
+"""Tensor bundles: what is written is read back, and no change of a byte has another effect than a
+named error.
+"""
 
 import contextlib
 import math
@@ -19,8 +21,12 @@ from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
-CHANGES = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4)  # where in the file, which byte
-KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(lambda key: key[0] != "\0")
+CHANGES = st.lists(
+    st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4
+)  # where in the file, which byte
+KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(
+    lambda key: key[0] != "\0"
+)
 
 
 @st.composite
@@ -42,7 +48,11 @@ def tensors(draw):
 def equal(left, right):
     """Same type, shape and bits."""
     same_kind = left.dtype == right.dtype and left.shape == right.shape
-    return same_kind and (left.tolist() == right.tolist() if left.dtype == object else left.tobytes() == right.tobytes())
+    return same_kind and (
+        left.tolist() == right.tolist()
+        if left.dtype == object
+        else left.tobytes() == right.tobytes()
+    )
 
 
 @given(st.dictionaries(KEYS, st.tuples(tensors(), st.integers(0, 2)), max_size=6))
@@ -72,7 +82,12 @@ def test_partitions_are_put_together(value, data):
     with tempfile.TemporaryDirectory() as folder:
         with BundleWriter(Path(folder) / "b", 2) as writer:
             for box in data.draw(st.permutations(boxes)):
-                part = array[tuple(slice(None) if extent == FULL else slice(extent[0], sum(extent)) for extent in box)]
+                part = array[
+                    tuple(
+                        slice(None) if extent == FULL else slice(extent[0], sum(extent))
+                        for extent in box
+                    )
+                ]
                 writer.add_slice("v", array.shape, box, part, dtype, data.draw(st.integers(0, 1)))
         with BundleReader(Path(folder) / "b") as reader:
             assert reader.keys() == ["v"]
@@ -121,7 +136,9 @@ def write_victim(folder):
 
 
 def outcome(action):
-    """The value of an action, or None when it ends in an error of the family; every other exception passes."""
+    """The value of an action, or None when it ends in an error of the family; every other exception
+    passes.
+    """
     try:
         return action()
     except SavedModelError as error:
@@ -130,7 +147,9 @@ def outcome(action):
 
 
 def reseal(data):
-    """Corrects the checksums of the index's blocks, so that a mutation reaches what is behind them."""
+    """Corrects the checksums of the index's blocks, so that a mutation reaches what is behind
+    them.
+    """
     from reference_impl.format.bundle.checksum import masked_crc32c
 
     try:
@@ -152,7 +171,9 @@ def reseal(data):
     st.booleans(),
 )
 def test_changed_bytes(number, changes, seal, verify):
-    """Named errors or the right values; with the index's own checksums made good, at least nothing worse than named errors."""
+    """Named errors or the right values; with the index's own checksums made good, at least nothing
+    worse than named errors.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         expected = write_victim(folder)

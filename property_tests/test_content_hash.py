@@ -22,18 +22,27 @@ from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
-NEUTRAL = [edit for edit in neutral_edits.NEUTRAL if edit.__name__ != "leave_saver"]  # TF 1.x leaves those
+NEUTRAL = [
+    edit for edit in neutral_edits.NEUTRAL if edit.__name__ != "leave_saver"
+]  # TF 1.x leaves those
 
 
 @budget(20)
-@given(models(), st.sampled_from(BOTH), st.lists(edits, min_size=3, max_size=6, unique=True), st.randoms(use_true_random=False))
+@given(
+    models(),
+    st.sampled_from(BOTH),
+    st.lists(edits, min_size=3, max_size=6, unique=True),
+    st.randoms(use_true_random=False),
+)
 def test_any_single_change_of_what_a_model_means_changes_its_hash(tf, model, writer, changes, rng):
     with world.folder() as folder:
         built = world.build(model.script(), folder)
         source = implementations.save(writer, built.root, folder / "model", built.signatures)
         before = canonical(source)
         copies = [folder / str(number) for number, _ in enumerate(changes)]
-        done = [check_change(source, copy, before, edit, rng) for copy, edit in zip(copies, changes)]
+        done = [
+            check_change(source, copy, before, edit, rng) for copy, edit in zip(copies, changes)
+        ]
         assume(any(done))
         changed = [copy for copy, what in zip(copies, done) if what is not None]
         assert all(canonical(copy).hash != before.hash for copy in changed)
@@ -68,7 +77,9 @@ def test_no_renaming_or_renumbering_changes_the_hash(tf, model, writer, changes,
             edit(message.meta_graphs[0], rng)
         model_edits.write(message, folder / "changed")
         after = canonical(folder / "changed")
-        assert [str(change) for change in diff(source, folder / "changed").changes if change.counts] == []
+        assert [
+            str(change) for change in diff(source, folder / "changed").changes if change.counts
+        ] == []
         assert before.hash == after.hash
 
 
@@ -80,9 +91,12 @@ def test_two_exports_of_one_program_have_one_hash(tf, model, writer):
         hashes = []
         for name in ("one", "two"):
             built = world.build(model.script(), folder / name)
-            made = implementations.save(writer, built.root, folder / name / "model", built.signatures)
+            made = implementations.save(
+                writer, built.root, folder / name / "model", built.signatures
+            )
             hashes.append(canonical(made).hash)
         assert hashes[0] == hashes[1]
 
 
-CHECKS = {}  # of a script and chance: what fails is made a test in tests/canonical/test_canonical_changes.py
+# of a script and chance: what fails is made a test in tests/canonical/test_canonical_changes.py
+CHECKS = {}

@@ -1,4 +1,6 @@
-"""Writers under kill -9, on a full or read-only disk, beside others: the old files or the new ones, never a mixture."""
+"""Writers under kill -9, on a full or read-only disk, beside others: the old files or the new ones,
+never a mixture.
+"""
 
 import errno
 import os
@@ -22,10 +24,16 @@ from reference_impl.format.container import layout
 from reference_impl.inspection.model import inspect
 
 pytestmark = [
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked, killed and limited"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),  # the child starts no thread
+    pytest.mark.skipif(
+        not sys.platform.startswith("linux"), reason="processes are forked, killed and limited"
+    ),
+    pytest.mark.filterwarnings(
+        "ignore:This process .* is multi-threaded:DeprecationWarning"
+    ),  # the child starts no thread
 ]
-SLOW = "SLOW_FILES" in os.environ  # a run of test_slow_files.py: a kill hits a write more often, and takes longer
+SLOW = (
+    "SLOW_FILES" in os.environ
+)  # a run of test_slow_files.py: a kill hits a write more often, and takes longer
 FILES = ("expectations.toml", "junit.xml", "report.html", "summary.json")
 
 
@@ -56,8 +64,13 @@ def files(out):
 
 
 def alike(now, states):
-    """Numbers of the states of which the files are; a set of reports with its seal, the summary, is of one of them."""
-    found = {name: {number for number, state in enumerate(states) if data == state[name]} for name, data in now.items()}
+    """Numbers of the states of which the files are; a set of reports with its seal, the summary, is
+    of one of them.
+    """
+    found = {
+        name: {number for number, state in enumerate(states) if data == state[name]}
+        for name, data in now.items()
+    }
     assert all(found.values()), found
     if "summary.json" in now:
         assert set(now) == set(states[0]) and set.intersection(*found.values()), found
@@ -75,7 +88,9 @@ def act(request):
 
 @pytest.fixture
 def states(act, tmp_path):
-    """What the files are before and after; the second run of a folder is the one that is disturbed."""
+    """What the files are before and after; the second run of a folder is the one that is
+    disturbed.
+    """
     found = []
     for failing in (2, 5):
         out = tmp_path / f"state{failing}" / "out"
@@ -121,7 +136,9 @@ def test_the_harness_killed_at_every_moment(act, states, tmp_path):
 
 
 def test_the_harness_killed_at_any_time(act, states, tmp_path):
-    """Fifty kills after a random time, one after the other in one folder, as somebody does who is in a hurry."""
+    """Fifty kills after a random time, one after the other in one folder, as somebody does who is
+    in a hurry.
+    """
     rng = random.Random(7)
     out = prepared(tmp_path, act, "hurry")
     start = time.monotonic()
@@ -274,7 +291,9 @@ def test_reports_that_change_while_they_are_read(tmp_path):
 
 
 def test_a_save_killed_at_any_time(tmp_path):
-    """Thirty kills after a random time, one after the other at one target; `test_save_atomic.py` has every moment."""
+    """Thirty kills after a random time, one after the other at one target; `test_save_atomic.py`
+    has every moment.
+    """
     rng = random.Random(8)
     target = tmp_path / "model"
     write(target, "old")
@@ -287,7 +306,9 @@ def test_a_save_killed_at_any_time(tmp_path):
         time.sleep(rng.random() * usual)
         os.kill(pid, signal.SIGKILL)
         was_killed = ends(pid) == signal.SIGKILL
-        usual *= 1.05 if was_killed else 0.9  # a busy machine may have been slow when it was measured
+        usual *= (
+            1.05 if was_killed else 0.9
+        )  # a busy machine may have been slow when it was measured
         killed, number = killed + was_killed, number + 1
         assert content(target) in ("old", "new")
         assert leftovers(target) <= 1  # the next one has removed what was left before
@@ -298,7 +319,9 @@ def test_a_save_killed_at_any_time(tmp_path):
 @pytest.mark.tensorflow
 @pytest.mark.clause("API-04")
 def test_a_whole_save_killed_a_hundred_times(tmp_path):
-    """Variables, functions and assets are of one export, and at most one stage is left beside it."""
+    """Variables, functions and assets are of one export, and at most one stage is left beside
+    it.
+    """
     pytest.importorskip("tensorflow")
     root = Path(__file__).parents[1]
     command = [sys.executable, "-m", "property_tests.faults.save_kills", str(tmp_path)]

@@ -1,4 +1,7 @@
-"""Bugs of shipped TensorFlow that generated models found: docs/property_findings.md. Each is here as it is today."""
+"""Bugs of shipped TensorFlow that generated models found: docs/property_findings.md.
+
+Each is here as it is today.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ pytestmark = pytest.mark.tensorflow
 
 
 def test_traces_that_differ_in_the_shape_of_a_sparse_argument_are_one_to_tf_saved_model(tf):
-    """Finding 1, seen in 2.12 to 2.21: `tf.saved_model.save` keeps the first without a word, `reference_impl.save` all."""
+    """Finding 1, seen in 2.12 to 2.21: `tf.saved_model.save` keeps the first without a word,
+    `reference_impl.save` all.
+    """
     root = tf.Module()
     root.f = tf.function(lambda x: tf.sparse.reduce_sum(x))
     for rows in (1, 2):
@@ -25,7 +30,9 @@ def test_traces_that_differ_in_the_shape_of_a_sparse_argument_are_one_to_tf_save
 
 
 def test_a_trace_has_no_gradient_for_tensorflow_behind_the_gradient_of_its_function(tf):
-    """Finding 2, seen in 2.12 to 2.21: `tf.saved_model.load` makes a trace of a loop that cannot be differentiated twice."""
+    """Finding 2, seen in 2.12 to 2.21: `tf.saved_model.load` makes a trace of a loop that cannot be
+    differentiated twice.
+    """
     root = tf.Module()
     root.v = tf.Variable(2.0)
 
@@ -42,7 +49,9 @@ def test_a_trace_has_no_gradient_for_tensorflow_behind_the_gradient_of_its_funct
     with world.folder() as folder:
         path = implementations.save(TENSORFLOW, root, folder / "model")
         loaded = implementations.load(REFERENCE, path)
-        assert [gradient(loaded, function) for function in (loaded.f, loaded.f.concrete_functions[0])] == [4.0, 4.0]
+        assert [
+            gradient(loaded, function) for function in (loaded.f, loaded.f.concrete_functions[0])
+        ] == [4.0, 4.0]
         loaded = implementations.load(TENSORFLOW, path)
         assert gradient(loaded, loaded.f) == 4.0
         with pytest.raises(ValueError, match="of a variable without handle data"):
@@ -50,7 +59,9 @@ def test_a_trace_has_no_gradient_for_tensorflow_behind_the_gradient_of_its_funct
 
 
 def test_a_loaded_function_does_not_take_the_loaded_variable_with_tensorflow(tf):
-    """Finding 3, seen in 2.12 to 2.21: `tf.saved_model.load` finds no trace for it, but for a new variable."""
+    """Finding 3, seen in 2.12 to 2.21: `tf.saved_model.load` finds no trace for it, but for a new
+    variable.
+    """
     root = tf.Module()
     root.v = tf.Variable(2.0)
     root.f = tf.function(lambda x: x + 1.0)

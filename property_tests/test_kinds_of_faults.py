@@ -1,4 +1,6 @@
-"""Faults of every kind are found by the command that is declared for them: some for every commit, all of them every night."""
+"""Faults of every kind are found by the command that is declared for them: some for every commit,
+all of them every night.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ def stage(tmp_path_factory, tf):
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("fault", [fault for fault in TABLE if fault.gate or NAME == NIGHTLY], ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "fault",
+    [fault for fault in TABLE if fault.gate or NAME == NIGHTLY],
+    ids=lambda fault: fault.name,
+)
 def test_the_command_finds_the_fault(stage, fault):
     assert stage.plant(fault).defect == ""
 

@@ -1,4 +1,5 @@
-"""The life of a model, twice: once in the hands of `tf.saved_model`, once in those of the reference implementation.
+"""The life of a model, twice: once in the hands of `tf.saved_model`, once in those of the reference
+implementation.
 
 Both copies go through the same steps and must agree with a third, of plain Python numbers.
 """
@@ -33,7 +34,9 @@ def scaled(function, number):
 
 
 class Life(RuleBasedStateMachine):
-    """`values`: path of a variable -> its value; `functions`: path -> how it answers, given the values."""
+    """`values`: path of a variable -> its value; `functions`: path -> how it answers, given the
+    values.
+    """
 
     def __init__(self):
         super().__init__()
@@ -68,7 +71,11 @@ class Life(RuleBasedStateMachine):
         """What a function answers to a number."""
         functions, values = functions or self.functions, values or self.values
         kind, other, number = functions[path]
-        return x * number + values[other] if kind == "affine" else self.expected(other, x, functions, values) * number
+        return (
+            x * number + values[other]
+            if kind == "affine"
+            else self.expected(other, x, functions, values) * number
+        )
 
     def variable_of(self, path):
         kind, other, number = self.functions[path]
@@ -118,7 +125,10 @@ class Life(RuleBasedStateMachine):
         path = self.path(self.functions, pick)
         wanted = [self.expected(path, item) for item in x]
         for name in BOTH:
-            assert self.find(name, path)(self.tf.constant(x, self.tf.float32)).numpy().tolist() == wanted, name
+            assert (
+                self.find(name, path)(self.tf.constant(x, self.tf.float32)).numpy().tolist()
+                == wanted
+            ), name
 
     @rule(pick=PICK, value=NUMBERS)
     def mutate(self, pick, value):
@@ -148,7 +158,9 @@ class Life(RuleBasedStateMachine):
             self.models[name].inner = model
         self.depth += 1
         self.values = {f"inner.{path}": value for path, value in self.values.items()}
-        self.functions = {f"inner.{path}": self._deeper(item) for path, item in self.functions.items()}
+        self.functions = {
+            f"inner.{path}": self._deeper(item) for path, item in self.functions.items()
+        }
         self.signatures = {key: f"inner.{path}" for key, path in self.signatures.items()}
 
     def _deeper(self, function):
@@ -180,14 +192,24 @@ class Life(RuleBasedStateMachine):
         if crossed:
             made = dict(zip(made, reversed(list(made.values()))))
         self.models = {name: implementations.load(name, path) for name, path in made.items()}
-        self.saved = (list(made.values()), dict(self.values), dict(self.functions), dict(self.signatures))
+        self.saved = (
+            list(made.values()),
+            dict(self.values),
+            dict(self.functions),
+            dict(self.signatures),
+        )
 
     def seen(self, path):
         """What `inspect` says of an export."""
         (graph,) = reference_impl.inspect(path).meta_graphs
         functions = {(item.path, len(item.traces)) for item in graph.functions if item.polymorphic}
-        variables = {(item.path, item.name, item.dtype, item.shape, item.trainable) for item in graph.variables}
-        signatures = {(item.key, tuple([slot.name for slot in item.inputs])) for item in graph.signatures}
+        variables = {
+            (item.path, item.name, item.dtype, item.shape, item.trainable)
+            for item in graph.variables
+        }
+        signatures = {
+            (item.key, tuple([slot.name for slot in item.inputs])) for item in graph.signatures
+        }
         return functions, variables, signatures
 
     @precondition(lambda self: self.saved and self.saved[2])
@@ -199,7 +221,9 @@ class Life(RuleBasedStateMachine):
         part = reference_impl.load(paths[writer], options=reference_impl.LoadOptions(only=[path]))
         for step in path.split("."):
             part = getattr(part, step)
-        assert part(self.tf.constant([x])).numpy().tolist() == [self.expected(path, x, functions, values)]
+        assert part(self.tf.constant([x])).numpy().tolist() == [
+            self.expected(path, x, functions, values)
+        ]
 
     @precondition(lambda self: self.saved and self.saved[3])
     @rule(pick=PICK, x=NUMBERS)
@@ -210,14 +234,20 @@ class Life(RuleBasedStateMachine):
         wanted = [self.expected(signatures[key], x, functions, values)]
         for path in paths:
             for name in BOTH:
-                (answer,) = implementations.load(name, path).signatures[key](x=self.tf.constant([x])).values()
+                (answer,) = (
+                    implementations.load(name, path)
+                    .signatures[key](x=self.tf.constant([x]))
+                    .values()
+                )
                 assert answer.numpy().tolist() == wanted
 
     @rule(forward=st.booleans())
     def carry_a_training_checkpoint_over(self, forward):
         """Values go from one copy to the other, whose own were lost."""
         giver, taker = (TENSORFLOW, REFERENCE) if forward else (REFERENCE, TENSORFLOW)
-        prefix = self.tf.train.Checkpoint(self.models[giver]).write(str(self.folder / self.new("checkpoint")))
+        prefix = self.tf.train.Checkpoint(self.models[giver]).write(
+            str(self.folder / self.new("checkpoint"))
+        )
         for path in self.values:
             self.find(taker, path).assign(99.0)
         self.tf.train.Checkpoint(self.models[taker]).read(prefix).assert_existing_objects_matched()
@@ -225,7 +255,9 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def both_have_the_values(self):
         for name in BOTH:
-            assert {path: float(self.find(name, path).numpy()) for path in self.values} == self.values, name
+            assert {
+                path: float(self.find(name, path).numpy()) for path in self.values
+            } == self.values, name
 
 
 TestTheLifeOfAModel = Life.TestCase

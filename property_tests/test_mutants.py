@@ -1,4 +1,6 @@
-"""The tool of mutation testing, on a project whose tests see one change, do not see another, and do not reach a third."""
+"""The tool of mutation testing, on a project whose tests see one change, do not see another, and do
+not reach a third.
+"""
 
 import json
 import subprocess
@@ -60,7 +62,9 @@ def run(project, *more):
         "2",
     ]
     command += ["--modules", "planted/*.py", "--tests", "tests", *more]
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -68,7 +72,8 @@ def run(project, *more):
 def test_what_survives_a_change_is_told(project):
     said = run(project)
     tried = {
-        r["key"]: (r["verdict"], r["by"]) for r in map(json.loads, (project / "out" / "tried.jsonl").read_text().splitlines())
+        r["key"]: (r["verdict"], r["by"])
+        for r in map(json.loads, (project / "out" / "tried.jsonl").read_text().splitlines())
     }
     by_small = ("killed", "tests/test_small.py::test_small")
     assert tried["check compare size < 4 -> size <= 4"] == by_small

@@ -17,8 +17,14 @@ MARGINS = st.sampled_from(["", "E   ", "    | ", "  | "])
 
 
 def shown(script, margin, name="test_a_loaded_model_answers_as_the_original"):
-    head = f"Failing test case: {name}(\n    tf=<module>,\n    model=Model(x='a',\n    ),\n    writer='tf.saved_model',\n)\n"
-    return "".join([f"{margin}{line}".rstrip() + "\n" for line in (head + script).splitlines()]) + "=== slowest ===\n"
+    head = (
+        f"Failing test case: {name}(\n    tf=<module>,\n    model=Model(x='a',\n    ),\n   "
+        " writer='tf.saved_model',\n)\n"
+    )
+    return (
+        "".join([f"{margin}{line}".rstrip() + "\n" for line in (head + script).splitlines()])
+        + "=== slowest ===\n"
+    )
 
 
 @given(models() | graphs(), MARGINS)
@@ -40,7 +46,10 @@ def test_a_promoted_failure_is_a_program_with_its_property(tmp_path, capsys):
     assert names["ARGUMENTS"] == {"writer": "tf.saved_model"}
 
 
-@pytest.mark.parametrize(("name", "text"), [("a", "nothing"), ("A-b", ""), ("a", "import collections\n# The end of the script.")])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a", "nothing"), ("A-b", ""), ("a", "import collections\n# The end of the script.")],
+)
 def test_what_shows_no_failure_is_refused(tmp_path, name, text):
     with pytest.raises(promote.NoScriptError):
         promote.promote(name, "", text, tmp_path)

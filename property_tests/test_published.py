@@ -20,12 +20,18 @@ def test_every_id_has_a_case():
 
 def test_every_case_is_of_an_id():
     listed = {case for entry in LIST.values() for case in entry["cases"]}
-    assert {name for name in ATTACKS if re.match(r"(cve|tfsa|hf)_", name)} == {case for case in listed if "/" not in case}
+    assert {name for name in ATTACKS if re.match(r"(cve|tfsa|hf)_", name)} == {
+        case for case in listed if "/" not in case
+    }
 
 
 def test_ids_are_in_the_names_and_descriptions_of_their_cases():
     listed = [(name, case) for name, entry in LIST.items() for case in entry["cases"]]
-    named = [(name, case) for name, case in listed if name.startswith(("CVE", "TFSA")) and case in ATTACKS]
+    named = [
+        (name, case)
+        for name, case in listed
+        if name.startswith(("CVE", "TFSA")) and case in ATTACKS
+    ]
     assert named
     for name, case in named:
         assert case.startswith(name.lower().replace("-", "_")), case

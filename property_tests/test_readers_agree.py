@@ -1,4 +1,6 @@
-"""Readers of other kinds see what Python sees: sessions, the C API, and `inspect`, which runs nothing."""
+"""Readers of other kinds see what Python sees: sessions, the C API, and `inspect`, which runs
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def c_api():
 @budget(30)
 @given(models(signatures=True), st.sampled_from(BOTH))
 def test_sessions_the_c_api_and_python_agree(tf, model, writer):
-    """Every request of a function that is a signature, asked by name; each reader begins with the saved state."""
+    """Every request of a function that is a signature, asked by name; each reader begins with the
+    saved state.
+    """
     with world.folder() as folder:
         check_sessions(model.script(), folder, writer)
 
@@ -41,7 +45,9 @@ def questions(built):
     for path, arguments in built.requests:
         key = paths.get(path.rpartition(".")[2])
         if key is not None:
-            names = list(built.signatures[key].get_concrete_function().structured_input_signature[0])
+            names = list(
+                built.signatures[key].get_concrete_function().structured_input_signature[0]
+            )
             given = eval(f"list([{arguments}])", dict(built.names))
             yield key, {spec.name: tf.convert_to_tensor(value) for spec, value in zip(names, given)}
 
@@ -56,7 +62,10 @@ def check_sessions(script, folder, writer):
     expected = []
     for reader in BOTH:
         model = implementations.load(reader, path)
-        answers = [{name: world.plain(item) for name, item in model.signatures[key](**given).items()} for key, given in asked]
+        answers = [
+            {name: world.plain(item) for name, item in model.signatures[key](**given).items()}
+            for key, given in asked
+        ]
         expected = expected or answers
         assert answers == expected, reader
     assert by_session(path, asked, tf) == expected, "session"
@@ -68,7 +77,9 @@ def by_session(path, asked, tf):
         signatures = tf.compat.v1.saved_model.load(session, ["serve"], str(path)).signature_def
         found = []
         for key, given in asked:
-            feed = {signatures[key].inputs[name].name: value.numpy() for name, value in given.items()}
+            feed = {
+                signatures[key].inputs[name].name: value.numpy() for name, value in given.items()
+            }
             outputs = signatures[key].outputs
             values = session.run({name: info.name for name, info in outputs.items()}, feed)
             types = {name: tf.as_dtype(info.dtype).name for name, info in outputs.items()}
@@ -83,9 +94,14 @@ def by_c_api(c_api, path, asked):
     try:
         found = []
         for key, given in asked:
-            sent = {name: tensors.from_numpy(value.numpy(), value.dtype.name) for name, value in given.items()}
+            sent = {
+                name: tensors.from_numpy(value.numpy(), value.dtype.name)
+                for name, value in given.items()
+            }
             answer = c_api.call_signature(model, key, sent)
-            found.append({name: world.bits(item.array, item.dtype) for name, item in answer.items()})
+            found.append(
+                {name: world.bits(item.array, item.dtype) for name, item in answer.items()}
+            )
         return found
     finally:
         c_api.release(model)
@@ -94,7 +110,9 @@ def by_c_api(c_api, path, asked):
 @budget(30)
 @given(models(), st.sampled_from(BOTH))
 def test_inspect_agrees_with_what_load_finds(tf, model, writer):
-    """The same objects under the same names, one where load finds one, with the same types, traces and signatures."""
+    """The same objects under the same names, one where load finds one, with the same types, traces
+    and signatures.
+    """
     with world.folder() as folder:
         check_inspect(model.script(), folder, writer)
 
@@ -114,11 +132,18 @@ def check_inspect(script, folder, writer):
         node = graph.objects[number]
         _check_node(node, item)
         if node.kind == "user_object":
-            queue += [(child.id, _child(item, child.name)) for child in node.children if child.name != "signatures"]
+            queue += [
+                (child.id, _child(item, child.name))
+                for child in node.children
+                if child.name != "signatures"
+            ]
     assert {signature.key for signature in graph.signatures} == set(loaded.signatures)
     for signature in graph.signatures:
         function = loaded.signatures[signature.key]
-        inputs = {name: (spec.dtype.name, _shape(spec.shape)) for name, spec in function.structured_input_signature[1].items()}
+        inputs = {
+            name: (spec.dtype.name, _shape(spec.shape))
+            for name, spec in function.structured_input_signature[1].items()
+        }
         assert {item.name: (item.dtype, item.shape) for item in signature.inputs} == inputs
         assert {item.name: item.dtype for item in signature.outputs} == {
             name: spec.dtype.name for name, spec in function.structured_outputs.items()
@@ -146,7 +171,12 @@ def _check_node(node, item):
             details["trainable"],
             details["name"],
         )
-        assert stored == (item.dtype.name, _shape(item.shape), item.trainable, item.name.rpartition(":")[0])
+        assert stored == (
+            item.dtype.name,
+            _shape(item.shape),
+            item.trainable,
+            item.name.rpartition(":")[0],
+        )
     elif node.kind == "function":
         assert len(details["traces"]) == len(item.concrete_functions)
     elif node.kind == "constant":

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.tensorflow
 @budget(4)
 @given(data=st.data())
 def test_an_invalid_model_is_refused_by_a_strict_save_with_the_right_error(tf, fault, data):
-    """The class of the error is the one documented, it names the culprit, and an export made before stays as it was."""
+    """The class of the error is the one documented, it names the culprit, and an export made before
+    stays as it was.
+    """
     model, lines = data.draw(invalid_models(fault))
     with world.folder() as folder:
         refused = f"\nREFUSED = {(fault.error, fault.clause, fault.text)}"
@@ -38,7 +40,9 @@ def check_refused(script, folder):
     # An error about a file also derives from that of TensorFlow, in a class of the same name.
     assert (type(caught.value).__name__, caught.value.clause) == (kind.__name__, clause)
     assert text in str(caught.value)
-    assert [item.name for item in path.iterdir()] == ["old"] and not list(path.parent.glob("*.tmp*"))
+    assert [item.name for item in path.iterdir()] == ["old"] and not list(
+        path.parent.glob("*.tmp*")
+    )
 
 
 CHECKS = {"test_an_invalid_model_is_refused_by_a_strict_save_with_the_right_error": check_refused}

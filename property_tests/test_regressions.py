@@ -9,7 +9,14 @@ import pytest
 
 from property_tests import promote, world
 
-MODULES = ("test_round_trips", "test_values", "test_readers_agree", "test_content_hash", "test_refusals", "test_v1_graphs")
+MODULES = (
+    "test_round_trips",
+    "test_values",
+    "test_readers_agree",
+    "test_content_hash",
+    "test_refusals",
+    "test_v1_graphs",
+)
 FILES = sorted(promote.REGRESSIONS.glob("*.py"))
 
 

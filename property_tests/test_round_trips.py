@@ -46,8 +46,12 @@ def test_a_model_with_shapes_as_arguments_answers_as_the_original(tf, model, wri
 
 @budget(25)
 @given(models(), WRITERS, WRITERS, WRITERS)
-def test_the_second_generation_is_a_fixed_point_of_the_canonical_form(tf, model, first, reader, writer):
-    """From then on nothing changes. Where one implementation loads and the other saves, that is the third generation:
+def test_the_second_generation_is_a_fixed_point_of_the_canonical_form(
+    tf, model, first, reader, writer
+):
+    """From then on nothing changes.
+
+    Where one implementation loads and the other saves, that is the third generation:
 
     signatures get wrappers of one and then of the other.
     """
@@ -60,11 +64,15 @@ def check_fixed_point(script, folder, first, reader, writer):
     made = [implementations.save(first, built.root, folder / "0", built.signatures)]
     for number in (1, 2, 3):
         loaded = implementations.load(reader, made[-1])
-        made.append(implementations.save(writer, loaded, folder / str(number), dict(loaded.signatures)))
+        made.append(
+            implementations.save(writer, loaded, folder / str(number), dict(loaded.signatures))
+        )
     forms = [canonical(path) for path in made]
     fixed = 1 if reader == writer else 2
     for one, other in zip(forms[fixed:], forms[fixed + 1 :]):
-        assert [str(change) for change in form_changes(one, other) if change.counts] == [] and one.hash == other.hash
+        assert [
+            str(change) for change in form_changes(one, other) if change.counts
+        ] == [] and one.hash == other.hash
 
 
 @budget(25)
@@ -83,10 +91,16 @@ def check_gradients(script, folder, writer):
     loaded = {reader: implementations.load(reader, folder / "model") for reader in BOTH}
 
     def gradients(model):
-        variables = [variable for variable in (built.find(model, path) for path in built.variables) if variable.trainable]
+        variables = [
+            variable
+            for variable in (built.find(model, path) for path in built.variables)
+            if variable.trainable
+        ]
         floats = [variable for variable in variables if variable.dtype in (tf.float32, tf.float64)]
         found = []
-        for request in sorted(built.requests, key=lambda request: not request[0].endswith("_concrete")):  # finding 2
+        for request in sorted(
+            built.requests, key=lambda request: not request[0].endswith("_concrete")
+        ):  # finding 2
             with tf.GradientTape() as tape:
                 answer = built.names["weight"](built.ask(model, request))
             found.append([world.plain(item) for item in tape.gradient(answer, floats)])

@@ -1,4 +1,6 @@
-"""Models of TF 1: what a session wrote answers, differentiates and is saved again as in that session."""
+"""Models of TF 1: what a session wrote answers, differentiates and is saved again as in that
+session.
+"""
 
 from __future__ import annotations
 
@@ -37,19 +39,24 @@ def test_a_model_of_tf_1_that_assigns_goes_through_the_same_states_as_its_sessio
 
 
 def check_v1(script, folder):
-    """The reference implementation, as loaded and after it saved it again; then the other MetaGraphs."""
+    """The reference implementation, as loaded and after it saved it again; then the other
+    MetaGraphs.
+    """
     import tensorflow as tf
 
     names, path = world.run(script), folder / "model"
     try:
         asked = names["export"](folder)
-    except tf.errors.UnimplementedError:  # the session has no answer: gradients of an empty TensorArray of unknown shape
+    except (
+        tf.errors.UnimplementedError
+    ):  # the session has no answer: gradients of an empty TensorArray of unknown shape
         reject()
     loaded = reference_impl.load(path, tags=["serve"])
     check_answers(loaded, "serving_default", asked)
     fresh = reference_impl.load(path, tags=["serve"])
     reference_impl.save(fresh, folder / "again")
-    # A Python gradient is in no model of TF 1: this process knows it by the name that a re-export keeps.
+    # A Python gradient is in no model of TF 1: this process knows it by the name that a re-export
+    # keeps.
     check_answers(reference_impl.load(folder / "again"), "serving_default", asked)
     for tag in names["TAGS"]:
         check_answers(reference_impl.load(path, tags=[tag, "serve"]), tag, asked)
@@ -61,7 +68,11 @@ def check_answers(model, key, asked):
     variables = {variable.name.partition(":")[0]: variable for variable in model.variables}
     for feed, expected, gradients in asked:
         given = {
-            name: tf.constant(value.tolist(), tf.string if value.dtype == object else tf.float32, shape=value.shape)
+            name: tf.constant(
+                value.tolist(),
+                tf.string if value.dtype == object else tf.float32,
+                shape=value.shape,
+            )
             for name, value in feed.items()
         }
         with tf.GradientTape() as tape:
@@ -79,11 +90,15 @@ def check_answers(model, key, asked):
 def tensor(array):
     import tensorflow as tf
 
-    return tf.constant(array.tolist(), tf.string if array.dtype == object else tf.float32, shape=array.shape)
+    return tf.constant(
+        array.tolist(), tf.string if array.dtype == object else tf.float32, shape=array.shape
+    )
 
 
 def bits(array):
-    return world.bits(np.asarray(array) + 0, "float32")  # -0.0 is 0.0: sums are made in another order
+    return world.bits(
+        np.asarray(array) + 0, "float32"
+    )  # -0.0 is 0.0: sums are made in another order
 
 
 CHECKS = {

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.tensorflow
 @budget(25)
 @given(models(), st.sampled_from(BOTH))
 def test_values_survive_as_a_training_checkpoint(tf, model, writer):
-    """The same program makes the model again, with other values; restoring the SavedModel as a checkpoint brings them back."""
+    """The same program makes the model again, with other values; restoring the SavedModel as a
+    checkpoint brings them back.
+    """
     with world.folder() as folder:
         check_restored(model.script(), folder, writer)
 
@@ -28,7 +30,10 @@ def check_restored(script, folder, writer):
     import tensorflow as tf
 
     built, other = world.build(script, folder / "one"), world.build(script, folder / "other")
-    path, paths = implementations.save(writer, built.root, folder / "model", built.signatures), built.variables
+    path, paths = (
+        implementations.save(writer, built.root, folder / "model", built.signatures),
+        built.variables,
+    )
     for way in paths:
         variable = other.find(other.root, way)
         if not variable.dtype.is_quantized:
@@ -39,7 +44,10 @@ def check_restored(script, folder, writer):
     assert {way: world.plain(other.find(other.root, way)) for way in paths} == values
     assert other.answers(other.root) == built.answers(built.root)
     with BundleReader(prefix) as reader:
-        stored = {world.bits(reader.read(key), entry.dtype.name) for key, entry in reader.entries().items()}
+        stored = {
+            world.bits(reader.read(key), entry.dtype.name)
+            for key, entry in reader.entries().items()
+        }
     assert set(values.values()) <= stored
 
 

@@ -1,4 +1,5 @@
-"""A whole `matrix run` whose workers are killed, frozen, flood, lie: one cell is lost each time, the others are as ever.
+"""A whole `matrix run` whose workers are killed, frozen, flood, lie: one cell is lost each time,
+the others are as ever.
 
 The harness of these tests is `property_tests/faults/matrix_faults.py`; single requests are in
 `tests/workers/test_workers_protocol.py`.
@@ -15,7 +16,9 @@ import pytest
 from property_tests import profiles
 from property_tests.faults.matrix_faults import PROGRAMS, FaultyWorld, Killer, cell_of, evidence
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are found in /proc")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="workers are found in /proc"
+)
 
 FACTOR = 1 if profiles.NAME != profiles.NIGHTLY else 20
 # fault -> (error class, what the message says); all of them CRASH but the one that hangs.
@@ -33,8 +36,8 @@ LOST = {
 }
 HARMLESS = ("flood", "close_stdout")
 SLOW = "close_channel"  # the harness waits five seconds for the end
-# Behind a reply: the cell is lost if it was seen before the cell's end; else none is, or the next one of this worker if its
-# request was on the way by then.
+# Behind a reply: the cell is lost if it was seen before the cell's end; else none is, or the next
+# one of this worker if its request was on the way by then.
 LATER = ("twice_later", "killed_later", "stopped_later", "noise_later")
 NEXT = {"load": "signatures", "signatures": "call"}
 OPS = ("produce", "load", "signatures", "call")
@@ -48,20 +51,28 @@ def undisturbed(tmp_path_factory):
     assert world.go() == 0, (world.root / "log").read_text()[-3000:]
     assert world.left() == []
     found = world.observed()
-    assert len(found) == len(CASES) * 7 and {record["outcome"] for record in found.values()} == {"PASS"}
+    assert len(found) == len(CASES) * 7 and {record["outcome"] for record in found.values()} == {
+        "PASS"
+    }
     return found
 
 
 def schedule(rng):
-    """``consumer, case, op, fault``: every fault once, at most one for each pair of a consumer and a case."""
-    places = [(consumer, case) for consumer in PROGRAMS for case in CASES[2:]]  # of two cases nothing happens to
+    """``consumer, case, op, fault``: every fault once, at most one for each pair of a consumer and
+    a case.
+    """
+    places = [
+        (consumer, case) for consumer in PROGRAMS for case in CASES[2:]
+    ]  # of two cases nothing happens to
     faults = [fault for fault in (*LOST, *HARMLESS, *LATER) if FACTOR > 1 or fault != SLOW]
     rng.shuffle(faults)
     rng.shuffle(places)
     found = []
     used = [case for _, case in places[: len(faults)]]
     for fault, (consumer, case) in zip(faults, places):
-        alone = consumer == "tf2" and used.count(case) == 1  # a lost production would keep the other fault from happening
+        alone = (
+            consumer == "tf2" and used.count(case) == 1
+        )  # a lost production would keep the other fault from happening
         ops = list(NEXT) if fault in LATER else OPS if alone and fault != "SIGSTOP" else OPS[1:]
         found.append((consumer, case, rng.choice(ops), fault))
     return found
@@ -69,7 +80,9 @@ def schedule(rng):
 
 @pytest.mark.parametrize("seed", range(FACTOR))
 def test_every_fault_costs_the_cell_it_happens_in(tmp_path, undisturbed, seed):
-    """The others are as in an undisturbed run, what depends on a lost production is not run, and a resumed run asks that."""
+    """The others are as in an undisturbed run, what depends on a lost production is not run, and a
+    resumed run asks that.
+    """
     faults = schedule(random.Random(seed))
     frozen = [case for _, case, _, fault in faults if fault == "SIGSTOP"]
     world = FaultyWorld(tmp_path / "world", CASES, frozen)
@@ -78,13 +91,20 @@ def test_every_fault_costs_the_cell_it_happens_in(tmp_path, undisturbed, seed):
     observed = world.observed()
     assert len(list(world.faults.glob("done-*"))) == len(faults)
     concerned = {cell_of(*where): (where[1], where[2], fault) for *where, fault in faults}
-    before = {cell_of(who, case, NEXT[op]): cell_of(who, case, op) for who, case, op, fault in faults if fault in LATER}
+    before = {
+        cell_of(who, case, NEXT[op]): cell_of(who, case, op)
+        for who, case, op, fault in faults
+        if fault in LATER
+    }
     for cell, record in observed.items():
         case, op, fault = concerned.get(cell, ("", "", ""))
         if fault in LOST:
             error_class, message = LOST[fault]
             outcome = "TIMEOUT" if fault == "SIGSTOP" else "CRASH"
-            assert (record["outcome"], record["error_class"]) == (outcome, error_class), (cell, record)
+            assert (record["outcome"], record["error_class"]) == (outcome, error_class), (
+                cell,
+                record,
+            )
             assert re.search(message, record["message"]), (cell, record["message"])
             said = evidence(world, record)
             assert re.findall(r"last words of (\w+) in (\w+)", said) == [(case, op)], cell
@@ -102,26 +122,37 @@ def test_every_fault_costs_the_cell_it_happens_in(tmp_path, undisturbed, seed):
     kept = {cell: record for cell, record in observed.items() if record["outcome"] != "NOT_RUN"}
     assert world.go("--resume") == 1
     for cell, record in world.observed().items():
-        made_again = cell.endswith("/produce") and kept[cell]["outcome"] != "PASS" and record["outcome"] == "PASS"
+        made_again = (
+            cell.endswith("/produce")
+            and kept[cell]["outcome"] != "PASS"
+            and record["outcome"] == "PASS"
+        )
         same(record, undisturbed[cell] if made_again else kept.get(cell, undisturbed[cell]), cell)
     assert world.left() == []
 
 
 def same(record, other, cell):
     """Two records of a cell say the same. A step's limit makes another plan of it."""
-    mine, theirs = ({key: value for key, value in one.items() if key != "plan_id"} for one in (record, other))
+    mine, theirs = (
+        {key: value for key, value in one.items() if key != "plan_id"} for one in (record, other)
+    )
     assert mine == theirs, cell
 
 
 def charge(kills, lost):
-    """Each kill cost a cell of its own: that of the request, or a later check's, for which the model was loaded again.
+    """Each kill cost a cell of its own: that of the request, or a later check's, for which the
+    model was loaded again.
 
     ``kills``: (consumer, case, op, signal); ``lost``: cell -> error class.
     """
     rest = dict(lost)
-    for who, case, op, how in sorted(kills, key=lambda kill: -OPS.index(kill[2])):  # the one with the least choice first
+    for who, case, op, how in sorted(
+        kills, key=lambda kill: -OPS.index(kill[2])
+    ):  # the one with the least choice first
         ops = (op,) if op == "produce" else OPS[: OPS.index(op) - 1 : -1]
-        cells = [cell for cell in (cell_of(who, case, later) for later in ops) if rest.get(cell) == how]
+        cells = [
+            cell for cell in (cell_of(who, case, later) for later in ops) if rest.get(cell) == how
+        ]
         assert cells, (who, case, op, how, rest)
         del rest[cells[0]]
 
@@ -141,7 +172,10 @@ def test_workers_killed_at_random_moments(tmp_path, undisturbed, seed):
     charge(killer.asked(), {cell: record["error_class"] for cell, record in lost.items()})
     # A model whose load was killed twice is believed to be deadly: the third check is not asked.
     believed = [
-        (who, case) for who in PROGRAMS for case in CASES if all(cell_of(who, case, op) in lost for op in (*NEXT, "call"))
+        (who, case)
+        for who in PROGRAMS
+        for case in CASES
+        if all(cell_of(who, case, op) in lost for op in (*NEXT, "call"))
     ]
     assert len(lost) <= len(killer.killed) + len(believed)
     for cell, record in observed.items():
@@ -149,7 +183,9 @@ def test_workers_killed_at_random_moments(tmp_path, undisturbed, seed):
             assert cell_of("tf2", cell.partition("/")[0], "produce") in lost
         elif cell not in lost:
             same(record, undisturbed[cell], cell)
-    assert {record["error_class"] for record in lost.values()} <= {how.name for how in killer.killed.values()}
+    assert {record["error_class"] for record in lost.values()} <= {
+        how.name for how in killer.killed.values()
+    }
     assert world.left() == []
 
 

@@ -17,7 +17,9 @@ from hypothesis.errors import InvalidArgument
 
 @dataclass
 class Built:
-    """A model that a script has made: ``root``, ``signatures``, and ``requests``: (path, arguments as source)."""
+    """A model that a script has made: ``root``, ``signatures``, and ``requests``: (path, arguments
+    as source).
+    """
 
     root: Any
     signatures: dict[str, Any]
@@ -49,7 +51,9 @@ def run(script: str) -> dict[str, Any]:
     with contextlib.suppress(InvalidArgument):  # a regression is no example
         note(script)
     names: dict[str, Any] = {"__name__": "script"}
-    exec(compile(script, "<script>", "exec", dont_inherit=True), names)  # not the annotations of this module
+    exec(
+        compile(script, "<script>", "exec", dont_inherit=True), names
+    )  # not the annotations of this module
     return names
 
 
@@ -61,7 +65,9 @@ def build(script: str, at: Path) -> Built:
 
 
 def plain(value: Any) -> Any:
-    """A nest without TensorFlow: comparable by ``==``, bit for bit but for NaN, which is one value."""
+    """A nest without TensorFlow: comparable by ``==``, bit for bit but for NaN, which is one
+    value.
+    """
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value
     if isinstance(value, dict):
@@ -69,7 +75,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return ("namedtuple", type(value).__name__, value._fields, tuple(map(plain, value)))
     if isinstance(value, (list, tuple)):
-        return (type(value).__name__ if type(value) in (list, tuple) else "list", tuple(map(plain, value)))
+        return (
+            type(value).__name__ if type(value) in (list, tuple) else "list",
+            tuple(map(plain, value)),
+        )
     if type(value).__name__ == "Scaled":
         return ("Scaled", plain(value.values), plain(value.scale), value.label)
     if hasattr(value, "flat_values"):
@@ -88,7 +97,12 @@ def bits(array: Any, dtype: str) -> tuple[Any, ...]:
         return (
             dtype,
             array.shape,
-            tuple([item.encode() if isinstance(item, str) else bytes(item) for item in array.ravel().tolist()]),
+            tuple(
+                [
+                    item.encode() if isinstance(item, str) else bytes(item)
+                    for item in array.ravel().tolist()
+                ]
+            ),
         )
     if array.dtype.kind in "fc" or dtype == "bfloat16":
         array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)

@@ -6,8 +6,8 @@
     reference_impl.save(model, "other path")
     reference_impl.inspect("path")                       # needs no TensorFlow
 
-Every error class of `reference_impl.errors` can be imported from here. Importing this package does not import TensorFlow; the
-first use of `load` or `save` does.
+Every error class of `reference_impl.errors` can be imported from here. Importing this package does
+not import TensorFlow; the first use of `load` or `save` does.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ _HOMES = {
 }
 
 
-if not TYPE_CHECKING:  # type checkers take the names from the imports above, and report unknown ones
+if (
+    not TYPE_CHECKING
+):  # type checkers take the names from the imports above, and report unknown ones
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
@@ -67,7 +69,10 @@ if not TYPE_CHECKING:  # type checkers take the names from the imports above, an
         except ModuleNotFoundError as error:
             if error.name != "tensorflow":
                 raise
-            said = f'reference_impl.{name} needs TensorFlow, which is not installed: pip install "savedmodel-compat[tf]"'
+            said = (
+                f"reference_impl.{name} needs TensorFlow, which is not installed: pip install"
+                ' "savedmodel-compat[tf]"'
+            )
             raise ModuleNotFoundError(said, name=error.name) from None
 
 

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl import collector
-from reference_impl.errors import MalformedError, MetaGraphChoiceError, NoMetaGraphError, TruncatedError
+from reference_impl.errors import (
+    MalformedError,
+    MetaGraphChoiceError,
+    NoMetaGraphError,
+    TruncatedError,
+)
 from reference_impl.format.container import layout
 from reference_impl.graph.references import check_functions
 from reference_impl.kinds.root import LoadedModel
@@ -38,11 +43,18 @@ def _tags(given: Any) -> Optional[list[str]]:
 
 @contextlib.contextmanager
 def _parsed() -> Iterator[None]:
-    """Report a file that is not a message with the wording of `tf.saved_model.load`, which callers match."""
+    """Report a file that is not a message with the wording of `tf.saved_model.load`, which callers
+    match.
+    """
     try:
         yield
     except (MalformedError, TruncatedError) as error:
-        raise type(error)(f"Cannot parse file: {error.reason}", file=error.file, node=error.node, clause=error.clause) from error
+        raise type(error)(
+            f"Cannot parse file: {error.reason}",
+            file=error.file,
+            node=error.node,
+            clause=error.clause,
+        ) from error
 
 
 @without_autograph
@@ -56,18 +68,20 @@ def load(
     Args:
       export_dir: the directory, or a URL that `tf.io.gfile` can read.
       tags: the tags of the MetaGraph to load, as a set; not needed if there is only one MetaGraph.
-      options: `reference_impl.LoadOptions` or `tf.saved_model.LoadOptions`. For a TF 1.x model, ``only`` takes paths of
-        signatures.
+      options: `reference_impl.LoadOptions` or `tf.saved_model.LoadOptions`. For a TF 1.x model,
+        ``only`` takes paths of signatures.
 
     Returns:
-      The root of the model. The root of a TF 2 model has the attributes of the saved object that can be saved. The root of a TF
-      1.x model has its variables and signatures. `LoadedModel` lists the attributes that every root has.
+      The root of the model. The root of a TF 2 model has the attributes of the saved object that
+      can be saved. The root of a TF 1.x model has its variables and signatures. `LoadedModel` lists
+      the attributes that every root has.
 
     Raises:
       MetaGraphChoiceError: no MetaGraph has these tags, or tags are needed to choose one.
-      SavedModelError: the directory is not a SavedModel, is damaged, or uses an unknown feature; the class says which.
-        A load that meets a replacement of the directory by another export begins again. A FileAccessError says that it met one
-        each time, or once in a `tf.Graph`, where what was made would stay.
+      SavedModelError: the directory is not a SavedModel, is damaged, or uses an unknown feature;
+        the class says which. A load that meets a replacement of the directory by another export
+        begins again. A FileAccessError says that it met one each time, or once in a `tf.Graph`,
+        where what was made would stay.
 
     RFC: API-01, DR-02, V1-04, V1-05, V1-07
     """
@@ -83,7 +97,9 @@ def _load(export_dir: Union[str, os.PathLike[str]], tags: Any, options: Any) -> 
 
 
 def _leaves_nothing_behind() -> bool:
-    """Return whether a load can be repeated: in a graph, what the first one made would stay there."""
+    """Return whether a load can be repeated: in a graph, what the first one made would stay
+    there.
+    """
     with tf.init_scope():
         return tf.executing_eagerly()
 
@@ -94,8 +110,14 @@ def _load_once(path: str, tags: Any, options: Any) -> LoadedModel:
     try:
         meta_graph = directory.meta_graph(_tags(tags))
     except NoMetaGraphError as error:
-        reason = error.reason if tags is None else f"Got an incompatible argument to `tags`: {error.reason}"
-        raise MetaGraphChoiceError(reason, file=error.file, node=error.node, clause=error.clause) from None
+        reason = (
+            error.reason
+            if tags is None
+            else f"Got an incompatible argument to `tags`: {error.reason}"
+        )
+        raise MetaGraphChoiceError(
+            reason, file=error.file, node=error.node, clause=error.clause
+        ) from None
     check_functions(meta_graph.graph_def.library, str(directory.file))
     with tf.init_scope(), collector.paused():
         if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
@@ -116,22 +138,24 @@ def save(
 ) -> None:
     """Write a SavedModel.
 
-    The functions of the object are exported as they were traced. Variables of a `tf.compat.v1` graph are read in the default
-    session, which must belong to that graph. An export that exists at `export_dir` is replaced in one step; after an error it is
-    unchanged.
+    The functions of the object are exported as they were traced. Variables of a `tf.compat.v1`
+    graph are read in the default session, which must belong to that graph. An export that exists at
+    `export_dir` is replaced in one step; after an error it is unchanged.
 
     Args:
       obj: a trackable: a `tf.Module`, a Keras model, a `tf.train.Checkpoint`, a loaded model, …
       export_dir: the directory, or a URL that `tf.io.gfile` can write; its parents are created.
-      signatures: a function with an input signature, a concrete function, or a map of these. The default is the signatures
-        with which the object was loaded, else the only function that can be one.
+      signatures: a function with an input signature, a concrete function, or a map of these. The
+        default is the signatures with which the object was loaded, else the only function that can
+        be one.
       options: `reference_impl.saving.options.SaveOptions`, or `tf.saved_model.SaveOptions`.
 
     Raises:
       InsideFunctionError: a `tf.function` is being traced.
       NotTrackableError: the object is not trackable.
       SignatureError: a function cannot be a signature; the message says why.
-      UntrackedCaptureError: functions use state that cannot be reached from the object; the message names all of it.
+      UntrackedCaptureError: functions use state that cannot be reached from the object; the message
+        names all of it.
       UntracedFunctionError: functions have no trace (with ``strict``).
       MissingFileError: an asset is missing.
       SaveError: something else cannot be saved.

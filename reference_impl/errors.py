@@ -1,11 +1,11 @@
 """The errors of this package.
 
-A defect in a SavedModel raises one of these classes, never an error of an underlying library (protobuf, struct, zlib, OSError).
-An error names the file, the node (a field path, a checkpoint key, an object), the reason, and the clause of the RFC if there is
-one.
+A defect in a SavedModel raises one of these classes, never an error of an underlying library
+(protobuf, struct, zlib, OSError). An error names the file, the node (a field path, a checkpoint
+key, an object), the reason, and the clause of the RFC if there is one.
 
-The classes also derive from the class that callers of `tf.saved_model` catch for the same problem (OSError, ValueError,
-TypeError, KeyError, FileNotFoundError, AssertionError).
+The classes also derive from the class that callers of `tf.saved_model` catch for the same problem
+(OSError, ValueError, TypeError, KeyError, FileNotFoundError, AssertionError).
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class SavedModelError(Exception):
     """
 
     clause: Optional[str] = None
-    ag_pass_through = True  # otherwise AutoGraph replaces an error that leaves a function while it is traced
+    ag_pass_through = (
+        True  # otherwise AutoGraph replaces an error that leaves a function while it is traced
+    )
 
     def __init__(
         self,
@@ -92,29 +94,41 @@ class SavedModelError(Exception):
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Return text with everything that could control a terminal written as an escape: names come from untrusted files.
+    """Return text with everything that could control a terminal written as an escape: names come
+    from untrusted files.
 
-    Control characters (C0, DEL, C1), bidirectional overrides, invisible format characters and lone surrogates become
-    ``\\x1b`` or ``\\u202e``, unless they are among ``kept``. The backslash itself is left alone.
+    Control characters (C0, DEL, C1), bidirectional overrides, invisible format characters and lone
+    surrogates become ``\\x1b`` or ``\\u202e``, unless they are among ``kept``. The backslash itself
+    is left alone.
     """
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text)
+    return "".join(
+        char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text
+    )
 
 
 _LONG = 200  # characters of a name that are compared with others
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
-    """Return up to three of the ``known`` names that are like a name, the most similar first. Case does not count."""
+    """Return up to three of the ``known`` names that are like a name, the most similar first.
+
+    Case does not count.
+    """
     import difflib  # only where a name is wrong
 
     folded = {one.lower(): one for one in known}
-    return [folded[one] for one in difflib.get_close_matches(name.lower()[:_LONG], list(folded), cutoff=cutoff)]
+    return [
+        folded[one]
+        for one in difflib.get_close_matches(name.lower()[:_LONG], list(folded), cutoff=cutoff)
+    ]
 
 
 def like(name: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean NAME?`` for a name that is not among the ``known`` names; "" when none is similar."""
+    """Return `` Did you mean NAME?`` for a name that is not among the ``known`` names; "" when none
+    is similar.
+    """
     near = nearest(name, known)
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
@@ -128,11 +142,12 @@ class MissingFileError(SavedModelError, FileNotFoundError):
 
 
 class FileAccessError(SavedModelError, OSError):
-    """The operating system refuses to read or write: permissions, a directory in place of a file, a full disk.
+    """The operating system refuses to read or write: permissions, a directory in place of a file, a
+    full disk.
 
     Attributes:
-      of_the_model: the model has a pipe, a socket, a device, a directory or a cycle of links instead of a file, so other machines
-        cannot read it either.
+      of_the_model: the model has a pipe, a socket, a device, a directory or a cycle of links
+        instead of a file, so other machines cannot read it either.
     """
 
     of_the_model = False
@@ -157,7 +172,9 @@ class ChecksumError(SavedModelError):
 
 
 class SchemaVersionError(SavedModelError, OSError):
-    """saved_model_schema_version is neither 1 nor absent, or a checkpoint requires a newer reader."""
+    """saved_model_schema_version is neither 1 nor absent, or a checkpoint requires a newer
+    reader.
+    """
 
 
 class NoMetaGraphError(SavedModelError, ValueError):
@@ -173,14 +190,20 @@ class SplitFileError(SavedModelError):
 
 
 class UnsupportedError(SavedModelError):
-    """A well-formed file uses a feature that is not supported (a compression, an encryption, a file system)."""
+    """A well-formed file uses a feature that is not supported (a compression, an encryption, a file
+    system).
+    """
 
 
 class MissingPackageError(SavedModelError, ImportError):
     """A file is compressed, and the package that unpacks it is not installed."""
 
     def __init__(self, compression: str, package: str, **where: Any) -> None:
-        super().__init__(f"compressed with {compression}, which needs the package {package}: pip install {package}", **where)
+        super().__init__(
+            f"compressed with {compression}, which needs the package {package}: pip install"
+            f" {package}",
+            **where,
+        )
 
 
 class LimitError(SavedModelError):
@@ -205,11 +228,15 @@ class DtypeError(SavedModelError):
 
 
 class ShapeError(SavedModelError):
-    """A shape is negative, overflows or does not fit the stored bytes, or slices do not cover their tensor."""
+    """A shape is negative, overflows or does not fit the stored bytes, or slices do not cover their
+    tensor.
+    """
 
 
 class DuplicateKeyError(SavedModelError):
-    """Something that must be unique occurs twice: a checkpoint key, a node or function name, a tag set."""
+    """Something that must be unique occurs twice: a checkpoint key, a node or function name, a tag
+    set.
+    """
 
 
 class MissingKeyError(SavedModelError):
@@ -227,7 +254,9 @@ class CycleError(SavedModelError):
 
 
 class V1CheckpointError(SavedModelError):
-    """A checkpoint in the V1 format (one file of SavedTensorSlices) where a tensor bundle is needed."""
+    """A checkpoint in the V1 format (one file of SavedTensorSlices) where a tensor bundle is
+    needed.
+    """
 
 
 # Errors of loading and saving
@@ -236,7 +265,8 @@ class V1CheckpointError(SavedModelError):
 class MetaGraphChoiceError(NoMetaGraphError, RuntimeError):
     """No MetaGraph has the requested tags, or tags are needed because there are several MetaGraphs.
 
-    TensorFlow raises a RuntimeError for tags that no MetaGraph of a TF 1.x model has, and otherwise a ValueError.
+    TensorFlow raises a RuntimeError for tags that no MetaGraph of a TF 1.x model has, and otherwise
+    a ValueError.
 
     RFC: V1-04, V1-05
     """
@@ -251,7 +281,8 @@ class UnsupportedModelError(SavedModelError, ValueError):
 
 
 class MachineOpError(UnsupportedModelError):
-    """Loading would run an op that acts on the machine, which `LoadOptions(machine_ops="refuse")` forbids.
+    """Loading would run an op that acts on the machine, which `LoadOptions(machine_ops="refuse")`
+    forbids.
 
     A load that may write on the model itself is refused unless the option is ``"allow"``.
 
@@ -281,7 +312,8 @@ class UnknownSignatureError(MissingKeyError, KeyError):
 
 
 class UnknownTensorError(MissingKeyError, KeyError, ValueError):
-    """`prune` is given the name of a tensor or operation that the graph does not have, or a text that cannot be one.
+    """`prune` is given the name of a tensor or operation that the graph does not have, or a text
+    that cannot be one.
 
     TensorFlow raises a KeyError for the former and a ValueError for the latter.
     """
@@ -301,7 +333,8 @@ class FunctionMatchError(SavedModelError, ValueError):
     clause = "FN-13"
 
     def __str__(self) -> str:
-        # The list of the traces has several lines. Its values are shown by repr, so it has no control characters.
+        # The list of the traces has several lines. Its values are shown by repr, so it has no
+        # control characters.
         return self.reason if "\n" in self.reason else super().__str__()
 
 
@@ -345,7 +378,9 @@ class UntrackedCaptureError(SaveError, AssertionError, KeyError):
 
 
 def shortened(text: str, most: int, mark: str = "…") -> str:
-    """Cut a text to at most `most` characters; a mark at its end shows that something was left out."""
+    """Cut a text to at most `most` characters; a mark at its end shows that something was left
+    out.
+    """
     return text if len(text) <= most else text[: most - len(mark)] + mark
 
 
@@ -357,14 +392,20 @@ def listed(texts: Iterable[str], most: int = 8, between: str = ", ") -> str:
 
 
 def about_the_model(error: BaseException) -> bool:
-    """Return whether an error reports a defect of the model, not of the machine (permissions, a full disk, a missing package)."""
+    """Return whether an error reports a defect of the model, not of the machine (permissions, a
+    full disk, a missing package).
+    """
     if isinstance(error, MissingPackageError):
         return False
-    return isinstance(error, SavedModelError) and (not isinstance(error, FileAccessError) or error.of_the_model)
+    return isinstance(error, SavedModelError) and (
+        not isinstance(error, FileAccessError) or error.of_the_model
+    )
 
 
 def not_a_file(what: str, file: Union[str, os.PathLike[str]]) -> FileAccessError:
-    """Return the error for a path in a model that is not a regular file; `what` is the kind of file."""
+    """Return the error for a path in a model that is not a regular file; `what` is the kind of
+    file.
+    """
     error = FileAccessError(f"{what}, not a regular file", file=file)
     error.of_the_model = True
     return error

@@ -19,7 +19,9 @@ _THEIRS = {
 
 
 class TensorFlowLoadOptions(Protocol):
-    """The attribute that distinguishes a `tf.saved_model.LoadOptions`, in every release of TensorFlow."""
+    """The attribute that distinguishes a `tf.saved_model.LoadOptions`, in every release of
+    TensorFlow.
+    """
 
     allow_partial_checkpoint: Any
 
@@ -29,28 +31,35 @@ class LoadOptions:
     """Options of `reference_impl.load`.
 
     Attributes:
-      allow_partial_checkpoint: leave a variable without a value, with a warning that names it, if the checkpoint has none for it,
-        or one of another shape or dtype. Functions that do not read the variable can be called.
+      allow_partial_checkpoint: leave a variable without a value, with a warning that names it, if
+        the checkpoint has none for it, or one of another shape or dtype. Functions that do not read
+        the variable can be called.
       skip_checkpoint: leave all variables without values; no checkpoint is needed.
-      load_function_aliases: give the root ``function_aliases``, a mapping from the aliases given when saving to functions.
+      load_function_aliases: give the root ``function_aliases``, a mapping from the aliases given
+        when saving to functions.
       keep_variable_devices: place variables on the devices that the file names.
-      only: load a part: ``"signatures"``, or paths of objects like ``"encoder.call"``, ``"layers.0"``,
-        ``"signatures.predict"``. Only these objects and everything they need are read, made and initialised. The paths
-        are those of `reference_impl.loading.selection`.
-      io_device: the device whose file system is read; it must be one of this process, which reads the files.
-      machine_ops: what to do with a model whose initialisers do more to the machine than read the model's own files: read or
-        write other files, print, run Python, use the network (`reference_impl.inspection.op_effects`). ``"warn"`` loads the model
-        with a MachineOpWarning, unless it may write on its own files; ``"refuse"`` raises MachineOpError before anything has run,
-        also for ops that no TensorFlow has; ``"allow"`` is silent.
-      weights: ``"copied"`` reads the values of variables into memory and compares their checksums. ``"mapped"`` maps the
-        checkpoint instead, privately: a value is read from the file when it is first used, processes that load the same model
-        share its memory, and assigning to a variable does not change the file. Values that do not begin at a multiple of 64
-        bytes in the file, strings, slices of partitioned variables and small values are copied. A file that is overwritten
-        in place later changes weights that have not been used yet, and one that is shortened ends the process when they are
-        used (SIGBUS); replacing or deleting the file is harmless.
+      only: load a part: ``"signatures"``, or paths of objects like ``"encoder.call"``,
+        ``"layers.0"``, ``"signatures.predict"``. Only these objects and everything they need are
+        read, made and initialised. The paths are those of `reference_impl.loading.selection`.
+      io_device: the device whose file system is read; it must be one of this process, which reads
+        the files.
+      machine_ops: what to do with a model whose initialisers do more to the machine than read the
+        model's own files: read or write other files, print, run Python, use the network
+        (`reference_impl.inspection.op_effects`). ``"warn"`` loads the model with a
+        MachineOpWarning, unless it may write on its own files; ``"refuse"`` raises MachineOpError
+        before anything has run, also for ops that no TensorFlow has; ``"allow"`` is silent.
+      weights: ``"copied"`` reads the values of variables into memory and compares their checksums.
+        ``"mapped"`` maps the checkpoint instead, privately: a value is read from the file when it
+        is first used, processes that load the same model share its memory, and assigning to a
+        variable does not change the file. Values that do not begin at a multiple of 64 bytes in the
+        file, strings, slices of partitioned variables and small values are copied. A file that is
+        overwritten in place later changes weights that have not been used yet, and one that is
+        shortened ends the process when they are used (SIGBUS); replacing or deleting the file is
+        harmless.
       verify_mapped: compare the checksums of mapped values too, which reads them once.
-      modules: make loaded objects `tf.Module`s, so that a module or a layer of Keras 2 which holds one counts and trains its
-        variables as its own. By default they are as frozen there as objects of `tf.saved_model.load`.
+      modules: make loaded objects `tf.Module`s, so that a module or a layer of Keras 2 which holds
+        one counts and trains its variables as its own. By default they are as frozen there as
+        objects of `tf.saved_model.load`.
 
     RFC: DR-03
     """
@@ -68,9 +77,14 @@ class LoadOptions:
 
     def __post_init__(self) -> None:
         if self.io_device is not None and not is_local_device(self.io_device):
-            raise ValueError(f"io_device = {self.io_device!r}: not a device of this process, which reads the files")
+            raise ValueError(
+                f"io_device = {self.io_device!r}: not a device of this process, which reads the"
+                " files"
+            )
         if self.machine_ops not in CHOICES:
-            raise ValueError(f"machine_ops is one of {', '.join(CHOICES)}, not {self.machine_ops!r}")
+            raise ValueError(
+                f"machine_ops is one of {', '.join(CHOICES)}, not {self.machine_ops!r}"
+            )
         if self.weights not in ("copied", "mapped"):
             raise ValueError(f"weights is 'copied' or 'mapped', not {self.weights!r}")
 
@@ -86,7 +100,9 @@ class LoadOptions:
             return LoadOptions()
         if isinstance(options, LoadOptions):
             return options
-        if not hasattr(options, "allow_partial_checkpoint"):  # all versions of TensorFlow's class have it
+        if not hasattr(
+            options, "allow_partial_checkpoint"
+        ):  # all versions of TensorFlow's class have it
             raise TypeError(f"options are LoadOptions, not {type(options).__name__}: {options!r}")
         given = translated(options, _THEIRS)
         return LoadOptions(**{**given, "keep_variable_devices": "keep_variable_devices" in given})

@@ -1,7 +1,9 @@
-"""A cache for what a process looks up in something that grows: a registry of TensorFlow, the programs of a machine.
+"""A cache for what a process looks up in something that grows: a registry of TensorFlow, the
+programs of a machine.
 
-`tf.load_op_library` and imports of packages register ops while a process runs, and packages are installed. So the cache keeps
-what was found, and never the answer that there is nothing: a look-up can also fail for want of memory or processes.
+`tf.load_op_library` and imports of packages register ops while a process runs, and packages are
+installed. So the cache keeps what was found, and never the answer that there is nothing: a look-up
+can also fail for want of memory or processes.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ Found = TypeVar("Found")
 
 
 def found_once(find: Callable[..., Optional[Found]]) -> Callable[..., Optional[Found]]:
-    """Return a function that gives the same results, and calls `find` again only for arguments for which it gave None."""
+    """Return a function that gives the same results, and calls `find` again only for arguments for
+    which it gave None.
+    """
     known: dict[tuple[Any, ...], Found] = {}
 
     @functools.wraps(find)

@@ -1,7 +1,8 @@
-"""SavedModels on file systems that TensorFlow addresses by a URL, such as ``gs://``, ``hdfs://`` or ``ram://``.
+"""SavedModels on file systems that TensorFlow addresses by a URL, such as ``gs://``, ``hdfs://`` or
+``ram://``.
 
-The rest of this package reads and writes local files. A model at a URL is copied to a local directory before a load, and from a
-local directory after a save.
+The rest of this package reads and writes local files. A model at a URL is copied to a local
+directory before a load, and from a local directory after a save.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _HERE = ("", "localhost")
 def local_copy(path: str) -> str:
     """Return a directory with the SavedModel: `path` itself, or a copy of the directory at a URL.
 
-    The copy stays until the process ends, since functions of the model may read its assets at any time.
+    The copy stays until the process ends, since functions of the model may read its assets at any
+    time.
 
     Raises:
       MissingFileError: there is no directory at the URL.
@@ -70,7 +72,8 @@ def _copy(source: str, target: Path) -> None:
 
 @contextlib.contextmanager
 def written_locally(path: str) -> Iterator[str]:
-    """Yield the directory to save to: `path` or, for a URL, a local directory that is copied to the URL at the end.
+    """Yield the directory to save to: `path` or, for a URL, a local directory that is copied to the
+    URL at the end.
 
     `saved_model.pb` is copied last, since readers begin with it.
 
@@ -110,4 +113,6 @@ def _reported(path: str) -> Iterator[None]:
         reason = f"SavedModel file does not exist at this URL: {error.message}"
         raise MissingFileError(reason, file=path) from error
     except tf.errors.OpError as error:
-        raise FileAccessError(f"TensorFlow cannot use this URL: {error.message}", file=path) from error
+        raise FileAccessError(
+            f"TensorFlow cannot use this URL: {error.message}", file=path
+        ) from error

@@ -1,7 +1,7 @@
 """The default of ``SaveOptions(strict=...)``, for the whole process.
 
-`tf.saved_model.SaveOptions` has no ``strict``. A program whose calls of `save` cannot be edited sets the default in its
-environment or with `strictness`.
+`tf.saved_model.SaveOptions` has no ``strict``. A program whose calls of `save` cannot be edited
+sets the default in its environment or with `strictness`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class strictness:
             trainer.export(path)
 
     Args:
-      strict: True makes a loss an error, False a warning. None leaves it to the environment variable REFERENCE_IMPL_STRICT
-        (``0`` or ``1``); without the variable a loss is an error.
+      strict: True makes a loss an error, False a warning. None leaves it to the environment
+        variable REFERENCE_IMPL_STRICT (``0`` or ``1``); without the variable a loss is an error.
 
     An explicit ``SaveOptions(strict=...)`` takes precedence.
 
@@ -56,6 +56,9 @@ def is_strict() -> bool:
         return _chosen
     text = os.environ.get(VARIABLE, "")
     if text.lower() not in _VALUES:
-        raise ValueError(f"the environment variable {VARIABLE} is {text!r}: give 0 (a loss is a warning) or 1 (an error)")
+        raise ValueError(
+            f"the environment variable {VARIABLE} is {text!r}: give 0 (a loss is a warning) or 1"
+            " (an error)"
+        )
     said = _VALUES[text.lower()]
     return True if said is None else said

@@ -1,1 +1,3 @@
-"""The public Python API of savedmodel-compat beside `reference_impl`; see `savedmodel_compat.keras`."""
+"""The public Python API of savedmodel-compat beside `reference_impl`; see
+`savedmodel_compat.keras`.
+"""

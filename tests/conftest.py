@@ -12,20 +12,28 @@ import pytest
 from compat_matrix.runtimes import forks
 from compat_matrix.workers.protocol import COLLECT_AFTER
 
-# In a process that a shell has put in the background SIGINT is ignored, and would be in those that tests start and interrupt.
+# In a process that a shell has put in the background SIGINT is ignored, and would be in those that
+# tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# The objects of TensorFlow and of its models stay; visiting them again and again took a fifth of the time of a test.
+# The objects of TensorFlow and of its models stay; visiting them again and again took a fifth of
+# the time of a test.
 gc.set_threshold(COLLECT_AFTER)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Without TensorFlow many tests wait for processes, sockets and limits: twice as many processes as CPUs, at most eight."""
+    """Without TensorFlow many tests wait for processes, sockets and limits: twice as many processes
+    as CPUs, at most eight.
+    """
     if config.option.markexpr == "not tensorflow":
-        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cpus = (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
         return max(cpus, min(2 * cpus, 8))
     return None
 
@@ -39,7 +47,9 @@ def one_import():
 
 @pytest.fixture(autouse=True)
 def no_seed_of_another_test():
-    """A seed set for the whole process is traced into every function that draws, so a later test would draw no new numbers."""
+    """A seed set for the whole process is traced into every function that draws, so a later test
+    would draw no new numbers.
+    """
     _forget_the_seed()
     yield
     _forget_the_seed()

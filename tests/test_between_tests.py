@@ -15,6 +15,10 @@ def test_no_test_finds_the_seed_of_another(turn):
     def draw():
         return tf.random.uniform([])
 
-    (node,) = [node for node in draw.get_concrete_function().graph.get_operations() if node.type == "RandomUniform"]
+    (node,) = [
+        node
+        for node in draw.get_concrete_function().graph.get_operations()
+        if node.type == "RandomUniform"
+    ]
     assert node.get_attr("seed") == 0
     tf.random.set_seed(3)

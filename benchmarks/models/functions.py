@@ -10,7 +10,9 @@ COUNT = 300
 class Block(tf.Module):
     def __init__(self, number):
         super().__init__()
-        self.weight = tf.Variable(tf.random.stateless_normal([4, 4], [number, 0]), name=f"weight_{number}")
+        self.weight = tf.Variable(
+            tf.random.stateless_normal([4, 4], [number, 0]), name=f"weight_{number}"
+        )
 
     @tf.function(input_signature=[tf.TensorSpec([None, 4], name="x")])
     def __call__(self, x):

@@ -11,7 +11,9 @@ class Tables(tf.Module):
     def __init__(self):
         super().__init__()
         generator = tf.random.Generator.from_seed(1)
-        self.tables = [tf.Variable(generator.normal([ROWS, COLUMNS]), name=f"table_{i}") for i in range(COUNT)]
+        self.tables = [
+            tf.Variable(generator.normal([ROWS, COLUMNS]), name=f"table_{i}") for i in range(COUNT)
+        ]
 
     @tf.function(input_signature=[tf.TensorSpec([None, COLUMNS], name="x")])
     def __call__(self, x):

@@ -1,7 +1,8 @@
-"""Models of any size, for plots of growth: ``python -m benchmarks.models.growing KIND COUNT DIRECTORY``.
+"""Models of any size, for plots of growth: ``python -m benchmarks.models.growing KIND COUNT
+DIRECTORY``.
 
-``nodes``: a graph of TF 1.x style. ``functions``: a root with so many functions of three nodes. ``variables``: so many scalars.
-No two nodes, functions or values are the same.
+``nodes``: a graph of TF 1.x style. ``functions``: a root with so many functions of three nodes.
+``variables``: so many scalars. No two nodes, functions or values are the same.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def variables(count: int, directory: Path) -> None:
 
 
 def functions(count: int, directory: Path) -> None:
-    """Save an object with one function, and repeat the function in the file: tracing so many would take hours."""
+    """Save an object with one function, and repeat the function in the file: tracing so many would
+    take hours.
+    """
     import tensorflow as tf
 
     import reference_impl
@@ -87,7 +90,9 @@ def _repeat(graph: schema.MetaGraphDef, tracked: Any, count: int) -> None:
     (child,) = [child for child in saved.nodes[0].children if child.local_name == "f"]
     original = schema.copy_of(saved.nodes[child.node_id])
     (name,) = original.function.concrete_functions
-    (definition,) = [schema.copy_of(item) for item in library.function if item.signature.name == name]
+    (definition,) = [
+        schema.copy_of(item) for item in library.function if item.signature.name == name
+    ]
     described = schema.copy_of(saved.concrete_functions[name])
     for number in range(1, count):
         definition.signature.name = f"{name}{number:06}"
@@ -109,7 +114,9 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("directory", type=Path)
     options = parser.parse_args()
-    {"nodes": nodes, "functions": functions, "variables": variables}[options.kind](options.count, options.directory)
+    {"nodes": nodes, "functions": functions, "variables": variables}[options.kind](
+        options.count, options.directory
+    )
 
 
 if __name__ == "__main__":

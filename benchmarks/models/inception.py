@@ -1,4 +1,6 @@
-"""A graph with the layers of Inception V3 and reference variables, in the manner of TF 1.x. Python 3.6 syntax.
+"""A graph with the layers of Inception V3 and reference variables, in the manner of TF 1.x.
+
+Python 3.6 syntax.
 
 Runs in TensorFlow 1.15 and, where that is not to be had, in TensorFlow 2 through compat.v1.
 """
@@ -23,7 +25,11 @@ def conv(x, filters, size, stride=1, padding="SAME"):
         with tf.variable_scope("BatchNorm"):
             scale, offset, mean, variance = [
                 tf.get_variable(
-                    name, [filters], initializer=tf.constant_initializer(value), use_resource=False, trainable=trained
+                    name,
+                    [filters],
+                    initializer=tf.constant_initializer(value),
+                    use_resource=False,
+                    trainable=trained,
                 )
                 for name, value, trained in (
                     ("gamma", 1.0, True),
@@ -32,7 +38,9 @@ def conv(x, filters, size, stride=1, padding="SAME"):
                     ("moving_variance", 1.0, False),
                 )
             ]
-            x, _, _ = tf.nn.fused_batch_norm(x, scale, offset, mean, variance, epsilon=0.001, is_training=False)
+            x, _, _ = tf.nn.fused_batch_norm(
+                x, scale, offset, mean, variance, epsilon=0.001, is_training=False
+            )
         return tf.nn.relu(x)
 
 
@@ -82,8 +90,21 @@ def network(x):
     x = conv(conv(x, 80, 1, 1, "VALID"), 192, 3, 1, "VALID")
     x = pool(x, "max", 2, "VALID")
     for number, width in enumerate((32, 64, 64)):
-        x = module(x, number, chain((64, 1)), chain((48, 1), (64, 5)), chain((64, 1), (96, 3), (96, 3)), averaged(width))
-    x = module(x, 3, reduction((384, 3)), reduction((64, 1), (96, 3), (96, 3)), lambda x: pool(x, "max", 2, "VALID"))
+        x = module(
+            x,
+            number,
+            chain((64, 1)),
+            chain((48, 1), (64, 5)),
+            chain((64, 1), (96, 3), (96, 3)),
+            averaged(width),
+        )
+    x = module(
+        x,
+        3,
+        reduction((384, 3)),
+        reduction((64, 1), (96, 3), (96, 3)),
+        lambda x: pool(x, "max", 2, "VALID"),
+    )
     for number, width in enumerate((128, 160, 160, 192), 4):
         long = chain((width, 1), (width, (7, 1)), (width, (1, 7)), (width, (7, 1)), (192, (1, 7)))
         short = chain((width, 1), (width, (1, 7)), (192, (7, 1)))
@@ -91,9 +112,13 @@ def network(x):
     down = reduction((192, 1), (192, (1, 7)), (192, (7, 1)), (192, 3))
     x = module(x, 8, reduction((192, 1), (320, 3)), down, lambda x: pool(x, "max", 2, "VALID"))
     for number in (9, 10):
-        x = module(x, number, chain((320, 1)), fan((384, 1)), fan((448, 1), (384, 3)), averaged(192))
+        x = module(
+            x, number, chain((320, 1)), fan((384, 1)), fan((448, 1), (384, 3)), averaged(192)
+        )
     x = tf.reduce_mean(x, [1, 2])
-    weights = tf.get_variable("logits", [2048, 1000], initializer=tf.truncated_normal_initializer(), use_resource=False)
+    weights = tf.get_variable(
+        "logits", [2048, 1000], initializer=tf.truncated_normal_initializer(), use_resource=False
+    )
     return tf.nn.softmax(tf.matmul(x, weights))
 
 
@@ -104,4 +129,6 @@ if __name__ == "__main__":
         with tf.variable_scope("InceptionV3"):
             predictions = network(images)
         session.run(tf.global_variables_initializer())
-        tf.saved_model.simple_save(session, sys.argv[1], {"images": images}, {"predictions": predictions})
+        tf.saved_model.simple_save(
+            session, sys.argv[1], {"images": images}, {"predictions": predictions}
+        )

@@ -1,4 +1,6 @@
-"""ResNet50 as Keras 2 saves it after a step of training: functions of all layers, compiled metrics, the optimizer's slots."""
+"""ResNet50 as Keras 2 saves it after a step of training: functions of all layers, compiled metrics,
+the optimizer's slots.
+"""
 
 import sys
 

@@ -8,7 +8,10 @@ import tensorflow as tf
 
 def build():
     model = keras.applications.ResNet50(weights=None)
-    serve = tf.function(lambda x: model(x, training=False), input_signature=[tf.TensorSpec([None, 224, 224, 3], name="x")])
+    serve = tf.function(
+        lambda x: model(x, training=False),
+        input_signature=[tf.TensorSpec([None, 224, 224, 3], name="x")],
+    )
     model.serve = serve
     return model, {"serving_default": serve}
 

@@ -1,4 +1,5 @@
-"""Models of about 2 MB, two of each kind: the second is another export in which one op and one weight are others.
+"""Models of about 2 MB, two of each kind: the second is another export in which one op and one
+weight are others.
 
 ``python small.py FOLDER`` writes FOLDER/KIND/1 and FOLDER/KIND/2.
 """
@@ -25,11 +26,17 @@ def functions(directory: str, last: str) -> None:
     def block(number: int) -> tf.Module:
         made = tf.Module()
         made.w = tf.Variable(tf.ones([4, 4]), name=f"w{number}")
-        made.b = tf.Variable(tf.zeros([4]) + float(len(last)), name=f"b{number}", trainable=number % 2 == 0)
+        made.b = tf.Variable(
+            tf.zeros([4]) + float(len(last)), name=f"b{number}", trainable=number % 2 == 0
+        )
 
         def call(x: Any) -> dict[str, Any]:
             y = tf.nn.relu(tf.matmul(x, made.w) + made.b)
-            y = tf.cond(tf.reduce_sum(y) > 0, lambda: tf.sin(y), lambda: getattr(tf, last if number == 7 else "cos")(y))
+            y = tf.cond(
+                tf.reduce_sum(y) > 0,
+                lambda: tf.sin(y),
+                lambda: getattr(tf, last if number == 7 else "cos")(y),
+            )
             return {"y": tf.reduce_mean(y, axis=-1, keepdims=True), "z": tf.concat([x, y], -1)}
 
         made.call = tf.function(call, input_signature=[tf.TensorSpec([None, 4], name="x")])
@@ -37,7 +44,9 @@ def functions(directory: str, last: str) -> None:
 
     root = tf.Module()
     root.blocks = [block(number) for number in range(330)]
-    tf.saved_model.save(root, directory, {"first": root.blocks[0].call, "last": root.blocks[-1].call})
+    tf.saved_model.save(
+        root, directory, {"first": root.blocks[0].call, "last": root.blocks[-1].call}
+    )
 
 
 def graph(directory: str, last: str) -> None:
@@ -49,8 +58,14 @@ def graph(directory: str, last: str) -> None:
         y = x = v1.placeholder("float32", [None, 8], name="x")
         for number in range(115):
             with v1.variable_scope(f"layer_{number}"):
-                w = v1.get_variable("kernel", [8, 8], initializer=v1.initializers.random_normal(stddev=0.1, seed=number))
-                b = v1.get_variable("bias", [8], initializer=v1.initializers.constant(float(len(last))))
+                w = v1.get_variable(
+                    "kernel",
+                    [8, 8],
+                    initializer=v1.initializers.random_normal(stddev=0.1, seed=number),
+                )
+                b = v1.get_variable(
+                    "bias", [8], initializer=v1.initializers.constant(float(len(last)))
+                )
                 y = (getattr(tf, last) if number == 114 else tf.nn.relu)(tf.matmul(y, w) + b) + y
                 v1.summary.histogram("kernel", w)
         v1.train.AdamOptimizer().minimize(tf.reduce_mean(tf.square(y)))
@@ -63,7 +78,9 @@ def weights(directory: str, last: str) -> None:
     import tensorflow as tf
 
     root = tf.Module()
-    root.weights = [tf.Variable(tf.random.stateless_uniform([96, 128], [number, 1])) for number in range(40)]
+    root.weights = [
+        tf.Variable(tf.random.stateless_uniform([96, 128], [number, 1])) for number in range(40)
+    ]
     root.weights[3].assign_add(tf.eye(96, 128) * float(len(last)))
 
     def call(x: Any) -> Any:

@@ -1,8 +1,10 @@
-"""A zoo of small SavedModels of TF 1.x style: ``python -m benchmarks.models.zoo FOLDER [--count 1000]``.
+"""A zoo of small SavedModels of TF 1.x style: ``python -m benchmarks.models.zoo FOLDER [--count
+1000]``.
 
-Twelve kinds in turns, made by compat.v1 of the installed TensorFlow in one process: FOLDER/NUMBER-KIND. Sizes and weights are
-drawn from a model's number: no two are alike, and every run makes the same ones. None is of TF 2 already, so that a zoo's rate
-is that of models which are converted, not of such as are copied.
+Twelve kinds in turns, made by compat.v1 of the installed TensorFlow in one process:
+FOLDER/NUMBER-KIND. Sizes and weights are drawn from a model's number: no two are alike, and every
+run makes the same ones. None is of TF 2 already, so that a zoo's rate is that of models which are
+converted, not of such as are copied.
 """
 
 from __future__ import annotations
@@ -15,13 +17,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable
 
-WORDS = "amber basil cedar delta ember fjord grove hazel inlet jetty knoll larch maple north otter plaza quill river stone thyme"
+WORDS = (
+    "amber basil cedar delta ember fjord grove hazel inlet jetty knoll larch maple north otter"
+    " plaza quill river stone thyme"
+)
 
 # By key: inputs, outputs, method. A kind returns it for each set of tags.
 Signatures = Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], str]]
 
 
-def _signature(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method: str = "predict") -> Signatures:
+def _signature(
+    inputs: Mapping[str, Any], outputs: Mapping[str, Any], method: str = "predict"
+) -> Signatures:
     return {"serving_default": (inputs, outputs, f"tensorflow/serving/{method}")}
 
 
@@ -32,7 +39,9 @@ def _features(v1: Any, draw: random.Random) -> Any:
 def _dense(v1: Any, x: Any, units: int, name: str, **of_kernel: Any) -> Any:
     with v1.variable_scope(name):
         kernel = v1.get_variable("kernel", [x.shape[-1], units], **of_kernel)
-        return v1.nn.xw_plus_b(x, kernel, v1.get_variable("bias", [units], initializer=v1.initializers.random_normal()))
+        return v1.nn.xw_plus_b(
+            x, kernel, v1.get_variable("bias", [units], initializer=v1.initializers.random_normal())
+        )
 
 
 def linear(v1: Any, draw: random.Random) -> Signatures:
@@ -62,7 +71,10 @@ def cond(v1: Any, draw: random.Random) -> Signatures:
     """Switch and Merge."""
     x, factor = _features(v1, draw), draw.uniform(0.1, 2.0)
     y = _dense(v1, x, draw.randint(2, 8), "linear")
-    return _signature({"x": x}, {"y": v1.cond(v1.reduce_sum(y) > 0.0, lambda: v1.tanh(y) * factor, lambda: y - factor)})
+    return _signature(
+        {"x": x},
+        {"y": v1.cond(v1.reduce_sum(y) > 0.0, lambda: v1.tanh(y) * factor, lambda: y - factor)},
+    )
 
 
 def loop(v1: Any, draw: random.Random) -> Signatures:
@@ -70,7 +82,10 @@ def loop(v1: Any, draw: random.Random) -> Signatures:
     x, count = _features(v1, draw), draw.randint(3, 9)
     step = v1.get_variable("step", [x.shape[-1], x.shape[-1]])
     body = lambda number, y: (number + 1, v1.tanh(v1.matmul(y, step)))  # noqa: E731
-    return _signature({"x": x}, {"y": v1.while_loop(lambda number, _: number < count, body, [v1.constant(0), x])[1]})
+    return _signature(
+        {"x": x},
+        {"y": v1.while_loop(lambda number, _: number < count, body, [v1.constant(0), x])[1]},
+    )
 
 
 def table(v1: Any, draw: random.Random) -> Signatures:
@@ -83,7 +98,9 @@ def table(v1: Any, draw: random.Random) -> Signatures:
     rows = v1.lookup.TextFileInitializer("vocabulary.txt", "string", last, "int64", line)
     ids = v1.lookup.StaticHashTable(rows, -1).lookup(words)
     embedding = v1.get_variable("embedding", [len(vocabulary) + 1, draw.randint(4, 16)])
-    return _signature({"words": words}, {"embedded": v1.nn.embedding_lookup(embedding, ids + 1), "ids": ids})
+    return _signature(
+        {"words": words}, {"embedded": v1.nn.embedding_lookup(embedding, ids + 1), "ids": ids}
+    )
 
 
 def examples(v1: Any, draw: random.Random) -> Signatures:
@@ -97,7 +114,9 @@ def examples(v1: Any, draw: random.Random) -> Signatures:
     parsed = v1.parse_example(serialized, features)
     words = v1.sparse.to_dense(parsed["words"], default_value="")
     length = v1.reduce_sum(v1.cast(v1.strings.length(words), "float32"), 1, keepdims=True)
-    scores = v1.nn.softmax(_dense(v1, v1.concat([parsed["age"], parsed["values"], length], 1), 3, "scores"))
+    scores = v1.nn.softmax(
+        _dense(v1, v1.concat([parsed["age"], parsed["values"], length], 1), 3, "scores")
+    )
     return _signature({"inputs": serialized}, {"scores": scores}, "classify")
 
 
@@ -116,28 +135,44 @@ def several(v1: Any, draw: random.Random) -> Signatures:
 def two_graphs(v1: Any, draw: random.Random) -> Signatures:
     """One MetaGraph that serves and, in `_save`, one that trains the same variables."""
     signatures = linear(v1, draw)
-    v1.add_to_collection(v1.GraphKeys.LOSSES, v1.reduce_mean(v1.square(signatures["serving_default"][1]["y"])))
+    v1.add_to_collection(
+        v1.GraphKeys.LOSSES, v1.reduce_mean(v1.square(signatures["serving_default"][1]["y"]))
+    )
     return signatures
 
 
 def partitioned(v1: Any, draw: random.Random) -> Signatures:
     """A variable in slices."""
     ids, rows = v1.placeholder("int64", [None], name="ids"), draw.randint(12, 60)
-    table = v1.get_variable("rows", [rows, draw.randint(3, 9)], partitioner=v1.fixed_size_partitioner(draw.randint(2, 4)))
-    return _signature({"ids": ids}, {"embedded": v1.nn.embedding_lookup(table, ids % rows, partition_strategy="div")})
+    table = v1.get_variable(
+        "rows",
+        [rows, draw.randint(3, 9)],
+        partitioner=v1.fixed_size_partitioner(draw.randint(2, 4)),
+    )
+    return _signature(
+        {"ids": ids},
+        {"embedded": v1.nn.embedding_lookup(table, ids % rows, partition_strategy="div")},
+    )
 
 
 def batch_norm(v1: Any, draw: random.Random) -> Signatures:
     """Moving averages and the ops that update them."""
     images, filters = v1.placeholder("float32", [None, 8, 8, 3], name="images"), draw.randint(2, 8)
-    x = v1.nn.conv2d(images, v1.get_variable("kernel", [3, 3, 3, filters]), strides=[1, 1, 1, 1], padding="SAME")
+    x = v1.nn.conv2d(
+        images, v1.get_variable("kernel", [3, 3, 3, filters]), strides=[1, 1, 1, 1], padding="SAME"
+    )
     one, zero = v1.initializers.random_uniform(0.5, 1.5), v1.initializers.random_normal()
-    scale, offset = v1.get_variable("gamma", [filters], initializer=one), v1.get_variable("beta", [filters], initializer=zero)
+    scale, offset = (
+        v1.get_variable("gamma", [filters], initializer=one),
+        v1.get_variable("beta", [filters], initializer=zero),
+    )
     mean = v1.get_variable("moving_mean", [filters], initializer=zero, trainable=False)
     variance = v1.get_variable("moving_variance", [filters], initializer=one, trainable=False)
     _, batch_mean, batch_variance = v1.nn.fused_batch_norm(x, scale, offset, is_training=True)
     for average, value in ((mean, batch_mean), (variance, batch_variance)):
-        v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, v1.assign_sub(average, (average - value) * 0.1))
+        v1.add_to_collection(
+            v1.GraphKeys.UPDATE_OPS, v1.assign_sub(average, (average - value) * 0.1)
+        )
     y, _, _ = v1.nn.fused_batch_norm(x, scale, offset, mean, variance, is_training=False)
     return _signature({"images": images}, {"pooled": v1.reduce_mean(v1.nn.relu(y), [1, 2])})
 
@@ -145,7 +180,9 @@ def batch_norm(v1: Any, draw: random.Random) -> Signatures:
 def constants(v1: Any, draw: random.Random) -> Signatures:
     """No variables: a frozen graph, with strings."""
     x, text = _features(v1, draw), v1.placeholder("string", [None], name="text")
-    kernel = v1.constant([[draw.gauss(0.0, 1.0) for _ in range(3)] for _ in range(int(x.shape[-1]))])
+    kernel = v1.constant(
+        [[draw.gauss(0.0, 1.0) for _ in range(3)] for _ in range(int(x.shape[-1]))]
+    )
     said = v1.strings.join([v1.strings.upper(text), draw.choice(WORDS.split())], "-")
     return {
         **_signature({"x": x}, {"y": v1.tanh(v1.matmul(x, kernel))}),
@@ -161,8 +198,8 @@ KINDS: tuple[Callable[[Any, random.Random], Signatures], ...] = (
 def write(folder: Path, count: int, first: int = 0) -> None:
     """Write the models ``first`` to ``first + count - 1``.
 
-    Leaves behind a process whose TensorFlow behaves as TF 1 did, and stands in a directory of its own meanwhile: the names of
-    vocabulary files get into graphs.
+    Leaves behind a process whose TensorFlow behaves as TF 1 did, and stands in a directory of its
+    own meanwhile: the names of vocabulary files get into graphs.
     """
     import tensorflow as tf
 
@@ -179,7 +216,9 @@ def write(folder: Path, count: int, first: int = 0) -> None:
             os.chdir(before)
 
 
-def _save(v1: Any, kind: Callable[[Any, random.Random], Signatures], draw: random.Random, directory: Path) -> None:
+def _save(
+    v1: Any, kind: Callable[[Any, random.Random], Signatures], draw: random.Random, directory: Path
+) -> None:
     builder = v1.saved_model.Builder(str(directory))
     with v1.Graph().as_default(), v1.Session() as session:
         v1.set_random_seed(draw.randint(0, 2**31))
@@ -188,10 +227,17 @@ def _save(v1: Any, kind: Callable[[Any, random.Random], Signatures], draw: rando
         init = v1.group(v1.tables_initializer(), name="init_tables")
         assets = v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS)
         builder.add_meta_graph_and_variables(
-            session, ["serve"], signatures, main_op=init, assets_collection=assets, strip_default_attrs=True
+            session,
+            ["serve"],
+            signatures,
+            main_op=init,
+            assets_collection=assets,
+            strip_default_attrs=True,
         )
         if kind is two_graphs:
-            v1.train.GradientDescentOptimizer(0.1).minimize(v1.add_n(v1.get_collection(v1.GraphKeys.LOSSES)), name="train")
+            v1.train.GradientDescentOptimizer(0.1).minimize(
+                v1.add_n(v1.get_collection(v1.GraphKeys.LOSSES)), name="train"
+            )
             builder.add_meta_graph(["train"], signatures, strip_default_attrs=True)
     builder.save()
 
@@ -200,14 +246,20 @@ def _defs(v1: Any, signatures: Signatures) -> dict[str, Any]:
     saved = v1.saved_model
     return {
         key: saved.build_signature_def(
-            *({name: saved.build_tensor_info(tensor) for name, tensor in side.items()} for side in (inputs, outputs)), method
+            *(
+                {name: saved.build_tensor_info(tensor) for name, tensor in side.items()}
+                for side in (inputs, outputs)
+            ),
+            method,
         )
         for key, (inputs, outputs, method) in signatures.items()
     }
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.models.zoo", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.models.zoo", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first model")

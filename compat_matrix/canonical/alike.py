@@ -1,8 +1,9 @@
-"""Find functions whose text differs only in the names of functions: they do the same and are canonicalised once.
+"""Find functions whose text differs only in the names of functions: they do the same and are
+canonicalised once.
 
-A program traces one function many times, and two exports of one program number their functions differently, so most FunctionDefs
-of a model are copies of a few. Finding the copies takes one pass over attributes and bytes, a tenth of the time of the canonical
-form of a body.
+A program traces one function many times, and two exports of one program number their functions
+differently, so most FunctionDefs of a model are copies of a few. Finding the copies takes one pass
+over attributes and bytes, a tenth of the time of the canonical form of a body.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Mentions(NamedTuple):
     Attributes:
       counts: name -> how often a field names the function and means what it does.
       temporary: names of temporary files among the constants, which every export generates anew.
-      plain: whether nothing else about those functions matters (a call by op type needs the names of their results), and no
-          function is mentioned in another form.
+      plain: whether nothing else about those functions matters (a call by op type needs the names
+          of their results), and no function is mentioned in another form.
     """
 
     counts: dict[str, int]
@@ -51,8 +52,14 @@ class Mentioned:
         temporary = 0
         for node in function.node_def:
             # No short circuit: all mentions are wanted.
-            plain = self._in_attributes(node.attr, counts) and plain and node.op not in self.library.functions
-            if node.op == "Const" and "value" in node.attr:  # listed strings, since `written` counts what stands in the bytes
+            plain = (
+                self._in_attributes(node.attr, counts)
+                and plain
+                and node.op not in self.library.functions
+            )
+            if (
+                node.op == "Const" and "value" in node.attr
+            ):  # listed strings, since `written` counts what stands in the bytes
                 temporary += sum(map(is_temporary, node.attr["value"].tensor.string_val))
         if not plain:
             others = {name for node in function.node_def for name in self.library.references(node)}
@@ -69,8 +76,13 @@ class Mentioned:
         for key in attributes:
             value = attributes[key]
             kind = value.WhichOneof("value")
-            if key == CUSTOM_GRADIENT and value.s.decode("utf-8", "replace") in self.library.gradients:
-                plain = False  # otherwise no function is meant: the gradients of calls are not exported
+            if (
+                key == CUSTOM_GRADIENT
+                and value.s.decode("utf-8", "replace") in self.library.gradients
+            ):
+                plain = (
+                    False  # otherwise no function is meant: the gradients of calls are not exported
+                )
             if kind == "list":
                 texts, functions = value.list.s, value.list.func
             elif kind == "s":
@@ -91,12 +103,16 @@ class Mentioned:
         return plain
 
 
-def written(function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, bytes]) -> Optional[bytes]:
-    """Hash the text of a function without its name, and with hashes in place of the names that it mentions.
+def written(
+    function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, bytes]
+) -> Optional[bytes]:
+    """Hash the text of a function without its name, and with hashes in place of the names that it
+    mentions.
 
-    Functions with equal hashes do the same: they differ only in names of functions, at places where only what those functions
-    do matters. The converse does not hold. The function does not mention itself; ``hashes`` has all functions that it mentions.
-    None where a name also occurs in a place where it may be plain text, or is too long to be told apart from others.
+    Functions with equal hashes do the same: they differ only in names of functions, at places where
+    only what those functions do matters. The converse does not hold. The function does not mention
+    itself; ``hashes`` has all functions that it mentions. None where a name also occurs in a place
+    where it may be plain text, or is too long to be told apart from others.
     """
     if not mentions.plain:
         return None

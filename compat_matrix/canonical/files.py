@@ -24,7 +24,10 @@ _CHUNK = 1 << 24
 
 
 def variables_of(model: layout.Layout) -> dict[str, Fields]:
-    """Return dtype, shape and content of every tensor of the checkpoint. The rows of a table have no order."""
+    """Return dtype, shape and content of every tensor of the checkpoint.
+
+    The rows of a table have no order.
+    """
     from reference_impl.format.bundle.reader import BundleReader
 
     if not model.has_checkpoint:
@@ -35,7 +38,10 @@ def variables_of(model: layout.Layout) -> dict[str, Fields]:
 
 
 def variable_fields(reader: BundleReader, key: str, tables: Mapping[str, str]) -> Fields:
-    """Return the entry of :func:`variables_of` for one tensor. ``tables`` is :func:`tables_of` the model."""
+    """Return the entry of :func:`variables_of` for one tensor.
+
+    ``tables`` is :func:`tables_of` the model.
+    """
     entry = reader.entry(key)
     if is_object_graph(key, entry):
         content = entries_hash(tracked_objects(reader.object_graph()))
@@ -70,10 +76,14 @@ def is_of_table(reader: BundleReader, key: str, tables: Mapping[str, str]) -> bo
 
 
 def tables_of(model: layout.Layout) -> dict[str, str]:
-    """Map each checkpoint key that fills a table to the checkpoint key that holds the table's keys."""
+    """Map each checkpoint key that fills a table to the checkpoint key that holds the table's
+    keys.
+    """
     found: dict[str, str] = {}
     for graph in model.saved_model.meta_graphs:
-        if not any(op.startswith(_FILLS_TABLE) for op in {node.op for node in all_nodes(graph.graph_def)}):
+        if not any(
+            op.startswith(_FILLS_TABLE) for op in {node.op for node in all_nodes(graph.graph_def)}
+        ):
             continue  # following restored tensors takes longer
         fed: dict[str, list[str]] = {}
         for item in restore_plan(graph, str(model.file)):
@@ -124,7 +134,9 @@ def content_hash(model: layout.Layout, name: str) -> str:
 
 
 def assets_of(model: layout.Layout) -> dict[str, Fields]:
-    """Return the content of every file in assets/ and assets.extra/; a missing asset is marked as missing."""
+    """Return the content of every file in assets/ and assets.extra/; a missing asset is marked as
+    missing.
+    """
     found: dict[str, Fields] = {}
     for folder in (layout.ASSETS, layout.ASSETS_EXTRA):
         for name in model.root.names(folder):

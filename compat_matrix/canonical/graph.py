@@ -1,9 +1,10 @@
 """Order and number a graph's nodes by what they compute, not by how they are named or stored.
 
-Starting from the graph's results, inputs are followed in their order, which numbers every node that a result needs
-unambiguously. Where the graph has no order (control edges, unused nodes), nodes are sorted by a *colour*: a hash of the
-node, of what it needs, and of what needs it. Nodes of the same colour are interchangeable, except in exotic graphs that
-colours cannot tell apart. There the names decide, which two exports also share.
+Starting from the graph's results, inputs are followed in their order, which numbers every node that
+a result needs unambiguously. Where the graph has no order (control edges, unused nodes), nodes are
+sorted by a *colour*: a hash of the node, of what it needs, and of what needs it. Nodes of the same
+colour are interchangeable, except in exotic graphs that colours cannot tell apart. There the names
+decide, which two exports also share.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class Digraph:
         self._needs: list[bytes] | None = None
 
     def needs(self, base: Sequence[bytes]) -> list[bytes]:
-        """Return a hash per vertex of everything it needs, to any depth. ``base`` replaces the vertices' own hashes."""
+        """Return a hash per vertex of everything it needs, to any depth.
+
+        ``base`` replaces the vertices' own hashes.
+        """
         edges = self._labelled()
         if base is not self.base:
             return _spread(base, edges, self._order)
@@ -63,7 +67,9 @@ class Digraph:
         return self._needs
 
     def colours(self) -> list[bytes]:
-        """Return a hash per vertex of all its surroundings: the vertices it needs, their other users, and so on."""
+        """Return a hash per vertex of all its surroundings: the vertices it needs, their other
+        users, and so on.
+        """
         if self._colours is None:
             self._colours = self._refine(self.base)
         return self._colours
@@ -78,10 +84,15 @@ class Digraph:
         return _spread(up, edges, self._order)
 
     def _labelled(self) -> list[list[tuple[bytes, int]]]:
-        """Return all edges of each vertex with labels that hold their position, so that their order no longer matters."""
+        """Return all edges of each vertex with labels that hold their position, so that their order
+        no longer matters.
+        """
         if self._edges is None:
             self._edges = [
-                [(b"%d %b" % (position, label), target) for position, (label, target) in enumerate(ordered)]
+                [
+                    (b"%d %b" % (position, label), target)
+                    for position, (label, target) in enumerate(ordered)
+                ]
                 + [(b"^", target) for target in unordered]
                 for ordered, unordered in zip(self.ordered, self.unordered)
             ]
@@ -107,9 +118,11 @@ class Digraph:
             self.ordered[vertex], self.unordered[vertex] = [], []
 
     def number(self, roots: Iterable[int], root_sets: Iterable[Sequence[int]] = ()) -> list[int]:
-        """Return all vertices in their canonical order: first those that the roots need, then the rest.
+        """Return all vertices in their canonical order: first those that the roots need, then the
+        rest.
 
-        ``roots`` have an order; ``root_sets`` are further groups of vertices, each without an order.
+        ``roots`` have an order; ``root_sets`` are further groups of vertices, each without an
+        order.
         """
         order: list[int] = []
         seen = bytearray(self.dropped)
@@ -122,17 +135,23 @@ class Digraph:
             self._visit_rest(rest, order, seen)
         return order
 
-    def _visit(self, stack: list[Union[int, Sequence[int]]], order: list[int], seen: bytearray) -> None:
-        """Visit vertices with all that they need: first their inputs, in order, then the vertices they must follow.
+    def _visit(
+        self, stack: list[Union[int, Sequence[int]]], order: list[int], seen: bytearray
+    ) -> None:
+        """Visit vertices with all that they need: first their inputs, in order, then the vertices
+        they must follow.
 
-        ``stack``: vertices, and groups of vertices without an order; the last comes first. A group is sorted only when it is
-        reached: usually only one of its vertices is left by then, and the expensive colours are not needed.
+        ``stack``: vertices, and groups of vertices without an order; the last comes first. A group
+        is sorted only when it is reached: usually only one of its vertices is left by then, and the
+        expensive colours are not needed.
         """
         while stack:
             item = stack.pop()
             if not isinstance(item, int):
                 left = [vertex for vertex in item if not seen[vertex]]
-                stack.extend(left if len(left) < 2 else reversed(self._sorted(left, self.colours())))
+                stack.extend(
+                    left if len(left) < 2 else reversed(self._sorted(left, self.colours()))
+                )
             elif not seen[item]:
                 seen[item] = 1
                 order.append(item)
@@ -161,30 +180,43 @@ class Digraph:
 
 
 def _arranged(edges: Sequence[Sequence[tuple[bytes, int]]]) -> list[Union[int, list[int]]]:
-    """Return the vertices in an order in which targets come first; the vertices of a cycle form one list."""
+    """Return the vertices in an order in which targets come first; the vertices of a cycle form one
+    list.
+    """
     if all(target < vertex for vertex, targets in enumerate(edges) for _, target in targets):
         return list(range(len(edges)))  # most writers order their nodes this way
     found: list[Union[int, list[int]]] = []
     for component in components([[target for _, target in targets] for targets in edges]):
-        alone = len(component) == 1 and all(target != component[0] for _, target in edges[component[0]])
+        alone = len(component) == 1 and all(
+            target != component[0] for _, target in edges[component[0]]
+        )
         found.append(component[0] if alone else component)
     return found
 
 
 def _spread(
-    base: Sequence[bytes], edges: Sequence[Sequence[tuple[bytes, int]]], order: Iterable[Union[int, list[int]]]
+    base: Sequence[bytes],
+    edges: Sequence[Sequence[tuple[bytes, int]]],
+    order: Iterable[Union[int, list[int]]],
 ) -> list[bytes]:
-    """Hash every vertex with the hashes of its targets, (label, target) in any order. ``order``: `_arranged` of the edges."""
+    """Hash every vertex with the hashes of its targets, (label, target) in any order.
+
+    ``order``: `_arranged` of the edges.
+    """
     result = list(base)
 
     def mixed(vertex: int) -> bytes:
-        return digest(base[vertex], *sorted([label + b"\0" + result[target] for label, target in edges[vertex]]))
+        return digest(
+            base[vertex],
+            *sorted([label + b"\0" + result[target] for label, target in edges[vertex]]),
+        )
 
     for item in order:
         if isinstance(item, int):
             result[item] = mixed(item)
             continue
-        # A cycle has no first vertex: all vertices step together, and each finally includes the whole cycle.
+        # A cycle has no first vertex: all vertices step together, and each finally includes the
+        # whole cycle.
         for _ in range(min(len(item), _ROUNDS)):
             for vertex, colour in [(vertex, mixed(vertex)) for vertex in item]:
                 result[vertex] = colour

@@ -1,8 +1,9 @@
 """The object graph without node numbers: every object is identified by its path (RP-01).
 
-A path is the shortest from the root; of several equally short paths, the first in the order of names. Objects without a
-path (slot variables, captured constants of older files, functions that save and restore tables) get a label from the
-first reference to them. Names of functions are replaced by hashes of what the functions do.
+A path is the shortest from the root; of several equally short paths, the first in the order of
+names. Objects without a path (slot variables, captured constants of older files, functions that
+save and restore tables) get a label from the first reference to them. Names of functions are
+replaced by hashes of what the functions do.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _SHOWN_LABEL = 1000  # characters
 class Labels:
     """A label for every node of an object graph that does not depend on how the nodes are numbered.
 
-    ``nodes`` have ``children``. ``references`` gives further links from a node, as (label, node id), in an order that does not
-    depend on numbers. They are followed after all children.
+    ``nodes`` have ``children``. ``references`` gives further links from a node, as (label, node
+    id), in an order that does not depend on numbers. They are followed after all children.
     """
 
     def __init__(self, nodes: Sequence[Any], references: Any):
@@ -45,7 +46,9 @@ class Labels:
             for name, target in references(number):
                 if 0 <= target < len(nodes) and self._labels[target] is None:
                     owner = self._labels[number] or ""
-                    self._walk(target, f"{owner if len(owner) < _SHOWN_LABEL else f'…#{position}'}<{name}>")
+                    self._walk(
+                        target, f"{owner if len(owner) < _SHOWN_LABEL else f'…#{position}'}<{name}>"
+                    )
 
     def _walk(self, start: int, label: str) -> None:
         self._labels[start] = label
@@ -61,7 +64,9 @@ class Labels:
                     queue.append(target)
 
     def _path(self, number: int, start: int, label: str) -> str:
-        """Return the names from ``start`` on; for a deep path only the last names, made unique by the place in the order."""
+        """Return the names from ``start`` on; for a deep path only the last names, made unique by
+        the place in the order.
+        """
         names: list[str] = []
         current = number
         while current != start:
@@ -73,15 +78,28 @@ class Labels:
         return path if start == 0 else f"{label}.{path}"
 
     def __getitem__(self, number: int) -> str:
-        """Return the label of a node; a fixed label for a node that does not exist or that nothing refers to."""
+        """Return the label of a node; a fixed label for a node that does not exist or that nothing
+        refers to.
+        """
         label = self._labels[number] if 0 <= number < len(self._labels) else "(dangling)"
         return "(unreferenced)" if label is None else label
 
     def entries(self, fields: Callable[[Any], Fields]) -> dict[str, Fields]:
-        """Return the ``fields`` of each node by label; nodes that nothing refers to come last, sorted by their fields."""
+        """Return the ``fields`` of each node by label; nodes that nothing refers to come last,
+        sorted by their fields.
+        """
         found = {self[number]: fields(self._nodes[number]) for number in self.order}
-        rest = [sorted(fields(self._nodes[number]).items()) for number, label in enumerate(self._labels) if label is None]
-        found.update({f"(unreferenced {position})": dict(items) for position, items in enumerate(sorted(rest))})
+        rest = [
+            sorted(fields(self._nodes[number]).items())
+            for number, label in enumerate(self._labels)
+            if label is None
+        ]
+        found.update(
+            {
+                f"(unreferenced {position})": dict(items)
+                for position, items in enumerate(sorted(rest))
+            }
+        )
         return found
 
 
@@ -108,11 +126,20 @@ class Objects:
                     yield f"captures {position}.{bound}", target
 
     def entries(self) -> dict[str, Fields]:
-        """Map each label to the entry of its object; objects that nothing refers to come last, by content."""
+        """Map each label to the entry of its object; objects that nothing refers to come last, by
+        content.
+        """
         found = self.labels.entries(self._fields)
         named = {name for node in self.graph.nodes for name in traces(node)}
-        unnamed = sorted([self.concrete(name) for name in self.graph.concrete_functions if name not in named])
-        found.update({f"(concrete function {position})": {"function": item} for position, item in enumerate(unnamed)})
+        unnamed = sorted(
+            [self.concrete(name) for name in self.graph.concrete_functions if name not in named]
+        )
+        found.update(
+            {
+                f"(concrete function {position})": {"function": item}
+                for position, item in enumerate(unnamed)
+            }
+        )
         return found
 
     def _fields(self, node: schema.SavedObject) -> Fields:
@@ -124,8 +151,13 @@ class Objects:
             fields["slots"] = _slots(node, self.labels)
         for name in sorted(node.saveable_objects):
             item = node.saveable_objects[name]
-            fields[f"saveable {name}"] = f"{self.labels[item.save_function]}, {self.labels[item.restore_function]}"
-        for name, value in (("registered_name", node.registered_name), ("registered_saver", node.registered_saver)):
+            fields[f"saveable {name}"] = (
+                f"{self.labels[item.save_function]}, {self.labels[item.restore_function]}"
+            )
+        for name, value in (
+            ("registered_name", node.registered_name),
+            ("registered_saver", node.registered_saver),
+        ):
             if value:
                 fields[name] = value
         if node.HasField("serialized_user_proto"):
@@ -142,7 +174,10 @@ class Objects:
             return digest(body).hex()
         trace = self.graph.concrete_functions[name]
         bound = [self.labels[number].encode() for number in trace.bound_inputs]
-        specs = [schema.serialize(trace.canonicalized_input_signature), schema.serialize(trace.output_signature)]
+        specs = [
+            schema.serialize(trace.canonicalized_input_signature),
+            schema.serialize(trace.output_signature),
+        ]
         return digest(body, digest(*bound), *specs).hex()
 
     def _user_object(self, item: schema.SavedUserObject) -> Fields:
@@ -160,8 +195,14 @@ class Objects:
     def _bare(self, item: schema.SavedBareConcreteFunction) -> Fields:
         return {
             "function": self.concrete(item.concrete_function_name),
-            "arguments": f"{list(item.argument_keywords)}, {item.allowed_positional_arguments} positional",
-            "spec": hashed(schema.serialize(item.function_spec)) if item.HasField("function_spec") else "",
+            "arguments": (
+                f"{list(item.argument_keywords)}, {item.allowed_positional_arguments} positional"
+            ),
+            "spec": (
+                hashed(schema.serialize(item.function_spec))
+                if item.HasField("function_spec")
+                else ""
+            ),
         }
 
     def _variable(self, item: schema.SavedVariable) -> Fields:
@@ -191,13 +232,20 @@ class Objects:
         """
         found: dict[str, dict[str, str]] = {}
         for node in self.graph.nodes:
-            if node.HasField("captured_tensor") and node.captured_tensor.concrete_function in self.functions.hashes:
-                found.setdefault(node.captured_tensor.concrete_function, {})[node.captured_tensor.name] = ""
+            if (
+                node.HasField("captured_tensor")
+                and node.captured_tensor.concrete_function in self.functions.hashes
+            ):
+                found.setdefault(node.captured_tensor.concrete_function, {})[
+                    node.captured_tensor.name
+                ] = ""
         for function, places in found.items():
             body = self.functions.body(function)
             for name in places:
                 place = body.resolve(name)
-                places[name] = name if place is None else f"{body.position[place[0]]}:{place[1].decode()}"
+                places[name] = (
+                    name if place is None else f"{body.position[place[0]]}:{place[1].decode()}"
+                )
         return found
 
 
@@ -207,7 +255,8 @@ _KINDS: Mapping[str, Any] = {
     "function": Objects._function,
     "bare_concrete_function": Objects._bare,
     "variable": Objects._variable,
-    "constant": lambda _objects, _item: {},  # its value is a node of the graph, held there under this object's label
+    # its value is a node of the graph, held there under this object's label
+    "constant": lambda _objects, _item: {},
     "resource": lambda _objects, item: {"device": item.device},
     "captured_tensor": Objects._captured,
 }
@@ -226,7 +275,10 @@ def tracked_objects(graph: schema.TrackableObjectGraph) -> dict[str, Fields]:
             "children": _children(node.children, labels),
             "slots": _slots(node, labels),
             "saver": f"{node.registered_saver.name} {node.registered_saver.object_name}",
-            **{f"attribute {item.name}": f"{item.checkpoint_key} ({item.full_name})" for item in node.attributes},
+            **{
+                f"attribute {item.name}": f"{item.checkpoint_key} ({item.full_name})"
+                for item in node.attributes
+            },
         }
 
     labels = Labels(graph.nodes, lambda number: _slot_references(graph.nodes[number]))
@@ -234,7 +286,9 @@ def tracked_objects(graph: schema.TrackableObjectGraph) -> dict[str, Fields]:
 
 
 def _children(children: Any, labels: Labels) -> str:
-    return ", ".join(sorted([f"{child.local_name} = {labels[child.node_id]}" for child in children]))
+    return ", ".join(
+        sorted([f"{child.local_name} = {labels[child.node_id]}" for child in children])
+    )
 
 
 def _slots(node: Any, labels: Labels) -> str:
@@ -254,5 +308,10 @@ def _slot_references(node: Any) -> Iterator[tuple[str, int]]:
 
 def entries_hash(entries: Mapping[str, Fields]) -> str:
     """Hash labelled fields, independent of their order."""
-    lines = [[part.encode() for item in sorted(fields.items()) for part in item] for _, fields in sorted(entries.items())]
-    return digest(*[digest(label.encode(), *line) for label, line in zip(sorted(entries), lines)]).hex()
+    lines = [
+        [part.encode() for item in sorted(fields.items()) for part in item]
+        for _, fields in sorted(entries.items())
+    ]
+    return digest(
+        *[digest(label.encode(), *line) for label, line in zip(sorted(entries), lines)]
+    ).hex()

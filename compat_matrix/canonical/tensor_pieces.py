@@ -13,20 +13,28 @@ from reference_impl.format.bundle.reader import BundleReader
 
 
 def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]:
-    """Yield the row-major bytes of a numeric tensor, ``size`` at a time; the last piece may be shorter.
+    """Yield the row-major bytes of a numeric tensor, ``size`` at a time; the last piece may be
+    shorter.
 
-    Checksums are compared on the way, so an error appears only after the last piece of a part. A tensor in the other byte order,
-    or partitioned along an axis other than the first, is read as a whole. Raises DtypeError for a tensor that is not numeric,
-    SavedModelError as `BundleReader.read`.
+    Checksums are compared on the way, so an error appears only after the last piece of a part. A
+    tensor in the other byte order, or partitioned along an axis other than the first, is read as a
+    whole. Raises DtypeError for a tensor that is not numeric, SavedModelError as
+    `BundleReader.read`.
     """
     entry = reader.entry(key)
     if entry.dtype.itemsize is None:
-        raise DtypeError(f"a {entry.dtype.name} tensor is not a sequence of numbers", file=reader.prefix, node=key)
+        raise DtypeError(
+            f"a {entry.dtype.name} tensor is not a sequence of numbers",
+            file=reader.prefix,
+            node=key,
+        )
     parts = _in_order(reader, key)
     if parts is None:
         source = _whole(reader, key, size)
     else:
-        source = itertools.chain.from_iterable(reader.pieces(raw, part, size) for raw, part in parts)
+        source = itertools.chain.from_iterable(
+            reader.pieces(raw, part, size) for raw, part in parts
+        )
     rest = b""
     for data in source:
         data = rest + data if rest else data
@@ -38,7 +46,9 @@ def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]
 
 
 def _in_order(reader: BundleReader, key: str) -> Optional[list[tuple[bytes, Entry]]]:
-    """Return the stored parts in an order that gives the tensor's bytes; None where there is no such order."""
+    """Return the stored parts in an order that gives the tensor's bytes; None where there is no
+    such order.
+    """
     if not reader.is_native:
         return None
     parts, whole = reader.parts(key), reader.entry(key).shape

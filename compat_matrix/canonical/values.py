@@ -1,9 +1,10 @@
 """Convert attributes and tensors of a graph to byte strings that are equal when they mean the same.
 
-Three things are generated anew by every export and are replaced: names of functions (by the hash of what they do, see
-`canonical_functions`), unique ids (``lstm_3f0a…``, ``_temp_3f0a…/part``), and names under which tables share their contents
-(counters, the author's directories). An attribute that holds its op's default counts as absent where the file gives the default,
-because some exports leave it out and others do not.
+Three things are generated anew by every export and are replaced: names of functions (by the hash of
+what they do, see `canonical_functions`), unique ids (``lstm_3f0a…``, ``_temp_3f0a…/part``), and
+names under which tables share their contents (counters, the author's directories). An attribute
+that holds its op's default counts as absent where the file gives the default, because some exports
+leave it out and others do not.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE
 _TEMPORARY = re.compile(rb"^_temp_[0-9a-f]{32}/part$")
 _LOADED = re.compile(r"(?:_load(?:_\d+)+|__load\d+)+$")
 _DATASET = re.compile(rb"^\n.(\w+):\d+$", re.DOTALL)  # a message with one name, "BatchDataset:12"
-# A custom gradient that the model names and does not have. A re-export replaces the number by a name that no process registers.
+# A custom gradient that the model names and does not have. A re-export replaces the number by a
+# name that no process registers.
 _NO_GRADIENT = b"CustomGradient"
 _COUNTER = re.compile(r"(^|_)\d+$")
 _DIRECTORIES = re.compile(r"(^|_)(?:[A-Za-z]:)?[/\\](?:[^/\\]*[/\\])*")
 _VARIABLES = VARIABLE_OPS | {"AutoReloadVariable"}
 _VERBATIM = frozenset({"i", "f", "b", "type", "shape", "placeholder"})
 
-# TensorProto: dtype -> the list that may hold its elements, and the struct format of one. Integers up to 32 bits share a list.
+# TensorProto: dtype -> the list that may hold its elements, and the struct format of one. Integers
+# up to 32 bits share a list.
 _LISTS = {
     "float32": ("float_val", "f"),
     "float64": ("double_val", "d"),
@@ -51,7 +54,9 @@ _LISTS = {
 
 
 def shared_name(op: str, name: str) -> str:
-    """Return the name under which an op's resource is shared, without generated parts: ``table_36`` becomes ``table_#``."""
+    """Return the name under which an op's resource is shared, without generated parts: ``table_36``
+    becomes ``table_#``.
+    """
     name = _UUID.sub("<uuid>", name)
     if op in _VARIABLES:
         return name
@@ -61,7 +66,8 @@ def shared_name(op: str, name: str) -> str:
 # String attributes that are not looked up among the names of functions, or not unchanged.
 OWN_TEXT = frozenset({"config_proto", "shared_name", "metadata", CUSTOM_GRADIENT})
 
-# The object graph holds the names that callers may use for an argument; here the tracer notes them or counts captures.
+# The object graph holds the names that callers may use for an argument; here the tracer notes them
+# or counts captures.
 _SAID_ELSEWHERE = frozenset({"_user_specified_name"})
 
 
@@ -74,27 +80,43 @@ class Values:
       op_defs: OpDefs whose defaults count as absent.
     """
 
-    def __init__(self, library: FunctionIndex, reference: Callable[[str], bytes], op_defs: Any = ()):
+    def __init__(
+        self, library: FunctionIndex, reference: Callable[[str], bytes], op_defs: Any = ()
+    ):
         self.library = library
         self.reference = reference
         self.defaults: dict[str, dict[str, bytes]] = {
-            op.name: {item.name: schema.serialize(item.default_value) for item in op.attr if item.HasField("default_value")}
+            op.name: {
+                item.name: schema.serialize(item.default_value)
+                for item in op.attr
+                if item.HasField("default_value")
+            }
             for op in op_defs
         }
 
-    def attributes(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> bytes:
-        """Return the attributes of a node, function or argument, sorted by name, without those that hold their default."""
+    def attributes(
+        self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()
+    ) -> bytes:
+        """Return the attributes of a node, function or argument, sorted by name, without those that
+        hold their default.
+        """
         parts: list[bytes] = []
         for key, data in self.counted(attributes, op, skip):
             parts += key.encode(), data
         return digest(*parts)
 
-    def counted(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> Iterator[tuple[str, bytes]]:
+    def counted(
+        self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[str, bytes]]:
         """Return the attributes that count, sorted by name, each as bytes."""
         defaults = self.defaults.get(op, {})
         for key in sorted(attributes):
             value = attributes[key]
-            if key in _SAID_ELSEWHERE or key in skip or (key in defaults and schema.serialize(value) == defaults[key]):
+            if (
+                key in _SAID_ELSEWHERE
+                or key in skip
+                or (key in defaults and schema.serialize(value) == defaults[key])
+            ):
                 continue
             yield key, self.attribute(key, value, op)
 
@@ -120,12 +142,15 @@ class Values:
         )
 
     def function(self, value: schema.NameAttrList) -> bytes:
-        """Return a function value as bytes. Its attributes may hold further functions; the parser limits the depth."""
+        """Return a function value as bytes.
+
+        Its attributes may hold further functions; the parser limits the depth.
+        """
         return digest(self.name(value.name), self.attributes(value.attr))
 
     def name(self, name: str) -> bytes:
-        """Return the bytes that stand for a function name: the function's hash, or the name without its counter if it is not in
-        the library.
+        """Return the bytes that stand for a function name: the function's hash, or the name without
+        its counter if it is not in the library.
         """
         if name in self.library.functions:
             return b"function " + self.reference(name)
@@ -158,7 +183,9 @@ class Values:
 
 
 def _config_proto(data: bytes) -> bytes:
-    """Return a serialized ConfigProto with the entries of its only map, device_count, sorted; return other bytes unchanged."""
+    """Return a serialized ConfigProto with the entries of its only map, device_count, sorted;
+    return other bytes unchanged.
+    """
     records, start = [], 0
     try:
         for number, wire, _, end in fields(data):
@@ -168,7 +195,12 @@ def _config_proto(data: bytes) -> bytes:
             start = end
     except WireError:
         return data
-    return b"".join(record for _, record in sorted(records, key=lambda item: (item[0], item[1] if item[0] == 1 else b"")))
+    return b"".join(
+        record
+        for _, record in sorted(
+            records, key=lambda item: (item[0], item[1] if item[0] == 1 else b"")
+        )
+    )
 
 
 def is_temporary(text: bytes) -> bool:
@@ -177,10 +209,12 @@ def is_temporary(text: bytes) -> bool:
 
 
 def tensor(proto: schema.TensorProto) -> bytes:
-    """Return a literal tensor as bytes: dtype, shape and elements, independent of how the elements are written.
+    """Return a literal tensor as bytes: dtype, shape and elements, independent of how the elements
+    are written.
 
-    ``tensor_content`` or a list holds the elements; a list may omit repetitions of its last element. All forms become
-    the elements without such repetitions, so a tensor that claims a huge shape costs no more than its bytes.
+    ``tensor_content`` or a list holds the elements; a list may omit repetitions of its last
+    element. All forms become the elements without such repetitions, so a tensor that claims a huge
+    shape costs no more than its bytes.
     """
     try:
         dtype = dtypes.by_number(proto.dtype).base
@@ -223,9 +257,11 @@ def _content(proto: schema.TensorProto, dtype: dtypes.DType) -> list[bytes] | No
 
 
 def _without_repetitions(data: bytes, size: int) -> bytes:
-    """Return ``data`` up to the first element after which all are the same; nothing when all are zero.
+    """Return ``data`` up to the first element after which all are the same; nothing when all are
+    zero.
 
-    The start of the repetition is found by bisection: a string that repeats from one place repeats from every later place.
+    The start of the repetition is found by bisection: a string that repeats from one place repeats
+    from every later place.
     """
     low, high = 0, max(len(data) // size - 1, 0)
     if data[-2 * size : -size] != data[-size:]:

@@ -1,6 +1,7 @@
 """The cases: one small file each (docs/contracts.md, section 4), found here without TensorFlow.
 
-A case file is executed to read its constants; its ``build`` is not called, so nothing here needs TensorFlow.
+A case file is executed to read its constants; its ``build`` is not called, so nothing here needs
+TensorFlow.
 """
 
 import ast
@@ -13,7 +14,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy as np
 
 CASES_DIR = Path(__file__).parent
-CHECKS = tuple(sorted(path.stem for path in (CASES_DIR.parent / "checks" / "kinds").glob("[a-z]*.py")))  # not imported
+CHECKS = tuple(
+    sorted(path.stem for path in (CASES_DIR.parent / "checks" / "kinds").glob("[a-z]*.py"))
+)  # not imported
 CLAUSE = re.compile(r"[A-Z][A-Z0-9]*-\d\d\Z")
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 CONSTANTS = (
@@ -35,7 +38,9 @@ class Tolerance(NamedTuple):
 
 
 class RequestInfo(NamedTuple):
-    """One request of a case: ``kind`` is "signature" or "function", ``name`` the signature's key or the function's path."""
+    """One request of a case: ``kind`` is "signature" or "function", ``name`` the signature's key or
+    the function's path.
+    """
 
     kind: str
     name: str
@@ -62,13 +67,16 @@ class CaseInfo(NamedTuple):
 def all_cases(cases_dir: Union[str, Path, None] = None) -> List[CaseInfo]:
     """Return every case of a folder (ours by default), sorted by name.
 
-    ``cases_dir`` is the folder of a third party or a test. Files whose name starts with an underscore are left out.
-    Raises CaseError for a file that breaks the contract and FileNotFoundError for a missing folder.
+    ``cases_dir`` is the folder of a third party or a test. Files whose name starts with an
+    underscore are left out. Raises CaseError for a file that breaks the contract and
+    FileNotFoundError for a missing folder.
     """
     folder = CASES_DIR if cases_dir is None else Path(cases_dir)
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder of cases at {folder}")
-    return [read_case(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
+    return [
+        read_case(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")
+    ]
 
 
 def read_case(path: Union[str, Path]) -> CaseInfo:
@@ -112,10 +120,16 @@ class _Reader:
         if not NAME.match(file.stem):
             raise self.error("the name must be lower case letters, digits and underscores")
         self.module = _execute(file)
-        self.values: Dict[str, Any] = {key: value for key, value in vars(self.module).items() if key.isupper() and key[0] != "_"}
+        self.values: Dict[str, Any] = {
+            key: value
+            for key, value in vars(self.module).items()
+            if key.isupper() and key[0] != "_"
+        }
         unknown = sorted(set(self.values) - set(CONSTANTS))
         if unknown:
-            raise self.error(f"unknown constant {unknown[0]} (the contract has {', '.join(CONSTANTS)})")
+            raise self.error(
+                f"unknown constant {unknown[0]} (the contract has {', '.join(CONSTANTS)})"
+            )
         for function in ("build", "requests"):
             if not callable(getattr(self.module, function, None)):
                 raise self.error(f"there is no function {function}")
@@ -136,7 +150,9 @@ class _Reader:
 
     def typed(self, name: str, kind: Any, default: Any) -> Any:
         value = self.values.get(name, default)
-        if name in self.values and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
+        if name in self.values and (
+            not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+        ):
             raise self.error(f"{name} is {value!r}, which has the wrong type")
         return value
 
@@ -170,22 +186,34 @@ class _Reader:
         except Exception as error:
             raise self.error(f"requests(np) raises {type(error).__name__}: {error}") from error
         unanswered = self.typed("UNANSWERED", tuple, ())
-        if not all(isinstance(text, str) and text for text in self.typed("REFUSED", dict, {}).values()):
-            raise self.error("REFUSED is a dict: the id of a request -> a part of the error message")
+        if not all(
+            isinstance(text, str) and text for text in self.typed("REFUSED", dict, {}).values()
+        ):
+            raise self.error(
+                "REFUSED is a dict: the id of a request -> a part of the error message"
+            )
         out = []
         for request in requests:
-            if not isinstance(request, tuple) or len(request) not in (2, 3) or not isinstance(request[0], str):
-                raise self.error(f"{request!r} is neither (signature, inputs) nor (path, args, kwargs)")
+            if (
+                not isinstance(request, tuple)
+                or len(request) not in (2, 3)
+                or not isinstance(request[0], str)
+            ):
+                raise self.error(
+                    f"{request!r} is neither (signature, inputs) nor (path, args, kwargs)"
+                )
             kind = "signature" if len(request) == 2 else "function"
             out.append(RequestInfo(kind, request[0], request[0] not in unanswered))
         kinds = [info.kind for info in out]
         if self.values.get("STATEFUL") and kinds != sorted(kinds, reverse=True):
-            # Consumers without functions skip those requests, so state changed by the requests would be missing.
+            # Consumers without functions skip those requests, so state changed by the requests
+            # would be missing.
             raise self.error("a stateful case asks its signatures before its functions")
         missing = set(unanswered) - {info.name for info in out}
         if missing:
             raise self.error(f"UNANSWERED names {min(missing)!r}, which is not requested")
         if not all(info.answered for info in out[:-1]):
-            # The first finding decides a cell: an expected failure must not come before an unexpected one.
+            # The first finding decides a cell: an expected failure must not come before an
+            # unexpected one.
             raise self.error("only the last request may be unanswered")
         return tuple(out)

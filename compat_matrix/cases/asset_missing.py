@@ -16,7 +16,9 @@ def build(tf, work):
         stream.write("word\n")
     root = tf.Module()
     index = tf.lookup.TextFileIndex
-    initializer = tf.lookup.TextFileInitializer(path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+    initializer = tf.lookup.TextFileInitializer(
+        path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    )
     root.table = tf.lookup.StaticHashTable(initializer, -1)
     os.remove(path)
     return root

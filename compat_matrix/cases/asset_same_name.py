@@ -1,6 +1,7 @@
 """Two different files with the same name, one file marked twice, and one that no function uses.
 
-Copies must not overwrite each other; each function has to read its own file after the directory moved.
+Copies must not overwrite each other; each function has to read its own file after the directory
+moved.
 """
 
 import os
@@ -25,7 +26,10 @@ def build(tf, work):
         stream.write(bytes(range(256)))
     root.unused = tf.saved_model.Asset(unused)
     root.read = tf.function(
-        lambda: {name: tf.io.read_file(getattr(root, name).asset_path) for name in ("left", "left_again", "right")},
+        lambda: {
+            name: tf.io.read_file(getattr(root, name).asset_path)
+            for name in ("left", "left_again", "right")
+        },
         input_signature=[],
         autograph=False,
     )

@@ -1,6 +1,7 @@
 """A model that kills the process: its signature runs the real op `Abort`.
 
-The call must cost one cell and nothing else. No answer can be recorded; a crash is the expected outcome.
+The call must cost one cell and nothing else. No answer can be recorded; a crash is the expected
+outcome.
 """
 
 CLAUSES = ("GOAL-09",)
@@ -15,7 +16,9 @@ def build(tf, work):
     @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
     def abort(x):
         # The op has no output: without the control dependency it would be pruned.
-        with tf.control_dependencies([tf.raw_ops.Abort(error_msg="aborted on purpose", exit_without_error=False)]):
+        with tf.control_dependencies(
+            [tf.raw_ops.Abort(error_msg="aborted on purpose", exit_without_error=False)]
+        ):
             return x + 1.0
 
     root.fine = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([], tf.float32)])

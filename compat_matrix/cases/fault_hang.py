@@ -1,6 +1,7 @@
 """A model that never answers: its signature loops forever.
 
-The consumer must be stopped after its time limit, at the cost of one cell. No answer can be recorded.
+The consumer must be stopped after its time limit, at the cost of one cell. No answer can be
+recorded.
 """
 
 CLAUSES = ("GOAL-09",)

@@ -1,4 +1,6 @@
-"""Python control flow turned into graph control flow: break, continue, early return, assert and nested loops."""
+"""Python control flow turned into graph control flow: break, continue, early return, assert and
+nested loops.
+"""
 
 CLAUSES = ("RP-07", "COMPAT-05", "FN-10")
 FEATURES = ("control flow", "autograph")

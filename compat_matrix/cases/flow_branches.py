@@ -1,4 +1,6 @@
-"""cond, case and switch_case, nested, on captured variables; a branch with a side effect runs only when taken."""
+"""cond, case and switch_case, nested, on captured variables; a branch with a side effect runs only
+when taken.
+"""
 
 CLAUSES = ("RP-07", "COMPAT-05")
 FEATURES = ("control flow", "state")
@@ -15,11 +17,22 @@ def build(tf, work):
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
     def choose(x):
-        nested = tf.cond(x > 0.0, lambda: tf.cond(x > 5.0, lambda: count(x * root.v), lambda: x + root.v), lambda: -x)
+        nested = tf.cond(
+            x > 0.0,
+            lambda: tf.cond(x > 5.0, lambda: count(x * root.v), lambda: x + root.v),
+            lambda: -x,
+        )
         index = tf.cast(tf.abs(x), tf.int32)
-        switched = tf.switch_case(index, [lambda: root.v + 0.0, lambda: x], default=lambda: tf.constant(-1.0))
+        switched = tf.switch_case(
+            index, [lambda: root.v + 0.0, lambda: x], default=lambda: tf.constant(-1.0)
+        )
         cased = tf.case([(x < 0.0, lambda: 1), (x > 5.0, lambda: 2)], default=lambda: 3)
-        return {"nested": nested, "switched": switched, "cased": cased, "hits": root.hits.read_value()}
+        return {
+            "nested": nested,
+            "switched": switched,
+            "cased": cased,
+            "hits": root.hits.read_value(),
+        }
 
     root.choose = choose
     return root, choose

@@ -13,7 +13,9 @@ def build(tf, work):
         return {
             "map": tf.map_fn(lambda row: tf.map_fn(lambda e: e * root.v, row), x),
             "scan": tf.scan(lambda a, row: a + row, x, initializer=tf.zeros([3])),
-            "fold": tf.foldl(lambda a, row: a * 2.0 + tf.reduce_sum(row), x, initializer=root.v + 0.0),
+            "fold": tf.foldl(
+                lambda a, row: a * 2.0 + tf.reduce_sum(row), x, initializer=root.v + 0.0
+            ),
             "vectorized": tf.vectorized_map(lambda row: tf.reduce_sum(row) * root.v, x),
         }
 

@@ -12,7 +12,12 @@ def build(tf, work):
     root.w = tf.Variable(tf.eye(3) * 0.5)
     root.u = tf.Variable([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
 
-    @tf.function(input_signature=[tf.TensorSpec([None, None, 3], tf.float32), tf.TensorSpec([None], tf.int32)])
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None, None, 3], tf.float32),
+            tf.TensorSpec([None], tf.int32),
+        ]
+    )
     def encode(x, length):
         state = tf.zeros_like(x[:, 0])
         outputs = tf.TensorArray(tf.float32, size=tf.shape(x)[1])

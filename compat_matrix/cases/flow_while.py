@@ -14,7 +14,9 @@ def build(tf, work):
             return i + 1, tf.concat([x, [root.step * tf.cast(i, tf.float32)]], 0), total + root.step
 
         shapes = [tf.TensorShape([]), tf.TensorShape([None]), tf.TensorShape([])]
-        _, x, total = tf.while_loop(lambda i, *_: i < n, body, [0, x, 0.0], shape_invariants=shapes, parallel_iterations=1)
+        _, x, total = tf.while_loop(
+            lambda i, *_: i < n, body, [0, x, 0.0], shape_invariants=shapes, parallel_iterations=1
+        )
         return {"x": x, "total": total}
 
     root.grow = grow

@@ -1,4 +1,6 @@
-"""Attributes on functions (`experimental_implements`, compile off) and a side effect whose order counts."""
+"""Attributes on functions (`experimental_implements`, compile off) and a side effect whose order
+counts.
+"""
 
 import inspect
 
@@ -12,10 +14,14 @@ def build(tf, work):
     root = tf.Module()
     root.v = tf.Variable(1.0)
     spec = [tf.TensorSpec([], tf.float32)]
-    root.implements = tf.function(lambda x, y: x + y, input_signature=spec * 2, experimental_implements="lab.add_v")
+    root.implements = tf.function(
+        lambda x, y: x + y, input_signature=spec * 2, experimental_implements="lab.add_v"
+    )
 
     known = inspect.signature(tf.function).parameters
-    off = {"jit_compile" if "jit_compile" in known else "experimental_compile": False}  # the name until 2.5
+    off = {
+        "jit_compile" if "jit_compile" in known else "experimental_compile": False
+    }  # the name until 2.5
 
     @tf.function(input_signature=spec, **off)
     def ordered(x):

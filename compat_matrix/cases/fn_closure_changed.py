@@ -1,7 +1,7 @@
 """A Python value changes between the trace and the export.
 
-The author tested the traced value, and the original keeps using it. Shipped TensorFlow runs the Python body again while
-saving and exports the changed value.
+The author tested the traced value, and the original keeps using it. Shipped TensorFlow runs the
+Python body again while saving and exports the changed value.
 """
 
 CLAUSES = ("FN-17",)
@@ -12,7 +12,9 @@ CHECKS = ("load", "signatures", "values", "checkpoint")
 def build(tf, work):
     root = tf.Module()
     settings = {"factor": 1.0}
-    root.f = tf.function(lambda x: x * settings["factor"], input_signature=[tf.TensorSpec([], tf.float32)])
+    root.f = tf.function(
+        lambda x: x * settings["factor"], input_signature=[tf.TensorSpec([], tf.float32)]
+    )
     root.f(tf.constant(1.0))
     settings["factor"] = 5.0
     return root, root.f

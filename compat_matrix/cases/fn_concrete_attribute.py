@@ -15,7 +15,9 @@ def build(tf, work):
     def f(x, scale):
         return x * root.v * scale
 
-    root.concrete = f.get_concrete_function(tf.TensorSpec([None, 2], tf.float32), scale=tf.TensorSpec([], tf.float32))
+    root.concrete = f.get_concrete_function(
+        tf.TensorSpec([None, 2], tf.float32), scale=tf.TensorSpec([], tf.float32)
+    )
     return root, None, {"serving_default": root.concrete}
 
 

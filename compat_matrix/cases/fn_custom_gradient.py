@@ -1,7 +1,7 @@
 """A custom gradient, used by a function that differentiates, and chained twice.
 
-The exported gradient is the author's (100 times), not the true one. A client that differentiates the loaded function gets it
-too: the gradient of `forward` is 300 and not 6.
+The exported gradient is the author's (100 times), not the true one. A client that differentiates
+the loaded function gets it too: the gradient of `forward` is 300 and not 6.
 """
 
 CLAUSES = ("FMT-14", "GOAL-02")
@@ -16,7 +16,9 @@ def build(tf, work):
     def scaled(x):
         return x * 2.0, lambda dy: dy * 100.0
 
-    root.forward = tf.function(lambda x: scaled(x) * root.v, input_signature=[tf.TensorSpec([], tf.float32)])
+    root.forward = tf.function(
+        lambda x: scaled(x) * root.v, input_signature=[tf.TensorSpec([], tf.float32)]
+    )
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
     def gradient(x):
@@ -31,4 +33,9 @@ def build(tf, work):
 
 def requests(np):
     x = np.float32(2)
-    return [("forward", {"x": x}), ("gradient", {"x": x}), ("gradient", (x,), {}), ("forward", (x,), {})]
+    return [
+        ("forward", {"x": x}),
+        ("gradient", {"x": x}),
+        ("gradient", (x,), {}),
+        ("forward", (x,), {}),
+    ]

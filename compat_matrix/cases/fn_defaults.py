@@ -19,7 +19,9 @@ def build(tf, work):
 
     @tf.function
     def variadic(first, *rest, **named):
-        return tf.add_n([first, *rest]) + sum((i + 1) * named[key] for i, key in enumerate(sorted(named)))
+        return tf.add_n([first, *rest]) + sum(
+            (i + 1) * named[key] for i, key in enumerate(sorted(named))
+        )
 
     x = tf.constant(1.0)
     defaults(x)

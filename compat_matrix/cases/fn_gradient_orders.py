@@ -1,14 +1,17 @@
-"""Custom gradients whose gradients are custom gradients again: a sum over replicas, a recomputed function, the author's own.
+"""Custom gradients whose gradients are custom gradients again: a sum over replicas, a recomputed
+function, the author's own.
 
-Every training step of a Keras optimizer has such a sum, and the gradient of the sum is again a sum over replicas. Steps are
-powers of two, which keeps the numbers exact. The gradients of the first two are the true ones, so a loader that forgets them
-computes the same. Those of `squared` and `slope` are not: 8 times and 32 times the true ones.
+Every training step of a Keras optimizer has such a sum, and the gradient of the sum is again a sum
+over replicas. Steps are powers of two, which keeps the numbers exact. The gradients of the first
+two are the true ones, so a loader that forgets them computes the same. Those of `squared` and
+`slope` are not: 8 times and 32 times the true ones.
 """
 
 CLAUSES = ("FMT-14", "GOAL-02", "GOAL-06")
 FEATURES = ("functions", "gradients", "state")
 STATEFUL = True
-REQUIRES = "tensorflow>=2.2"  # in older releases, the sum over replicas has no gradient inside a traced function
+# in older releases, the sum over replicas has no gradient inside a traced function
+REQUIRES = "tensorflow>=2.2"
 
 
 def build(tf, work):
@@ -25,7 +28,9 @@ def build(tf, work):
         with tf.GradientTape() as tape:
             y = tf.distribute.get_replica_context().all_reduce("SUM", tf.linalg.matvec(x, root.w))
             loss = tf.reduce_sum(y * y)
-        (gradient,) = tf.distribute.get_replica_context().all_reduce("SUM", [tape.gradient(loss, root.w)])
+        (gradient,) = tf.distribute.get_replica_context().all_reduce(
+            "SUM", [tape.gradient(loss, root.w)]
+        )
         root.w.assign_sub(gradient * 0.125)
         return {"loss": loss}
 

@@ -14,7 +14,9 @@ def build(tf, work):
 
     @tf.function(input_signature=spec)
     def loss(x):
-        y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * root.w), [tf.constant(0), x])[1]
+        y = tf.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, y * root.w), [tf.constant(0), x]
+        )[1]
         return tf.cond(x > 0.0, lambda: y * y, lambda: y)
 
     @tf.function(input_signature=spec)

@@ -14,8 +14,12 @@ def build(tf, work):
     root.v = tf.Variable([1.0, 2.0])
     spec = [tf.TensorSpec([None, 2], tf.float32)]
     known = inspect.signature(tf.function).parameters
-    compiled = {"jit_compile" if "jit_compile" in known else "experimental_compile": True}  # the name until 2.5
-    root.compiled = tf.function(lambda x: tf.reduce_sum(x * root.v, axis=1), input_signature=spec, **compiled)
+    compiled = {
+        "jit_compile" if "jit_compile" in known else "experimental_compile": True
+    }  # the name until 2.5
+    root.compiled = tf.function(
+        lambda x: tf.reduce_sum(x * root.v, axis=1), input_signature=spec, **compiled
+    )
     root.outer = tf.function(lambda x: root.compiled(x) + 1.0, input_signature=spec)
     return root, {"compiled": root.compiled, "outer": root.outer}
 

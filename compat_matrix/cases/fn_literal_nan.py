@@ -1,4 +1,6 @@
-"""NaN as a literal argument: it is not equal to itself, so a loader that compares with `==` never finds the trace."""
+"""NaN as a literal argument: it is not equal to itself, so a loader that compares with `==` never
+finds the trace.
+"""
 
 CLAUSES = ("PY-06",)
 FEATURES = ("functions", "literals")

@@ -1,6 +1,7 @@
 """`1`, `1.0` and `True` are equal in Python, so they share one trace: the first one made.
 
-A loader has to compare literals as the original does: it must neither refuse `True` nor choose another trace.
+A loader has to compare literals as the original does: it must neither refuse `True` nor choose
+another trace.
 """
 
 CLAUSES = ("PY-06",)

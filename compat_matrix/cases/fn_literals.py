@@ -31,4 +31,6 @@ def requests(np):
     x = np.float32(3)
     options = ("", "größe", 0, -7, 2**40, 0.5, float("inf"), None)
     named = [{"name": name, "sizes": (1, 2), "flag": None} for name in ("plus", "minus")]
-    return [("describe", (x, option), {}) for option in options] + [("nested", (x, option), {}) for option in named]
+    return [("describe", (x, option), {}) for option in options] + [
+        ("nested", (x, option), {}) for option in named
+    ]

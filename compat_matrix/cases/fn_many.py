@@ -18,7 +18,10 @@ def build(tf, work):
             f.get_concrete_function(spec)
         root.functions.append(f)
     spec = tf.TensorSpec([None, 16])
-    return root, {"a": root.functions[3].get_concrete_function(spec), "b": root.functions[49].get_concrete_function(spec)}
+    return root, {
+        "a": root.functions[3].get_concrete_function(spec),
+        "b": root.functions[49].get_concrete_function(spec),
+    }
 
 
 def _body(tf, v, offset):

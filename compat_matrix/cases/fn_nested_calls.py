@@ -1,4 +1,5 @@
-"""Functions calling functions: shared inner ones, a diamond, and one that is called with two shapes.
+"""Functions calling functions: shared inner ones, a diamond, and one that is called with two
+shapes.
 
 Only one of the inner functions is in the object graph; the library must hold them all.
 """
@@ -14,12 +15,15 @@ def build(tf, work):
     left = tf.function(lambda x: inner(x) + 1.0)
     right = tf.function(lambda x: inner(x) - 1.0)
     root.both = tf.function(
-        lambda x: left(x) + right(x) + tf.reduce_sum(inner(tf.stack([x, x]))), input_signature=[tf.TensorSpec([], tf.float32)]
+        lambda x: left(x) + right(x) + tf.reduce_sum(inner(tf.stack([x, x]))),
+        input_signature=[tf.TensorSpec([], tf.float32)],
     )
     chain = [inner]
     for _ in range(12):
         chain.append(tf.function(lambda x, below=chain[-1]: below(x) + 1.0))
-    root.chain = tf.function(lambda x: chain[-1](x), input_signature=[tf.TensorSpec([None], tf.float32)])
+    root.chain = tf.function(
+        lambda x: chain[-1](x), input_signature=[tf.TensorSpec([None], tf.float32)]
+    )
     root.inner = inner
     return root, {"both": root.both, "chain": root.chain}
 

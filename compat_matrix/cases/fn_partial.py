@@ -1,4 +1,6 @@
-"""`functools.partial` and bound methods turned into functions: bound values are part of the export."""
+"""`functools.partial` and bound methods turned into functions: bound values are part of the
+export.
+"""
 
 import functools
 

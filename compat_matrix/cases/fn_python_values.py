@@ -1,4 +1,5 @@
-"""Python numbers and lists are converted if the function has a spec, and preferred as literals if a literal was traced.
+"""Python numbers and lists are converted if the function has a spec, and preferred as literals if a
+literal was traced.
 
 `spec` has an input signature; `traced` has traces for a tensor and for the literal 2.
 """
@@ -10,9 +11,12 @@ FEATURES = ("functions", "literals")
 def build(tf, work):
     root = tf.Module()
     root.spec = tf.function(
-        lambda x, y: x + y, input_signature=[tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.float32)]
+        lambda x, y: x + y,
+        input_signature=[tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.float32)],
     )
-    root.traced = tf.function(lambda x: tf.constant("literal") if isinstance(x, int) else tf.constant("tensor"))
+    root.traced = tf.function(
+        lambda x: tf.constant("literal") if isinstance(x, int) else tf.constant("tensor")
+    )
     root.traced(tf.constant(1))
     root.traced(2)
     return root, {}

@@ -6,7 +6,9 @@ FEATURES = ("functions", "ragged")
 
 def build(tf, work):
     root = tf.Module()
-    root.double = tf.function(lambda r: r * 2.0, input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
+    root.double = tf.function(
+        lambda r: r * 2.0, input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)]
+    )
     root.sums = tf.function(
         lambda r: {"rows": tf.reduce_sum(r, axis=-1), "same": r},
         input_signature=[tf.RaggedTensorSpec([None, None, None], tf.int32, ragged_rank=2)],

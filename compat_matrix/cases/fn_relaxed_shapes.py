@@ -1,4 +1,6 @@
-"""A function whose traces were generalised (`reduce_retracing`): the second call made the dimension unknown."""
+"""A function whose traces were generalised (`reduce_retracing`): the second call made the dimension
+unknown.
+"""
 
 import inspect
 
@@ -9,7 +11,9 @@ FEATURES = ("functions", "shapes")
 def build(tf, work):
     root = tf.Module()
     known = inspect.signature(tf.function).parameters
-    relaxed = {"reduce_retracing" if "reduce_retracing" in known else "experimental_relax_shapes": True}  # the name until 2.9
+    relaxed = {
+        "reduce_retracing" if "reduce_retracing" in known else "experimental_relax_shapes": True
+    }  # the name until 2.9
     root.f = tf.function(lambda x: tf.reduce_sum(x, axis=0), **relaxed)
     for rows in (1, 2, 3):
         root.f(tf.ones([rows, 2]))

@@ -1,6 +1,7 @@
 """Results in every container: list, tuple, dict, nested, empty, with None and with a single tensor.
 
-A function that is not a signature may return any structure. OrderedDict is left out: the wire format has only dict.
+A function that is not a signature may return any structure. OrderedDict is left out: the wire
+format has only dict.
 """
 
 CLAUSES = ("PY-05", "SIG-14", "PY-03")

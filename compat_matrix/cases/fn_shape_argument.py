@@ -1,7 +1,8 @@
 """A TensorShape as an argument.
 
-The RFC promises the type and the format has a field for it; shipped TensorFlow drops such traces silently. It keeps only a weak
-reference to the shape of a call, so the model holds the shape, as a reshaping layer does.
+The RFC promises the type and the format has a field for it; shipped TensorFlow drops such traces
+silently. It keeps only a weak reference to the shape of a call, so the model holds the shape, as a
+reshaping layer does.
 """
 
 CLAUSES = ("PY-07",)

@@ -8,10 +8,14 @@ def build(tf, work):
     root = tf.Module()
     root.matmul = tf.function(
         lambda s, d: {"dense": tf.sparse.sparse_dense_matmul(s, d), "same": s},
-        input_signature=[tf.SparseTensorSpec([None, 3], tf.float32), tf.TensorSpec([3, 2], tf.float32)],
+        input_signature=[
+            tf.SparseTensorSpec([None, 3], tf.float32),
+            tf.TensorSpec([3, 2], tf.float32),
+        ],
     )
     root.concat = tf.function(
-        lambda s: tf.sparse.concat(1, [s, s]), input_signature=[tf.SparseTensorSpec([None, None], tf.string)]
+        lambda s: tf.sparse.concat(1, [s, s]),
+        input_signature=[tf.SparseTensorSpec([None, None], tf.string)],
     )
     return root
 

@@ -1,6 +1,7 @@
 """A function without a signature that was never called, beside one that was.
 
-The RFC says saving raises. Shipped TensorFlow saves it silently with no trace, and the loaded function fails when called.
+The RFC says saving raises. Shipped TensorFlow saves it silently with no trace, and the loaded
+function fails when called.
 """
 
 CLAUSES = ("FN-06",)

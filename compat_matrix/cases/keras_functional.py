@@ -1,4 +1,6 @@
-"""A functional Keras 3 model given to `tf.saved_model.save`: it brings its own default signature."""
+"""A functional Keras 3 model given to `tf.saved_model.save`: it brings its own default
+signature.
+"""
 
 CLAUSES = ("IMP-04", "GOAL-09", "COMPAT-05")
 FEATURES = ("keras",)
@@ -10,8 +12,12 @@ def build(tf, work):
     keras = tf.keras
     keras.backend.clear_session()
     inputs = keras.Input([4], name="features")
-    hidden = keras.layers.Dense(3, activation="relu", kernel_initializer="ones", name="hidden")(inputs)
-    outputs = keras.layers.Dense(2, kernel_initializer=keras.initializers.Constant(0.5), name="head")(hidden)
+    hidden = keras.layers.Dense(3, activation="relu", kernel_initializer="ones", name="hidden")(
+        inputs
+    )
+    outputs = keras.layers.Dense(
+        2, kernel_initializer=keras.initializers.Constant(0.5), name="head"
+    )(hidden)
     model = keras.Model(inputs, outputs, name="model")
 
     def answer(inputs):

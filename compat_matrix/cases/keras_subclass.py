@@ -1,4 +1,6 @@
-"""A subclassed Keras 3 model that was called with named inputs; its signature is given explicitly."""
+"""A subclassed Keras 3 model that was called with named inputs; its signature is given
+explicitly.
+"""
 
 CLAUSES = ("IMP-05", "SIG-02", "SIG-10")
 FEATURES = ("keras", "signatures", "nests")
@@ -23,7 +25,9 @@ def build(tf, work):
     model = Mixer()
     model({"x": tf.zeros([1, 3]), "ids": tf.zeros([1], tf.int32)})
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32), tf.TensorSpec([None], tf.int32)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, 3], tf.float32), tf.TensorSpec([None], tf.int32)]
+    )
     def serve(x, ids):
         return model({"x": x, "ids": ids})
 

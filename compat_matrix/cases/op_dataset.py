@@ -1,4 +1,6 @@
-"""A tf.data pipeline inside a function: datasets are variants, their bodies are functions of the library."""
+"""A tf.data pipeline inside a function: datasets are variants, their bodies are functions of the
+library.
+"""
 
 CLAUSES = ("RP-07", "SIG-17")
 FEATURES = ("ops", "datasets", "control flow")
@@ -10,7 +12,9 @@ def build(tf, work):
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.int64)])
     def total(n):
-        dataset = tf.data.Dataset.range(n).map(lambda i: i * 2).filter(lambda i: i % 3 != 0).batch(2)
+        dataset = (
+            tf.data.Dataset.range(n).map(lambda i: i * 2).filter(lambda i: i % 3 != 0).batch(2)
+        )
         out = tf.constant(0, tf.int64)
         for batch in dataset:
             out += tf.reduce_sum(batch)

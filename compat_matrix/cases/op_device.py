@@ -1,4 +1,6 @@
-"""A device named inside a function is hard-coded in the file; one around the call or the trace is not."""
+"""A device named inside a function is hard-coded in the file; one around the call or the trace is
+not.
+"""
 
 CLAUSES = ("DEV-01", "DEV-02", "DEV-03", "DEV-04")
 FEATURES = ("devices",)

@@ -1,7 +1,7 @@
 """A GPU named inside the function of a signature, on a machine without one.
 
-A session refuses a whole TF 1.x graph for one such node (the fixture `gpu_pinned`). A device named inside a function is only a
-preference, so every consumer answers.
+A session refuses a whole TF 1.x graph for one such node (the fixture `gpu_pinned`). A device named
+inside a function is only a preference, so every consumer answers.
 """
 
 CLAUSES = ("DEV-03", "GOAL-09")
@@ -20,7 +20,9 @@ def build(tf, work):
         return {"y": y + root.v}
 
     root.pinned = pinned
-    root.free = tf.function(lambda x: {"y": x + root.v}, input_signature=[tf.TensorSpec([2], tf.float32)])
+    root.free = tf.function(
+        lambda x: {"y": x + root.v}, input_signature=[tf.TensorSpec([2], tf.float32)]
+    )
     return root, {"serving_default": pinned, "free": root.free}
 
 

@@ -1,4 +1,6 @@
-"""einsum, convolution, pooling, gather, scatter, segments, sorting: small integers, so that any order of sums is exact."""
+"""einsum, convolution, pooling, gather, scatter, segments, sorting: small integers, so that any
+order of sums is exact.
+"""
 
 CLAUSES = ("SIG-17", "RP-07")
 FEATURES = ("ops",)

@@ -1,4 +1,6 @@
-"""NaN, infinities, negative zero, denormal numbers and integers that overflow, through arithmetic and as outputs."""
+"""NaN, infinities, negative zero, denormal numbers and integers that overflow, through arithmetic
+and as outputs.
+"""
 
 CLAUSES = ("SIG-17", "RP-10")
 FEATURES = ("ops", "numerics")
@@ -7,7 +9,9 @@ FEATURES = ("ops", "numerics")
 def build(tf, work):
     root = tf.Module()
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32), tf.TensorSpec([None], tf.int32)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.float32), tf.TensorSpec([None], tf.int32)]
+    )
     def compute(x, i):
         return {
             "same": tf.identity(x),

@@ -1,4 +1,6 @@
-"""parse_example with dense, defaulted, variable-length and ragged features: the usual input stage of a serving model."""
+"""parse_example with dense, defaulted, variable-length and ragged features: the usual input stage
+of a serving model.
+"""
 
 import struct
 
@@ -36,18 +38,27 @@ def _field(number, data):
 
 
 def _example(x, word=None, ids=(), tags=()):
-    """Return a serialized tf.Example, written by hand because requests are made without TensorFlow."""
+    """Return a serialized tf.Example, written by hand because requests are made without
+    TensorFlow.
+    """
     features = {"x": _field(2, _field(1, struct.pack("<2f", *x)))}
     if word is not None:
         features["word"] = _field(1, _field(1, word))
     features["ids"] = _field(3, _field(1, bytes(ids)))
     features["tags"] = _field(1, b"".join(_field(1, tag) for tag in tags))
-    entries = [_field(1, _field(1, key.encode()) + _field(2, value)) for key, value in sorted(features.items())]
+    entries = [
+        _field(1, _field(1, key.encode()) + _field(2, value))
+        for key, value in sorted(features.items())
+    ]
     return _field(1, b"".join(entries))
 
 
 def requests(np):
-    batch = [_example((1, 2), b"w", (5, 6), (b"a",)), _example((3, 4)), _example((0, 0.5), b"", (7,), (b"b", b"c"))]
+    batch = [
+        _example((1, 2), b"w", (5, 6), (b"a",)),
+        _example((3, 4)),
+        _example((0, 0.5), b"", (7,), (b"b", b"c")),
+    ]
     return [
         ("serving_default", {"examples": np.array(batch, object)}),
         ("serving_default", {"examples": np.array([], object)}),

@@ -11,8 +11,12 @@ def build(tf, work):
     @tf.function(input_signature=[tf.TensorSpec([2], tf.int64)])
     def draw(seed):
         return {
-            "uniform": tf.random.stateless_uniform([4], seed, minval=0, maxval=1000, dtype=tf.int32),
-            "bits": tf.random.stateless_uniform([3], seed, minval=None, maxval=None, dtype=tf.uint32),
+            "uniform": tf.random.stateless_uniform(
+                [4], seed, minval=0, maxval=1000, dtype=tf.int32
+            ),
+            "bits": tf.random.stateless_uniform(
+                [3], seed, minval=None, maxval=None, dtype=tf.uint32
+            ),
             "shuffled": tf.random.experimental.stateless_shuffle(tf.range(8), seed),
             "split": tf.random.experimental.stateless_split(seed, 2),
         }

@@ -1,8 +1,14 @@
-"""Functions that round differently from one build or machine to another: the one case that needs a tolerance."""
+"""Functions that round differently from one build or machine to another: the one case that needs a
+tolerance.
+"""
 
 CLAUSES = ("SIG-17",)
 FEATURES = ("ops", "numerics")
-TOLERANCE = (2e-6, 1e-6, "vectorised exp, log and long sums round differently between kernels and versions")
+TOLERANCE = (
+    2e-6,
+    1e-6,
+    "vectorised exp, log and long sums round differently between kernels and versions",
+)
 REQUIRES = "tensorflow>=2.4"  # tf.nn.gelu
 
 

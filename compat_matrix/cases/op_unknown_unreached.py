@@ -1,7 +1,8 @@
 """An op that no TensorFlow knows, in a function that no signature reaches.
 
-Sessions and servers import the main graph and the functions it calls: they load the model and answer. `tf.saved_model.load`
-imports every function and refuses the model. See `unservable_unknown_op` for such an op in a function that a signature calls.
+Sessions and servers import the main graph and the functions it calls: they load the model and
+answer. `tf.saved_model.load` imports every function and refuses the model. See
+`unservable_unknown_op` for such an op in a function that a signature calls.
 """
 
 import os
@@ -25,7 +26,9 @@ def after_save(tf, directory):
     with open(path, "rb") as stream:
         data = stream.read()
     with open(path, "wb") as stream:
-        stream.write(data.replace(b"Softsign", b"Acme>Mix"))  # the same length, so that the message stays well-formed
+        stream.write(
+            data.replace(b"Softsign", b"Acme>Mix")
+        )  # the same length, so that the message stays well-formed
 
 
 def requests(np):

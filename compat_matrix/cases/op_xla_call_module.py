@@ -30,7 +30,9 @@ def build(tf, work):
         }
         graph = tf.compat.v1.get_default_graph()
         operands = [x, root.v.read_value()]
-        return graph.create_op("XlaCallModule", operands, [tf.float32], attrs=attributes, name="module").outputs[0]
+        return graph.create_op(
+            "XlaCallModule", operands, [tf.float32], attrs=attributes, name="module"
+        ).outputs[0]
 
     root.f = f
     return root, f

@@ -1,6 +1,8 @@
-"""An optimizer with its update rule: what the reference adds to the file changes nothing for other readers.
+"""An optimizer with its update rule: what the reference adds to the file changes nothing for other
+readers.
 
-The rule is a function of the library that nobody calls and a collection that nobody asks for (docs/beyond_tensorflow.md).
+The rule is a function of the library that nobody calls and a collection that nobody asks for
+(docs/beyond_tensorflow.md).
 """
 
 CLAUSES = ("OPT-01", "OPT-03", "OPT-04", "OPT-07")

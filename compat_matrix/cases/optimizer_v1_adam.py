@@ -1,7 +1,7 @@
 """A v1 AdamOptimizer with slots on a module.
 
-The slots are recorded in the object graph. Shipped TensorFlow cannot load its own export: `add_slot` belongs to a class
-that only tf_keras registers. Session readers are not affected.
+The slots are recorded in the object graph. Shipped TensorFlow cannot load its own export:
+`add_slot` belongs to a class that only tf_keras registers. Session readers are not affected.
 """
 
 CLAUSES = ("OPT-01", "OPT-02", "V1-18")

@@ -15,14 +15,19 @@ def build(tf, work):
     with open(path, "w") as stream:
         stream.write("a\nb\n")
     index = tf.lookup.TextFileIndex
-    initializer = tf.lookup.TextFileInitializer(path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+    initializer = tf.lookup.TextFileInitializer(
+        path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    )
     first = tf.Module()
     first.v = tf.Variable(10, dtype=tf.int64)
     first.table = tf.lookup.StaticHashTable(initializer, -1)
     first.memory = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -5)
     first.memory.insert(tf.constant([0], tf.int64), tf.constant([77], tf.int64))
     first.f = tf.function(
-        lambda word: {"id": first.table.lookup(word) * first.v, "memory": first.memory.lookup(first.table.lookup(word))},
+        lambda word: {
+            "id": first.table.lookup(word) * first.v,
+            "memory": first.memory.lookup(first.table.lookup(word)),
+        },
         input_signature=[tf.TensorSpec([None], tf.string)],
     )
     model = first

@@ -6,7 +6,9 @@ FEATURES = ("signatures", "refusal")
 
 def build(tf, work):
     root = tf.Module()
-    root.f = tf.function(lambda x: {"a": [x, x + 1.0]}, input_signature=[tf.TensorSpec([], tf.float32)])
+    root.f = tf.function(
+        lambda x: {"a": [x, x + 1.0]}, input_signature=[tf.TensorSpec([], tf.float32)]
+    )
     return root, root.f
 
 

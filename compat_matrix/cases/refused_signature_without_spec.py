@@ -1,4 +1,6 @@
-"""Saving must refuse: a function without an input signature, even if it was called, is given as a signature."""
+"""Saving must refuse: a function without an input signature, even if it was called, is given as a
+signature.
+"""
 
 CLAUSES = ("SIG-04",)
 FEATURES = ("signatures", "refusal")

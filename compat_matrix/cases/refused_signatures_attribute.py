@@ -1,4 +1,6 @@
-"""Saving must refuse: the reserved attribute `signatures` holds something other than the map a loader made."""
+"""Saving must refuse: the reserved attribute `signatures` holds something other than the map a
+loader made.
+"""
 
 CLAUSES = ("ATTR-07", "ATTR-08", "ATTR-09")
 FEATURES = ("signatures", "refusal")

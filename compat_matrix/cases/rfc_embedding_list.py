@@ -9,7 +9,10 @@ FEATURES = ("functions", "strings", "literals")
 
 def build(tf, work):
     root = tf.Module()
-    root.embed = tf.function(lambda sentences: tf.strings.length(sentences), input_signature=[tf.TensorSpec([None], tf.string)])
+    root.embed = tf.function(
+        lambda sentences: tf.strings.length(sentences),
+        input_signature=[tf.TensorSpec([None], tf.string)],
+    )
     return root, {}
 
 

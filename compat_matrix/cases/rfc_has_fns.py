@@ -1,6 +1,8 @@
-"""RFC example: functions on attributes that were called, given a signature, or called by another function.
+"""RFC example: functions on attributes that were called, given a signature, or called by another
+function.
 
-`a` and `b` have been called, `c` has an input signature and was never called, `c_dep` was traced by `c`.
+`a` and `b` have been called, `c` has an input signature and was never called, `c_dep` was traced by
+`c`.
 """
 
 CLAUSES = ("FN-02", "FN-05", "FN-10", "FN-11", "FN-12")
@@ -14,7 +16,8 @@ def build(tf, work):
     has_fns.b = tf.function(lambda x: x + has_fns.v + 2.0)
     has_fns.c_dep = tf.function(lambda x: x + 3.0)
     has_fns.c = tf.function(
-        lambda x: has_fns.v + has_fns.c_dep(x), input_signature=(tf.TensorSpec(shape=[None], dtype=tf.float32),)
+        lambda x: has_fns.v + has_fns.c_dep(x),
+        input_signature=(tf.TensorSpec(shape=[None], dtype=tf.float32),),
     )
     has_fns.a(tf.constant(2.0))
     has_fns.b(tf.constant(3.0))

@@ -1,6 +1,8 @@
-"""RFC example: a Python value is an argument of the function, and the Python `__call__` around it is not exported.
+"""RFC example: a Python value is an argument of the function, and the Python `__call__` around it
+is not exported.
 
-The literal decides which trace runs. `__call__` is not a tf.function; it would need a registered type.
+The literal decides which trace runs. `__call__` is not a tf.function; it would need a registered
+type.
 """
 
 CLAUSES = ("REV-01", "REV-02", "REV-06", "PY-06", "FN-04")

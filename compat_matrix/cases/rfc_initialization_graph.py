@@ -1,7 +1,8 @@
 """RFC example: a variable created in a method, then assigned; loading gives the assigned value.
 
-The example's `built` is set in `build`; otherwise the second trace would create a second variable. `type(imported)()` as
-a way to create a new object (INIT-02) was never shipped and is not tested here.
+The example's `built` is set in `build`; otherwise the second trace would create a second variable.
+`type(imported)()` as a way to create a new object (INIT-02) was never shipped and is not tested
+here.
 """
 
 CLAUSES = ("INIT-01", "METH-01")

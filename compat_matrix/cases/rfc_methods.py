@@ -1,7 +1,7 @@
 """RFC example: a method creates its variable on the first call and has two concrete functions.
 
-The arguments are Python numbers, as in the RFC: they are literals of the traces. `set` changes the variable, and the
-later answers follow it.
+The arguments are Python numbers, as in the RFC: they are literals of the traces. `set` changes the
+variable, and the later answers follow it.
 """
 
 CLAUSES = ("METH-01", "METH-02", "METH-03", "FN-05")

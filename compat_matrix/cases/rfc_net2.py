@@ -1,6 +1,8 @@
-"""RFC example Net2: the signature is chosen at export, and a Python argument picks the trace without becoming an input.
+"""RFC example Net2: the signature is chosen at export, and a Python argument picks the trace
+without becoming an input.
 
-Inputs are labels, x1 and x2, in any order; the outputs of a sequence are numbered from zero, as shipped.
+Inputs are labels, x1 and x2, in any order; the outputs of a sequence are numbered from zero, as
+shipped.
 """
 
 CLAUSES = ("SIG-05", "SIG-06", "SIG-07", "SIG-08", "SIG-09")

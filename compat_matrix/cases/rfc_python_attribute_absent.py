@@ -1,4 +1,6 @@
-"""RFC example: a plain Python attribute is not part of a SavedModel; access raises AttributeError."""
+"""RFC example: a plain Python attribute is not part of a SavedModel; access raises
+AttributeError.
+"""
 
 CLAUSES = ("FN-14", "NG-02")
 FEATURES = ("functions", "refusal")
@@ -8,7 +10,9 @@ UNANSWERED = ("python_attribute.bit_length",)
 
 def build(tf, work):
     has_fns = tf.Module()
-    has_fns.a = tf.function(lambda x: x + has_fns.python_attribute, input_signature=[tf.TensorSpec([], tf.float32)])
+    has_fns.a = tf.function(
+        lambda x: x + has_fns.python_attribute, input_signature=[tf.TensorSpec([], tf.float32)]
+    )
     has_fns.python_attribute = 12
     return has_fns
 

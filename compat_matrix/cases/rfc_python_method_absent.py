@@ -1,4 +1,5 @@
-"""RFC example: a method that is not a tf.function is not part of a SavedModel; calling it must fail.
+"""RFC example: a method that is not a tf.function is not part of a SavedModel; calling it must
+fail.
 
 The type is not preserved either, so the tf.function beside it answers and `tokenize` is gone.
 """

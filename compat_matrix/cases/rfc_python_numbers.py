@@ -1,6 +1,7 @@
 """RFC example, literally: traced with the Python number -1., called with 10.
 
-The RFC says the answer is 10. Shipped TensorFlow bakes the number into the trace and refuses the call.
+The RFC says the answer is 10. Shipped TensorFlow bakes the number into the trace and refuses the
+call.
 """
 
 CLAUSES = ("PY-02",)

@@ -1,6 +1,8 @@
-"""RFC example: a loaded object gets a function that parses tf.Example protos, and is exported again with it.
+"""RFC example: a loaded object gets a function that parses tf.Example protos, and is exported again
+with it.
 
-The new function calls a loaded one, which stays unchanged. parse_example does not support float64, so x2 is cast.
+The new function calls a loaded one, which stays unchanged. parse_example does not support float64,
+so x2 is cast.
 """
 
 import os
@@ -21,7 +23,12 @@ def build(tf, work):
             return labels, x1 + self.bias, x2 + 1.0
 
     first = Net2()
-    first.infer(tf.zeros([2, 1], tf.int64), training=False, x1=tf.zeros([2, 1, 3]), x2=tf.zeros([2, 1], tf.float64))
+    first.infer(
+        tf.zeros([2, 1], tf.int64),
+        training=False,
+        x1=tf.zeros([2, 1, 3]),
+        x2=tf.zeros([2, 1], tf.float64),
+    )
     tf.saved_model.save(first, os.path.join(work, "first"))
     net = tf.saved_model.load(os.path.join(work, "first"))
 
@@ -33,7 +40,9 @@ def build(tf, work):
             "x2": tf.io.FixedLenFeature([1], tf.float32),
         }
         parsed = tf.io.parse_example(serialized, features)
-        return net.infer(parsed["labels"], training=False, x1=parsed["x1"], x2=tf.cast(parsed["x2"], tf.float64))
+        return net.infer(
+            parsed["labels"], training=False, x1=parsed["x1"], x2=tf.cast(parsed["x2"], tf.float64)
+        )
 
     net.infer_from_proto = parse
     return net, net.infer_from_proto
@@ -44,13 +53,18 @@ def _field(number, data):
 
 
 def _example(label, x1, x2):
-    """Return a serialized tf.Example, written by hand because requests are made without TensorFlow."""
+    """Return a serialized tf.Example, written by hand because requests are made without
+    TensorFlow.
+    """
     features = {
         "labels": _field(3, _field(1, bytes([label]))),
         "x1": _field(2, _field(1, struct.pack("<3f", *x1))),
         "x2": _field(2, _field(1, struct.pack("<f", x2))),
     }
-    entries = [_field(1, _field(1, key.encode()) + _field(2, value)) for key, value in sorted(features.items())]
+    entries = [
+        _field(1, _field(1, key.encode()) + _field(2, value))
+        for key, value in sorted(features.items())
+    ]
     return _field(1, b"".join(entries))
 
 

@@ -1,7 +1,7 @@
 """RFC example: a loaded object is saved again without an argument and keeps its signatures.
 
-The second source of signatures is the object's own `.signatures`. Shipped TensorFlow never looks there: a plain re-save
-silently loses the signatures of a loaded model.
+The second source of signatures is the object's own `.signatures`. Shipped TensorFlow never looks
+there: a plain re-save silently loses the signatures of a loaded model.
 """
 
 import os
@@ -19,7 +19,9 @@ def build(tf, work):
 
     net = Net()
     first = os.path.join(work, "serve")
-    tf.saved_model.save(net, first, signatures=net.infer.get_concrete_function(tf.TensorSpec(None, tf.float32)))
+    tf.saved_model.save(
+        net, first, signatures=net.infer.get_concrete_function(tf.TensorSpec(None, tf.float32))
+    )
     loaded = tf.saved_model.load(first)
     return loaded, None, dict(loaded.signatures)
 

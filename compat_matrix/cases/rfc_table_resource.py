@@ -1,6 +1,7 @@
 """RFC example: a table written as a TrackableResource whose initialiser captures an asset.
 
-The object exports how its resource is created and initialised. A loader runs both, the initialiser after the variables.
+The object exports how its resource is created and initialised. A loader runs both, the initialiser
+after the variables.
 """
 
 import os
@@ -19,11 +20,16 @@ def build(tf, work):
 
     class Table(tf.saved_model.experimental.TrackableResource):
         def _create_resource(self):
-            return tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name="rfc_words")
+            return tf.raw_ops.HashTableV2(
+                key_dtype=tf.string, value_dtype=tf.int64, shared_name="rfc_words"
+            )
 
         def _initialize(self):
             tf.raw_ops.InitializeTableFromTextFileV2(
-                table_handle=self.resource_handle, filename=root.asset.asset_path, key_index=-2, value_index=-1
+                table_handle=self.resource_handle,
+                filename=root.asset.asset_path,
+                key_index=-2,
+                value_index=-1,
             )
 
     root.asset = tf.saved_model.Asset(vocabulary)
@@ -32,7 +38,9 @@ def build(tf, work):
 
     def lookup(keys):
         missing = tf.constant(-1, tf.int64)
-        return tf.raw_ops.LookupTableFindV2(table_handle=root.table.resource_handle, keys=keys, default_value=missing)
+        return tf.raw_ops.LookupTableFindV2(
+            table_handle=root.table.resource_handle, keys=keys, default_value=missing
+        )
 
     root.lookup = tf.function(lookup, input_signature=[tf.TensorSpec([None], tf.string)])
     return root, root.lookup

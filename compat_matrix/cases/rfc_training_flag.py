@@ -1,6 +1,7 @@
 """RFC example: a Python argument chooses the concrete function, by keyword or by position.
 
-Traced once with `training=True` and once with `training=False`; both traces are in the file and a call picks one.
+Traced once with `training=True` and once with `training=False`; both traces are in the file and a
+call picks one.
 """
 
 CLAUSES = ("PY-01", "PY-06", "PRIM-02")

@@ -3,7 +3,17 @@
 Both are methods of one object and share its variable.
 """
 
-CLAUSES = ("SIG-01", "SIG-02", "SIG-15", "SIG-16", "SIG-17", "COMPAT-06", "FMT-06", "FMT-08", "DR-04")
+CLAUSES = (
+    "SIG-01",
+    "SIG-02",
+    "SIG-15",
+    "SIG-16",
+    "SIG-17",
+    "COMPAT-06",
+    "FMT-06",
+    "FMT-08",
+    "DR-04",
+)
 FEATURES = ("signatures", "methods")
 
 

@@ -1,6 +1,7 @@
 """RFC example: a call with a shape that was never traced is refused.
 
-`c_dep` was traced only for a vector. A loaded function cannot trace again, so a scalar must raise an error.
+`c_dep` was traced only for a vector. A loaded function cannot trace again, so a scalar must raise
+an error.
 """
 
 CLAUSES = ("FN-13",)

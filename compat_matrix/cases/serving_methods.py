@@ -1,6 +1,8 @@
-"""Classify and regress signatures of TF 2.x: their methods are set in the file after the save, as TensorFlow documents it.
+"""Classify and regress signatures of TF 2.x: their methods are set in the file after the save, as
+TensorFlow documents it.
 
-`tf.saved_model.save` calls every method "predict", so a server would refuse to classify. Each signature has its own tensor.
+`tf.saved_model.save` calls every method "predict", so a server would refuse to classify. Each
+signature has its own tensor.
 """
 
 import struct
@@ -8,7 +10,13 @@ import struct
 CLAUSES = ("SIG-01", "COMPAT-05", "GOAL-09")
 FEATURES = ("signatures", "parse_example", "classify_regress", "serving")
 REQUIRES = "tensorflow>=2.2"  # MethodNameUpdater
-_METHODS = {"both": "classify", "classes": "classify", "scores": "classify", "vector": "regress", "column": "regress"}
+_METHODS = {
+    "both": "classify",
+    "classes": "classify",
+    "scores": "classify",
+    "vector": "regress",
+    "column": "regress",
+}
 
 
 def build(tf, work):
@@ -34,7 +42,9 @@ def build(tf, work):
         "column": lambda inputs: {"outputs": scores(inputs)[:, 1:]},
     }
     spec = [tf.TensorSpec([None], tf.string, name="inputs")]
-    root.functions = {name: tf.function(f, input_signature=spec, autograph=False) for name, f in results.items()}
+    root.functions = {
+        name: tf.function(f, input_signature=spec, autograph=False) for name, f in results.items()
+    }
     return root, dict(root.functions)
 
 
@@ -51,8 +61,13 @@ def _field(number, data):
 
 def _example(**features):
     """Return a serialized tf.Example of lists of floats."""
-    values = {key: struct.pack("<{}f".format(len(value)), *value) for key, value in features.items()}
-    entries = [_field(1, key.encode()) + _field(2, _field(2, _field(1, values[key]))) for key in sorted(values)]
+    values = {
+        key: struct.pack("<{}f".format(len(value)), *value) for key, value in features.items()
+    }
+    entries = [
+        _field(1, key.encode()) + _field(2, _field(2, _field(1, values[key])))
+        for key in sorted(values)
+    ]
     return _field(1, b"".join(_field(1, entry) for entry in entries))
 
 

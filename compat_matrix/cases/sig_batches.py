@@ -1,4 +1,5 @@
-"""Batches of every form: no rows, one row, a scalar, a batch after the first dimension, outputs with different batch sizes.
+"""Batches of every form: no rows, one row, a scalar, a batch after the first dimension, outputs
+with different batch sizes.
 
 A client that writes row by row can send only some of these, and can receive even fewer.
 """
@@ -17,11 +18,15 @@ def build(tf, work):
 
     root.functions = {
         "rows": make(lambda x: {"y": tf.matmul(x, root.v)}, x=[None, 2]),
-        "one_of_two": make(lambda a, b: {"first": a + b, "second": tf.matmul(a, root.v)}, a=[None, 2], b=[None, 2]),
+        "one_of_two": make(
+            lambda a, b: {"first": a + b, "second": tf.matmul(a, root.v)}, a=[None, 2], b=[None, 2]
+        ),
         "shared_row": make(lambda a, b: {"y": a + b}, a=[None, 2], b=[2]),
         "scalar": make(lambda x: {"y": x + 1.0, "half": x / 2.0}, x=[]),
         "scalar_output": make(lambda x: {"sum": tf.reduce_sum(x)}, x=[None]),
-        "disagreeing": make(lambda x: {"x": -x, "shape": tf.shape(x), "flat": tf.reshape(x, [-1])}, x=[None, 2]),
+        "disagreeing": make(
+            lambda x: {"x": -x, "shape": tf.shape(x), "flat": tf.reshape(x, [-1])}, x=[None, 2]
+        ),
         "columns": make(lambda x: {"y": tf.transpose(x)}, x=[2, None]),
     }
     return root, dict(root.functions)

@@ -1,6 +1,7 @@
 """Sparse and ragged outputs of a signature.
 
-Not in the RFC; shipped TensorFlow stores them as composite outputs, which session readers have to take apart.
+Not in the RFC; shipped TensorFlow stores them as composite outputs, which session readers have to
+take apart.
 """
 
 CLAUSES = ("SIG-11",)

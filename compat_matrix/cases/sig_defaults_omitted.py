@@ -1,6 +1,7 @@
 """Inputs with a stored default are left out of the request.
 
-A session finds the default at the placeholder. Shipped TensorFlow's loaded signature requires the input nevertheless.
+A session finds the default at the placeholder. Shipped TensorFlow's loaded signature requires the
+input nevertheless.
 """
 
 CLAUSES = ("PY-09", "SIG-07")
@@ -14,7 +15,11 @@ def build(tf, work):
     root.v = tf.Variable(2.0)
 
     @tf.function(
-        input_signature=[tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.float32), tf.TensorSpec([2], tf.string)]
+        input_signature=[
+            tf.TensorSpec([None], tf.float32),
+            tf.TensorSpec([], tf.float32),
+            tf.TensorSpec([2], tf.string),
+        ]
     )
     def f(x, scale=tf.constant(4.0), labels=tf.constant(["no", "yes"])):  # noqa: B008
         return {"x": x * root.v * scale, "label": tf.gather(labels, tf.cast(x > 0.0, tf.int32))}

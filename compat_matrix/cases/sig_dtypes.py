@@ -3,7 +3,10 @@
 CLAUSES = ("SIG-17", "SIG-07", "RP-10")
 FEATURES = ("signatures", "dtypes", "bfloat16", "strings")
 
-_NAMES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 bool string"
+_NAMES = (
+    "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64"
+    " complex128 bool string"
+)
 _DTYPES = tuple(_NAMES.split())
 
 
@@ -16,7 +19,11 @@ def build(tf, work):
         return {"out_" + name: tf.reverse(value, [0]) for name, value in zip(_DTYPES, values)}
 
     root.echo = echo
-    return root, echo, {"serving_default": lambda **given: echo(*[given["in_" + name] for name in _DTYPES])}
+    return (
+        root,
+        echo,
+        {"serving_default": lambda **given: echo(*[given["in_" + name] for name in _DTYPES])},
+    )
 
 
 def requests(np):

@@ -1,4 +1,6 @@
-"""Nothing is inferred when two functions qualify, or when the only one sits on a child; the save still succeeds."""
+"""Nothing is inferred when two functions qualify, or when the only one sits on a child; the save
+still succeeds.
+"""
 
 CLAUSES = ("IMP-02", "IMP-03", "IMP-06")
 FEATURES = ("inferred signature",)

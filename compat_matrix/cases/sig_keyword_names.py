@@ -1,4 +1,5 @@
-"""Inputs named like Python keywords, `in` and `from`: TensorFlow cannot write them; `reference_impl` writes what it can read.
+"""Inputs named like Python keywords, `in` and `from`: TensorFlow cannot write them;
+`reference_impl` writes what it can read.
 
 Callers pass them as `**{"in": x}`.
 """

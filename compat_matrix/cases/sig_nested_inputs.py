@@ -1,7 +1,7 @@
 """A signature whose arguments are a dict, a tuple and a sparse tensor.
 
-The RFC forbids it, since a client cannot know the names; shipped TensorFlow flattens the arguments to generated names. Such
-models exist and have to be readable.
+The RFC forbids it, since a client cannot know the names; shipped TensorFlow flattens the arguments
+to generated names. Such models exist and have to be readable.
 """
 
 CLAUSES = ("SIG-13",)
@@ -22,13 +22,20 @@ def build(tf, work):
 
     root.nested, root.sparse = nested, sparse
     answers = {
-        "nested": lambda features, features_1, pair, pair_1: nested({"a": features, "b": features_1}, (pair, pair_1)),
+        "nested": lambda features, features_1, pair, pair_1: nested(
+            {"a": features, "b": features_1}, (pair, pair_1)
+        ),
         "sparse": lambda s, s_1, s_2: sparse(tf.SparseTensor(s, s_1, s_2)),
     }
     return root, {"nested": nested, "sparse": sparse}, answers
 
 
 def requests(np):
-    numbers = {"features": np.float32(1), "features_1": np.float32(2), "pair": np.float32(3), "pair_1": np.float32(4)}
+    numbers = {
+        "features": np.float32(1),
+        "features_1": np.float32(2),
+        "pair": np.float32(3),
+        "pair_1": np.float32(4),
+    }
     parts = {"s": np.int64([[0, 1], [1, 2]]), "s_1": np.float32([5, 6]), "s_2": np.int64([2, 3])}
     return [("nested", numbers), ("sparse", parts)]

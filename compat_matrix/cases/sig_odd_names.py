@@ -1,6 +1,8 @@
-"""Signature keys and input names with capitals, digits and underscores, and a TensorSpec that renames its argument.
+"""Signature keys and input names with capitals, digits and underscores, and a TensorSpec that
+renames its argument.
 
-The names on the wire are a contract with clients. An input takes its name from the spec, else from the argument.
+The names on the wire are a contract with clients. An input takes its name from the spec, else from
+the argument.
 """
 
 CLAUSES = ("SIG-07", "API-03")

@@ -1,6 +1,8 @@
-"""Every kind of output a signature may have: one tensor, a list, a tuple, a dict, a namedtuple, constants, the input itself.
+"""Every kind of output a signature may have: one tensor, a list, a tuple, a dict, a namedtuple,
+constants, the input itself.
 
-Sequences are numbered from zero; dicts and namedtuples provide the names. One function is exported under two keys.
+Sequences are numbered from zero; dicts and namedtuples provide the names. One function is exported
+under two keys.
 """
 
 import collections
@@ -23,7 +25,9 @@ def build(tf, work):
         "constants": lambda x: {"number": tf.constant(3), "text": tf.constant("three"), "x": x},
         "same_twice": lambda x: [x, x],
     }
-    root.functions = {name: tf.function(f, input_signature=spec, autograph=False) for name, f in results.items()}
+    root.functions = {
+        name: tf.function(f, input_signature=spec, autograph=False) for name, f in results.items()
+    }
     return root, dict(root.functions, again=root.functions["single"])
 
 

@@ -1,6 +1,8 @@
-"""Requests that the model refuses, by an assertion of its author and by a kernel, among requests that it answers.
+"""Requests that the model refuses, by an assertion of its author and by a kernel, among requests
+that it answers.
 
-A client relies on the error as on an answer: a client that gets numbers in its place takes them for true.
+A client relies on the error as on an answer: a client that gets numbers in its place takes them for
+true.
 """
 
 CLAUSES = ("SIG-17",)

@@ -1,4 +1,5 @@
-"""A TensorSpec name that is not a Python identifier: the SignatureDef keeps `My-Input`, only graph nodes are renamed.
+"""A TensorSpec name that is not a Python identifier: the SignatureDef keeps `My-Input`, only graph
+nodes are renamed.
 
 Shipped TensorFlow announces a rename in an INFO line; clients still send the name of the spec.
 """

@@ -1,6 +1,8 @@
-"""Inputs and outputs named like the parts of a JSON request: inputs, instances, b64, outputs, predictions, error.
+"""Inputs and outputs named like the parts of a JSON request: inputs, instances, b64, outputs,
+predictions, error.
 
-A server reads `{"b64": ...}` as a binary string, but it may also mean the only input of a signature, named `b64`.
+A server reads `{"b64": ...}` as a binary string, but it may also mean the only input of a
+signature, named `b64`.
 """
 
 CLAUSES = ("SIG-07", "SIG-11", "COMPAT-05")
@@ -11,7 +13,9 @@ def build(tf, work):
     root = tf.Module()
     root.v = tf.Variable([2.0, 4.0])
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([None, 2], tf.float32)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([None, 2], tf.float32)]
+    )
     def words(inputs, instances):
         return {"outputs": inputs * root.v, "predictions": instances, "error": inputs - instances}
 
@@ -23,12 +27,19 @@ def build(tf, work):
     def binary(b64):
         return {"b64": tf.strings.join([b64, "!"])}
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.float32)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.float32)]
+    )
     def named(b64, signature_name):
         return {"b64_bytes": b64, "result": signature_name + 1.0}
 
     root.functions = [words, inputs, binary, named]
-    return root, {"serving_default": words, "inputs": inputs, "b64": binary, "signature_name": named}
+    return root, {
+        "serving_default": words,
+        "inputs": inputs,
+        "b64": binary,
+        "signature_name": named,
+    }
 
 
 def requests(np):

@@ -13,7 +13,9 @@ def build(tf, work):
     root = tf.Module()
     root.generator = tf.random.Generator.from_seed(1234, alg="philox")
     root.generator.uniform_full_int([5])
-    root.draw = tf.function(lambda: root.generator.uniform_full_int([3], tf.uint32), input_signature=[])
+    root.draw = tf.function(
+        lambda: root.generator.uniform_full_int([3], tf.uint32), input_signature=[]
+    )
     return root, root.draw
 
 

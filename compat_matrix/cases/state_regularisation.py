@@ -1,4 +1,6 @@
-"""Regularisation losses: a list of functions without arguments, reachable from the loaded object."""
+"""Regularisation losses: a list of functions without arguments, reachable from the loaded
+object.
+"""
 
 CLAUSES = ("GOAL-05", "GOAL-03", "FN-02")
 FEATURES = ("functions", "containers")
@@ -13,7 +15,10 @@ def build(tf, work):
         tf.function(lambda: tf.reduce_sum(root.w * root.w), input_signature=[]),
         tf.function(lambda: tf.reduce_sum(tf.abs(root.b)) * 0.5, input_signature=[]),
     ]
-    root.f = tf.function(lambda x: tf.matmul(x, root.w) + root.b, input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    root.f = tf.function(
+        lambda x: tf.matmul(x, root.w) + root.b,
+        input_signature=[tf.TensorSpec([None, 2], tf.float32)],
+    )
     return root, root.f
 
 

@@ -1,4 +1,6 @@
-"""Variables created under a distribution strategy, saved within its scope: the export loads without a strategy."""
+"""Variables created under a distribution strategy, saved within its scope: the export loads without
+a strategy.
+"""
 
 CLAUSES = ("DIST-02", "DIST-03", "DIST-04")
 FEATURES = ("distribution", "variables")
@@ -15,7 +17,9 @@ def build(tf, work):
             synchronization=tf.VariableSynchronization.ON_READ,
             aggregation=tf.VariableAggregation.MEAN,
         )
-    root.f = tf.function(lambda x: x * root.mirrored + root.on_read, input_signature=[tf.TensorSpec([2], tf.float32)])
+    root.f = tf.function(
+        lambda x: x * root.mirrored + root.on_read, input_signature=[tf.TensorSpec([2], tf.float32)]
+    )
     return root, root.f
 
 

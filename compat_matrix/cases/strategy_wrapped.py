@@ -16,7 +16,9 @@ def build(tf, work):
     with tf.distribute.MirroredStrategy(["/cpu:0"]).scope():
         root.part = tf.saved_model.load(path)
         root.factor = tf.Variable(3.0)
-    root.f = tf.function(lambda x: root.part.f(x) * root.factor, input_signature=[tf.TensorSpec([2], tf.float32)])
+    root.f = tf.function(
+        lambda x: root.part.f(x) * root.factor, input_signature=[tf.TensorSpec([2], tf.float32)]
+    )
     return root, root.f
 
 

@@ -1,6 +1,7 @@
 """DenseHashTable with contents, one key removed and added again.
 
-The checkpoint form differs from that of MutableHashTable; empty and deleted keys are reserved values.
+The checkpoint form differs from that of MutableHashTable; empty and deleted keys are reserved
+values.
 """
 
 CLAUSES = ("RES-15", "FN-01", "FMT-09")
@@ -10,7 +11,12 @@ FEATURES = ("tables", "state", "checkpoint")
 def build(tf, work):
     root = tf.Module()
     root.table = tf.lookup.experimental.DenseHashTable(
-        key_dtype=tf.int64, value_dtype=tf.float32, default_value=-1.0, empty_key=-1, deleted_key=-2, initial_num_buckets=8
+        key_dtype=tf.int64,
+        value_dtype=tf.float32,
+        default_value=-1.0,
+        empty_key=-1,
+        deleted_key=-2,
+        initial_num_buckets=8,
     )
     keys = tf.range(20, dtype=tf.int64)
     root.table.insert(keys, tf.cast(keys * keys, tf.float32))

@@ -17,7 +17,9 @@ def build(tf, work):
     root = tf.Module()
 
     def table(key_dtype, key, value_dtype, value, default):
-        initializer = tf.lookup.TextFileInitializer(path, key_dtype, key, value_dtype, value, delimiter=";")
+        initializer = tf.lookup.TextFileInitializer(
+            path, key_dtype, key, value_dtype, value, delimiter=";"
+        )
         return tf.lookup.StaticHashTable(initializer, default)
 
     root.prices = table(tf.string, 0, tf.float32, 2, -1.0)

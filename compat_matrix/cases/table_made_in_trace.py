@@ -1,4 +1,6 @@
-"""A table created while a function is traced: it is lifted out and captured, and has to be tracked like any other."""
+"""A table created while a function is traced: it is lifted out and captured, and has to be tracked
+like any other.
+"""
 
 CLAUSES = ("RES-02", "RES-04")
 FEATURES = ("tables", "tracing")
@@ -13,7 +15,9 @@ def build(tf, work):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.int64)])
         def lookup(self, key):
             if self.table is None:
-                initializer = tf.lookup.KeyValueTensorInitializer([1, 2], [10, 20], tf.int64, tf.int64)
+                initializer = tf.lookup.KeyValueTensorInitializer(
+                    [1, 2], [10, 20], tf.int64, tf.int64
+                )
                 self.table = tf.lookup.StaticHashTable(initializer, -1)
             return self.table.lookup(key)
 

@@ -1,4 +1,5 @@
-"""MutableHashTables whose contents are state: scalars and vectors as values, filled before the export.
+"""MutableHashTables whose contents are state: scalars and vectors as values, filled before the
+export.
 
 The contents are stored in the checkpoint; a function may insert more after loading.
 """
@@ -13,11 +14,15 @@ def build(tf, work):
     root = tf.Module()
     root.counts = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
     root.counts.insert(tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64))
-    root.vectors = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, tf.constant([0.0, 0.0]))
+    root.vectors = tf.lookup.experimental.MutableHashTable(
+        tf.int64, tf.float32, tf.constant([0.0, 0.0])
+    )
     root.vectors.insert(tf.constant([7], tf.int64), tf.constant([[1.5, 2.5]]))
     root.empty = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 99)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int64)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int64)]
+    )
     def read(key, number):
         return {
             "count": root.counts.lookup(key),
@@ -26,7 +31,9 @@ def build(tf, work):
             "size": root.counts.size(),
         }
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int64)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int64)]
+    )
     def insert(key, value):
         root.counts.insert(key, value)
         return {"size": root.counts.size()}

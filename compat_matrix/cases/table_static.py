@@ -1,4 +1,6 @@
-"""StaticHashTables made of tensors: string to int64, int64 to string, int64 to float, with default values."""
+"""StaticHashTables made of tensors: string to int64, int64 to string, int64 to float, with default
+values.
+"""
 
 CLAUSES = ("PRIM-04", "RES-04", "RP-08", "RP-09")
 FEATURES = ("tables", "strings")
@@ -19,7 +21,12 @@ def build(tf, work):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def lookup(word):
         ids = root.ids.lookup(word)
-        return {"id": ids, "word": root.words.lookup(ids), "weight": root.weights.lookup(ids), "size": root.ids.size()}
+        return {
+            "id": ids,
+            "word": root.words.lookup(ids),
+            "weight": root.weights.lookup(ids),
+            "size": root.ids.size(),
+        }
 
     root.lookup = lookup
     return root, lookup

@@ -18,7 +18,9 @@ def build(tf, work):
     root.myself = root
     read = tf.function(lambda: shared.v * 2.0, input_signature=[])
     root.left.read = root.right.read = read
-    root.right.set = tf.function(lambda x: root.right.alias_of_v.assign(x), input_signature=[tf.TensorSpec([], tf.float32)])
+    root.right.set = tf.function(
+        lambda x: root.right.alias_of_v.assign(x), input_signature=[tf.TensorSpec([], tf.float32)]
+    )
     return root, {"read": read, "set": root.right.set}
 
 

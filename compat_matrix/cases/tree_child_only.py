@@ -12,7 +12,9 @@ def build(tf, work):
     parent.big = tf.Variable(tf.zeros([1000]))
     parent.child = tf.Module()
     parent.child.w = tf.Variable([1.0, 2.0])
-    parent.child.f = tf.function(lambda x: x * parent.child.w, input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    parent.child.f = tf.function(
+        lambda x: x * parent.child.w, input_signature=[tf.TensorSpec([None, 2], tf.float32)]
+    )
     return parent.child, parent.child.f
 
 

@@ -1,6 +1,7 @@
 """Inherited, own, static and `__call__` methods of two instances with their own traces.
 
-The traces of a method belong to the instance; the loaded object is callable because `__call__` was a tf.function.
+The traces of a method belong to the instance; the loaded object is callable because `__call__` was
+a tf.function.
 """
 
 CLAUSES = ("FN-03", "FN-04", "REV-03", "METH-02")

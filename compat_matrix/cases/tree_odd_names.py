@@ -1,6 +1,7 @@
 """Attribute names, dict keys and variable names that need escaping somewhere.
 
-Keys with slashes, dots and words of the checkpoint format, unicode and private attributes, two variables with one name.
+Keys with slashes, dots and words of the checkpoint format, unicode and private attributes, two
+variables with one name.
 """
 
 CLAUSES = ("FN-01", "FN-02", "PRIM-01")
@@ -15,7 +16,9 @@ def build(tf, work):
     root.größe = tf.Variable(128.0, name="size")
     root._private = tf.Variable(256.0, name="size")
     root.total = tf.function(
-        lambda x: x + tf.add_n([tf.convert_to_tensor(root.by_key[key]) for key in keys]) + root.größe,
+        lambda x: (
+            x + tf.add_n([tf.convert_to_tensor(root.by_key[key]) for key in keys]) + root.größe
+        ),
         input_signature=spec,
     )
     root._hidden = tf.function(lambda x: x + root._private, input_signature=spec)

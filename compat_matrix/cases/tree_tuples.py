@@ -18,7 +18,8 @@ def build(tf, work):
     root.pair = (tf.Variable(1.0), child)
     root.named = pair_type(tf.Variable(5.0), (tf.Variable(7.0),))
     root.read = tf.function(
-        lambda x: x * root.pair[0] + root.named.left * root.named.right[0], input_signature=[tf.TensorSpec([], tf.float32)]
+        lambda x: x * root.pair[0] + root.named.left * root.named.right[0],
+        input_signature=[tf.TensorSpec([], tf.float32)],
     )
     return root, root.read
 

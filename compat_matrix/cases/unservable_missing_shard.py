@@ -13,7 +13,9 @@ CHECKS = ("load",)
 def build(tf, work):
     root = tf.Module()
     root.v = tf.Variable([2.0, 4.0])
-    root.f = tf.function(lambda x: {"y": x * root.v}, input_signature=[tf.TensorSpec([2], tf.float32)])
+    root.f = tf.function(
+        lambda x: {"y": x * root.v}, input_signature=[tf.TensorSpec([2], tf.float32)]
+    )
     return root, root.f
 
 

@@ -15,7 +15,9 @@ UNANSWERED = ("serving_default",)
 def build(tf, work):
     root = tf.Module()
     root.v = tf.Variable([2.0, 4.0])
-    root.f = tf.function(lambda x: {"y": x * root.v}, input_signature=[tf.TensorSpec([2], tf.float32)])
+    root.f = tf.function(
+        lambda x: {"y": x * root.v}, input_signature=[tf.TensorSpec([2], tf.float32)]
+    )
     return root, root.f
 
 

@@ -1,7 +1,8 @@
 """An op of a custom library that this TensorFlow does not know, inside the function of a signature.
 
-To imitate it, a real op is renamed in the file to an unregistered name of the same length. The C++ loader accepts the model and
-fails a request; the C API already fails to load it. With such an op in the main graph (the fixture `contrib_op`) neither loads.
+To imitate it, a real op is renamed in the file to an unregistered name of the same length. The C++
+loader accepts the model and fails a request; the C API already fails to load it. With such an op in
+the main graph (the fixture `contrib_op`) neither loads.
 """
 
 import os
@@ -28,7 +29,8 @@ def after_save(tf, directory):
     path = os.path.join(directory, "saved_model.pb")
     with open(path, "rb") as stream:
         data = stream.read()
-    # Rename the op in its nodes and in the list of ops. No length changes, so the message stays well-formed.
+    # Rename the op in its nodes and in the list of ops. No length changes, so the message stays
+    # well-formed.
     with open(path, "wb") as stream:
         stream.write(data.replace(b"Softsign", b"Acme>Mix"))
 

@@ -10,7 +10,9 @@ FEATURES = ("variables", "dtypes", "bfloat16")
 def build(tf, work):
     root = tf.Module()
     root.v = tf.Variable([1.0, -2.5, float("inf"), float("nan")], dtype=tf.bfloat16)
-    root.scale = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([4], tf.bfloat16)])
+    root.scale = tf.function(
+        lambda x: x * root.v, input_signature=[tf.TensorSpec([4], tf.bfloat16)]
+    )
     return root, root.scale
 
 

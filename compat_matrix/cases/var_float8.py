@@ -10,8 +10,13 @@ def build(tf, work):
     values = tf.constant([0.5, -1.5, 0.0, 2.0])
     names = ("float8_e5m2", "float8_e4m3fn")
     root.values = {name: tf.Variable(tf.cast(values, tf.as_dtype(name))) for name in names}
-    root.raw = tf.function(lambda: {name: tf.identity(v) for name, v in root.values.items()}, input_signature=[])
-    root.wide = tf.function(lambda: {name: tf.cast(v, tf.float32) for name, v in root.values.items()}, input_signature=[])
+    root.raw = tf.function(
+        lambda: {name: tf.identity(v) for name, v in root.values.items()}, input_signature=[]
+    )
+    root.wide = tf.function(
+        lambda: {name: tf.cast(v, tf.float32) for name, v in root.values.items()},
+        input_signature=[],
+    )
     return root, {"raw": root.raw, "wide": root.wide}
 
 

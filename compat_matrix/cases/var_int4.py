@@ -10,7 +10,11 @@ def build(tf, work):
     root.signed = tf.Variable(tf.cast(tf.constant([-8, -1, 0, 7], tf.int8), tf.as_dtype("int4")))
     root.unsigned = tf.Variable(tf.cast(tf.constant([0, 1, 15], tf.int8), tf.as_dtype("uint4")))
     root.read = tf.function(
-        lambda: {"signed": tf.cast(root.signed, tf.int8), "unsigned": tf.cast(root.unsigned, tf.int8)}, input_signature=[]
+        lambda: {
+            "signed": tf.cast(root.signed, tf.int8),
+            "unsigned": tf.cast(root.unsigned, tf.int8),
+        },
+        input_signature=[],
     )
     return root, root.read
 

@@ -1,4 +1,6 @@
-"""Quantised dtypes: a qint8 variable, and quantised tensors as inputs and outputs of a signature."""
+"""Quantised dtypes: a qint8 variable, and quantised tensors as inputs and outputs of a
+signature.
+"""
 
 CLAUSES = ("PRIM-01", "RP-03")
 FEATURES = ("dtypes", "quantised")
@@ -10,11 +12,19 @@ def build(tf, work):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
     def quantize(x):
-        out = tf.raw_ops.QuantizeV2(input=x, min_range=0.0, max_range=255.0, T=tf.quint8, mode="MIN_COMBINED")
-        return {"quantized": out[0], "weights": tf.bitcast(root.weights, tf.int8), "raw": tf.identity(root.weights)}
+        out = tf.raw_ops.QuantizeV2(
+            input=x, min_range=0.0, max_range=255.0, T=tf.quint8, mode="MIN_COMBINED"
+        )
+        return {
+            "quantized": out[0],
+            "weights": tf.bitcast(root.weights, tf.int8),
+            "raw": tf.identity(root.weights),
+        }
 
     root.dequantize = tf.function(
-        lambda q: tf.raw_ops.Dequantize(input=q, min_range=0.0, max_range=255.0, mode="MIN_COMBINED"),
+        lambda q: tf.raw_ops.Dequantize(
+            input=q, min_range=0.0, max_range=255.0, mode="MIN_COMBINED"
+        ),
         input_signature=[tf.TensorSpec([None], tf.quint8)],
     )
     root.quantize = quantize

@@ -16,7 +16,9 @@ def build(tf, work):
     root.partly = tf.Variable([[1.0, 2.0]], shape=tf.TensorShape([None, 2]))
     root.unknown = tf.Variable([1.0, 2.0, 3.0], shape=tf.TensorShape(None))
     names = ("scalar", "empty", "no_rows", "deep", "partly", "unknown")
-    root.read = tf.function(lambda: {name: tf.identity(getattr(root, name)) for name in names}, input_signature=[])
+    root.read = tf.function(
+        lambda: {name: tf.identity(getattr(root, name)) for name in names}, input_signature=[]
+    )
     return root, root.read
 
 

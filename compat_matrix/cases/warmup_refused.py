@@ -1,6 +1,8 @@
-"""A warm-up request that the model cannot answer: the model works everywhere else, but a server must refuse it.
+"""A warm-up request that the model cannot answer: the model works everywhere else, but a server
+must refuse it.
 
-The second record names an input that does not exist, as after a retraining that kept the old file of requests.
+The second record names an input that does not exist, as after a retraining that kept the old file
+of requests.
 """
 
 CLAUSES = ("GOAL-09", "COMPAT-05")
@@ -11,7 +13,9 @@ CHECKS = ("load", "values", "reexport")
 def build(tf, work):
     root = tf.Module()
     root.v = tf.Variable(2.0)
-    root.f = tf.function(lambda x: {"y": x * root.v}, input_signature=[tf.TensorSpec([None], tf.float32)])
+    root.f = tf.function(
+        lambda x: {"y": x * root.v}, input_signature=[tf.TensorSpec([None], tf.float32)]
+    )
     return root, root.f
 
 

@@ -1,4 +1,6 @@
-"""Warm-up requests of three kinds in assets.extra: a server answers them before it offers the model."""
+"""Warm-up requests of three kinds in assets.extra: a server answers them before it offers the
+model.
+"""
 
 import struct
 
@@ -12,7 +14,9 @@ def build(tf, work):
     root = tf.Module()
     root.v = tf.Variable([2.0, 4.0])
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([], tf.string)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([], tf.string)]
+    )
     def named(x, label):
         return {"y": x * root.v, "label": tf.strings.join([label, "!"])}
 
@@ -48,7 +52,11 @@ def _example(*x):
 
 def warmup(np):
     return [
-        ("predict", "serving_default", {"x": np.float32([[1, 2]]), "label": np.array(b"\xff\x00", object)}),
+        (
+            "predict",
+            "serving_default",
+            {"x": np.float32([[1, 2]]), "label": np.array(b"\xff\x00", object)},
+        ),
         ("predict", "total", {"inputs": np.array([_example(1, 2)], object)}),
         ("regress", "total", [_example(1, 2), _example(3, 4)]),
         ("classify", "score", [_example(0, -1)]),
@@ -58,7 +66,10 @@ def warmup(np):
 def requests(np):
     rows = np.array([_example(1, 2), _example(0.5, 0)], object)
     return [
-        ("serving_default", {"x": np.float32([[1, 2], [0, -1]]), "label": np.array(b"text", object)}),
+        (
+            "serving_default",
+            {"x": np.float32([[1, 2], [0, -1]]), "label": np.array(b"text", object)},
+        ),
         ("total", {"inputs": rows}),
         ("score", {"inputs": rows}),
     ]

@@ -1,4 +1,6 @@
-"""The generators of the fixtures as cases: ``fixtures_v1/<case>/generate.py``, read without running them."""
+"""The generators of the fixtures as cases: ``fixtures_v1/<case>/generate.py``, read without running
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ class GeneratorInfo(NamedTuple):
 
 
 def fixtures_root() -> Path:
-    """Return the folder of the committed fixtures. Raises FileNotFoundError if they are not installed."""
+    """Return the folder of the committed fixtures.
+
+    Raises FileNotFoundError if they are not installed.
+    """
     spec = importlib.util.find_spec("fixtures_v1")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("the package fixtures_v1 is not installed")
@@ -32,12 +37,18 @@ def fixtures_root() -> Path:
 
 
 def all_generators(root: Path) -> list[GeneratorInfo]:
-    """Return every generator below ``root``, sorted by name. Raises CaseError for a file that is not a generator."""
+    """Return every generator below ``root``, sorted by name.
+
+    Raises CaseError for a file that is not a generator.
+    """
     return [read_generator(path) for path in sorted(root.glob(f"*/{GENERATOR}"))]
 
 
 def read_generator(file: Path) -> GeneratorInfo:
-    """Read the facts of one generator, which may be written for another Python. Raises CaseError, or OSError without a file."""
+    """Read the facts of one generator, which may be written for another Python.
+
+    Raises CaseError, or OSError without a file.
+    """
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         constants = _constants(tree)
@@ -51,15 +62,25 @@ def read_generator(file: Path) -> GeneratorInfo:
         raise CaseError(f"{file}: REQUIRES is {requires!r}, which is not a string")
     words = {name: constants.get(name, ()) for name in ("CLAUSES", "FEATURES")}
     for name, value in words.items():
-        if not isinstance(value, tuple) or not value or not all(isinstance(word, str) for word in value):
+        if (
+            not isinstance(value, tuple)
+            or not value
+            or not all(isinstance(word, str) for word in value)
+        ):
             raise CaseError(f"{file}: {name} must be a tuple of at least one word")
-    return GeneratorInfo(file.parent.name, title, words["CLAUSES"], words["FEATURES"], requires, file)
+    return GeneratorInfo(
+        file.parent.name, title, words["CLAUSES"], words["FEATURES"], requires, file
+    )
 
 
 def _constants(tree: ast.Module) -> dict[str, Any]:
     out = {}
     for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id in ("CLAUSES", "FEATURES", "REQUIRES"):
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(target, ast.Name)
+            and target.id in ("CLAUSES", "FEATURES", "REQUIRES")
+        ):
             out[target.id] = ast.literal_eval(node.value)
     return out

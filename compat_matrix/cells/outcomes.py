@@ -8,9 +8,9 @@ import enum
 class Outcome(str, enum.Enum):
     """The outcome of one cell, as written in ``results.jsonl``.
 
-    UNSTABLE is an outcome, not a category of the verdict: that two processes gave two answers to one question is a fact about the
-    cell, whatever a ledger expects. So it stays in the results when a run is judged again by another ledger, and no ledger may
-    expect it.
+    UNSTABLE is an outcome, not a category of the verdict: that two processes gave two answers to
+    one question is a fact about the cell, whatever a ledger expects. So it stays in the results
+    when a run is judged again by another ledger, and no ledger may expect it.
     """
 
     PASS = "PASS"
@@ -26,9 +26,11 @@ class Outcome(str, enum.Enum):
     ENV_ERROR = "ENV_ERROR"
     NOT_APPLICABLE = "NOT_APPLICABLE"
     NOT_RUN = "NOT_RUN"
-    # Outcome of a cell that compares two others: two consumers with the same loader differ (verdict.agreement).
+    # Outcome of a cell that compares two others: two consumers with the same loader differ
+    # (verdict.agreement).
     DISAGREE = "DISAGREE"
-    # Outcome of a cell that was executed twice, in two processes, and ended differently (verdict.second_try).
+    # Outcome of a cell that was executed twice, in two processes, and ended differently
+    # (verdict.second_try).
     UNSTABLE = "UNSTABLE"
 
     def __str__(self) -> str:
@@ -41,13 +43,16 @@ class Outcome(str, enum.Enum):
 
     @property
     def observable(self) -> bool:
-        """Whether executing a cell can have this outcome. The plan and the run decide the others."""
+        """Whether executing a cell can have this outcome.
+
+        The plan and the run decide the others.
+        """
         return self not in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)
 
     @property
     def expectable(self) -> bool:
-        """Whether the ledger may hold this outcome: a failure of the subject that every run sees, never of the harness or the
-        machine."""
+        """Whether the ledger may hold this outcome: a failure of the subject that every run sees,
+        never of the harness or the machine."""
         return self.gate_failure and not self.harness_failure and self is not Outcome.UNSTABLE
 
     @property

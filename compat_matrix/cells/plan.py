@@ -1,4 +1,7 @@
-"""Cells and the plan, which lists every question before anything runs. ``planning`` makes the plan, the run reads it."""
+"""Cells and the plan, which lists every question before anything runs.
+
+``planning`` makes the plan, the run reads it.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,18 @@ from compat_matrix.common.writing import write_text
 SCHEMA = 1
 # The files of an output folder from which a run is continued and judged.
 PLAN_FILE, LEDGER_FILE, RESULTS_FILE = "plan.json", "expectations.toml", "results.jsonl"
-MAKING, ASKING = "making", "asking"  # the phases of a run over many runtimes: first all artifacts, then all questions
+MAKING, ASKING = (
+    "making",
+    "asking",
+)  # the phases of a run over many runtimes: first all artifacts, then all questions
 PRODUCE = "produce"  # the check of the cell that makes an artifact; its consumer is "-"
 NO_CONSUMER = "-"
 BOTH = "+"  # between two consumers: the cell says whether they agree
 PAIRS = (("c_api", "cpp"),)  # consumers that use the same loader from two programs
-SERVING, STANDIN = "serving", "standin"  # consumers that are servers: the real one, and our stand-in for it
+SERVING, STANDIN = (
+    "serving",
+    "standin",
+)  # consumers that are servers: the real one, and our stand-in for it
 ABSENT = "absent"  # the version of a runtime without TensorFlow
 
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
@@ -35,7 +44,9 @@ _CELL_ID = re.compile(
 
 
 class PlanError(ValueError):
-    """A plan file, or an artifact or cell id in it, cannot be used; the message names it and the reason."""
+    """A plan file, or an artifact or cell id in it, cannot be used; the message names it and the
+    reason.
+    """
 
 
 @dataclass(frozen=True)
@@ -47,17 +58,24 @@ class Decision:
 
     def __post_init__(self) -> None:
         if self.outcome not in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN) or not self.reason:
-            raise ValueError(f"a plan decides NOT_APPLICABLE or NOT_RUN, with a reason; not {self.outcome} {self.reason!r}")
+            raise ValueError(
+                f"a plan decides NOT_APPLICABLE or NOT_RUN, with a reason; not {self.outcome}"
+                f" {self.reason!r}"
+            )
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One question of the matrix. ``consumer`` is ``"-"`` and ``consumer_version`` ``""`` for the production of an artifact.
+    """One question of the matrix.
 
-    ``runtime`` is the runtime that answers, ``producer_runtime`` the one that makes the artifact (``""``: it is committed). The
-    producer answers a production. ``artifact`` is a path: absolute (a fixture), or relative to the output folder (made by the
-    run). ``timeout`` is the limit of one step in seconds, None for the worker host's default. ``source`` is a digest of the file
-    that describes the artifact (its case, its exporter, or its provenance): if that changes, another question is asked.
+    ``consumer`` is ``"-"`` and ``consumer_version`` ``""`` for the production of an artifact.
+
+    ``runtime`` is the runtime that answers, ``producer_runtime`` the one that makes the artifact
+    (``""``: it is committed). The producer answers a production. ``artifact`` is a path: absolute
+    (a fixture), or relative to the output folder (made by the run). ``timeout`` is the limit of one
+    step in seconds, None for the worker host's default. ``source`` is a digest of the file that
+    describes the artifact (its case, its exporter, or its provenance): if that changes, another
+    question is asked.
     """
 
     case: str
@@ -103,7 +121,10 @@ class Cell:
         return out / self.artifact  # an absolute path stands for itself
 
     def to_json(self) -> dict[str, Any]:
-        decided = self.decided and {"outcome": str(self.decided.outcome), "reason": self.decided.reason}
+        decided = self.decided and {
+            "outcome": str(self.decided.outcome),
+            "reason": self.decided.reason,
+        }
         return {"id": self.id, **vars(self), "decided": decided}
 
     @classmethod
@@ -114,25 +135,38 @@ class Cell:
             cell_id, decided = fields.pop("id"), fields.pop("decided")
             decision = Decision(Outcome(decided["outcome"]), decided["reason"]) if decided else None
             cell = cls(**fields, decided=decision)
-            if any(not isinstance(value, str) for name, value in fields.items() if name != "timeout"):
+            if any(
+                not isinstance(value, str) for name, value in fields.items() if name != "timeout"
+            ):
                 raise ValueError("a name or a path that is not a string")
-            if cell.timeout is not None and not (type(cell.timeout) in (int, float) and cell.timeout > 0):
+            if cell.timeout is not None and not (
+                type(cell.timeout) in (int, float) and cell.timeout > 0
+            ):
                 raise ValueError(f"a timeout of {cell.timeout!r}")
             if cell.id != cell_id:
                 raise ValueError(f"the fields are those of {cell.id}")
             parse_cell_id(cell_id)
         except (KeyError, TypeError, ValueError) as error:
-            raise PlanError(f"cell {data.get('id') if isinstance(data, dict) else data!r}: {error}") from error
+            raise PlanError(
+                f"cell {data.get('id') if isinstance(data, dict) else data!r}: {error}"
+            ) from error
         return cell
 
 
 def parse_cell_id(text: str) -> dict[str, str]:
-    """Split a cell id into case, producer, producer_version, consumer, consumer_version, check. Raises PlanError."""
+    """Split a cell id into case, producer, producer_version, consumer, consumer_version, check.
+
+    Raises PlanError.
+    """
     match = _CELL_ID.fullmatch(text)
     if not match or (match["consumer"] is None) != (match["check"] == PRODUCE):
         raise PlanError(f"not a cell id (case/producer@version/consumer@version/check): {text!r}")
     parts: dict[str, Any] = match.groupdict()
-    return {**parts, "consumer": parts["consumer"] or NO_CONSUMER, "consumer_version": parts["consumer_version"] or ""}
+    return {
+        **parts,
+        "consumer": parts["consumer"] or NO_CONSUMER,
+        "consumer_version": parts["consumer_version"] or "",
+    }
 
 
 @dataclass(frozen=True)
@@ -140,10 +174,15 @@ class Plan:
     """All cells, in the order in which they run. Raises PlanError if an id occurs twice."""
 
     cells: tuple[Cell, ...]
-    narrowed: bool = False  # cases or checks were left out on purpose, so a missing cell may stand in another plan
+    # cases or checks were left out on purpose, so a missing cell may stand in another plan
+    narrowed: bool = False
 
     def __post_init__(self) -> None:
-        twice = [cell_id for cell_id, count in Counter(cell.id for cell in self.cells).items() if count > 1]
+        twice = [
+            cell_id
+            for cell_id, count in Counter(cell.id for cell in self.cells).items()
+            if count > 1
+        ]
         if twice:
             raise PlanError(f"planned twice: {', '.join(sorted(twice)[:5])}")
 
@@ -152,8 +191,8 @@ class Plan:
 
     @functools.cached_property
     def plan_id(self) -> str:
-        """Return the sha256 over the cells, without the place of the fixtures on this machine: it does not change any
-        question."""
+        """Return the sha256 over the cells, without the place of the fixtures on this machine: it
+        does not change any question."""
         digest = hashlib.sha256()
         for cell in self.cells:
             facts = cell.to_json()
@@ -174,12 +213,18 @@ class Plan:
 
     @property
     def in_phases(self) -> bool:
-        """Whether many runtimes answer. All artifacts are then made before any question is asked."""
+        """Whether many runtimes answer.
+
+        All artifacts are then made before any question is asked.
+        """
         return len(self.runtimes) > 1
 
     @functools.cached_property
     def is_grid(self) -> bool:
-        """Whether versions of one consumer or producer are compared. The report is then a version grid."""
+        """Whether versions of one consumer or producer are compared.
+
+        The report is then a version grid.
+        """
         for side in ("producer", "consumer"):
             made_here = (cell for cell in self.cells if cell.producer_runtime or side == "consumer")
             pairs = {(getattr(cell, side), getattr(cell, f"{side}_version")) for cell in made_here}
@@ -203,34 +248,58 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path) -> Plan:
-        """Read ``plan.json``. Raises PlanError for another schema, an unusable cell, a plan_id that does not fit the cells."""
+        """Read ``plan.json``.
+
+        Raises PlanError for another schema, an unusable cell, a plan_id that does not fit the
+        cells.
+        """
         try:
             data = strict_json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise PlanError(f"{path}: {error}") from error
-        if not isinstance(data, dict) or data.get("schema") != SCHEMA or not isinstance(data.get("cells"), list):
+        if (
+            not isinstance(data, dict)
+            or data.get("schema") != SCHEMA
+            or not isinstance(data.get("cells"), list)
+        ):
             raise PlanError(f"{path}: not a plan of schema {SCHEMA}")
-        plan = cls(tuple(Cell.from_json(cell) for cell in data["cells"]), bool(data.get("narrowed")))
+        plan = cls(
+            tuple(Cell.from_json(cell) for cell in data["cells"]), bool(data.get("narrowed"))
+        )
         if plan.plan_id != data.get("plan_id"):
             raise PlanError(f"{path}: the cells were changed after planning (plan_id does not fit)")
         return plan
 
 
 def agreements(cells: Sequence[Cell]) -> list[Cell]:
-    """Return a cell for each pair of ``cells`` that must agree: both apply, and they differ only in their consumer."""
+    """Return a cell for each pair of ``cells`` that must agree: both apply, and they differ only in
+    their consumer.
+    """
     by_id = {cell.id: cell for cell in cells}
     found = []
     for one in cells:
         for first, second in PAIRS:
-            both = (one, by_id.get(replace(one, consumer=second).id)) if one.consumer == first else (one, None)
+            both = (
+                (one, by_id.get(replace(one, consumer=second).id))
+                if one.consumer == first
+                else (one, None)
+            )
             decided = [cell.decided for cell in both if cell and cell.decided]
-            if both[1] is not None and all(decision.outcome is not Outcome.NOT_APPLICABLE for decision in decided):
-                found.append(replace(one, consumer=first + BOTH + second, decided=decided[0] if decided else None))
+            if both[1] is not None and all(
+                decision.outcome is not Outcome.NOT_APPLICABLE for decision in decided
+            ):
+                found.append(
+                    replace(
+                        one, consumer=first + BOTH + second, decided=decided[0] if decided else None
+                    )
+                )
     return found
 
 
 def models_to_serve(cells: Iterable[Cell], out: Path) -> dict[str, list[Path]]:
-    """Return server -> its models, in order, for a run that writes to ``out``; a server loads many at a time."""
+    """Return server -> its models, in order, for a run that writes to ``out``; a server loads many
+    at a time.
+    """
     models: dict[str, dict[Path, None]] = {}
     for cell in cells:
         if cell.is_served:

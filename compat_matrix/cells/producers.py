@@ -1,7 +1,8 @@
 """Producers: programs that turn a case into an artifact.
 
-``fixture`` has no program: its artifacts are committed under ``fixtures_v1``. ``v1_builder`` runs the fixtures' generators in a
-worker (capability ``generate``), the others build the cases of ``compat_matrix/cases`` there (capability ``produce``).
+``fixture`` has no program: its artifacts are committed under ``fixtures_v1``. ``v1_builder`` runs
+the fixtures' generators in a worker (capability ``generate``), the others build the cases of
+``compat_matrix/cases`` there (capability ``produce``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ GENERATE = "generate"
 
 @dataclass(frozen=True)
 class Export:
-    """A model that a third-party exporter writes, as our producers build a case. Its hash is that of ``file``."""
+    """A model that a third-party exporter writes, as our producers build a case.
+
+    Its hash is that of ``file``.
+    """
 
     name: str
     file: Path
@@ -33,12 +37,13 @@ class Export:
 
 @dataclass(frozen=True)
 class Producer:
-    """One way to write a SavedModel. ``program`` is the name of one of our programs (``runtimes.programs.of``), a Program, or
-    None.
+    """One way to write a SavedModel. ``program`` is the name of one of our programs
+    (``runtimes.programs.of``), a Program, or None.
 
-    ``usual``: part of every plan; other producers are planned only on request. Third-party producers also have ``exports`` (the
-    models that the program writes in place of our cases), ``artifacts`` (the folder of existing artifacts) and ``version``, as
-    consumers do. ``reproducible``: the bytes of an export do not depend on the process that writes it.
+    ``usual``: part of every plan; other producers are planned only on request. Third-party
+    producers also have ``exports`` (the models that the program writes in place of our cases),
+    ``artifacts`` (the folder of existing artifacts) and ``version``, as consumers do.
+    ``reproducible``: the bytes of an export do not depend on the process that writes it.
     """
 
     name: str
@@ -55,7 +60,19 @@ class Producer:
 _OURS = (
     Producer("fixture", None, frozenset(), "committed artifacts of genuine TensorFlow 1.x"),
     Producer("tf2", "tf2_worker", frozenset({"produce"}), "tf.saved_model.save"),
-    Producer("reference", "reference_worker", frozenset({"produce"}), "reference_impl.save of this project", reproducible=True),
-    Producer("v1_builder", "v1_builder_worker", frozenset({GENERATE}), "the fixtures' generators in any TensorFlow", usual=False),
+    Producer(
+        "reference",
+        "reference_worker",
+        frozenset({"produce"}),
+        "reference_impl.save of this project",
+        reproducible=True,
+    ),
+    Producer(
+        "v1_builder",
+        "v1_builder_worker",
+        frozenset({GENERATE}),
+        "the fixtures' generators in any TensorFlow",
+        usual=False,
+    ),
 )
 PRODUCERS = {producer.name: producer for producer in _OURS}

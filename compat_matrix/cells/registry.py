@@ -1,4 +1,6 @@
-"""The registry of producers and consumers by name: those of this project and those that plug-ins add."""
+"""The registry of producers and consumers by name: those of this project and those that plug-ins
+add.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,32 @@ RESERVED = frozenset({*CONSUMERS, *PRODUCERS, SERVING, STANDIN, "given", "local"
 
 
 class PluginError(Exception):
-    """A plug-in cannot be registered; the message names it, the place where it was found, and the reason."""
+    """A plug-in cannot be registered; the message names it, the place where it was found, and the
+    reason.
+    """
 
 
 @dataclass(frozen=True)
 class Registry:
-    """Producers and consumers by name, ours first. ``ledgers``: files with expectations that plug-ins bring along."""
+    """Producers and consumers by name, ours first.
+
+    ``ledgers``: files with expectations that plug-ins bring along.
+    """
 
     consumers: Mapping[str, Consumer]
     producers: Mapping[str, Producer]
     ledgers: tuple[Path, ...] = ()
 
     def having(
-        self, consumers: Iterable[Consumer] = (), producers: Iterable[Producer] = (), ledgers: Iterable[Path] = ()
+        self,
+        consumers: Iterable[Consumer] = (),
+        producers: Iterable[Producer] = (),
+        ledgers: Iterable[Path] = (),
     ) -> Registry:
-        """Return this registry with additions. Raises :class:`PluginError` for a name that is taken or not valid."""
+        """Return this registry with additions.
+
+        Raises :class:`PluginError` for a name that is taken or not valid.
+        """
         return replace(
             self,
             consumers={**self.consumers, **_new("consumer", consumers, self.consumers)},
@@ -52,17 +65,25 @@ class Registry:
         return consumers, [one for name, one in self.producers.items() if name not in PRODUCERS]
 
     def planned(self, asked: Collection[str] = ()) -> set[str]:
-        """Return the names of a plan's producers: our usual ones, all third-party ones, and those of ours that are ``asked``
-        for."""
-        return {one.name for one in self.producers.values() if one.usual or one.name not in PRODUCERS or one.name in asked}
+        """Return the names of a plan's producers: our usual ones, all third-party ones, and those
+        of ours that are ``asked`` for."""
+        return {
+            one.name
+            for one in self.producers.values()
+            if one.usual or one.name not in PRODUCERS or one.name in asked
+        }
 
     def brings_version(self, cell: Cell) -> tuple[bool, bool]:
-        """Return whether the producer and the consumer of a cell have versions of their own, independent of TensorFlow's."""
+        """Return whether the producer and the consumer of a cell have versions of their own,
+        independent of TensorFlow's.
+        """
         producer, consumer = self.producers.get(cell.producer), self.consumers.get(cell.consumer)
         return bool(producer and producer.version), bool(consumer and consumer.version)
 
     def write(self, out: Path) -> None:
-        """Write the plug-ins to ``out``/plugins.json for the processes of a run; no file without plug-ins."""
+        """Write the plug-ins to ``out``/plugins.json for the processes of a run; no file without
+        plug-ins.
+        """
         from compat_matrix.common.writing import write_text
 
         consumers, producers = self.theirs
@@ -86,15 +107,22 @@ def read(out: Path) -> Registry:
     if not path.exists():
         return OURS
     data = json.loads(path.read_text(encoding="utf-8"))
-    return OURS.having(map(_consumer_from_json, data["consumers"]), map(_producer_from_json, data["producers"]))
+    return OURS.having(
+        map(_consumer_from_json, data["consumers"]), map(_producer_from_json, data["producers"])
+    )
 
 
 def usable_name(kind: str, name: str) -> str:
     """Return why a plug-in cannot be called ``name``, or ""."""
     if name in RESERVED:
-        return f"{name!r} is a name of savedmodel-compat's own: no plug-in can stand in for it; call the {kind} something else"
+        return (
+            f"{name!r} is a name of savedmodel-compat's own: no plug-in can stand in for it; call"
+            f" the {kind} something else"
+        )
     if not NAME.fullmatch(name):
-        return f"{name!r} is not a name of a {kind}: letters, digits and underscores, a letter first"
+        return (
+            f"{name!r} is not a name of a {kind}: letters, digits and underscores, a letter first"
+        )
     return ""
 
 
@@ -113,14 +141,24 @@ def _new(kind: str, items: Iterable[Any], known: Mapping[str, Any]) -> dict[str,
 def _consumer_to_json(one: Consumer) -> dict[str, Any]:
     assert isinstance(one.program, Program)
     checks = None if one.checks is None else sorted(one.checks)
-    return {**vars(one), "program": one.program.to_json(), "capabilities": sorted(one.capabilities), "checks": checks}
+    return {
+        **vars(one),
+        "program": one.program.to_json(),
+        "capabilities": sorted(one.capabilities),
+        "checks": checks,
+    }
 
 
 def _consumer_from_json(data: Mapping[str, Any]) -> Consumer:
     checks = None if data["checks"] is None else frozenset(data["checks"])
     program = Program.from_json(data["program"])
     tolerance = None if data["tolerance"] is None else tuple(data["tolerance"])
-    more = {"program": program, "capabilities": frozenset(data["capabilities"]), "checks": checks, "tolerance": tolerance}
+    more = {
+        "program": program,
+        "capabilities": frozenset(data["capabilities"]),
+        "checks": checks,
+        "tolerance": tolerance,
+    }
     return Consumer(**{**data, **more})
 
 
@@ -135,7 +173,9 @@ def _producer_from_json(data: Mapping[str, Any]) -> Producer:
     exports = tuple(_export(item) for item in data["exports"])
     program = Program.from_json(data["program"]) if data["program"] else None
     more = {"program": program, "capabilities": frozenset(data["capabilities"]), "exports": exports}
-    return Producer(**{**data, **more, "artifacts": Path(data["artifacts"]) if data["artifacts"] else None})
+    return Producer(
+        **{**data, **more, "artifacts": Path(data["artifacts"]) if data["artifacts"] else None}
+    )
 
 
 def _export(item: Mapping[str, Any]) -> Export:

@@ -19,7 +19,9 @@ from compat_matrix.common.writing import write_set
 from reference_impl.errors import shortened
 
 SCHEMA = 1
-MAX_MESSAGE = 20_000  # characters; a hostile model must not fill the disk with its reader's messages
+MAX_MESSAGE = (
+    20_000  # characters; a hostile model must not fill the disk with its reader's messages
+)
 MAX_DEPTH = 20  # of details
 DESELECTED = "deselected"  # the reason of a NOT_RUN that the user's selection caused
 
@@ -32,9 +34,10 @@ class ResultsError(ValueError):
 class Observation:
     """The observation of one executed cell.
 
-    ``details`` is check specific (expected vs got) and JSON-able; ``evidence`` maps a name to a path relative to the output
-    folder; ``timings`` maps a step to seconds; the worker reported ``versions`` and ``libraries``.
-    Raises ValueError for an outcome that one execution cannot have (NOT_APPLICABLE, NOT_RUN, UNSTABLE).
+    ``details`` is check specific (expected vs got) and JSON-able; ``evidence`` maps a name to a
+    path relative to the output folder; ``timings`` maps a step to seconds; the worker reported
+    ``versions`` and ``libraries``. Raises ValueError for an outcome that one execution cannot have
+    (NOT_APPLICABLE, NOT_RUN, UNSTABLE).
     """
 
     outcome: Outcome
@@ -50,14 +53,19 @@ class Observation:
     def __post_init__(self) -> None:
         self.outcome = Outcome(self.outcome)
         if not self.outcome.observable:
-            raise ValueError(f"{self.outcome} is decided before a cell runs, a check cannot observe it")
+            raise ValueError(
+                f"{self.outcome} is decided before a cell runs, a check cannot observe it"
+            )
         if self.outcome is Outcome.UNSTABLE:
             raise ValueError("UNSTABLE needs two executions, a check cannot observe it in one")
 
 
 @dataclass
 class Result:
-    """One line of ``results.jsonl``. ``expected`` is None if there is nothing to judge (NOT_RUN)."""
+    """One line of ``results.jsonl``.
+
+    ``expected`` is None if there is nothing to judge (NOT_RUN).
+    """
 
     plan_id: str
     cell: str
@@ -77,11 +85,17 @@ class Result:
 
     @classmethod
     def observed(
-        cls, plan_id: str, cell: str, seen: Observation, replay: str | None = None, places: Iterable[str | Path] = ()
+        cls,
+        plan_id: str,
+        cell: str,
+        seen: Observation,
+        replay: str | None = None,
+        places: Iterable[str | Path] = (),
     ) -> Result:
         """Return the result of an executed cell, not judged yet.
 
-        ``replay`` is the command line that executes it again; ``places`` are folders of the run (see :func:`normalise`).
+        ``replay`` is the command line that executes it again; ``places`` are folders of the run
+        (see :func:`normalise`).
         """
         message = seen.message
         if len(message) > MAX_MESSAGE:
@@ -99,14 +113,34 @@ class Result:
             rss_kib=seen.rss_kib,
             evidence=dict(seen.evidence),
             details=_plain(seen.details),
-            replay=f"savedmodel-compat matrix run --out replay --cell {cell}" if replay is None else replay,
+            replay=(
+                f"savedmodel-compat matrix run --out replay --cell {cell}"
+                if replay is None
+                else replay
+            ),
         )
 
     @classmethod
-    def not_executed(cls, plan_id: str, cell: str, outcome: Outcome, reason: str, places: Iterable[str | Path] = ()) -> Result:
-        """Return the result of a cell that was decided by the plan (NOT_APPLICABLE) or was not executed (NOT_RUN)."""
+    def not_executed(
+        cls,
+        plan_id: str,
+        cell: str,
+        outcome: Outcome,
+        reason: str,
+        places: Iterable[str | Path] = (),
+    ) -> Result:
+        """Return the result of a cell that was decided by the plan (NOT_APPLICABLE) or was not
+        executed (NOT_RUN).
+        """
         expected = True if outcome is Outcome.NOT_APPLICABLE else None
-        return cls(plan_id, cell, outcome, message=reason, message_normalised=normalise(reason, places), expected=expected)
+        return cls(
+            plan_id,
+            cell,
+            outcome,
+            message=reason,
+            message_normalised=normalise(reason, places),
+            expected=expected,
+        )
 
     @property
     def skew(self) -> str:
@@ -115,8 +149,8 @@ class Result:
 
     @property
     def skew_cause(self) -> str:
-        """Return the name and the remedy of that skew, in words independent of the op's place in the model; "" if none was
-        found."""
+        """Return the name and the remedy of that skew, in words independent of the op's place in
+        the model; "" if none was found."""
         return str(self.skew_facts.get("cause", ""))
 
     @property
@@ -126,12 +160,16 @@ class Result:
 
     @property
     def skew_facts(self) -> dict[str, Any]:
-        """Return the skew as `compat_matrix.skew.naming.Skew` writes it; empty if none was found."""
+        """Return the skew as `compat_matrix.skew.naming.Skew` writes it; empty if none was
+        found.
+        """
         found = self.details.get("skew")
         return found if isinstance(found, dict) else {}
 
     def to_line(self) -> str:
-        return json.dumps({"schema": SCHEMA, **vars(self), "outcome": str(self.outcome)}, allow_nan=False)
+        return json.dumps(
+            {"schema": SCHEMA, **vars(self), "outcome": str(self.outcome)}, allow_nan=False
+        )
 
     @classmethod
     def from_line(cls, line: str) -> Result:
@@ -164,10 +202,15 @@ def _is_table(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 _HOLDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("plan_id", "cell", "outcome", "message", "message_normalised", "replay"), _is_text),
+    **dict.fromkeys(
+        ("plan_id", "cell", "outcome", "message", "message_normalised", "replay"), _is_text
+    ),
     "error_class": lambda value: value is None or _is_text(value),
     "expected": lambda value: value is None or isinstance(value, bool),
-    **dict.fromkeys(("expectation", "rss_kib"), lambda value: value is None or (isinstance(value, int) and _is_number(value))),
+    **dict.fromkeys(
+        ("expectation", "rss_kib"),
+        lambda value: value is None or (isinstance(value, int) and _is_number(value)),
+    ),
     **dict.fromkeys(("versions", "evidence"), _is_table(_is_text)),
     "libraries": lambda value: isinstance(value, list) and all(map(_is_text, value)),
     "timings": _is_table(_is_number),
@@ -176,10 +219,12 @@ _HOLDS: dict[str, Callable[[Any], bool]] = {
 
 
 def read_results(path: Path) -> list[Result]:
-    """Read the results of a file; the last line of a cell counts. A torn last line (of a killed run) is left out.
+    """Read the results of a file; the last line of a cell counts.
 
-    A missing file holds no results. Raises ResultsError for any other line that cannot be read, and for a line that was added or
-    changed after the run ended.
+    A torn last line (of a killed run) is left out.
+
+    A missing file holds no results. Raises ResultsError for any other line that cannot be read, and
+    for a line that was added or changed after the run ended.
     """
     if not path.exists():
         return []
@@ -193,8 +238,8 @@ def read_results(path: Path) -> list[Result]:
             raise ResultsError(f"{path}, line {number}: {error}") from error
         if known is not None and _digest(line) not in known:
             raise ResultsError(
-                f"{path}, line {number}: the run did not write this result of {result.cell}: the file was edited, or is of "
-                f"another run (see {seal_of(path).name}). Run it again"
+                f"{path}, line {number}: the run did not write this result of {result.cell}: the"
+                f" file was edited, or is of another run (see {seal_of(path).name}). Run it again"
             )
         results.pop(result.cell, None)
         results[result.cell] = result
@@ -202,8 +247,14 @@ def read_results(path: Path) -> list[Result]:
 
 
 def of_plan(results: Iterable[Result], plan: Plan) -> dict[str, Result]:
-    """Return cell -> result, without results of other plans and results that contradict what the plan decided."""
-    mine = {result.cell: result for result in results if result.plan_id == plan.plan_id and result.cell in plan.by_id}
+    """Return cell -> result, without results of other plans and results that contradict what the
+    plan decided.
+    """
+    mine = {
+        result.cell: result
+        for result in results
+        if result.plan_id == plan.plan_id and result.cell in plan.by_id
+    }
     return {name: result for name, result in mine.items() if _answers(plan.by_id[name], result)}
 
 
@@ -214,14 +265,21 @@ def _answers(cell: Cell, result: Result) -> bool:
 
 
 def write_results(path: Path, results: Iterable[Result]) -> None:
-    """Write results, and the digests of their lines beside them. The digests are valid until the run is continued."""
+    """Write results, and the digests of their lines beside them.
+
+    The digests are valid until the run is continued.
+    """
     lines = [result.to_line() for result in results]
     seal = "".join(f"{digest}\n" for digest in sorted(map(_digest, lines)))
-    write_set(path.parent, {path.name: "".join(f"{line}\n" for line in lines), seal_of(path).name: seal})
+    write_set(
+        path.parent, {path.name: "".join(f"{line}\n" for line in lines), seal_of(path).name: seal}
+    )
 
 
 def append_results(path: Path) -> IO[str]:
-    """Open the results of a run that is continued; the next :func:`write_results` seals them again."""
+    """Open the results of a run that is continued; the next :func:`write_results` seals them
+    again.
+    """
     seal_of(path).unlink(missing_ok=True)
     return path.open("a", encoding="utf-8")
 
@@ -234,7 +292,10 @@ def remove_results(path: Path) -> None:
 
 def not_sealed(run: str = "the run") -> str:
     """Return in words that the results of a run have no digests, and what to do."""
-    return f"{run} did not come to its end, there is no {seal_of(Path(RESULTS_FILE)).name}: go on with --resume"
+    return (
+        f"{run} did not come to its end, there is no {seal_of(Path(RESULTS_FILE)).name}: go on with"
+        " --resume"
+    )
 
 
 def is_sealed(path: Path) -> bool:
@@ -243,14 +304,19 @@ def is_sealed(path: Path) -> bool:
 
 
 def seal_of(path: Path) -> Path:
-    """Return the file with the digests of the lines of a result file. It exists once the run has ended."""
+    """Return the file with the digests of the lines of a result file.
+
+    It exists once the run has ended.
+    """
     return path.with_suffix(".sha256")
 
 
 def _seal(path: Path) -> set[str] | None:
     """Return the digests of all lines that the run wrote, None if they are not known yet."""
     seal = seal_of(path)
-    return set(seal.read_text(encoding="utf-8", errors="replace").split()) if seal.exists() else None
+    return (
+        set(seal.read_text(encoding="utf-8", errors="replace").split()) if seal.exists() else None
+    )
 
 
 def _digest(line: str) -> str:
@@ -259,23 +325,32 @@ def _digest(line: str) -> str:
 
 _ENDS = r"\s'\"`,;:()\[\]{}<>"  # characters that end a path, unless it stands in quotes
 
-# Parts of a message that differ between two runs of the same failure. The order matters: a device or a URL is not a path.
+# Parts of a message that differ between two runs of the same failure. The order matters: a device
+# or a URL is not a path.
 _NORMALISE = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
     (re.compile(r"/job:[\w/:.-]+"), "<device>"),
-    (re.compile(r"(?:(?<!\w)|(?<=\bb))(['\"`])(?:file://|~)?/(?:(?!\1)[^\n])+\1(?!\w)"), r"\1<path>\1"),
+    (
+        re.compile(r"(?:(?<!\w)|(?<=\bb))(['\"`])(?:file://|~)?/(?:(?!\1)[^\n])+\1(?!\w)"),
+        r"\1<path>\1",
+    ),
     (re.compile(rf"(?<![\w:/<>.-])(?:file://|~)?/[^{_ENDS}]+"), "<path>"),
     (re.compile(r"\bline \d+"), "line #"),
-    (re.compile(r"(?<=[A-Za-z0-9>])(?:_\d+)+(?!\w)|(?<=__load)\d+"), ""),  # op suffixes: add_12, <lambda>_345, f__load6
+    (
+        re.compile(r"(?<=[A-Za-z0-9>])(?:_\d+)+(?!\w)|(?<=__load)\d+"),
+        "",
+    ),  # op suffixes: add_12, <lambda>_345, f__load6
     (re.compile(r"\s+"), " "),
 )
 
 
 def normalise(message: str, places: Iterable[str | Path] = ()) -> str:
-    """Return the part of a message that is the same in every run, without paths, addresses, op suffixes, line numbers and times.
+    """Return the part of a message that is the same in every run, without paths, addresses, op
+    suffixes, line numbers and times.
 
-    A path without quotes ends at a space or a bracket. ``places`` are folders, absolute, whose names may hold such characters.
+    A path without quotes ends at a space or a bracket. ``places`` are folders, absolute, whose
+    names may hold such characters.
     """
     for place in sorted({str(place) for place in places}, key=len, reverse=True):
         if place.startswith("/"):
@@ -286,19 +361,23 @@ def normalise(message: str, places: Iterable[str | Path] = ()) -> str:
 
 
 def cause_of(message: str, normalised: str) -> str:
-    """Return what a headline says of a message: of a graph error the informative line, which stands far from its front."""
+    """Return what a headline says of a message: of a graph error the informative line, which stands
+    far from its front.
+    """
     return normalise(of_graph_error(message)) or normalised
 
 
 def one_line(text: str, limit: int) -> str:
-    """Return ``text`` for a terminal: one line of at most ``limit`` characters, without control characters from untrusted
-    files."""
+    """Return ``text`` for a terminal: one line of at most ``limit`` characters, without control
+    characters from untrusted files."""
     text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return shortened(text, limit, "...")
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """Return ``value`` as strict JSON, so that a check cannot break the file with a NaN, a NumPy scalar or a cycle."""
+    """Return ``value`` as strict JSON, so that a check cannot break the file with a NaN, a NumPy
+    scalar or a cycle.
+    """
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -1,4 +1,6 @@
-"""``run.json`` of an output folder: options, time and place of the start of a run, for its processes and reports."""
+"""``run.json`` of an output folder: options, time and place of the start of a run, for its
+processes and reports.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ class RunFile:
       seconds: how long the run took, None until it has ended.
       require: whether cells that are not run fail the run (`verdict.summary`).
       selection: the selectors, axis -> patterns, and the folders that replace ours.
-      named: the names that the command line gave, axis -> names or patterns: one that is not asked fails the run.
+      named: the names that the command line gave, axis -> names or patterns: one that is not asked
+        fails the run.
       processes: how many processes execute cells.
       earlier: the programs that made results of earlier sessions, where they are not this one.
       options: of `matrix run`, to make the same plan again.
@@ -79,7 +82,10 @@ class RunFile:
 
     @classmethod
     def read(cls, out: Path) -> RunFile:
-        """Read the record of a folder; return an empty one if there is none. Raises RunFileError."""
+        """Read the record of a folder; return an empty one if there is none.
+
+        Raises RunFileError.
+        """
         path = out / RUN_FILE
         if not path.exists():
             return cls()
@@ -93,7 +99,11 @@ class RunFile:
             found = cls(**data)
             if not _is_lists(found.named):
                 raise ValueError("the names that were given are not lists of strings")
-            if not isinstance(found.selection, dict) or type(found.processes) is not int or found.processes < 1:
+            if (
+                not isinstance(found.selection, dict)
+                or type(found.processes) is not int
+                or found.processes < 1
+            ):
                 raise ValueError("no selection, or no number of processes")
             if found.seconds is not None and not isinstance(found.seconds, (int, float)):
                 raise ValueError(f"it took {found.seconds!r} seconds")
@@ -103,17 +113,30 @@ class RunFile:
 
     def write(self, out: Path) -> None:
         """Write the record into a folder."""
-        inputs = {"options": list(self.options), "runtimes": [runtime.to_json() for runtime in self.runtimes]}
+        inputs = {
+            "options": list(self.options),
+            "runtimes": [runtime.to_json() for runtime in self.runtimes],
+        }
         write_text(out / RUN_FILE, json.dumps({**self.facts(), **inputs}, indent=1) + "\n")
 
     def facts(self) -> dict[str, Any]:
         """Return the facts about the run for reports; empty without a run file."""
         if not self.started:
             return {}
-        named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _INPUTS}
+        named = {
+            one.name: getattr(self, one.name)
+            for one in dataclasses.fields(self)
+            if one.name not in _INPUTS
+        }
         lists = {name: list(values) for name, values in self.selection.items()}
         given = {axis: list(names) for axis, names in self.named.items() if names}
-        return {"schema": SCHEMA, **named, "selection": lists, "named": given, "past": self.past and self.past.to_json()}
+        return {
+            "schema": SCHEMA,
+            **named,
+            "selection": lists,
+            "named": given,
+            "past": self.past and self.past.to_json(),
+        }
 
     @property
     def program(self) -> str:
@@ -140,7 +163,10 @@ def _is_lists(named: object) -> bool:
     """Return whether a value of a file is a mapping of lists of strings."""
     if not isinstance(named, dict):
         return False
-    return all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in named.values())
+    return all(
+        isinstance(names, list) and all(isinstance(name, str) for name in names)
+        for names in named.values()
+    )
 
 
 def tool_version() -> Version | None:
@@ -158,7 +184,13 @@ def _revision() -> str | None:
         return None
     answers = []
     for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]):
-        done = subprocess.run(["git", "-C", str(package), *command], capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(
+            ["git", "-C", str(package), *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
         if done.returncode:
             return None
         answers.append(done.stdout.strip())

@@ -19,14 +19,18 @@ class FolderInUse(BlockingIOError):
 
 @contextmanager
 def sole_writer(folder: Path, *, beside_others: bool = False) -> Iterator[None]:
-    """Hold an output folder, made if need be, so that no second command writes to it. May be nested in one process.
+    """Hold an output folder, made if need be, so that no second command writes to it.
 
-    Raises FolderInUse at once if another process holds the folder, so that its files are neither removed nor mixed with others. A
-    folder with foreign files gets no lock file, since every command refuses to write there; with ``beside_others`` it gets one,
-    for commands that write beside such files.
+    May be nested in one process.
 
-    The lock is this process's own: one of `flock` would outlive a killed process in a child that was just forked. It is lost when
-    this process opens and closes the lock file elsewhere, so nothing else may open it.
+    Raises FolderInUse at once if another process holds the folder, so that its files are neither
+    removed nor mixed with others. A folder with foreign files gets no lock file, since every
+    command refuses to write there; with ``beside_others`` it gets one, for commands that write
+    beside such files.
+
+    The lock is this process's own: one of `flock` would outlive a killed process in a child that
+    was just forked. It is lost when this process opens and closes the lock file elsewhere, so
+    nothing else may open it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder.resolve()
@@ -38,7 +42,9 @@ def sole_writer(folder: Path, *, beside_others: bool = False) -> Iterator[None]:
         try:
             fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):  # systems differ
-            raise FolderInUse(f"another run is writing to {folder}. Wait until it ends, or choose another folder.") from None
+            raise FolderInUse(
+                f"another run is writing to {folder}. Wait until it ends, or choose another folder."
+            ) from None
         _held.add(path)
         try:
             yield

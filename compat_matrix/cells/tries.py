@@ -1,7 +1,8 @@
-"""The details of a result that tell of two tries of its cell: the first, and the second in a fresh process.
+"""The details of a result that tell of two tries of its cell: the first, and the second in a fresh
+process.
 
-``details["second_try"]`` has a ``note``, and ``first`` and ``second`` where a try is kept beside the result itself. A cell that
-was as expected does not have it.
+``details["second_try"]`` has a ``note``, and ``first`` and ``second`` where a try is kept beside
+the result itself. A cell that was as expected does not have it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ FIRST, SECOND, NOTE = "first", "second", "note"  # members of these details
 
 
 def facts_of(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the members of the details that are about two tries; empty for a cell that was as expected."""
+    """Return the members of the details that are about two tries; empty for a cell that was as
+    expected.
+    """
     found = details.get(KEY)
     return found if isinstance(found, dict) else {}
 

@@ -1,8 +1,10 @@
 """Checks: what is asked of one artifact and one consumer, and the verdict on the answers.
 
-``CHECKS`` is the ordered table the plan is made from, ``SERVE_CHECKS`` that of servers, ``READING`` the names of those that write
+``CHECKS`` is the ordered table the plan is made from, ``SERVE_CHECKS`` that of servers, ``READING``
+the names of those that write
 no model; :func:`run_cell` executes one cell.
-They are imported when they are asked for: a command that only lists or plans needs none of what executes a cell.
+They are imported when they are asked for: a command that only lists or plans needs none of what
+executes a cell.
 """
 
 from __future__ import annotations

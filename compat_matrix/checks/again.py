@@ -1,7 +1,8 @@
-"""Ask a loaded model again: a request a second and a third time, and one from several threads at once.
+"""Ask a loaded model again: a request a second and a third time, and one from several threads at
+once.
 
-A loader may answer the first call rightly and a later one not, or only in the thread that loaded the model. The answers to both
-are those that are recorded, so each is judged like the first.
+A loader may answer the first call rightly and a later one not, or only in the thread that loaded
+the model. The answers to both are those that are recorded, so each is judged like the first.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ from compat_matrix.runtimes.worker import ReplyError
 
 TIMES = 3  # how often each signature and function is called at least
 AT_ONCE = 4  # threads
-# Bytes of the tensor files of a request that is asked again. Beyond that the files take longer than the call; no case
-# that is about calls has any that are as large.
+# Bytes of the tensor files of a request that is asked again. Beyond that the files take longer than
+# the call; no case that is about calls has any that are as large.
 CHEAP = 1 << 18
 
 Request = dict[str, Any]
 
 
 def ask_again(context: Context, model: Loaded, tags: Sequence[str]) -> list[Finding]:
-    """Ask each signature and function of a MetaGraph until it was asked :data:`TIMES` times, and the first from threads.
+    """Ask each signature and function of a MetaGraph until it was asked :data:`TIMES` times, and
+    the first from threads.
 
-    It follows :func:`.answers.ask_all`. Nothing is asked of a stateful artifact, whose answers are recorded in one order only.
-    What is not answered ends the questions about its target. Raises WorkerDied.
+    It follows :func:`.answers.ask_all`. Nothing is asked of a stateful artifact, whose answers are
+    recorded in one order only. What is not answered ends the questions about its target. Raises
+    WorkerDied.
     """
     if context.artifact.stateful:
         return []
@@ -48,10 +51,14 @@ def ask_again(context: Context, model: Loaded, tags: Sequence[str]) -> list[Find
 
 
 def _targets(context: Context, tags: Sequence[str]) -> list[tuple[Request, int]]:
-    """Return a request for each signature and function that one can afford to ask again, and how often its target was asked."""
+    """Return a request for each signature and function that one can afford to ask again, and how
+    often its target was asked.
+    """
     asked: dict[tuple[str, str], list[Request]] = {}
     for request in context.artifact.requests:
-        if tuple(request["tags"]) == tuple(tags) and answerable(request["kind"], context.consumer.capabilities):
+        if tuple(request["tags"]) == tuple(tags) and answerable(
+            request["kind"], context.consumer.capabilities
+        ):
             name = request["signature"] if request["kind"] == "signature" else request["path"]
             asked.setdefault((request["kind"], name), []).append(request)
     chosen = []
@@ -72,7 +79,9 @@ def _is_cheap(artifact: Artifact, request: Request) -> bool:
 def _repeated(context: Context, model: Loaded, request: Request, asked: int) -> Finding | None:
     for time in range(asked + 1, TIMES + 1):
         answer = context.scratch / f"again-{time}.npz"
-        reply = context.ask(model, "call", request=request, io_dir=str(context.artifact.io), outputs=str(answer))
+        reply = context.ask(
+            model, "call", request=request, io_dir=str(context.artifact.io), outputs=str(answer)
+        )
         finding = _judged(context, request, answer, reply.get("structure"), f"in call {time} of it")
         if finding:
             return finding
@@ -81,16 +90,24 @@ def _repeated(context: Context, model: Loaded, request: Request, asked: int) -> 
 
 def _in_threads(context: Context, model: Loaded, request: Request) -> Finding | None:
     files = [context.scratch / f"thread-{number}.npz" for number in range(1, AT_ONCE + 1)]
-    fields = {"request": request, "io_dir": str(context.artifact.io), "outputs": list(map(str, files))}
+    fields = {
+        "request": request,
+        "io_dir": str(context.artifact.io),
+        "outputs": list(map(str, files)),
+    }
     structures = context.ask(model, "call_in_threads", **fields)["structures"]
     for number, (file, structure) in enumerate(zip(files, structures), 1):
-        finding = _judged(context, request, file, structure, f"in thread {number} of {AT_ONCE} at once")
+        finding = _judged(
+            context, request, file, structure, f"in thread {number} of {AT_ONCE} at once"
+        )
         if finding:
             return finding
     return None
 
 
-def _judged(context: Context, request: Request, answer: Path, structure: Any, how: str) -> Finding | None:
+def _judged(
+    context: Context, request: Request, answer: Path, structure: Any, how: str
+) -> Finding | None:
     finding = judged(context.artifact, request, answer, structure, tolerance=context.tolerance)
     if finding:
         finding.args = (f"{finding}; {how}",)

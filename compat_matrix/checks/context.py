@@ -1,4 +1,6 @@
-"""The context of a check: the cell's worker, artifact and evidence, and the exception that reports a finding."""
+"""The context of a check: the cell's worker, artifact and evidence, and the exception that reports
+a finding.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ _DISK = "No space left on device"
 
 
 class Finding(Exception):
-    """A failure that a check found. ``texts`` and ``files`` become evidence: name -> content, name -> file to copy."""
+    """A failure that a check found.
+
+    ``texts`` and ``files`` become evidence: name -> content, name -> file to copy.
+    """
 
     def __init__(
         self,
@@ -49,8 +54,12 @@ def finding_of(failure: ReplyError | WorkerDied, what: str = "") -> Finding:
     message = f"{what}: {failure}" if what else str(failure)
     if isinstance(failure, WorkerDied):
         outcome = Outcome.TIMEOUT if failure.timed_out else Outcome.CRASH
-        return Finding(outcome, message, error_class=failure.error_class, texts={"stderr": failure.tail})
-    outcome = _STATUS.get(failure.status, Outcome.LOAD_ERROR if failure.op == "load" else Outcome.CALL_ERROR)
+        return Finding(
+            outcome, message, error_class=failure.error_class, texts={"stderr": failure.tail}
+        )
+    outcome = _STATUS.get(
+        failure.status, Outcome.LOAD_ERROR if failure.op == "load" else Outcome.CALL_ERROR
+    )
     if _DISK in message:
         outcome = Outcome.ENV_ERROR
     texts = {"traceback": failure.traceback, "stderr": failure.tail}
@@ -59,7 +68,10 @@ def finding_of(failure: ReplyError | WorkerDied, what: str = "") -> Finding:
 
 @dataclass
 class Context:
-    """One cell being executed. ``timings`` and ``rss_kib`` grow as the check asks; ``kept`` files are evidence of a pass."""
+    """One cell being executed.
+
+    ``timings`` and ``rss_kib`` grow as the check asks; ``kept`` files are evidence of a pass.
+    """
 
     cell: Cell
     host: Host
@@ -77,18 +89,24 @@ class Context:
 
     @property
     def tolerance(self) -> Tolerance:
-        """Return the tolerance of answers: that of the artifact together with that of the consumer."""
+        """Return the tolerance of answers: that of the artifact together with that of the
+        consumer.
+        """
         own = self.consumer.tolerance
         return self.artifact.tolerance.or_wider(*own[:2]) if own else self.artifact.tolerance
 
     @contextmanager
-    def model(self, tags: Sequence[str], directory: Path | None = None, shared: bool | None = None) -> Iterator[Loaded]:
-        """Return a loaded MetaGraph of the artifact, shared with other checks unless answers change it; a new one for
-        ``directory``."""
+    def model(
+        self, tags: Sequence[str], directory: Path | None = None, shared: bool | None = None
+    ) -> Iterator[Loaded]:
+        """Return a loaded MetaGraph of the artifact, shared with other checks unless answers change
+        it; a new one for ``directory``."""
         if shared is None:
             shared = directory is None and not self.artifact.stateful
         directory = directory or self.artifact.model
-        with self.host.model(self.worker, directory, tags, self.limit, shared, self.consumer.role) as model:
+        with self.host.model(
+            self.worker, directory, tags, self.limit, shared, self.consumer.role
+        ) as model:
             self._time("load", model.seconds)
             self.rss_kib = max(self.rss_kib or 0, model.rss_kib or 0) or None
             yield model
@@ -107,7 +125,10 @@ class Context:
 
 @dataclass
 class Evidence:
-    """Evidence files of a cell, below ``out/evidence/<cell id>``. The folder is made with the first file."""
+    """Evidence files of a cell, below ``out/evidence/<cell id>``.
+
+    The folder is made with the first file.
+    """
 
     out: Path
     folder: Path
@@ -115,14 +136,17 @@ class Evidence:
 
     @classmethod
     def of(cls, out: Path, cell: Cell) -> Evidence:
-        """Start the evidence of a cell; that of an earlier execution is removed. Every segment of a cell id is a safe file
-        name."""
+        """Start the evidence of a cell; that of an earlier execution is removed. Every segment of a
+        cell id is a safe file name."""
         folder = out / "evidence" / cell.id
         shutil.rmtree(folder, ignore_errors=True)
         return cls(out, folder)
 
     def add(self, finding: Finding) -> None:
-        """Write the texts and files of a finding. Existing names are kept, since the first finding is reported."""
+        """Write the texts and files of a finding.
+
+        Existing names are kept, since the first finding is reported.
+        """
         for name, text in finding.texts.items():
             if text and name not in self.entries:
                 self.add_text(name, text)
@@ -138,7 +162,9 @@ class Evidence:
                 shutil.copyfile(source, self._path(name, source.suffix))
 
     def add_json(self, name: str, value: Any) -> None:
-        self._path(name, ".json").write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        self._path(name, ".json").write_text(
+            json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )
 
     def _path(self, name: str, suffix: str) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,10 @@ _SHOWN = 20  # differences
 
 @dataclass(frozen=True)
 class Stored:
-    """A variable and its value in the checkpoint. ``fetch`` is a tensor of the main graph that reads it, if there is one."""
+    """A variable and its value in the checkpoint.
+
+    ``fetch`` is a tensor of the main graph that reads it, if there is one.
+    """
 
     key: str
     node: str
@@ -60,17 +63,23 @@ def signatures(model: Path, tags: Sequence[str]) -> dict[str, Any]:
 
 
 def promised_outputs(model: Path, tags: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return ``{key: {output: {dtype, shape}}}`` of the SignatureDefs, which callers must not change."""
+    """Return ``{key: {output: {dtype, shape}}}`` of the SignatureDefs, which callers must not
+    change.
+    """
     return _promised(model, tuple(tags), stamp(model))
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _promised(model: Path, tags: tuple[str, ...], _stamp: object) -> dict[str, dict[str, dict[str, Any]]]:
+def _promised(
+    model: Path, tags: tuple[str, ...], _stamp: object
+) -> dict[str, dict[str, dict[str, Any]]]:
     return {key: sides["outputs"] for key, sides in signatures(model, tags).items()}
 
 
 def writer(model: Path, tags: Sequence[str]) -> str:
-    """Return the version of the TensorFlow that a MetaGraph says it was written by; "" where it names none."""
+    """Return the version of the TensorFlow that a MetaGraph says it was written by; "" where it
+    names none.
+    """
     return str(meta_graph(model, tags).meta_info_def.tensorflow_version)
 
 
@@ -80,7 +89,10 @@ def method_names(model: Path, tags: Sequence[str]) -> dict[str, str]:
 
 
 def stored_variables(model: Path, tags: Sequence[str]) -> list[Stored]:
-    """Return every variable that the MetaGraph restores, with its value in the checkpoint. Raises MissingKeyError."""
+    """Return every variable that the MetaGraph restores, with its value in the checkpoint.
+
+    Raises MissingKeyError.
+    """
     return list(_stored(model, tags))
 
 
@@ -108,8 +120,13 @@ def _range(text: str) -> slice:
 
 
 def inventory(model: Path, tags: Sequence[str]) -> Counter[str]:
-    """Return the variables of a MetaGraph without names: ``"float32[2, 3] sha256"``. A value stored once counts once."""
-    return Counter({(item.key, item.node): described(item.value) for item in _stored(model, tags)}.values())
+    """Return the variables of a MetaGraph without names: ``"float32[2, 3] sha256"``.
+
+    A value stored once counts once.
+    """
+    return Counter(
+        {(item.key, item.node): described(item.value) for item in _stored(model, tags)}.values()
+    )
 
 
 def described(tensor: Tensor) -> str:
@@ -118,24 +135,34 @@ def described(tensor: Tensor) -> str:
 
 
 def placements(model: Path, tags: Sequence[str]) -> Counter[str]:
-    """Return the devices, compilation and implementations that nodes and functions request of their runtime."""
+    """Return the devices, compilation and implementations that nodes and functions request of their
+    runtime.
+    """
     found: set[str] = set()
     for function in meta_graph(model, tags).graph_def.library.function:
-        if "_traced_save" in function.signature.name or "_traced_restore" in function.signature.name:
+        if (
+            "_traced_save" in function.signature.name
+            or "_traced_restore" in function.signature.name
+        ):
             continue  # a device of the writer's saver
         found |= {f"the device {node.device}" for node in function.node_def if node.device}
-        found |= {f"the attribute {name} of a function" for name in _ATTRIBUTES if name in function.attr}
+        found |= {
+            f"the attribute {name} of a function" for name in _ATTRIBUTES if name in function.attr
+        }
     return Counter(found)
 
 
 def signature_defaults(model: Path, tags: Sequence[str]) -> Counter[str]:
     """Return the inputs of signatures that have a default value."""
     signatures = meta_graph(model, tags).signature_def
-    return Counter(f"{name!r} of {key!r}" for key in signatures for name in signatures[key].defaults)
+    return Counter(
+        f"{name!r} of {key!r}" for key in signatures for name in signatures[key].defaults
+    )
 
 
 def variable_facts(model: Path, tags: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the facts about each variable in the file: :func:`node_label` -> dtype, shape, trainable, ...
+    """Return the facts about each variable in the file: :func:`node_label` -> dtype, shape,
+    trainable, ...
 
     For a MetaGraph without an object graph, return those in its collections, by name.
     """
@@ -143,7 +170,10 @@ def variable_facts(model: Path, tags: Sequence[str]) -> dict[str, dict[str, Any]
     if graph.object_graph_def.nodes:
         nodes = objects(graph.object_graph_def, Paths(graph.object_graph_def.nodes), {})
         variables = [node for node in nodes if node.kind == "variable" and node.path is not None]
-        return {node_label(node.id, node.path): {"path": node.path, **node.details} for node in variables}
+        return {
+            node_label(node.id, node.path): {"path": node.path, **node.details}
+            for node in variables
+        }
     definitions: dict[str, dict[str, Any]] = {}
     for collection, _, definition in variable_defs(graph, lenient=True):
         name = definition.variable_name.rpartition(":")[0]
@@ -152,7 +182,9 @@ def variable_facts(model: Path, tags: Sequence[str]) -> dict[str, dict[str, Any]
 
 
 def node_label(node: int | None, name: str | None) -> str:
-    """Return the name of a variable in :func:`variable_facts`: its node in the object graph, else its name in the main graph."""
+    """Return the name of a variable in :func:`variable_facts`: its node in the object graph, else
+    its name in the main graph.
+    """
     return name or "" if node is None else f"node {node}"
 
 
@@ -175,12 +207,18 @@ def extra_assets(model: Path) -> Counter[str]:
 
 
 def canonical_difference(one: Path, other: Path) -> tuple[list[str], list[str]]:
-    """Return ``(sections, differences)`` of the canonical forms of two models; both are empty for equal models."""
+    """Return ``(sections, differences)`` of the canonical forms of two models; both are empty for
+    equal models.
+    """
     first, second = canonical(one), canonical(other)
     if first.hash == second.hash:
         return [], []
-    sections = sorted(name for name in first.sections if first.sections[name] != second.sections[name])
-    return sections, [str(change) for change in form_changes(first, second) if change.counts][:_SHOWN]
+    sections = sorted(
+        name for name in first.sections if first.sections[name] != second.sections[name]
+    )
+    return sections, [str(change) for change in form_changes(first, second) if change.counts][
+        :_SHOWN
+    ]
 
 
 def meta_graph(model: Path, tags: Sequence[str]) -> schema.MetaGraphDef:

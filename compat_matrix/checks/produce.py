@@ -1,7 +1,7 @@
 """``produce``: a producer turns a case into an artifact.
 
-The artifact is made in a sibling directory and renamed when it is complete, so that a directory of its name is always complete.
-A lock keeps a second process from making it at the same time.
+The artifact is made in a sibling directory and renamed when it is complete, so that a directory of
+its name is always complete. A lock keeps a second process from making it at the same time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,24 @@ from compat_matrix.runtimes.worker import ReplyError, Worker
 from compat_matrix.workers import provenance
 
 LIMIT = 300.0  # seconds
-DIFFERS = "v1_answers.Differs"  # the end of an error class: the export answers differently from the original
+# the end of an error class: the export answers differently from the original
+DIFFERS = "v1_answers.Differs"
 
 
 def producing_worker(cell: Cell, host: Host) -> Worker:
-    """Return the worker that makes the artifact of a cell. Raises ArtifactError for a producer without a program."""
+    """Return the worker that makes the artifact of a cell.
+
+    Raises ArtifactError for a producer without a program.
+    """
     producer = host.registry.producers.get(cell.producer)
     if producer is None or producer.program is None:
-        raise ArtifactError(f"the producer {cell.producer} makes nothing; its artifact {cell.artifact} is not there")
+        raise ArtifactError(
+            f"the producer {cell.producer} makes nothing; its artifact {cell.artifact} is not there"
+        )
     plain = host.past is not None and host.past.plain_productions and not producer.reproducible
-    return host.worker(cell.producer_runtime, producer.program, "-produce", Past.of_seed(PLAIN) if plain else None)
+    return host.worker(
+        cell.producer_runtime, producer.program, "-produce", Past.of_seed(PLAIN) if plain else None
+    )
 
 
 def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:
@@ -71,7 +79,9 @@ def _fill(cell: Cell, host: Host, staged: Path, scratch: Path) -> None:
         if not (error.error_class or "").endswith(DIFFERS):
             raise
         texts = {"traceback": error.traceback, "stderr": error.tail}
-        raise Finding(Outcome.FAIL_VALUE, str(error), error_class=error.error_class, texts=texts) from error
+        raise Finding(
+            Outcome.FAIL_VALUE, str(error), error_class=error.error_class, texts=texts
+        ) from error
     provenance.write(
         staged,
         case=case.name,
@@ -86,7 +96,9 @@ def _fill(cell: Cell, host: Host, staged: Path, scratch: Path) -> None:
 
 
 def _source(cell: Cell, host: Host) -> CaseInfo | GeneratorInfo | Export:
-    """Return the source of an artifact: a case, a generator of the fixtures, or an export of a plug-in."""
+    """Return the source of an artifact: a case, a generator of the fixtures, or an export of a
+    plug-in.
+    """
     producer = host.registry.producers[cell.producer]
     try:
         if producer.exports:

@@ -1,4 +1,6 @@
-"""Execute one cell: find its worker and artifact, run the check, turn every result or error into an observation."""
+"""Execute one cell: find its worker and artifact, run the check, turn every result or error into an
+observation.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ class NotProduced(NotExecuted):
 
 
 def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
-    """Execute ``cell`` and return the observation. Raises :class:`NotProduced` for a cell that must be reported as NOT_RUN."""
+    """Execute ``cell`` and return the observation.
+
+    Raises :class:`NotProduced` for a cell that must be reported as NOT_RUN.
+    """
     out = Path(out)
     evidence = Evidence.of(out, cell)
     scratch = host.scratch / "cell"
@@ -58,14 +63,18 @@ def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
         return execution.observation(Outcome.PASS, None, "", details, evidence.entries)
     except NotProduced:
         raise
-    except Exception as error:  # every failure is an observation; the closed list of outcomes says which
+    except (
+        Exception
+    ) as error:  # every failure is an observation; the closed list of outcomes says which
         finding = _finding(error)
         execution.add_log(finding)
         execution.name_skew(finding)
         evidence.add(finding)
         if finding.details:
             evidence.add_json("details", finding.details)
-        return execution.observation(finding.outcome, finding.error_class, str(finding), finding.details, evidence.entries)
+        return execution.observation(
+            finding.outcome, finding.error_class, str(finding), finding.details, evidence.entries
+        )
     finally:
         host.delete(scratch)
 
@@ -109,14 +118,18 @@ class _Execution:
         return RUN[cell.check](self.context)
 
     def _produced(self) -> dict[str, Any]:
-        """Return the details of a production: a digest of the export if it must not depend on the process."""
+        """Return the details of a production: a digest of the export if it must not depend on the
+        process.
+        """
         if not self.host.registry.producers[self.cell.producer].reproducible:
             return {}
         model = self.cell.artifact_dir(self.out) / "model"
         return {EXPORTS: {"model": export_bytes.export_digest(model, self.host.out)}}
 
     def check_worker(self) -> None:
-        """Raise WorkerDied if this cell ended the worker, or made it write more than its replies."""
+        """Raise WorkerDied if this cell ended the worker, or made it write more than its
+        replies.
+        """
         if self.worker is not None:
             self.worker.check("finish")
 
@@ -126,7 +139,13 @@ class _Execution:
 
         fleet = self.host.fleet(self.cell.runtime)
         self.server = fleet.identity
-        self.context = Wire(self.cell, fleet, artifact, self.scratch, self.host.ahead(self.cell.runtime, artifact.model))
+        self.context = Wire(
+            self.cell,
+            fleet,
+            artifact,
+            self.scratch,
+            self.host.ahead(self.cell.runtime, artifact.model),
+        )
         return RUN[self.cell.check](self.context)
 
     def _artifact(self) -> Path:
@@ -140,7 +159,9 @@ class _Execution:
         return directory
 
     def add_log(self, finding: Finding) -> None:
-        """Add the worker's log since the start of the cell, unless the finding has that of the failing step."""
+        """Add the worker's log since the start of the cell, unless the finding has that of the
+        failing step.
+        """
         if self.worker is not None and not finding.texts.get("stderr"):
             finding.texts["stderr"] = self.log()
 
@@ -149,18 +170,25 @@ class _Execution:
         return self.worker.log_since(self.log_start) if self.worker is not None else ""
 
     def name_skew(self, finding: Finding) -> None:
-        """Name the op, attr, kernel or version that caused a failure, if there is one, in ``details["skew"]`` (contracts, section
-        6)."""
+        """Name the op, attr, kernel or version that caused a failure, if there is one, in
+        ``details["skew"]`` (contracts, section 6)."""
         if not finding.outcome.may_be_skew:
             return
-        version = self.cell.producer_version if self.cell.is_production else self.cell.consumer_version
+        version = (
+            self.cell.producer_version if self.cell.is_production else self.cell.consumer_version
+        )
         model = self.context.artifact.model if self.context else None
         found = skew.name(finding.error_class, str(finding), version, model)
         if found is not None:
             finding.details["skew"] = found.to_json()
 
     def observation(
-        self, outcome: Outcome, error_class: str | None, message: str, details: dict[str, Any], evidence: dict[str, str]
+        self,
+        outcome: Outcome,
+        error_class: str | None,
+        message: str,
+        details: dict[str, Any],
+        evidence: dict[str, str],
     ) -> Observation:
         said = self.worker.last_hello if self.worker else {}
         if self.server:
@@ -171,7 +199,10 @@ class _Execution:
             message=message,
             details=details,
             evidence=dict(evidence),
-            timings={step: round(value, 6) for step, value in (self.context.timings if self.context else self.seconds).items()},
+            timings={
+                step: round(value, 6)
+                for step, value in (self.context.timings if self.context else self.seconds).items()
+            },
             versions=dict(said.get("versions", {})),
             libraries=list(said.get("libraries", [])),
             rss_kib=self.context.rss_kib if self.context else None,
@@ -180,7 +211,12 @@ class _Execution:
 
 def identified(server: ServerIdentity) -> dict[str, str]:
     """Return the versions that a server reports, for a result."""
-    known = {"kind": server.kind, "tensorflow": server.version, "image": server.image, "digest": server.digest}
+    known = {
+        "kind": server.kind,
+        "tensorflow": server.version,
+        "image": server.image,
+        "digest": server.digest,
+    }
     known |= {name: value for name, value in server.details.items() if isinstance(value, str)}
     return {name: value for name, value in known.items() if value}
 
@@ -193,9 +229,15 @@ def _finding(error: Exception) -> Finding:
         return finding_of(error)
     name = type(error).__qualname__
     if isinstance(error, SavedModelError):
-        return Finding(Outcome.FAIL_STRUCTURE, str(error), error_class=f"{type(error).__module__}.{name}")
+        return Finding(
+            Outcome.FAIL_STRUCTURE, str(error), error_class=f"{type(error).__module__}.{name}"
+        )
     if isinstance(error, NotStarted):
         return Finding(Outcome.SETUP_ERROR, str(error), error_class=name)
-    outcome = Outcome.ENV_ERROR if isinstance(error, OSError) and error.errno in _ENVIRONMENT else Outcome.SETUP_ERROR
+    outcome = (
+        Outcome.ENV_ERROR
+        if isinstance(error, OSError) and error.errno in _ENVIRONMENT
+        else Outcome.SETUP_ERROR
+    )
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return Finding(outcome, f"{name}: {error}", error_class=name, texts={"harness": text})

@@ -1,6 +1,8 @@
-"""Ask requests of examples by Classify, Regress and MultiInference: the answers must agree with the recorded ones of Predict.
+"""Ask requests of examples by Classify, Regress and MultiInference: the answers must agree with the
+recorded ones of Predict.
 
-Each is asked with complete examples and, over gRPC and REST, with the common features sent once as context.
+Each is asked with complete examples and, over gRPC and REST, with the common features sent once as
+context.
 """
 
 from __future__ import annotations
@@ -22,9 +24,15 @@ from compat_matrix.workers.tensors import Tensor
 
 
 def ask_all(
-    wire: Wire, served: Served, client: Client, tags: Sequence[str], requests: Sequence[Mapping[str, Any]]
+    wire: Wire,
+    served: Served,
+    client: Client,
+    tags: Sequence[str],
+    requests: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Finding], dict[str, int]]:
-    """Ask the requests of one MetaGraph by these methods; return the findings, and the number of requests by method."""
+    """Ask the requests of one MetaGraph by these methods; return the findings, and the number of
+    requests by method.
+    """
     methods = oracle.method_names(wire.artifact.model, tags)
     findings: list[Finding] = []
     counts: Counter[str] = Counter()
@@ -32,7 +40,9 @@ def ask_all(
     for request in requests:
         if request["outputs"] is None or methods.get(request["signature"]) not in examples.SPOKEN:
             continue
-        given, recorded = (tensors.load(wire.artifact.io / request[side]) for side in ("inputs", "outputs"))
+        given, recorded = (
+            tensors.load(wire.artifact.io / request[side]) for side in ("inputs", "outputs")
+        )
         try:
             if check(wire, served, client, methods, request, given, recorded):
                 counts[examples.SPOKEN[methods[request["signature"]]]] += 1
@@ -59,7 +69,9 @@ def check(
     inputs: Mapping[str, Tensor],
     recorded: Mapping[str, Tensor],
 ) -> bool:
-    """Ask a request of examples by its own method, and return whether it was one. Raises Finding for a wrong answer.
+    """Ask a request of examples by its own method, and return whether it was one.
+
+    Raises Finding for a wrong answer.
 
     ``methods``: the method of each signature; ``recorded``: the answer to the request by Predict.
     """
@@ -73,7 +85,9 @@ def check(
     spoken = examples.SPOKEN[method]
     whole = examples.serialized(inputs)
     for context, parts in _ways(whole):
-        what = f"request {request['id']} by {spoken}" + (" with a context" if context is not None else "")
+        what = f"request {request['id']} by {spoken}" + (
+            " with a context" if context is not None else ""
+        )
         with trouble(what), wire.timed(f"{spoken} {client.transport}"):
             try:
                 ask = client.classify if method == messages.CLASSIFY_METHOD else client.regress
@@ -91,11 +105,17 @@ def _ways(whole: list[bytes]) -> Iterator[tuple[bytes | None, list[bytes]]]:
         yield shared
 
 
-def _compare(wire: Wire, what: str, client: Client, want: examples.Result, got: examples.Result) -> None:
+def _compare(
+    wire: Wire, what: str, client: Client, want: examples.Result, got: examples.Result
+) -> None:
     found = examples.differences(want, got, wire.artifact.tolerance)
     if found:
         text = f"{what} over {client.transport}: {first_of(found, 'differences')}"
-        raise Finding(Outcome.FAIL_VALUE, text, details={"expected": repr(want)[:2000], "got": repr(got)[:2000]})
+        raise Finding(
+            Outcome.FAIL_VALUE,
+            text,
+            details={"expected": repr(want)[:2000], "got": repr(got)[:2000]},
+        )
 
 
 def check_together(
@@ -105,7 +125,9 @@ def check_together(
     signatures: Mapping[str, Any],
     answered: Mapping[str, tuple[Mapping[str, Tensor], Mapping[str, Tensor]]],
 ) -> int:
-    """Ask MultiInference for every set of signatures with a common tensor; return the number. REST has no such method.
+    """Ask MultiInference for every set of signatures with a common tensor; return the number.
+
+    REST has no such method.
 
     ``answered``: signature -> inputs and recorded answer of one of its requests.
     """
@@ -116,7 +138,8 @@ def check_together(
         known = [key for key in keys if key in answered]
         if len(known) < 2:
             continue
-        # All tasks get the same examples: those of the first, for the signatures that were recorded on them.
+        # All tasks get the same examples: those of the first, for the signatures that were recorded
+        # on them.
         given = answered[known[0]][0]
         want = {key: _wanted(signatures[key], given, answered[key]) for key in known}
         same = [key for key in known if want[key] is not None]
@@ -135,9 +158,13 @@ def check_together(
 
 
 def _wanted(
-    signature: Any, given: Mapping[str, Tensor], known: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]
+    signature: Any,
+    given: Mapping[str, Tensor],
+    known: tuple[Mapping[str, Tensor], Mapping[str, Tensor]],
 ) -> examples.Result | None:
-    """Return the right answer of a signature to the examples ``given``, if its recorded request has the same examples."""
+    """Return the right answer of a signature to the examples ``given``, if its recorded request has
+    the same examples.
+    """
     try:
         if examples.serialized(given) != examples.serialized(known[0]):
             return None

@@ -1,4 +1,6 @@
-"""The context of the checks of a server: the cell's artifact behind a running server, and the findings for its errors."""
+"""The context of the checks of a server: the cell's artifact behind a running server, and the
+findings for its errors.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,36 @@ from compat_matrix.cells.plan import Cell
 from compat_matrix.checks.context import STEP_LIMIT, Finding
 from compat_matrix.common.interrupts import signal_name
 from compat_matrix.requests.artifact import Artifact
-from compat_matrix.serving.client import Client, NotInstalled, NotRepresentable, ServerError, ServingError, Timeout, Unreachable
+from compat_matrix.serving.client import (
+    Client,
+    NotInstalled,
+    NotRepresentable,
+    ServerError,
+    ServingError,
+    Timeout,
+    Unreachable,
+)
 from compat_matrix.serving.drivers import EngineTrouble, ExitState, NotHere
 from compat_matrix.serving.fleet import Fleet, NotServed, NotStarted, Served
 from compat_matrix.serving.verdicts import CRASHED, HUNG, KILLED, REFUSED
 
-# With these codes the server says that it, or this model, cannot do the request. Any other code is an error.
+# With these codes the server says that it, or this model, cannot do the request. Any other code is
+# an error.
 REFUSALS = frozenset({"FAILED_PRECONDITION", "UNIMPLEMENTED"})
-_KINDS = {REFUSED: Outcome.REJECTED, CRASHED: Outcome.CRASH, HUNG: Outcome.TIMEOUT, KILLED: Outcome.ENV_ERROR}
+_KINDS = {
+    REFUSED: Outcome.REJECTED,
+    CRASHED: Outcome.CRASH,
+    HUNG: Outcome.TIMEOUT,
+    KILLED: Outcome.ENV_ERROR,
+}
 
 
 @dataclass
 class Wire:
-    """One cell being executed. ``timings`` grow as the check asks; ``kept`` files are evidence of a pass."""
+    """One cell being executed.
+
+    ``timings`` grow as the check asks; ``kept`` files are evidence of a pass.
+    """
 
     cell: Cell
     fleet: Fleet
@@ -43,8 +62,8 @@ class Wire:
         return self.cell.timeout or STEP_LIMIT
 
     def served(self, tags: Sequence[str]) -> Served:
-        """Return the artifact's MetaGraph of ``tags`` as AVAILABLE on the server. If answers change it, every check has its
-        own."""
+        """Return the artifact's MetaGraph of ``tags`` as AVAILABLE on the server. If answers change
+        it, every check has its own."""
         model = self.artifact.model
         if self.artifact.stateful:
             model = self.scratch / f"{self.cell.case}-{self.cell.producer}-{self.cell.check}"
@@ -73,7 +92,9 @@ def trouble(what: str) -> Iterator[None]:
     except ServingError as error:
         raise _no_answer(error, what) from error
     except NotStarted as error:
-        raise Finding(Outcome.ENV_ERROR, str(error), error_class="NotStarted", texts={"server_log": error.log}) from error
+        raise Finding(
+            Outcome.ENV_ERROR, str(error), error_class="NotStarted", texts={"server_log": error.log}
+        ) from error
     except (NotHere, EngineTrouble) as error:
         raise Finding(Outcome.ENV_ERROR, str(error), error_class=type(error).__name__) from error
 
@@ -89,20 +110,30 @@ def _no_answer(error: ServingError, what: str) -> Finding:
         Unreachable: Outcome.ENV_ERROR,
         NotInstalled: Outcome.SETUP_ERROR,
     }
-    return Finding(outcomes.get(type(error), Outcome.CALL_ERROR), f"{what}: {error}", error_class=type(error).__name__)
+    return Finding(
+        outcomes.get(type(error), Outcome.CALL_ERROR),
+        f"{what}: {error}",
+        error_class=type(error).__name__,
+    )
 
 
 def _not_served(error: NotServed) -> Finding:
     details: dict[str, Any] = {"server": {"kind": error.kind}}
     if error.error is not None:
         details["server"] |= {"state": error.error.state, "error_code": error.error.error_code}
-    name = _ended(error.exit) if error.exit else (error.error.state if error.error else error.kind.upper())
+    name = (
+        _ended(error.exit)
+        if error.exit
+        else (error.error.state if error.error else error.kind.upper())
+    )
     texts = {"server_log": error.log}
     return Finding(_KINDS[error.kind], error.reason, error_class=name, details=details, texts=texts)
 
 
 def _ended(state: ExitState) -> str:
-    """Return the error class of a server's end, as for a worker: SIGABRT, exit 3; OOM if the memory limit ended it."""
+    """Return the error class of a server's end, as for a worker: SIGABRT, exit 3; OOM if the memory
+    limit ended it.
+    """
     if state.oom_killed:
         return "OOM"
     return signal_name(state.signal) if state.signal is not None else f"exit {state.code}"

@@ -39,18 +39,35 @@ SAID = 300  # characters of what a release says
 )
 @click.command()
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
-@click.option("--from", "first", required=True, metavar="RELEASE", help="The oldest release to ask: 2.4.")
-@click.option("--to", "last", required=True, metavar="RELEASE", help="The newest release to ask: 2.21.")
+@click.option(
+    "--from", "first", required=True, metavar="RELEASE", help="The oldest release to ask: 2.4."
+)
+@click.option(
+    "--to", "last", required=True, metavar="RELEASE", help="The newest release to ask: 2.21."
+)
 @click.option(
     "--run",
     "of",
     type=planned.RUN_FOLDER,
     help="The cell is one of this run, of `matrix run`, a gate or `check --out`: its models.",
 )
-@click.option("--fixtures", type=planned.EXISTING_DIR, help="Your folder of artifacts, in place of all that is ours.")
-@click.option("--cases-dir", "cases", type=planned.EXISTING_DIR, help="Your folder of case files, in place of all that is ours.")
+@click.option(
+    "--fixtures",
+    type=planned.EXISTING_DIR,
+    help="Your folder of artifacts, in place of all that is ours.",
+)
+@click.option(
+    "--cases-dir",
+    "cases",
+    type=planned.EXISTING_DIR,
+    help="Your folder of case files, in place of all that is ours.",
+)
 @list_option("--consumer", metavar="NAME=COMMAND", help="A consumer of yours that CELL names.")
-@list_option("--producer", metavar="NAME=FOLDER", help="A producer of yours that CELL names: the artifacts in a folder.")
+@list_option(
+    "--producer",
+    metavar="NAME=FOLDER",
+    help="A producer of yours that CELL names: the artifacts in a folder.",
+)
 @plugin_option
 @click.option("--no-install", is_flag=True, help="Do not install a release that is missing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
@@ -70,9 +87,10 @@ def bisect(
 ) -> int:
     """Find the first release in which CELL shows something else than in the oldest one.
 
-    CELL is the id of a cell; the version of its consumer is replaced by each release that is asked. Only the releases that halve
-    the range are asked, and installed; the TensorFlow that is here answers for its own release. A cell of `check`, or of a run of
-    your own cases, is found by its folder (--run), or by the options of that run. Exit code 3: the oldest and the newest release
+    CELL is the id of a cell; the version of its consumer is replaced by each release that is asked.
+    Only the releases that halve the range are asked, and installed; the TensorFlow that is here
+    answers for its own release. A cell of `check`, or of a run of your own cases, is found by its
+    folder (--run), or by the options of that run. Exit code 3: the oldest and the newest release
     show the same; 4: one that is needed could not be asked.
 
     \b
@@ -90,9 +108,15 @@ def bisect(
     parts, table = parse_cell_id(cell_id), history()
     low, high = one_release(first, table), one_release(last, table)
     if of and (fixtures or cases or consumer or producer or plugins):
-        raise click.UsageError("--run finds models and programs by itself: no other option names them")
+        raise click.UsageError(
+            "--run finds models and programs by itself: no other option names them"
+        )
     try:
-        source = Source.of_run(of, cell_id) if of else Source(asked_plugins(consumer, producer, plugins), fixtures, cases)
+        source = (
+            Source.of_run(of, cell_id)
+            if of
+            else Source(asked_plugins(consumer, producer, plugins), fixtures, cases)
+        )
         source.check(parts)
     except NotAsked as error:
         raise click.UsageError(printable(str(error), newlines=False)) from error
@@ -102,19 +126,42 @@ def bisect(
     results: dict[str, Result] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="savedmodel-compat-")))
-        made = Hosts(folder / "hosts", registry=source.registry, cases=source.cases, generators=source.fixtures)
+        made = Hosts(
+            folder / "hosts",
+            registry=source.registry,
+            cases=source.cases,
+            generators=source.fixtures,
+        )
         hosts = stack.enter_context(made)
 
         def ask(release: str) -> Result:
-            result = results[release] = _result(parts, release, source, hosts, folder / "out", not no_install)
-            click.echo(f"{release}: {result.outcome} {one_line(result.message_normalised, 120)}".rstrip(), err=True)
+            result = results[release] = _result(
+                parts, release, source, hosts, folder / "out", not no_install
+            )
+            click.echo(
+                f"{release}: {result.outcome} {one_line(result.message_normalised, 120)}".rstrip(),
+                err=True,
+            )
             return result
 
         found = search(releases, ask)
     seen = {release: one_line(said, SAID) for release, said in found.seen.items()}
     if as_json:
-        asked = [{"release": name, "outcome": str(results[name].outcome), "says": said} for name, said in seen.items()]
-        click.echo(json.dumps({"schema": 1, "cell": cell_id, "before": found.before, "after": found.after, "asked": asked}))
+        asked = [
+            {"release": name, "outcome": str(results[name].outcome), "says": said}
+            for name, said in seen.items()
+        ]
+        click.echo(
+            json.dumps(
+                {
+                    "schema": 1,
+                    "cell": cell_id,
+                    "before": found.before,
+                    "after": found.after,
+                    "asked": asked,
+                }
+            )
+        )
         return ExitCode.AS_EXPECTED if found.after else ExitCode.INCOMPLETE
     if not found.after:
         click.echo(f"nothing changes from {first} to {last}: {seen[releases[0]]}")
@@ -126,8 +173,13 @@ def bisect(
     return ExitCode.AS_EXPECTED
 
 
-def _result(parts: dict[str, str], release: str, source: Source, hosts: Hosts, out: Path, install: bool) -> Result:
-    """The result of the cell in one release; its artifact is made once. Raises Refused for a cell that is in no plan."""
+def _result(
+    parts: dict[str, str], release: str, source: Source, hosts: Hosts, out: Path, install: bool
+) -> Result:
+    """The result of the cell in one release; its artifact is made once.
+
+    Raises Refused for a cell that is in no plan.
+    """
     from compat_matrix.cells.outcomes import Outcome
     from compat_matrix.cells.plan import Plan, is_complete
     from compat_matrix.engine.loop import run_plan
@@ -140,7 +192,9 @@ def _result(parts: dict[str, str], release: str, source: Source, hosts: Hosts, o
     hosts.know(runtimes)
     cells, made = source.cells(parts, runtimes, readers[0])
     if not cells:
-        raise Refused(f"no cell of {release} asks that: see `savedmodel-compat matrix plan`", ExitCode.USAGE)
+        raise Refused(
+            f"no cell of {release} asks that: see `savedmodel-compat matrix plan`", ExitCode.USAGE
+        )
     wanted = [cell for cell in made if not is_complete(cell.artifact_dir(out))] + cells
     plan = Plan(tuple(wanted))
     make_programs(plan, set(plan.by_id), runtimes, source.registry)
@@ -148,6 +202,10 @@ def _result(parts: dict[str, str], release: str, source: Source, hosts: Hosts, o
     found = results[-1]
     if found.outcome is Outcome.NOT_APPLICABLE:
         raise Refused(f"{release} cannot be asked: {found.message}", ExitCode.USAGE)
-    if found.outcome.harness_failure or not found.outcome.observable:  # no answer, so no release came with it
-        raise Refused(f"{release} was not asked: {found.outcome} {found.message}", ExitCode.HARNESS_ERROR)
+    if (
+        found.outcome.harness_failure or not found.outcome.observable
+    ):  # no answer, so no release came with it
+        raise Refused(
+            f"{release} was not asked: {found.outcome} {found.message}", ExitCode.HARNESS_ERROR
+        )
     return found

@@ -18,7 +18,13 @@ from compat_matrix.cells.sole_writer import sole_writer
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.models import fail_on_option, model_arguments, tell_skipped
-from compat_matrix.commands.parts.planned import build_standin, exit_codes, require_option, server_option, servers_only_option
+from compat_matrix.commands.parts.planned import (
+    build_standin,
+    exit_codes,
+    require_option,
+    server_option,
+    servers_only_option,
+)
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
@@ -37,9 +43,15 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     asked=lambda: _claimed(asked=True),
     not_asked=lambda: _claimed(asked=False),
     codes={
-        ExitCode.UNEXPECTED: "a check failed, also when answers are equal only beyond the limit of a stated tolerance",
+        ExitCode.UNEXPECTED: (
+            "a check failed, also when answers are equal only beyond the limit of a stated"
+            " tolerance"
+        ),
         ExitCode.STALE_EXPECTATION: "an entry of the ledger is stale",
-        ExitCode.INCOMPLETE: "nothing was compared, or something named (--consumer, --check, --runtime, --server) was not asked",
+        ExitCode.INCOMPLETE: (
+            "nothing was compared, or something named (--consumer, --check, --runtime, --server)"
+            " was not asked"
+        ),
     },
 )
 @click.command(cls=renaming(tensorflow="--runtime", serving="--server"))
@@ -52,7 +64,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--make-up",
     type=click.IntRange(0, 100),
-    help="Requests to make up for each signature without one (default: one if none is given, else none).",
+    help=(
+        "Requests to make up for each signature without one (default: one if none is given, else"
+        " none)."
+    ),
 )
 @list_option(
     "--consumer",
@@ -70,24 +85,53 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @server_option
 @servers_only_option
-@list_option("--check", "checks", metavar="NAME", help="Make only this check, or several by commas.")
-@click.option("--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may be apart, and why.")
+@list_option(
+    "--check", "checks", metavar="NAME", help="Make only this check, or several by commas."
+)
+@click.option(
+    "--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may be apart, and why."
+)
 @fail_on_option("Findings of `verify` of at least this severity fail.")
-@click.option("--limit", type=float, default=60.0, show_default=True, help="Seconds for one step of a consumer.")
+@click.option(
+    "--limit",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Seconds for one step of a consumer.",
+)
 @require_option
-@click.option("--expectations", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A ledger of known failures.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Keep report, results and evidence in this folder.")
+@click.option(
+    "--expectations",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A ledger of known failures.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep report, results and evidence in this folder.",
+)
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout (docs/exporters.md).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object on stdout (docs/exporters.md)."
+)
 @quiet_option
 @exit_codes
-def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None, as_json: bool, **asked: Any) -> int:
-    """Check exports: do all consumers of this machine load MODELS, show their signatures, answer the same, and save them again?
+def check(
+    found: Found,
+    follow_links: bool,
+    out: Path | None,
+    junit: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> int:
+    """Check exports: do all consumers of this machine load MODELS, show their signatures, answer
+    the same, and save them again?
 
-    MODELS are SavedModels or artifacts of any exporter, also folders of them, @lists, URLs. Answers are compared with those in
-    io/io.json; without any, requests are made up, and consumers are compared with each other. Defects that `verify` finds and a
-    fingerprint of other files fail too. With --server model servers are asked too, over gRPC and REST; with --servers-only
-    nobody else is. What was not asked is NOT_RUN; a check that compared nothing ends with 3.
+    MODELS are SavedModels or artifacts of any exporter, also folders of them, @lists, URLs. Answers
+    are compared with those in io/io.json; without any, requests are made up, and consumers are
+    compared with each other. Defects that `verify` finds and a fingerprint of other files fail too.
+    With --server model servers are asked too, over gRPC and REST; with --servers-only nobody else
+    is. What was not asked is NOT_RUN; a check that compared nothing ends with 3.
 
     \b
     Consumers: tf2, v1_session, c_api, reference (asked by default); cpp; those of plug-ins.
@@ -126,7 +170,9 @@ def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None
     return report.exit_code or (int(ExitCode.INCOMPLETE) if found.skipped else 0)
 
 
-def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path | None, **asked: Any) -> Report:
+def _checked(
+    found: Found, out: Path, quiet: bool, clear: bool, requests: Path | None, **asked: Any
+) -> Report:
     from compat_matrix.exports import session
     from compat_matrix.report.progress import Progress, unexpected
     from compat_matrix.requests.artifact import ArtifactError
@@ -141,11 +187,18 @@ def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path |
             build_standin()
         with contextlib.ExitStack() as stack:
             models = [(model.name, stack.enter_context(model.local())) for model in found.models]
-            exports = [Export(path.parent if path.is_file() else path, requests, name=name) for name, path in models]
+            exports = [
+                Export(path.parent if path.is_file() else path, requests, name=name)
+                for name, path in models
+            ]
             if clear:
                 session.clear(out, [export.path for export in exports])
             running = stack.enter_context(session.Session(out))
-            watch = (progress.start, lambda result: progress.advance(unexpected(result))) if progress else ()
+            watch = (
+                (progress.start, lambda result: progress.advance(unexpected(result)))
+                if progress
+                else ()
+            )
             return running.check(exports, options, out, *watch)
     except (OptionError, ArtifactError) as error:
         raise click.UsageError(printable(str(error))) from error
@@ -157,7 +210,11 @@ def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path |
 
 
 def _options(
-    consumers: tuple[str, ...], checks: tuple[str, ...], tolerance: str | None, servers_only: bool, **asked: Any
+    consumers: tuple[str, ...],
+    checks: tuple[str, ...],
+    tolerance: str | None,
+    servers_only: bool,
+    **asked: Any,
 ) -> Options:
     from compat_matrix.exports import options
 
@@ -182,6 +239,7 @@ def _claimed(asked: bool) -> str:
         return f"the checks {makes}, through {', '.join(options.CONSUMERS)} of the TensorFlow here"
     others = ", ".join(name for name in CONSUMERS if name not in options.CONSUMERS)
     return (
-        f"the checks {', '.join(SERVE_CHECKS)} (--server); the consumers {others} and plug-ins (--consumer, --plugins); other "
-        "releases (--runtime); a signature without a request is listed as NOT_RUN (--require fails on it)"
+        f"the checks {', '.join(SERVE_CHECKS)} (--server); the consumers {others} and plug-ins"
+        " (--consumer, --plugins); other releases (--runtime); a signature without a request is"
+        " listed as NOT_RUN (--require fails on it)"
     )

@@ -12,7 +12,13 @@ import click
 
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option
-from compat_matrix.commands.parts.models import answers, jobs_of_models, model_options, models_named, tell_skipped
+from compat_matrix.commands.parts.models import (
+    answers,
+    jobs_of_models,
+    model_options,
+    models_named,
+    tell_skipped,
+)
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, printable, told
 
@@ -23,7 +29,9 @@ if TYPE_CHECKING:
     from compat_matrix.skew.needs import GraphNeeds
 
 LOADERS = ("session", "c++", "objects")
-LOADER_HELP = "session (tf.compat.v1 in Python), c++ (Serving, Go, Java), objects (tf.saved_model.load)"
+LOADER_HELP = (
+    "session (tf.compat.v1 in Python), c++ (Serving, Go, Java), objects (tf.saved_model.load)"
+)
 SHOWN_REASONS = 3  # of one release
 SHOWN_PARTS = 12
 
@@ -31,20 +39,33 @@ SHOWN_PARTS = 12
 @claims(
     green="every part loads: in each release of --target; without, in one release at least",
     asked=lambda: _claimed(),
-    not_asked="whether the answers are the same (`gate`, `check`); GPU kernels; what ops do to a machine (`verify`)",
-    codes={ExitCode.UNEXPECTED: "a part does not load, or loses something, or the model cannot be read"},
+    not_asked=(
+        "whether the answers are the same (`gate`, `check`); GPU kernels; what ops do to a machine"
+        " (`verify`)"
+    ),
+    codes={
+        ExitCode.UNEXPECTED: "a part does not load, or loses something, or the model cannot be read"
+    },
 )
 @click.command()
 @model_options
 @click.option(
-    "--target", metavar="VERSIONS", help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.'
+    "--target",
+    metavar="VERSIONS",
+    help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.',
 )
 @list_option("--for", "loaders", type=Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
 @click.option(
-    "--ops", is_flag=True, help="Ask only which releases have all ops, attrs, values, dtypes and CPU kernels of each part."
+    "--ops",
+    is_flag=True,
+    help=(
+        "Ask only which releases have all ops, attrs, values, dtypes and CPU kernels of each part."
+    ),
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
-@click.option("--full", is_flag=True, help="Show all parts, and all that the nearest other releases lack.")
+@click.option(
+    "--full", is_flag=True, help="Show all parts, and all that the nearest other releases lack."
+)
 @click.option(
     "--summary",
     is_flag=False,
@@ -65,10 +86,12 @@ def compat(
     summary: str | None,
     jobs: int,
 ) -> int:
-    """Show which TensorFlow releases load the SavedModels at MODELS..., part by part, and what keeps the others from it.
+    """Show which TensorFlow releases load the SavedModels at MODELS..., part by part, and what
+    keeps the others from it.
 
-    Exit code 1: with --target, when a part does not load, or loses something, in one of these releases; without, when a part
-    loads in no release at all; and for a model that cannot be read. With --ops: when a part has all its ops in no release.
+    Exit code 1: with --target, when a part does not load, or loses something, in one of these
+    releases; without, when a part loads in no release at all; and for a model that cannot be read.
+    With --ops: when a part has all its ops in no release.
 
     \b
     Examples:
@@ -86,7 +109,8 @@ def compat(
     if ops:
         if target or loaders or summary or jobs > 1:
             raise click.UsageError(
-                "--ops goes with --json and --full alone: it asks all releases about the ops, for every loader"
+                "--ops goes with --json and --full alone: it asks all releases about the ops, for"
+                " every loader"
             )
         return show_needs(found, as_json, full, follow_links)
     if summary and (as_json or full):
@@ -101,7 +125,9 @@ def compat(
     code = ExitCode.AS_EXPECTED
     out: list[dict[str, Any]] = []
     rows: list[list[str]] = []
-    ask = partial(_asked, asked=asked, follow_links=follow_links, advise=not as_json and not summary)
+    ask = partial(
+        _asked, asked=asked, follow_links=follow_links, advise=not as_json and not summary
+    )
     for model, answer in zip(found.models, ordered(ask, found.models, jobs)):
         if isinstance(answer, (Died, str)):
             failure = answer.reason if isinstance(answer, Died) else answer
@@ -115,14 +141,22 @@ def compat(
         uses = [use for graph in graphs for use in graph.uses if use.loader in chosen]
         good = all(_good(use, bool(target)) for use in uses)
         code = code if good else ExitCode.UNEXPECTED
-        line = {"path": model.name, "ok": good, "meta_graphs": [_json(graph, chosen, table) for graph in graphs]}
+        line = {
+            "path": model.name,
+            "ok": good,
+            "meta_graphs": [_json(graph, chosen, table) for graph in graphs],
+        }
         if len(asked) == 1 and not good:
             line["rewritable"] = rewritable
         out.append(line)
         rows.append([model.name, *(_cell(_whole(uses, loader), table) for loader in chosen), ""])
         if not as_json and not summary:
             _show(model.name, graphs, chosen, table, full)
-            stopped = [loader for loader in chosen if any(use.loader == loader and not _loads(use, True) for use in uses)]
+            stopped = [
+                loader
+                for loader in chosen
+                if any(use.loader == loader and not _loads(use, True) for use in uses)
+            ]
             if "rewritable" in line and stopped:
                 click.echo(f"    {_advice(rewritable, chosen, stopped, asked[0], sound, table)}")
     rows.insert(0, ["model", *chosen, "error"])
@@ -188,7 +222,9 @@ def _csv(rows: list[list[str]]) -> str:
     import io
 
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([printable(field, newlines=False) for field in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(
+        [printable(field, newlines=False) for field in row] for row in rows
+    )
     return text.getvalue()
 
 
@@ -202,8 +238,9 @@ def _print_table(rows: list[list[str]], indent: str = "") -> None:
 def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool, advise: bool) -> _Answer:
     """Return what each MetaGraph needs.
 
-    If one release is asked about and not all is well there, add the loaders for which `downgrade` could rewrite the model. To
-    ``advise``, add for each loader the releases of the op history that load all of it, which takes as long as to ask them all.
+    If one release is asked about and not all is well there, add the loaders for which `downgrade`
+    could rewrite the model. To ``advise``, add for each loader the releases of the op history that
+    load all of it, which takes as long as to ask them all.
     """
     from compat_matrix.models.compat import of_graph, of_model
     from compat_matrix.skew.history import history
@@ -218,10 +255,16 @@ def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool, advise: bo
 
     planned = plan(found, asked[0])
     refused = {loader for _, loaders in planned.refused for loader in loaders}
-    refused.update(use.loader for graph in graphs for use in graph.uses if use.refused)  # no rewrite of ops mends that
+    refused.update(
+        use.loader for graph in graphs for use in graph.uses if use.refused
+    )  # no rewrite of ops mends that
     after = [of_graph(graph, asked, history()) for graph in planned.message.meta_graphs]
     bad, still_bad = _bad(graphs), _bad(after)
-    rewritable = [loader for loader in LOADERS if loader not in refused and (not bad[loader] or still_bad[loader] < bad[loader])]
+    rewritable = [
+        loader
+        for loader in LOADERS
+        if loader not in refused and (not bad[loader] or still_bad[loader] < bad[loader])
+    ]
     if not advise:
         return graphs, rewritable, {}
     everywhere = of_model(found, range(len(history().releases)), history())
@@ -231,11 +274,17 @@ def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool, advise: bo
 def _sound(graphs: list[GraphCompat], loader: str) -> set[int]:
     """Return the releases in which every part loads through a loader and loses nothing."""
     whole = _whole([use for graph in graphs for use in graph.uses], loader)
-    return set() if whole is None else {index for index in whole.members if not whole.verdicts[index].risks}
+    return (
+        set()
+        if whole is None
+        else {index for index in whole.members if not whole.verdicts[index].risks}
+    )
 
 
 def _bad(graphs: list[GraphCompat]) -> dict[str, set[tuple[int, str]]]:
-    """Loader -> the parts, as (number of the MetaGraph, name), that do not load, or lose something, in a release asked about."""
+    """Loader -> the parts, as (number of the MetaGraph, name), that do not load, or lose something,
+    in a release asked about.
+    """
     bad: dict[str, set[tuple[int, str]]] = {loader: set() for loader in LOADERS}
     for number, graph in enumerate(graphs):
         for use in graph.uses:
@@ -245,9 +294,16 @@ def _bad(graphs: list[GraphCompat]) -> dict[str, set[tuple[int, str]]]:
 
 
 def _advice(
-    rewritable: list[str], loaders: tuple[str, ...], stopped: list[str], index: int, sound: dict[str, set[int]], table: History
+    rewritable: list[str],
+    loaders: tuple[str, ...],
+    stopped: list[str],
+    index: int,
+    sound: dict[str, set[int]],
+    table: History,
 ) -> str:
-    """Return what `downgrade` can do for the loaders that the model stops, or which releases load it if no newer one does."""
+    """Return what `downgrade` can do for the loaders that the model stops, or which releases load
+    it if no newer one does.
+    """
     from compat_matrix.skew.advice import words
 
     release = table.releases[index].name
@@ -255,12 +311,18 @@ def _advice(
     helped = [loader for loader in fit if loader in stopped]
     if helped:
         which = "" if len(fit) == len(LOADERS) else "".join(f" --for {loader}" for loader in fit)
-        return f"downgrade --target {release}{which} rewrites it for {', '.join(helped)}, and proves it"
+        return (
+            f"downgrade --target {release}{which} rewrites it for {', '.join(helped)}, and"
+            " proves it"
+        )
     there = sorted(set.intersection(*(sound[loader] for loader in stopped)))
     if any(other > index for other in there):
         return f"downgrade cannot rewrite it for {release}"
     if there:
-        return f"only older releases load all of it for {', '.join(stopped)}: {words(table.text(there))}"
+        return (
+            f"only older releases load all of it for {', '.join(stopped)}:"
+            f" {words(table.text(there))}"
+        )
     return f"no release loads all of it for {', '.join(stopped)}"
 
 
@@ -268,13 +330,21 @@ def _summary(lines: list[dict[str, Any]], releases: list[str], all_asked: bool) 
     """How many of the models are well."""
     failed = sum("error" in line for line in lines)
     good = sum(line.get("ok", False) for line in lines)
-    where = f"in {releases[0]}" if len(releases) == 1 else "in every release asked about" if all_asked else "in some release"
+    where = (
+        f"in {releases[0]}"
+        if len(releases) == 1
+        else "in every release asked about"
+        if all_asked
+        else "in some release"
+    )
     unreadable = f", {failed} cannot be read" if failed else ""
     return f"{good} of {counted(len(lines), 'model')} load {where} with all parts{unreadable}"
 
 
 def _good(use: Use, all_asked: bool) -> bool:
-    """Whether a part does, and it is told, in every release that was asked about; or, where none was named, in any."""
+    """Whether a part does, and it is told, in every release that was asked about; or, where none
+    was named, in any.
+    """
     return _loads(use, all_asked) and not use.untold
 
 
@@ -290,17 +360,32 @@ def _json(graph: GraphCompat, loaders: tuple[str, ...], table: History) -> dict[
             "part": use.part,
             "loader": use.loader,
             "releases": table.text(use.members),
-            "fails": {table.releases[index].name: list(item.reasons) for index, item in use.verdicts.items() if not item.loads},
-            "risks": {table.releases[index].name: list(item.risks) for index, item in use.verdicts.items() if item.risks},
+            "fails": {
+                table.releases[index].name: list(item.reasons)
+                for index, item in use.verdicts.items()
+                if not item.loads
+            },
+            "risks": {
+                table.releases[index].name: list(item.risks)
+                for index, item in use.verdicts.items()
+                if item.risks
+            },
             **({"not_told": list(use.untold)} if use.untold else {}),
         }
         for use in graph.uses
         if use.loader in loaders
     ]
-    return {"tags": list(graph.tags), "tensorflow_version": graph.written_by, "producer": graph.producer, "uses": uses}
+    return {
+        "tags": list(graph.tags),
+        "tensorflow_version": graph.written_by,
+        "producer": graph.producer,
+        "uses": uses,
+    }
 
 
-def _show(name: str, graphs: list[GraphCompat], loaders: tuple[str, ...], table: History, full: bool) -> None:
+def _show(
+    name: str, graphs: list[GraphCompat], loaders: tuple[str, ...], table: History, full: bool
+) -> None:
     click.echo(printable(name, newlines=False))
     for graph in graphs:
         click.echo(f"  {_head(graph)}")
@@ -309,13 +394,17 @@ def _show(name: str, graphs: list[GraphCompat], loaders: tuple[str, ...], table:
             if use.loader in loaders:
                 parts.setdefault(use.part, {})[use.loader] = use
         shown = list(parts) if full else list(parts)[:SHOWN_PARTS]
-        cells = {part: [_cell(parts[part].get(loader), table) for loader in loaders] for part in shown}
+        cells = {
+            part: [_cell(parts[part].get(loader), table) for loader in loaders] for part in shown
+        }
         _print_table([["", *loaders], *([part, *cells[part]] for part in shown)], "    ")
         if len(shown) < len(parts):
             click.echo(f"    {len(parts) - len(shown)} more parts: --full")
         for line in _untold([use for items in parts.values() for use in items.values()]):
             click.echo(printable(f"    {line}", newlines=False))
-        for line in _reasons([use for items in parts.values() for use in items.values()], table, full):
+        for line in _reasons(
+            [use for items in parts.values() for use in items.values()], table, full
+        ):
             click.echo(printable(f"    {line}", newlines=False))
 
 
@@ -323,7 +412,9 @@ def _head(graph: GraphCompat | GraphNeeds) -> str:
     from reference_impl.format.container.layout import tags_text
 
     return printable(
-        f"MetaGraph {tags_text(graph.tags)}  TensorFlow {graph.written_by or '?'}, GraphDef {graph.producer}", newlines=False
+        f"MetaGraph {tags_text(graph.tags)}  TensorFlow {graph.written_by or '?'}, GraphDef"
+        f" {graph.producer}",
+        newlines=False,
     )
 
 
@@ -354,12 +445,16 @@ def _untold(uses: list[Use]) -> list[str]:
 
 
 def _reasons(uses: list[Use], table: History, full: bool) -> list[str]:
-    """Return what the releases next to those that load it lack, or what the newest lacks; then what is lost silently."""
+    """Return what the releases next to those that load it lack, or what the newest lacks; then what
+    is lost silently.
+    """
     lines: dict[tuple[int, str], dict[str, None]] = {}
     for use in uses:
         members, asked = set(use.members), sorted(use.verdicts)
         edges = [
-            at for place, at in enumerate(asked) if at not in members and members & set(asked[max(place - 1, 0) : place + 2])
+            at
+            for place, at in enumerate(asked)
+            if at not in members and members & set(asked[max(place - 1, 0) : place + 2])
         ]
         for index in edges if members else asked[-1:]:
             for reason in use.verdicts[index].reasons:
@@ -378,7 +473,9 @@ def _reasons(uses: list[Use], table: History, full: bool) -> list[str]:
 
 
 def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> int:
-    """Print what the ops of the models need; the exit code is 1 when a part runs in no release, or a model cannot be read."""
+    """Print what the ops of the models need; the exit code is 1 when a part runs in no release, or
+    a model cannot be read.
+    """
     from compat_matrix.skew.history import history
     from compat_matrix.skew.needs import needs, to_json
 
@@ -395,21 +492,43 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
             code = ExitCode.UNEXPECTED
         else:
             described.append({"path": model.name, **to_json(graphs, table)})
-            code = code if all(part.members for graph in graphs for part in graph.parts) else ExitCode.UNEXPECTED
+            code = (
+                code
+                if all(part.members for graph in graphs for part in graph.parts)
+                else ExitCode.UNEXPECTED
+            )
         if as_json:
             continue
         if not alone:
-            click.echo(printable(": ".join(filter(None, [model.name, described[-1].get("error")])), newlines=False))
+            click.echo(
+                printable(
+                    ": ".join(filter(None, [model.name, described[-1].get("error")])),
+                    newlines=False,
+                )
+            )
         for graph in graphs:
             _show_graph_needs(graph, table, full)
     if as_json:
-        one = {key: value for key, value in described[0].items() if key != "path"} if alone else None
-        click.echo(json.dumps(one or {"schema": 1, "models": described, "skipped": [item._asdict() for item in found.skipped]}))
+        one = (
+            {key: value for key, value in described[0].items() if key != "path"} if alone else None
+        )
+        click.echo(
+            json.dumps(
+                one
+                or {
+                    "schema": 1,
+                    "models": described,
+                    "skipped": [item._asdict() for item in found.skipped],
+                }
+            )
+        )
         return code
     tell_skipped(found.skipped)
     if not described:
         return code
-    click.echo("Only ops are looked at: not Python objects, checkpoints or libraries of custom ops.")
+    click.echo(
+        "Only ops are looked at: not Python objects, checkpoints or libraries of custom ops."
+    )
     if not all(release.has_kernels for release in table.releases):
         names = ", ".join(release.name for release in table.releases if not release.has_kernels)
         click.echo(f"The kernels of {names} are not known.")
@@ -441,4 +560,7 @@ def _claimed() -> str:
     from compat_matrix.skew.history import history
 
     names = [release.name for release in history().releases]
-    return f"the op history of {names[0]} to {names[-1]}, for the loaders {', '.join(LOADERS)}; nothing is run"
+    return (
+        f"the op history of {names[0]} to {names[-1]}, for the loaders {', '.join(LOADERS)};"
+        " nothing is run"
+    )

@@ -18,7 +18,12 @@ import click
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option
-from compat_matrix.commands.parts.models import jobs_of_models, model_arguments, models_named, tell_skipped
+from compat_matrix.commands.parts.models import (
+    jobs_of_models,
+    model_arguments,
+    models_named,
+    tell_skipped,
+)
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, printable, told, unknown
 
@@ -34,11 +39,15 @@ NO_ANSWERS = "none on record: `contract write --answers` records some"
 
 @click.group(cls=Group)
 def contract() -> None:
-    """Freeze the serving contract of a model in a file beside it, and gate on it (docs/contract.md)."""
+    """Freeze the serving contract of a model in a file beside it, and gate on it
+    (docs/contract.md).
+    """
 
 
 def beside(model: Model) -> Path:
-    """Where the contract of a local model is: MODEL.contract.json; versions (MODEL/1, MODEL/2) share that of the folder above."""
+    """Where the contract of a local model is: MODEL.contract.json; versions (MODEL/1, MODEL/2)
+    share that of the folder above.
+    """
     from reference_impl.format.container.files import shown
 
     path = Path(model.name).resolve()
@@ -67,7 +76,10 @@ def _refusals() -> Iterator[None]:
 @claims(
     green="the contract is written; with --answers the golden answers too",
     asked="the signatures of each MetaGraph; with --answers one request for each signature",
-    not_asked="the answers without --answers; requests that nobody could answer are listed as not recorded",
+    not_asked=(
+        "the answers without --answers; requests that nobody could answer are listed as not"
+        " recorded"
+    ),
     codes={
         ExitCode.UNEXPECTED: "a model cannot be read",
         ExitCode.STALE_EXPECTATION: "the requests cannot be used",
@@ -76,9 +88,17 @@ def _refusals() -> Iterator[None]:
 )
 @contract.command()
 @model_arguments
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here, not to MODEL.contract.json beside it.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write here, not to MODEL.contract.json beside it.",
+)
 @click.option("--update", is_flag=True, help="Replace a contract that is there.")
-@click.option("--answers/--no-answers", default=None, help="Record golden answers (needs TensorFlow), or drop those on record.")
+@click.option(
+    "--answers/--no-answers",
+    default=None,
+    help="Record golden answers (needs TensorFlow), or drop those on record.",
+)
 @click.option(
     "--requests",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -96,8 +116,9 @@ def write(
 ) -> int:
     """Write the contract of each of MODELS.
 
-    Without --answers or --requests no TensorFlow is needed. Replacing a contract shows what the old one would have said. Of
-    several models those that have a contract keep it, and one that cannot be read does not stop the others (exit code 1).
+    Without --answers or --requests no TensorFlow is needed. Replacing a contract shows what the old
+    one would have said. Of several models those that have a contract keep it, and one that cannot
+    be read does not stop the others (exit code 1).
 
     \b
     Examples:
@@ -110,13 +131,22 @@ def write(
     for model in found.models:
         target = _target(model, out)
         if target is None:
-            raise click.UsageError(printable(f"{model.name} is not on this machine: --out says where its contract goes", False))
+            raise click.UsageError(
+                printable(
+                    f"{model.name} is not on this machine: --out says where its contract goes",
+                    False,
+                )
+            )
         targets.append((model, target))
     places = [target for _, target in targets]
     for target in places:
         if places.count(target) > 1:
-            raise click.UsageError(printable(f"several models share {target}: name one of them", False))
-    one = functools.partial(_write_one, update=update, answers=answers, requests=requests, links=follow_links)
+            raise click.UsageError(
+                printable(f"several models share {target}: name one of them", False)
+            )
+    one = functools.partial(
+        _write_one, update=update, answers=answers, requests=requests, links=follow_links
+    )
     reports = []
     for model, target in targets:
         if len(targets) == 1:
@@ -130,12 +160,16 @@ def write(
     if as_json:
         _print_json(reports, found)
     skipped = _skipped(found, quiet=as_json)
-    return ExitCode.UNEXPECTED if any(report["status"] == "refused" for report in reports) else skipped
+    return (
+        ExitCode.UNEXPECTED if any(report["status"] == "refused" for report in reports) else skipped
+    )
 
 
-def _written_or_refused(one: Callable[[Model, Path], dict[str, Any]], model: Model, target: Path, update: bool) -> dict[str, Any]:
-    """Write the contract of one of many models. If that cannot be done, the report has the reason; the others are written all the
-    same.
+def _written_or_refused(
+    one: Callable[[Model, Path], dict[str, Any]], model: Model, target: Path, update: bool
+) -> dict[str, Any]:
+    """Write the contract of one of many models. If that cannot be done, the report has the reason;
+    the others are written all the same.
 
     A contract that is there stays: a run that was interrupted goes on with the same command.
     """
@@ -143,7 +177,11 @@ def _written_or_refused(one: Callable[[Model, Path], dict[str, Any]], model: Mod
 
     report = {"model": model.name, "contract": str(target)}
     if target.exists() and not update:
-        return {**report, "status": "there", "reason": f"{target} is there already: --update replaces it"}
+        return {
+            **report,
+            "status": "there",
+            "reason": f"{target} is there already: --update replaces it",
+        }
     try:
         with _refusals():
             return one(model, target)
@@ -154,9 +192,17 @@ def _written_or_refused(one: Callable[[Model, Path], dict[str, Any]], model: Mod
 
 
 def _write_one(
-    model: Model, target: Path, update: bool, answers: Optional[bool], requests: Optional[Path], links: bool
+    model: Model,
+    target: Path,
+    update: bool,
+    answers: Optional[bool],
+    requests: Optional[Path],
+    links: bool,
 ) -> dict[str, Any]:
-    """Write the contract of a model. Return a report: what it holds, and what the old one says of the model."""
+    """Write the contract of a model.
+
+    Return a report: what it holds, and what the old one says of the model.
+    """
     from dataclasses import replace
 
     from compat_matrix.models.contract import file, rules
@@ -164,7 +210,9 @@ def _write_one(
 
     old = _old(target, update)
     if old is not None and old.answers is not None and answers is None and requests is None:
-        raise click.UsageError(f"{target} holds answers: --answers records new ones, --no-answers drops them")
+        raise click.UsageError(
+            f"{target} holds answers: --answers records new ones, --no-answers drops them"
+        )
     left_out: list[str] = []
     with model.local() as path:
         new = contract_of(path, follow_links=links)
@@ -191,14 +239,19 @@ def _tell_written(report: dict[str, Any]) -> None:
     from compat_matrix.commands.parts.contract_lines import line as line_of
 
     if report["status"] != "written":
-        refused = f"no contract written: {report['model']}: " if report["status"] == "refused" else ""
+        refused = (
+            f"no contract written: {report['model']}: " if report["status"] == "refused" else ""
+        )
         click.echo(printable(f"{refused}{report['reason']}", newlines=False), err=True)
         return
     for line in report["left_out"]:
         click.echo(f"not recorded: {printable(line, newlines=False)}", err=True)
     for finding in report["findings"]:
         click.echo(line_of(finding))
-    held = f"{counted(report['meta_graphs'], 'MetaGraph')}, {counted(report['signatures'], 'signature')}"
+    held = (
+        f"{counted(report['meta_graphs'], 'MetaGraph')},"
+        f" {counted(report['signatures'], 'signature')}"
+    )
     count = "" if report["answers"] is None else f", {report['answers']} golden answers"
     click.echo(printable(f"{report['contract']}: {held}{count}", newlines=False))
 
@@ -208,7 +261,9 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
     for report in reports:
         if "findings" in report:
             report["findings"] = [finding.to_json() for finding in report["findings"]]
-    click.echo(json.dumps({"schema": 1, "models": reports, "skipped": skipped}, separators=(",", ":")))
+    click.echo(
+        json.dumps({"schema": 1, "models": reports, "skipped": skipped}, separators=(",", ":"))
+    )
 
 
 def _old(target: Path, update: bool) -> Optional[Contract]:
@@ -222,23 +277,36 @@ def _old(target: Path, update: bool) -> Optional[Contract]:
 
 
 @claims(
-    green="no client of the contract breaks; with --answers the golden requests are answered as recorded",
+    green=(
+        "no client of the contract breaks; with --answers the golden requests are answered as"
+        " recorded"
+    ),
     asked=lambda: _claimed(),
-    not_asked="the golden answers without --answers, which the report says; a model without a contract (--require)",
+    not_asked=(
+        "the golden answers without --answers, which the report says; a model without a contract"
+        " (--require)"
+    ),
     codes={
         ExitCode.UNEXPECTED: "something would break a client, or a model cannot be read",
         ExitCode.STALE_EXPECTATION: "a contract cannot be read",
-        ExitCode.INCOMPLETE: "--answers: no contract has any; --require: a model has no contract; a folder could not be listed",
+        ExitCode.INCOMPLETE: (
+            "--answers: no contract has any; --require: a model has no contract; a folder could not"
+            " be listed"
+        ),
     },
 )
 @contract.command()
 @click.argument("path", metavar="MODEL")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False
+)
 @list_option("--allow", metavar="RULE", help="Accept this breaking change; several by commas.")
 @click.option("--answers", is_flag=True, help="Ask the golden requests too (needs TensorFlow).")
 @click.option("--require", is_flag=True, help="Fail with exit code 3 if a model has no contract.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
-@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+@click.option(
+    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
+)
 @jobs_of_models
 def check(
     path: str,
@@ -250,10 +318,11 @@ def check(
     follow_links: bool,
     jobs: int,
 ) -> int:
-    """Check that MODEL (or every model of a folder) keeps the contract in FILE, or in the file beside it.
+    """Check that MODEL (or every model of a folder) keeps the contract in FILE, or in the file
+    beside it.
 
-    Exits with 1 when something would break a client; what only adds is shown and passes. With --answers it exits with 3 when no
-    contract has golden answers. `contract rules` lists the rules.
+    Exits with 1 when something would break a client; what only adds is shown and passes. With
+    --answers it exits with 3 when no contract has golden answers. `contract rules` lists the rules.
 
     \b
     Examples:
@@ -266,15 +335,28 @@ def check(
     if wrong := unknown("rule", allow, RULES):
         raise click.UsageError(wrong)
     found = models_named([path], follow_links=follow_links)
-    one = functools.partial(_checked, file=file, allowed=frozenset(allow), ask=answers, follow_links=follow_links)
+    one = functools.partial(
+        _checked, file=file, allowed=frozenset(allow), ask=answers, follow_links=follow_links
+    )
     reports = [
-        {**_blank(model, file), "status": "unread", "reason": item.reason} if isinstance(item, Died) else item
+        (
+            {**_blank(model, file), "status": "unread", "reason": item.reason}
+            if isinstance(item, Died)
+            else item
+        )
         for model, item in zip(found.models, ordered(one, found.models, jobs))
     ]
     if all(report["status"] == "no contract" for report in reports):
         target = reports[0]["contract"]
-        why = f"{target} does not exist" if len(reports) == 1 and target else "none of the models has one"
-        text = f"no contract: {why}. Write it (savedmodel-compat contract write {shlex.quote(path)}), or name a file"
+        why = (
+            f"{target} does not exist"
+            if len(reports) == 1 and target
+            else "none of the models has one"
+        )
+        text = (
+            f"no contract: {why}. Write it (savedmodel-compat contract write {shlex.quote(path)}),"
+            " or name a file"
+        )
         raise click.UsageError(printable(text, newlines=False))
     if as_json:
         _print_json(reports, found)
@@ -287,12 +369,20 @@ def check(
 
 
 def _code(statuses: list[str], require: bool, incomplete: bool) -> int:
-    for status, code in (("unread", ExitCode.HARNESS_ERROR), ("broken", ExitCode.UNEXPECTED), ("refused", ExitCode.UNEXPECTED)):
+    for status, code in (
+        ("unread", ExitCode.HARNESS_ERROR),
+        ("broken", ExitCode.UNEXPECTED),
+        ("refused", ExitCode.UNEXPECTED),
+    ):
         if status in statuses:
             return code
     if "invalid contract" in statuses:
         return ExitCode.STALE_EXPECTATION
-    return ExitCode.INCOMPLETE if incomplete or (require and "no contract" in statuses) else ExitCode.AS_EXPECTED
+    return (
+        ExitCode.INCOMPLETE
+        if incomplete or (require and "no contract" in statuses)
+        else ExitCode.AS_EXPECTED
+    )
 
 
 def _target(model: Model, file: Optional[Path]) -> Optional[Path]:
@@ -302,11 +392,21 @@ def _target(model: Model, file: Optional[Path]) -> Optional[Path]:
 def _blank(model: Model, file: Optional[Path]) -> dict[str, Any]:
     """A report that says nothing yet."""
     contract = str(_target(model, file) or "")
-    return {"model": model.name, "contract": contract, "status": "", "findings": [], "answers": "none"}
+    return {
+        "model": model.name,
+        "contract": contract,
+        "status": "",
+        "findings": [],
+        "answers": "none",
+    }
 
 
-def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: bool, follow_links: bool) -> dict[str, Any]:
-    """Return the status of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``, ``refused`` or ``unread``."""
+def _checked(
+    model: Model, file: Optional[Path], allowed: frozenset[str], ask: bool, follow_links: bool
+) -> dict[str, Any]:
+    """Return the status of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``,
+    ``refused`` or ``unread``.
+    """
     from compat_matrix.models.contract import file as files
     from compat_matrix.models.contract import rules
     from compat_matrix.models.contract.form import contract_of
@@ -318,13 +418,17 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
     try:
         frozen = files.read(target, answers=ask)
         with model.local() as path:
-            findings = rules.allow(rules.compare(frozen, contract_of(path, follow_links=follow_links)), allowed)
+            findings = rules.allow(
+                rules.compare(frozen, contract_of(path, follow_links=follow_links)), allowed
+            )
             if ask and not (frozen.answers and frozen.answers.requests):
                 report["answers"] = NO_ANSWERS
             elif ask and frozen.answers is not None:
                 from compat_matrix.models.contract import answers
 
-                findings += rules.allow(answers.check(path.parent if path.is_file() else path, frozen.answers), allowed)
+                findings += rules.allow(
+                    answers.check(path.parent if path.is_file() else path, frozen.answers), allowed
+                )
                 report["answers"] = f"{len(frozen.answers.requests)} asked"
             elif "answers" in files.read_document(target):
                 report["answers"] = "not asked (--answers)"
@@ -333,7 +437,11 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
     except (SavedModelError, OSError) as error:
         refused = about_the_model(error)
         return {**report, "status": "refused" if refused else "unread", "reason": told(error)}
-    return {**report, "status": "broken" if any(item.breaks for item in findings) else "kept", "findings": findings}
+    return {
+        **report,
+        "status": "broken" if any(item.breaks for item in findings) else "kept",
+        "findings": findings,
+    }
 
 
 def _report(report: dict[str, Any]) -> Iterator[str]:
@@ -367,7 +475,10 @@ def rules(as_json: bool) -> None:
     from compat_matrix.models.contract.rules import RULES
 
     if as_json:
-        listed = [{"rule": name, "category": rule.category, "why": rule.why} for name, rule in RULES.items()]
+        listed = [
+            {"rule": name, "category": rule.category, "why": rule.why}
+            for name, rule in RULES.items()
+        ]
         click.echo(json.dumps({"schema": 1, "rules": listed}))
         return
     for name, rule in RULES.items():

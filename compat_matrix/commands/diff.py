@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from compat_matrix.models.find import Found
 
 
-def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> tuple[Optional[float], Optional[float]]:
+def _tolerance(
+    _: click.Context, __: click.Parameter, value: Optional[str]
+) -> tuple[Optional[float], Optional[float]]:
     """``RTOL`` or ``RTOL,ATOL``."""
     if value is None:
         return None, None
@@ -31,17 +33,26 @@ def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> t
         numbers = [float(part) for part in value.split(",")]
     except ValueError:
         numbers = []
-    if len(numbers) not in (1, 2) or not all(math.isfinite(number) and number >= 0 for number in numbers):
+    if len(numbers) not in (1, 2) or not all(
+        math.isfinite(number) and number >= 0 for number in numbers
+    ):
         raise click.BadParameter(f"{value!r} is neither RTOL nor RTOL,ATOL")
     return numbers[0], numbers[1] if len(numbers) == 2 else 0.0
 
 
 @claims(
-    green="the two are equal in every section that was compared, within --tolerance and --ulps if given",
-    asked=lambda: (
-        f"the sections {', '.join(SECTIONS)}, without what TensorFlow generates: names, numbering, order of nodes, shards"
+    green=(
+        "the two are equal in every section that was compared, within --tolerance and --ulps if"
+        " given"
     ),
-    not_asked="what --only and --ignore leave out, which the verdict names; answers (`contract check --answers`, `check`)",
+    asked=lambda: (
+        f"the sections {', '.join(SECTIONS)}, without what TensorFlow generates: names, numbering,"
+        " order of nodes, shards"
+    ),
+    not_asked=(
+        "what --only and --ignore leave out, which the verdict names; answers (`contract check"
+        " --answers`, `check`)"
+    ),
     codes={ExitCode.UNEXPECTED: "they are different"},
 )
 @click.command()
@@ -55,14 +66,27 @@ def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> t
     metavar="RTOL[,ATOL]",
     help="Floating weights count as equal up to ATOL + RTOL * the larger of the two.",
 )
-@click.option("--ulps", type=click.IntRange(0), help="Floating weights count as equal up to this many units in the last place.")
 @click.option(
-    "--clients", is_flag=True, help="Only what a client of the signatures notices (`contract check`, without a contract)."
+    "--ulps",
+    type=click.IntRange(0),
+    help="Floating weights count as equal up to this many units in the last place.",
 )
-@click.option("--hash", "hashes", is_flag=True, help="Compute the content hashes even when a difference was found without them.")
+@click.option(
+    "--clients",
+    is_flag=True,
+    help="Only what a client of the signatures notices (`contract check`, without a contract).",
+)
+@click.option(
+    "--hash",
+    "hashes",
+    is_flag=True,
+    help="Compute the content hashes even when a difference was found without them.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/diff.md).")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
-@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+@click.option(
+    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
+)
 @click.option(
     "--jobs",
     type=click.IntRange(1),
@@ -86,9 +110,10 @@ def diff(
 ) -> int:
     """Show what is different between the SavedModels A and B, or between two folders of them.
 
-    Names that TensorFlow generates, numbering, order of nodes, shards and what wrote the file make no difference. Exits with 0
-    when the two are equal (of one content hash, or in what was asked for), with 1 when they are not. With --clients it exits
-    with 0 unless a client of A breaks: a migrated model has other weights, functions and nodes, and the same signatures.
+    Names that TensorFlow generates, numbering, order of nodes, shards and what wrote the file make
+    no difference. Exits with 0 when the two are equal (of one content hash, or in what was asked
+    for), with 1 when they are not. With --clients it exits with 0 unless a client of A breaks: a
+    migrated model has other weights, functions and nodes, and the same signatures.
 
     \b
     Examples:
@@ -99,10 +124,16 @@ def diff(
     """
     from compat_matrix.comparison.model import Options
 
-    # NumPy starts a thread per core for linear algebra, which is not done here, and takes longer over it than a small model.
+    # NumPy starts a thread per core for linear algebra, which is not done here, and takes longer
+    # over it than a small model.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if clients and (only or ignore or ulps is not None or tolerance[0] is not None or hashes or full):
-        raise click.UsageError("--clients compares signatures alone: no --only, --ignore, --tolerance, --ulps, --hash, --full")
+    if clients and (
+        only or ignore or ulps is not None or tolerance[0] is not None or hashes or full
+    ):
+        raise click.UsageError(
+            "--clients compares signatures alone: no --only, --ignore, --tolerance, --ulps, --hash,"
+            " --full"
+        )
     sections = tuple(name for name in SECTIONS if name in (only or SECTIONS) and name not in ignore)
     if not sections:
         raise click.UsageError("nothing is left to compare")
@@ -112,20 +143,31 @@ def diff(
     if single[0] != single[1]:
         model, folder = (first, second) if single[0] else (second, first)
         raise click.UsageError(
-            printable(f"{model} is a model, {folder} a folder of models: give two of one kind", newlines=False)
+            printable(
+                f"{model} is a model, {folder} a folder of models: give two of one kind",
+                newlines=False,
+            )
         )
     if clients:
         from compat_matrix.commands.parts.diff_clients import tell
 
         return tell(found, single[0], as_json, follow_links)
-    return _one(found, options, as_json, full) if single[0] else _many(found, options, as_json, full, jobs)
+    return (
+        _one(found, options, as_json, full)
+        if single[0]
+        else _many(found, options, as_json, full, jobs)
+    )
 
 
 def _is_model(name: str, found: Found) -> bool:
     from compat_matrix.models.find import place_of
 
     # By what is meant: of a file:// URL the model's name is the path.
-    return len(found.models) == 1 and not found.skipped and found.models[0].place.identity() == place_of(name).identity()
+    return (
+        len(found.models) == 1
+        and not found.skipped
+        and found.models[0].place.identity() == place_of(name).identity()
+    )
 
 
 def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int:
@@ -133,7 +175,10 @@ def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int
 
     with found[0].models[0].local() as one, found[1].models[0].local() as other:
         result = compare(one, other, options)
-    called = [side._replace(path=item.models[0].name) for side, item in zip((result.first, result.second), found)]
+    called = [
+        side._replace(path=item.models[0].name)
+        for side, item in zip((result.first, result.second), found)
+    ]
     result = result._replace(first=called[0], second=called[1])
     if as_json:
         import json
@@ -148,7 +193,15 @@ def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int
 
 def _many(found: list[Found], options: Options, as_json: bool, full: bool, jobs: int) -> int:
     from compat_matrix.comparison.text import lines
-    from compat_matrix.models.diff.trees import CLOSE, EQUAL, UNREAD, Pair, pair_line, pairs, summary
+    from compat_matrix.models.diff.trees import (
+        CLOSE,
+        EQUAL,
+        UNREAD,
+        Pair,
+        pair_line,
+        pairs,
+        summary,
+    )
 
     seen: list[Pair] = []
     for pair in pairs(found[0].models, found[1].models, options, jobs):
@@ -162,11 +215,20 @@ def _many(found: list[Found], options: Options, as_json: bool, full: bool, jobs:
         import json
 
         told = [{"name": item.name, "reason": item.reason} for item in skipped]
-        click.echo(json.dumps({"schema": 1, "models": [pair.to_json() for pair in seen], "skipped": told}, separators=(",", ":")))
+        click.echo(
+            json.dumps(
+                {"schema": 1, "models": [pair.to_json() for pair in seen], "skipped": told},
+                separators=(",", ":"),
+            )
+        )
     else:
         for item in skipped:
             click.echo(f"! {printable(f'{item.name}: {item.reason}', newlines=False)}")
         click.echo(summary(seen))
     if any(pair.status == UNREAD for pair in seen):
         return ExitCode.HARNESS_ERROR
-    return ExitCode.AS_EXPECTED if not skipped and all(pair.status in (EQUAL, CLOSE) for pair in seen) else ExitCode.UNEXPECTED
+    return (
+        ExitCode.AS_EXPECTED
+        if not skipped and all(pair.status in (EQUAL, CLOSE) for pair in seen)
+        else ExitCode.UNEXPECTED
+    )

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     green="everything that was looked for and is needed is there",
     asked="without options: the local runtime with its consumers, and what servers need",
     not_asked="other runtimes (--runtime), a server (--server); whether models work",
-    codes={ExitCode.UNEXPECTED: "something that is needed is missing; the first lines say what to do"},
+    codes={
+        ExitCode.UNEXPECTED: "something that is needed is missing; the first lines say what to do"
+    },
 )
 @click.command()
 @click.option(
@@ -34,19 +36,28 @@ if TYPE_CHECKING:
     metavar="RUNTIME",
     help="Start every consumer in this runtime; `installed` stands for all installed ones.",
 )
-@servers_option("--server", "servers", help="Look for this model server and what it needs; several by commas.")
-@click.option("--serving", is_flag=True, help="Look for what model servers need: packages, the engine, images.")
+@servers_option(
+    "--server", "servers", help="Look for this model server and what it needs; several by commas."
+)
+@click.option(
+    "--serving",
+    is_flag=True,
+    help="Look for what model servers need: packages, the engine, images.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
 @refusing_trouble()
-def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, as_json: bool) -> int:
+def doctor(
+    runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, as_json: bool
+) -> int:
     """Check what this machine has, and start a worker of each consumer in each RUNTIME.
 
-    Of runtimes: uv, the Pythons, the disk, the compiler, the consumers. Of servers: the packages, the engine, the images, and
-    each SERVER, which is an image (tensorflow/serving:2.19.1), standin[@RUNTIME], binary[:PATH] or
-    remote:HOST:GRPC[,REST][/MODEL]. Without options: the extras of this package, the local runtime, and what servers need.
+    Of runtimes: uv, the Pythons, the disk, the compiler, the consumers. Of servers: the packages,
+    the engine, the images, and each SERVER, which is an image (tensorflow/serving:2.19.1),
+    standin[@RUNTIME], binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]. Without options: the extras
+    of this package, the local runtime, and what servers need.
 
-    What to do stands first. `missing` is what was asked for by name, or belongs to an installed extra and does not work: exit
-    code 1. `optional` is what only other commands need: exit code 0.
+    What to do stands first. `missing` is what was asked for by name, or belongs to an installed
+    extra and does not work: exit code 1. `optional` is what only other commands need: exit code 0.
 
     \b
     Examples:
@@ -72,7 +83,9 @@ def _tell(found: Sequence[Examined]) -> None:
         click.echo("\n".join(one.lines()))
 
 
-def _examined(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool) -> Iterator[Examined]:
+def _examined(
+    runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool
+) -> Iterator[Examined]:
     """What was asked for by name is needed, and so is the extra that looks for it."""
     from compat_matrix.commands.parts import extras_doctor
     from compat_matrix.common.extras import lacking

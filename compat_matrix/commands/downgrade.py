@@ -31,20 +31,41 @@ SHOWN = 10  # refusals
 
 
 @claims(
-    green="the copy is written, and the TensorFlow of --target answered its requests as the source does here (PROVED)",
-    asked=lambda: f"the loaders {', '.join(LOADERS)} that the release has, or those of --for: one request for each signature",
-    not_asked="anything with --no-proof and --dry-run, which is called UNPROVED; requests that nobody could make up are listed",
+    green=(
+        "the copy is written, and the TensorFlow of --target answered its requests as the source"
+        " does here (PROVED)"
+    ),
+    asked=lambda: (
+        f"the loaders {', '.join(LOADERS)} that the release has, or those of --for: one request for"
+        " each signature"
+    ),
+    not_asked=(
+        "anything with --no-proof and --dry-run, which is called UNPROVED; requests that nobody"
+        " could make up are listed"
+    ),
     codes={
         ExitCode.UNEXPECTED: "refused, or the copy answers otherwise: nothing is written",
-        ExitCode.INCOMPLETE: "written, but UNPROVED: the release is missing, or a loader that --for names was not asked",
+        ExitCode.INCOMPLETE: (
+            "written, but UNPROVED: the release is missing, or a loader that --for names was not"
+            " asked"
+        ),
     },
 )
 @click.command()
 @click.argument("model")
 @click.argument("directory", type=click.Path(path_type=Path), metavar="", required=False)
-@click.option("--out", type=click.Path(path_type=Path), help="New directory for the result; of a tree, for all of them.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="New directory for the result; of a tree, for all of them.",
+)
 @click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done.")
-@click.option("--target", required=True, metavar="RELEASE", help="The TensorFlow that is to load it: 1.15, tensorflow==2.4.4.")
+@click.option(
+    "--target",
+    required=True,
+    metavar="RELEASE",
+    help="The TensorFlow that is to load it: 1.15, tensorflow==2.4.4.",
+)
 @list_option(
     "--for",
     "loaders",
@@ -55,11 +76,16 @@ SHOWN = 10  # refusals
 @click.option(
     "--requests",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder with io.json and tensors to prove one model by; default: those of its artifact, or made up.",
+    help=(
+        "A folder with io.json and tensors to prove one model by; default: those of its artifact,"
+        " or made up."
+    ),
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
 @jobs_of_models
-@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+@click.option(
+    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
+)
 def downgrade(
     model: str,
     directory: Path | None,
@@ -73,13 +99,16 @@ def downgrade(
     jobs: int,
     follow_links: bool,
 ) -> int:
-    """Write the SavedModel MODEL (or each of a tree) to a new directory such that the TensorFlow of --target loads it.
+    """Write the SavedModel MODEL (or each of a tree) to a new directory such that the TensorFlow of
+    --target loads it.
 
-    Rewritten is what no answer depends on; what else the release lacks is refused by name, and nothing is written. The copy is
-    asked in that TensorFlow for the answers that the source gives here; one that answers otherwise is not written.
+    Rewritten is what no answer depends on; what else the release lacks is refused by name, and
+    nothing is written. The copy is asked in that TensorFlow for the answers that the source gives
+    here; one that answers otherwise is not written.
 
-    Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would install what is missing, or a
-    loader that --for names could not be asked. The TensorFlow that is here proves its own release.
+    Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would
+    install what is missing, or a loader that --for names could not be asked. The TensorFlow that is
+    here proves its own release.
 
     \b
     Examples:
@@ -108,7 +137,16 @@ def downgrade(
     asked, release = loaders or tuple(LOADERS), table.releases[index].name
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="savedmodel-compat-")))
-        job = _Job(out, release, index, asked, None if no_proof or dry_run else work, requests, follow_links, loaders)
+        job = _Job(
+            out,
+            release,
+            index,
+            asked,
+            None if no_proof or dry_run else work,
+            requests,
+            follow_links,
+            loaders,
+        )
         for line, status in stack.enter_context(closing(done(job, found, jobs))):
             codes.append(status)
             lines.append(line)
@@ -130,7 +168,10 @@ class _NotProved(Exception):
 
 
 class _Job:
-    """Downgrades models. A context manager: the workers that prove the results stay warm from one model to the next."""
+    """Downgrades models.
+
+    A context manager: the workers that prove the results stay warm from one model to the next.
+    """
 
     def __init__(
         self,
@@ -143,8 +184,8 @@ class _Job:
         follow_links: bool,
         named: tuple[str, ...] = (),
     ) -> None:
-        """``out``: None for a dry run; ``provers``: a folder for the files of the proofs, None where nothing is to be proved;
-        ``named``: those of ``loaders`` that the user named."""
+        """``out``: None for a dry run; ``provers``: a folder for the files of the proofs, None
+        where nothing is to be proved; ``named``: those of ``loaders`` that the user named."""
         self.out, self.release, self.index, self.loaders = out, release, index, loaders
         self.provers, self.requests, self.follow_links = provers, requests, follow_links
         self.named = named
@@ -156,7 +197,9 @@ class _Job:
 
             readers = [prove.READER_OF[loader] for loader in self.loaders]
             named = [prove.READER_OF[loader] for loader in self.named]
-            self.prover = prove.Prover(self.release, readers, self.provers / str(os.getpid()), named)
+            self.prover = prove.Prover(
+                self.release, readers, self.provers / str(os.getpid()), named
+            )
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -165,7 +208,10 @@ class _Job:
             self.prover = None
 
     def __call__(self, item: tuple[Model, str]) -> tuple[dict[str, Any], int]:
-        """Downgrade a model, given with its place below the output. Return the words about it, and the exit code."""
+        """Downgrade a model, given with its place below the output.
+
+        Return the words about it, and the exit code.
+        """
         from compat_matrix.requests.artifact import ArtifactError
         from reference_impl.errors import SavedModelError, about_the_model
 
@@ -178,7 +224,9 @@ class _Job:
             line["error"] = {"class": type(error).__name__, "message": message_of(error)}
             return line, ExitCode.UNEXPECTED if about_the_model(error) else ExitCode.HARNESS_ERROR
 
-    def _run(self, path: Path, out: Path | None, line: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    def _run(
+        self, path: Path, out: Path | None, line: dict[str, Any]
+    ) -> tuple[dict[str, Any], int]:
         from compat_matrix.models.downgrade import model as downgrading
         from compat_matrix.models.prove import FAILED, UNPROVED, Proof
         from reference_impl.format.container import layout
@@ -186,7 +234,9 @@ class _Job:
         found = layout.read(path, follow_links=self.follow_links)
         plan = downgrading.plan(found, self.index, self.loaders)
         line["changes"] = [{**vars(change), "count": count} for change, count in plan.changes]
-        line["refused"] = [{"reason": reason, "loaders": list(loaders)} for reason, loaders in plan.refused]
+        line["refused"] = [
+            {"reason": reason, "loaders": list(loaders)} for reason, loaders in plan.refused
+        ]
         if plan.refused:
             return line, ExitCode.UNEXPECTED
         if out is None:
@@ -197,7 +247,14 @@ class _Job:
         if proof.status == FAILED:
             return line, ExitCode.UNEXPECTED
         line["output"] = str(out)
-        return line, ExitCode.INCOMPLETE if proof.status == UNPROVED and self.prover is not None else ExitCode.AS_EXPECTED
+        return (
+            line,
+            (
+                ExitCode.INCOMPLETE
+                if proof.status == UNPROVED and self.prover is not None
+                else ExitCode.AS_EXPECTED
+            ),
+        )
 
     def _written(self, found: Any, plan: Plan, out: Path) -> Proof:
         from compat_matrix.models import prove
@@ -224,7 +281,13 @@ class _Job:
 
 def _state(line: dict[str, Any]) -> str:
     """Return the outcome of a model in one word."""
-    return "cannot be read or written" if "error" in line else "refused" if line["refused"] else str(line["proof"]["status"])
+    return (
+        "cannot be read or written"
+        if "error" in line
+        else "refused"
+        if line["refused"]
+        else str(line["proof"]["status"])
+    )
 
 
 def _show(line: dict[str, Any]) -> None:
@@ -234,7 +297,10 @@ def _show(line: dict[str, Any]) -> None:
     texts = []
     if line["refused"]:
         texts.append("REFUSED, nothing is written; the release")
-        texts += [f"  {item['reason']}  ({', '.join(item['loaders'])})" for item in line["refused"][:SHOWN]]
+        texts += [
+            f"  {item['reason']}  ({', '.join(item['loaders'])})"
+            for item in line["refused"][:SHOWN]
+        ]
         if len(line["refused"]) > SHOWN:
             texts.append(f"  and {len(line['refused']) - SHOWN} more: --json")
         stopped = {loader for item in line["refused"] for loader in item["loaders"]}

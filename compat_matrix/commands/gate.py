@@ -29,7 +29,19 @@ if TYPE_CHECKING:
 OUT = click.Path(file_okay=False, path_type=Path)
 
 # Options that have an effect on the comparison of results that exist.
-COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", "same", "fail_on_drift", "accept_known", "quiet"}
+COMPARES = {
+    "baseline",
+    "candidate",
+    "out",
+    "dry_run",
+    "as_json",
+    "full",
+    "of",
+    "same",
+    "fail_on_drift",
+    "accept_known",
+    "quiet",
+}
 
 
 @claims(
@@ -37,19 +49,38 @@ COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", 
     asked=lambda: _claimed(asked=True),
     not_asked=lambda: _claimed(asked=False),
     codes={
-        ExitCode.UNEXPECTED: "something regressed, vanished, is unstable, or drifted beyond the tolerance of its case",
-        ExitCode.INCOMPLETE: "a pair has no result, nothing was compared, or something named was not asked",
+        ExitCode.UNEXPECTED: (
+            "something regressed, vanished, is unstable, or drifted beyond the tolerance of its"
+            " case"
+        ),
+        ExitCode.INCOMPLETE: (
+            "a pair has no result, nothing was compared, or something named was not asked"
+        ),
     },
 )
 @click.command(cls=renaming(cases="--cases-dir"))
 @click.option("--baseline", required=True, metavar="RUNTIME", help="What is in use.")
 @click.option("--candidate", required=True, metavar="RUNTIME", help="What is to replace it.")
-@click.option("--out", type=OUT, default=Path("gate-out"), show_default=True, help="The output folder.")
-@click.option("--dry-run", is_flag=True, help="Write nothing: compare two runs that exist (two folders, or --run).")
-@click.option("--json", "as_json", is_flag=True, help="The pairs that changed on stdout, by kind; gate.json says more of them.")
+@click.option(
+    "--out", type=OUT, default=Path("gate-out"), show_default=True, help="The output folder."
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Write nothing: compare two runs that exist (two folders, or --run).",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="The pairs that changed on stdout, by kind; gate.json says more of them.",
+)
 @click.option("--full", is_flag=True, help="List every pair that changed.")
 @click.option(
-    "--run", "of", type=planned.RUN_FOLDER, help="Run nothing: compare two versions of this run (of `grid`, of a gate)."
+    "--run",
+    "of",
+    type=planned.RUN_FOLDER,
+    help="Run nothing: compare two versions of this run (of `grid`, of a gate).",
 )
 @planned.case_option
 @planned.maker_options
@@ -57,13 +88,32 @@ COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", 
     "--check",
     "checks",
     metavar="NAME",
-    help="These checks, in place of those that write nothing: load,signatures,values,objects,checkpoint.",
+    help=(
+        "These checks, in place of those that write nothing:"
+        " load,signatures,values,objects,checkpoint."
+    ),
 )
-@click.option("--all-checks", is_flag=True, help="Every check: also those that write models, relocate and reexport.")
-@click.option("--quick", is_flag=True, help="One model for each feature, read by tf2 and c_api: a first answer in a minute.")
-@click.option("--same", is_flag=True, help="Accept one TensorFlow, or one folder, as baseline and candidate.")
-@click.option("--fail-on-drift", is_flag=True, help="Block also on answers that differ within the tolerance of their case.")
-@click.option("--accept-known", is_flag=True, help="Do not block on regressions that the expectations list.")
+@click.option(
+    "--all-checks",
+    is_flag=True,
+    help="Every check: also those that write models, relocate and reexport.",
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="One model for each feature, read by tf2 and c_api: a first answer in a minute.",
+)
+@click.option(
+    "--same", is_flag=True, help="Accept one TensorFlow, or one folder, as baseline and candidate."
+)
+@click.option(
+    "--fail-on-drift",
+    is_flag=True,
+    help="Block also on answers that differ within the tolerance of their case.",
+)
+@click.option(
+    "--accept-known", is_flag=True, help="Do not block on regressions that the expectations list."
+)
 @click.option("--resume", is_flag=True, help="Go on with an interrupted gate in the same folder.")
 @click.option("--no-install", is_flag=True, help="Do not install a runtime that is missing.")
 @planned.jobs_option
@@ -97,12 +147,14 @@ def gate(
     pytest_args: tuple[str, ...],
     **selectors: tuple[str, ...],
 ) -> int:
-    """Compare two TensorFlows: what regressed, vanished, drifted or was fixed, and whether that blocks.
+    """Compare two TensorFlows: what regressed, vanished, drifted or was fixed, and whether that
+    blocks.
 
-    A RUNTIME is a requirement (tensorflow==2.21.0rc1), a name of the registry (2.20), a wheel, an interpreter, a venv, or
-    `local`; a missing one is installed. Or both are output folders of `matrix run`. Both write every case and read what
-    either wrote, and the committed artifacts; two folders are compared as they are. gate.md, gate.html, gate.json, junit.xml
-    are written to the output folder. The line with the verdict names the checks and cases that were not asked.
+    A RUNTIME is a requirement (tensorflow==2.21.0rc1), a name of the registry (2.20), a wheel, an
+    interpreter, a venv, or `local`; a missing one is installed. Or both are output folders of
+    `matrix run`. Both write every case and read what either wrote, and the committed artifacts; two
+    folders are compared as they are. gate.md, gate.html, gate.json, junit.xml are written to the
+    output folder. The line with the verdict names the checks and cases that were not asked.
 
     \b
     Exit codes, the first that applies: 64 usage, also one TensorFlow given twice (--same accepts it),
@@ -157,7 +209,9 @@ def gate(
     if any(known):
         raise click.UsageError("two folders of runs, or two runtimes; not one of each")
     if dry_run:
-        raise click.UsageError("--dry-run compares runs that exist: two folders (--baseline, --candidate), or --run")
+        raise click.UsageError(
+            "--dry-run compares runs that exist: two folders (--baseline, --candidate), or --run"
+        )
     given = Chosen.of(selectors, plugins)
     scope = gating.Scope(
         _checks(checks, all_checks, quick),
@@ -172,10 +226,15 @@ def gate(
     ledger = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
     found = _runtimes(specs, same, not no_install)
     runtimes = gating.told_apart(*found)
-    sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
+    sides = [
+        {"label": runtime.tensorflow_version or "", "spec": spec}
+        for runtime, spec in zip(runtimes, specs)
+    ]
     with sole_writer(out / gating.RUN_FOLDER):
         arguments = pytest_args + ((QUIET,) if quiet else ())
-        pairs = gating.execute(out, runtimes, scope, ledger, resume=resume, processes=processes, pytest_args=arguments)
+        pairs = gating.execute(
+            out, runtimes, scope, ledger, resume=resume, processes=processes, pytest_args=arguments
+        )
         return told(pairs, sides)
 
 
@@ -183,15 +242,25 @@ def _refuse_what_runs(ctx: click.Context) -> None:
     """Raise UsageError for an option that has no effect on results that exist."""
     for parameter in ctx.command.params:
         name = parameter.name or ""
-        if name not in COMPARES and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE and ctx.params.get(name):
-            raise click.UsageError(f"{parameter.opts[-1]} is about a gate that runs cells; here results that exist are compared")
+        if (
+            name not in COMPARES
+            and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+            and ctx.params.get(name)
+        ):
+            raise click.UsageError(
+                f"{parameter.opts[-1]} is about a gate that runs cells; here results that exist are"
+                " compared"
+            )
 
 
 def _refuse_twice(specs: Sequence[str], same: bool) -> None:
     """Raise UsageError unless one TensorFlow, or one run, may stand on both sides."""
     if not same:
         both = specs[0] if specs[0] == specs[1] else " and ".join(specs)
-        raise click.UsageError(f"baseline and candidate are the same ({both}): everything would be alike; --same compares them")
+        raise click.UsageError(
+            f"baseline and candidate are the same ({both}): everything would be alike; --same"
+            " compares them"
+        )
 
 
 def _checks(names: Sequence[str], everything: bool, few: bool) -> tuple[str, ...]:
@@ -202,13 +271,18 @@ def _checks(names: Sequence[str], everything: bool, few: bool) -> tuple[str, ...
 
     if wrong := unknown("check", names, CHECKS):
         raise click.UsageError(wrong)
-    return tuple(CHECKS) if everything else tuple(names) or (QUICK_CHECKS if few else DEFAULT_CHECKS)
+    return (
+        tuple(CHECKS) if everything else tuple(names) or (QUICK_CHECKS if few else DEFAULT_CHECKS)
+    )
 
 
 def _runtimes(specs: tuple[str, str], same: bool, install: bool) -> tuple[Runtime, Runtime]:
-    """The runtimes of both specs, installed if need be once both are known. Raises Refused, UsageError.
+    """The runtimes of both specs, installed if need be once both are known.
 
-    One thing twice is refused before anything is installed, and a runtime without TensorFlow before that.
+    Raises Refused, UsageError.
+
+    One thing twice is refused before anything is installed, and a runtime without TensorFlow before
+    that.
     """
     from compat_matrix.gate import twice
     from compat_matrix.runtimes.resolve import named
@@ -240,8 +314,11 @@ def _claimed(asked: bool) -> str:
     from compat_matrix.gate.run import DEFAULT_CHECKS, LEFT_OUT
 
     if asked:
-        return f"the checks {', '.join(DEFAULT_CHECKS)} of every case and fixture, in both TensorFlows"
+        return (
+            f"the checks {', '.join(DEFAULT_CHECKS)} of every case and fixture, in both TensorFlows"
+        )
     others = ", ".join(name for name in CHECKS if name not in DEFAULT_CHECKS)
     return (
-        f"the checks {others} (--all-checks); the cases {LEFT_OUT} (--case); model servers. The line with the verdict names them"
+        f"the checks {others} (--all-checks); the cases {LEFT_OUT} (--case); model servers. The"
+        " line with the verdict names them"
     )

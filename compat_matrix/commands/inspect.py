@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from compat_matrix.models.find import Found
 
 SECTIONS = (
-    *("signatures", "objects", "functions", "variables", "assets", "init", "effects", "programs", "collections", "sizes"),
+    *(
+        "signatures",
+        "objects",
+        "functions",
+        "variables",
+        "assets",
+        "init",
+        "effects",
+        "programs",
+        "collections",
+        "sizes",
+    ),
     "ops",
 )
 
@@ -33,16 +44,29 @@ SECTIONS = (
 )
 @click.command()
 @model_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/inspection/saved_model.py).")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="One JSON object (schema in reference_impl/inspection/saved_model.py).",
+)
 @click.option("--tags", help="Only the MetaGraph with exactly these tags, separated by commas.")
 @list_option("--only", type=Choice(SECTIONS), help="Show only this section; several by commas.")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
-def inspect(models: tuple[str, ...], lists: tuple[str, ...], tags: str | None, follow_links: bool, **shown: Any) -> int:
-    """Show what the SavedModels at MODELS (directories, saved_model.* files, folders of models, @lists, URLs) contain.
+def inspect(
+    models: tuple[str, ...],
+    lists: tuple[str, ...],
+    tags: str | None,
+    follow_links: bool,
+    **shown: Any,
+) -> int:
+    """Show what the SavedModels at MODELS (directories, saved_model.* files, folders of models,
+    @lists, URLs) contain.
 
-    Signatures, the object tree, functions with their Python signatures, variables, assets, initialisers, what acts on the
-    machine (files, terminal, Python, network) and when, the ops of the graph and all its functions. Exits with 1 when
-    something is damaged or missing; what it is stands under "problems".
+    Signatures, the object tree, functions with their Python signatures, variables, assets,
+    initialisers, what acts on the machine (files, terminal, Python, network) and when, the ops of
+    the graph and all its functions. Exits with 1 when something is damaged or missing; what it is
+    stands under "problems".
 
     \b
     Examples:
@@ -68,7 +92,14 @@ def _is_model(path: str) -> bool:
     return Path(path).exists() and Path(path).suffix in [Path(name).suffix for name in FORMATS]
 
 
-def _show_one(path: str, tags: list[str] | None, follow_links: bool, as_json: bool, only: tuple[str, ...], full: bool) -> int:
+def _show_one(
+    path: str,
+    tags: list[str] | None,
+    follow_links: bool,
+    as_json: bool,
+    only: tuple[str, ...],
+    full: bool,
+) -> int:
     from reference_impl.inspection.model import inspect as look
 
     info = look(path, tags, follow_links=follow_links)
@@ -81,13 +112,22 @@ def _show_one(path: str, tags: list[str] | None, follow_links: bool, as_json: bo
     return ExitCode.UNEXPECTED if info.problems else ExitCode.AS_EXPECTED
 
 
-def _show_all(found: Found, tags: list[str] | None, follow_links: bool, as_json: bool, only: tuple[str, ...], full: bool) -> int:
+def _show_all(
+    found: Found,
+    tags: list[str] | None,
+    follow_links: bool,
+    as_json: bool,
+    only: tuple[str, ...],
+    full: bool,
+) -> int:
     """Many models, or what a search found; a model that cannot be read is one line."""
     from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.inspection.model import inspect as look
 
     code, described = ExitCode.AS_EXPECTED, []
-    for model, answer in answers(found.models, lambda path: look(path, tags, follow_links=follow_links)):
+    for model, answer in answers(
+        found.models, lambda path: look(path, tags, follow_links=follow_links)
+    ):
         said: dict[str, Any] = {"path": model.name}
         info = None if isinstance(answer, Exception) else answer
         if isinstance(answer, Exception):

@@ -37,13 +37,21 @@ def matrix() -> None:
     """
 
 
-@claims(green="the plan is listed", asked="nothing: cells are listed, not run", not_asked="nothing: it compares nothing")
+@claims(
+    green="the plan is listed",
+    asked="nothing: cells are listed, not run",
+    not_asked="nothing: it compares nothing",
+)
 @matrix.command(cls=renaming(cases="--cases-dir"))
 @planned.plan_options
 @planned.runtime_options
 @plugin_option
 @list_option("--producer", metavar="NAME", help="Plan this producer too; several by commas.")
-@list_option("--consumer", metavar="NAME", help="Plan this consumer too: a plug-in, or NAME=COMMAND; several by commas.")
+@list_option(
+    "--consumer",
+    metavar="NAME",
+    help="Plan this consumer too: a plug-in, or NAME=COMMAND; several by commas.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON, as `run` writes it.")
 @planned.exit_codes
 def plan(
@@ -68,19 +76,26 @@ def plan(
     from compat_matrix.plan.planning import make_plan
 
     registry = asked_plugins(consumer, producer, plugins)
-    if wrong := unknown("producer", [name.partition("=")[0] for name in producer], registry.producers):
+    if wrong := unknown(
+        "producer", [name.partition("=")[0] for name in producer], registry.producers
+    ):
         raise click.UsageError(wrong)
     ledger = Ledger.parse(ledger_text(planned.ledger_path(expectations, fixtures, cases), registry))
-    axes = planned.home_axes(planned.asked_runtimes(runtimes) + planned.asked_servers(servers), all_checks)
+    axes = planned.home_axes(
+        planned.asked_runtimes(runtimes) + planned.asked_servers(servers), all_checks
+    )
     made = make_plan(ledger, fixtures, cases, axes, registry.planned(producer), registry=registry)
     if as_json:
         click.echo(json.dumps(made.to_json()))
         return
     for cell in made:
-        click.echo(cell.id + (f"  {cell.decided.outcome}: {cell.decided.reason}" if cell.decided else ""))
+        click.echo(
+            cell.id + (f"  {cell.decided.outcome}: {cell.decided.reason}" if cell.decided else "")
+        )
     decided = Counter(str(cell.decided.outcome) if cell.decided else "to run" for cell in made)
     click.echo(
-        f"{counted(len(made.cells), 'cell')}: " + ", ".join(f"{count} {what}" for what, count in sorted(decided.items())),
+        f"{counted(len(made.cells), 'cell')}: "
+        + ", ".join(f"{count} {what}" for what, count in sorted(decided.items())),
         err=True,
     )
 
@@ -92,15 +107,23 @@ def plan(
     codes={
         ExitCode.UNEXPECTED: "a cell failed unexpectedly, or otherwise than expected",
         ExitCode.STALE_EXPECTATION: "an entry of the ledger is stale",
-        ExitCode.INCOMPLETE: "a cell has no result, nothing was compared, or something named was not asked",
+        ExitCode.INCOMPLETE: (
+            "a cell has no result, nothing was compared, or something named was not asked"
+        ),
     },
 )
 @matrix.command()
 @click.argument("out", type=planned.RUN_FOLDER)
-@click.option("--json", "as_json", is_flag=True, help="The content of summary.json on stdout, in place of the report.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="The content of summary.json on stdout, in place of the report.",
+)
 @planned.exit_codes
 def report(out: Path, as_json: bool) -> int:
-    """Judge and render a run again, from the files in its folder alone; ends with the exit code of that run.
+    """Judge and render a run again, from the files in its folder alone; ends with the exit code of
+    that run.
 
     \b
     Examples:

@@ -1,4 +1,5 @@
-"""Make SavedModels of TF 2 out of those of TF 1.x, or Keras 3 models out of those of Keras 2, each proved equal.
+"""Make SavedModels of TF 2 out of those of TF 1.x, or Keras 3 models out of those of Keras 2, each
+proved equal.
 
 Task: Change models
 """
@@ -16,7 +17,13 @@ import click
 from compat_matrix.cli import goes_on
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option, quiet_option, renaming
-from compat_matrix.commands.parts.models import GO_ON, model_arguments, sources, summary, tell_skipped
+from compat_matrix.commands.parts.models import (
+    GO_ON,
+    model_arguments,
+    sources,
+    summary,
+    tell_skipped,
+)
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.extras import need
 from compat_matrix.common.printable import printable
@@ -33,12 +40,19 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 @claims(
     green="every model is written and proved: its answers are those of the old model",
     asked="one request at least for each signature, of the old model and of the new one",
-    not_asked="with --dry-run nothing is run; with --partial the report names what was lost or could not be asked",
+    not_asked=(
+        "with --dry-run nothing is run; with --partial the report names what was lost or could not"
+        " be asked"
+    ),
     codes={ExitCode.UNEXPECTED: "a model is refused, or answers otherwise"},
 )
 @click.command(cls=renaming(plan="--dry-run"))
 @model_arguments
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for models/, records/ and the reports.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for models/, records/ and the reports.",
+)
 @click.option(
     "--to",
     type=Choice(["tf2", "keras"]),
@@ -55,23 +69,47 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     help="Worker processes, each with one model at a time.",
 )
 @click.option(
-    "--cluster", metavar="ADDRESS", help="Run on the dask scheduler at this address (tcp://host:8786) in place of --jobs."
+    "--cluster",
+    metavar="ADDRESS",
+    help="Run on the dask scheduler at this address (tcp://host:8786) in place of --jobs.",
 )
-@click.option("--dry-run", "only_plan", is_flag=True, help="Say what each model is and what would be done; do nothing.")
 @click.option(
-    "--partial", is_flag=True, help="Also take models that lose something or that cannot be asked anything; the report names it."
+    "--dry-run",
+    "only_plan",
+    is_flag=True,
+    help="Say what each model is and what would be done; do nothing.",
+)
+@click.option(
+    "--partial",
+    is_flag=True,
+    help=(
+        "Also take models that lose something or that cannot be asked anything; the report"
+        " names it."
+    ),
 )
 @list_option(
     "--custom-objects",
     metavar="MODULE:NAME",
     help="--to keras: import this class or function of yours; several by commas.",
 )
-@click.option("--trust-lambda", is_flag=True, help="--to keras: run the Python code that Lambda layers hold.")
 @click.option(
-    "--wrap/--no-wrap", default=True, show_default=True, help="--to keras: wrap a model that cannot be rebuilt in a layer."
+    "--trust-lambda", is_flag=True, help="--to keras: run the Python code that Lambda layers hold."
 )
-@click.option("--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take.")
-@click.option("--json", "as_json", is_flag=True, help="The report, or with --dry-run the plan, as JSON on stdout.")
+@click.option(
+    "--wrap/--no-wrap",
+    default=True,
+    show_default=True,
+    help="--to keras: wrap a model that cannot be rebuilt in a layer.",
+)
+@click.option(
+    "--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take."
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="The report, or with --dry-run the plan, as JSON on stdout.",
+)
 @quiet_option
 @goes_on(GO_ON)
 def migrate(
@@ -90,11 +128,12 @@ def migrate(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Convert SavedModels of TF 1.x to TF 2, or of Keras 2 to .keras files, and prove that each answers as before.
+    """Convert SavedModels of TF 1.x to TF 2, or of Keras 2 to .keras files, and prove that each
+    answers as before.
 
-    MODELS are directories, trees, lists (@file) or URLs; they are only read. OUT/models gets those that are proved equal, under
-    their old relative names; what is refused or differs is in the report, with the reason and what would help. Run it again to
-    go on, or to take up what changed.
+    MODELS are directories, trees, lists (@file) or URLs; they are only read. OUT/models gets those
+    that are proved equal, under their old relative names; what is refused or differs is in the
+    report, with the reason and what would help. Run it again to go on, or to take up what changed.
 
     \b
     Examples:
@@ -108,11 +147,17 @@ def migrate(
     tell_skipped(found.skipped)
     jobs = jobs_of(found.models if out is None else sources(found.models, out, MODELS))
     if to != "keras" and (custom_objects or trust_lambda or not wrap):
-        raise click.UsageError("--custom-objects, --trust-lambda and --no-wrap are about --to keras")
+        raise click.UsageError(
+            "--custom-objects, --trust-lambda and --no-wrap are about --to keras"
+        )
     if to == "keras" and partial:
-        raise click.UsageError("--partial is about --to tf2: a Keras model that is not proved is never written")
+        raise click.UsageError(
+            "--partial is about --to tf2: a Keras model that is not proved is never written"
+        )
     if bad := next((text for text in custom_objects if not MODULE_NAME.fullmatch(text)), None):
-        raise click.UsageError(f"--custom-objects {bad}: write MODULE:NAME, as my_package.layers:MyLayer")
+        raise click.UsageError(
+            f"--custom-objects {bad}: write MODULE:NAME, as my_package.layers:MyLayer"
+        )
     settings = Settings(partial, limit, to, custom_objects, trust_lambda, wrap)
     if only_plan:
         code = _plan(jobs, settings, as_json)
@@ -124,7 +169,9 @@ def migrate(
 
 
 def _plan(jobs: list[Job], settings: Settings, as_json: bool) -> int:
-    """Say what each model is and what would be done with it; the exit code is 1 when one would be refused."""
+    """Say what each model is and what would be done with it; the exit code is 1 when one would be
+    refused.
+    """
     from compat_matrix.models.migrate.keras_plan import keras_plan
     from compat_matrix.models.migrate.plan import plan_of
 
@@ -133,13 +180,28 @@ def _plan(jobs: list[Job], settings: Settings, as_json: bool) -> int:
         with job.model.local() as source:
             folder = source if source.is_dir() else source.parent
             plan = plan_of(folder)
-            to_keras = keras_plan(folder, settings) if settings.to == "keras" and not plan.problem else None
+            to_keras = (
+                keras_plan(folder, settings)
+                if settings.to == "keras" and not plan.problem
+                else None
+            )
         code = ExitCode.UNEXPECTED if plan.problem else code
         tags = "; ".join(",".join(part.tags) or "no tags" for part in plan.parts)
-        says = plan.problem or f"{plan.kind} (TensorFlow {plan.tensorflow or '?'}), {plan.size:,} bytes, tags {tags}"
+        says = (
+            plan.problem
+            or f"{plan.kind} (TensorFlow {plan.tensorflow or '?'}), {plan.size:,} bytes, tags {tags}"
+        )
         action, says = (to_keras[0], f"{to_keras[1]}; {says}") if to_keras else (plan.action, says)
         code = ExitCode.UNEXPECTED if action == "refuse" else code
-        lines.append({"name": job.model.name, "action": action, "says": says, "tensorflow": plan.tensorflow, "bytes": plan.size})
+        lines.append(
+            {
+                "name": job.model.name,
+                "action": action,
+                "says": says,
+                "tensorflow": plan.tensorflow,
+                "bytes": plan.size,
+            }
+        )
         if not as_json:
             click.echo(printable(f"{action}: {job.model.name}: {says}", newlines=False))
     if as_json:
@@ -147,7 +209,15 @@ def _plan(jobs: list[Job], settings: Settings, as_json: bool) -> int:
     return code
 
 
-def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, as_json: bool, quiet: bool) -> int:
+def _run(
+    jobs: list[Job],
+    out: Path,
+    settings: Settings,
+    workers: int,
+    cluster: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     from compat_matrix.cells.sole_writer import sole_writer
     from compat_matrix.models.migrate import report
 
@@ -163,7 +233,9 @@ def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: 
     return _exit_code(made)
 
 
-def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, quiet: bool) -> list[Record]:
+def _made(
+    jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, quiet: bool
+) -> list[Record]:
     """Migrate all models, and return their records in the order of the jobs."""
     from rich.console import Console
 
@@ -174,10 +246,16 @@ def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster:
 
     order = {job.relative: index for index, job in enumerate(jobs)}
     made: list[Record] = []
-    progress = Progress("models", "not migrated", Console(quiet=True) if quiet else None, tells=False)
+    progress = Progress(
+        "models", "not migrated", Console(quiet=True) if quiet else None, tells=False
+    )
     progress.start(len(jobs), recorded=recorded(jobs, out, settings))
     try:
-        running = run(jobs, out, settings, workers) if cluster is None else dask.run(jobs, out, settings, cluster)
+        running = (
+            run(jobs, out, settings, workers)
+            if cluster is None
+            else dask.run(jobs, out, settings, cluster)
+        )
         with closing(running):  # an interruption ends the workers wherever it comes
             for record in running:
                 made.append(record)
@@ -199,7 +277,9 @@ def _say(made: list[Record], out: Path) -> None:
     from reference_impl.format.container.files import shown
 
     ordered = sorted(made, key=lambda record: badness(record.status))
-    for line in summary((str(record.status), record.relative, report.told(record)) for record in ordered):
+    for line in summary(
+        (str(record.status), record.relative, report.told(record)) for record in ordered
+    ):
         click.echo(line)
     if made:
         click.echo(f"  {shown(out / 'report.html')}")
@@ -210,4 +290,6 @@ def _exit_code(made: list[Record]) -> int:
 
     if any(record.status is Status.FAILED for record in made):
         return ExitCode.HARNESS_ERROR
-    return ExitCode.AS_EXPECTED if all(record.status.good for record in made) else ExitCode.UNEXPECTED
+    return (
+        ExitCode.AS_EXPECTED if all(record.status.good for record in made) else ExitCode.UNEXPECTED
+    )

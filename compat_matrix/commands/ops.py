@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def ops() -> None:
-    """Which TensorFlow knows which op, attr, value and kernel; `compat --ops` says which have all that a model needs.
+    """Which TensorFlow knows which op, attr, value and kernel; `compat --ops` says which have all
+    that a model needs.
 
-    From the registries of genuine releases (CPU, Linux x86_64), 1.4 to the newest; what was not asked is not guessed.
+    From the registries of genuine releases (CPU, Linux x86_64), 1.4 to the newest; what was not
+    asked is not guessed.
     """
 
 
@@ -52,7 +54,10 @@ def show(name: str, as_json: bool) -> int:
     op = table.op(name)
     if op is None:
         near = like(name, table.names)
-        click.echo(f"no release of the table has an op called {printable(name, newlines=False)}.{near}", err=True)
+        click.echo(
+            f"no release of the table has an op called {printable(name, newlines=False)}.{near}",
+            err=True,
+        )
         return ExitCode.UNEXPECTED
     instead = contrib.replacement(name, op.library(op.members[-1])) if op.until else None
     if as_json:
@@ -76,11 +81,18 @@ def _op_lines(op: OpHistory, table: History) -> list[str]:
     if newest.stateful:
         lines.append("  stateful")
     if newest.deprecated:
-        lines.append(f"  deprecated for graphs of GraphDef version {newest.deprecated[0]} or newer: {newest.deprecated[1]}")
+        lines.append(
+            f"  deprecated for graphs of GraphDef version {newest.deprecated[0]} or newer:"
+            f" {newest.deprecated[1]}"
+        )
     libraries: dict[str, list[int]] = {}
     for index in op.members:
         libraries.setdefault(op.library(index), []).append(index)
-    lines += [f"  in {words(table.text(found))} only after loading {library}" for library, found in libraries.items() if library]
+    lines += [
+        f"  in {words(table.text(found))} only after loading {library}"
+        for library, found in libraries.items()
+        if library
+    ]
     for name in op.attr_names:
         members = op.attr_members(name)
         latest = op.definition(members[-1])
@@ -90,11 +102,15 @@ def _op_lines(op: OpHistory, table: History) -> list[str]:
         lines.append(f"  attr {attr_words(attr)}{since}")
         lines += [f"    {text}" for text in _allowed_lines(op, name, table)]
     kernels = op.kernel_spans()
-    told = [index for index in op.members if table.releases[index].has_kernels and not op.library(index)]
+    told = [
+        index for index in op.members if table.releases[index].has_kernels and not op.library(index)
+    ]
     if told and not kernels:
         lines.append("  no CPU kernel")
     for members, group in kernels:
-        lines += [f"  CPU kernel {text}   {words(table.text(members))}" for text in kernel_words(group)]
+        lines += [
+            f"  CPU kernel {text}   {words(table.text(members))}" for text in kernel_words(group)
+        ]
     return lines
 
 
@@ -114,7 +130,11 @@ def _allowed_lines(op: OpHistory, name: str, table: History) -> list[str]:
     return [f"{', '.join(values)}   {words(span)}" for span, values in spans.items()]
 
 
-@claims(green="the changes are listed", asked="the recorded registries", not_asked="GPU kernels, other platforms")
+@claims(
+    green="the changes are listed",
+    asked="the recorded registries",
+    not_asked="GPU kernels, other platforms",
+)
 @ops.command()
 @click.argument("old")
 @click.argument("new")
@@ -132,11 +152,17 @@ def diff(old: str, new: str, as_json: bool) -> None:
     table = history()
     found = changes(table, one_release(old, table), one_release(new, table))
     if as_json:
-        click.echo(json.dumps({"schema": 1, "old": old, "new": new, "changes": [vars(change) for change in found]}))
+        click.echo(
+            json.dumps(
+                {"schema": 1, "old": old, "new": new, "changes": [vars(change) for change in found]}
+            )
+        )
         return
     for change in found:
         click.echo(f"{change.op:<40} {change.kind:<13} {change.what}")
-    click.echo(f"{counted(len(found), 'change')} of {counted(len({change.op for change in found}), 'op')}")
+    click.echo(
+        f"{counted(len(found), 'change')} of {counted(len({change.op for change in found}), 'op')}"
+    )
 
 
 @claims(
@@ -148,9 +174,11 @@ def diff(old: str, new: str, as_json: bool) -> None:
 @click.argument("runtimes", metavar="[RUNTIME]...", nargs=-1)
 @refusing_trouble()
 def update(runtimes: tuple[str, ...]) -> None:
-    """Ask the registries of RUNTIMES (all that are installed when none is named) and write the table anew.
+    """Ask the registries of RUNTIMES (all that are installed when none is named) and write the
+    table anew.
 
-    What the table says of other releases stays. For working on this project: it writes into the package.
+    What the table says of other releases stays. For working on this project: it writes into the
+    package.
 
     \b
     Examples:

@@ -24,19 +24,49 @@ WIDTH = 16  # of the names
 @claims(
     green="no rule of the protocol is broken by what was tried",
     asked=lambda: f"{len(_checks())} checks, those that its capabilities allow",
-    not_asked="checks of capabilities that it does not declare, and what --only leaves out: each is a line",
-    codes={ExitCode.UNEXPECTED: "a rule is broken", ExitCode.INCOMPLETE: "nothing was tried of what --only names"},
+    not_asked=(
+        "checks of capabilities that it does not declare, and what --only leaves out: each is a"
+        " line"
+    ),
+    codes={
+        ExitCode.UNEXPECTED: "a rule is broken",
+        ExitCode.INCOMPLETE: "nothing was tried of what --only names",
+    },
 )
 @click.command("plugin-check")
 @click.argument("command", metavar="CMD", required=False)
 @plugin_option
 @click.option("--json", "as_json", is_flag=True, help="The outcomes as JSON.")
 @list_option("--only", metavar="CHECK", help="Only this check (and hello); several by commas.")
-@click.option("--limit", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for one step.")
-@click.option("--grace", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds to end in.")
-@click.option("--large", type=click.IntRange(1, 1024), default=64, show_default=True, help="MiB of the large tensor.")
-@click.option("--list", "listing", is_flag=True, help="Show the checks and their rules, start nothing.")
-@click.option("--samples", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Write the sample plug-ins there.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0.1),
+    default=60.0,
+    show_default=True,
+    help="Seconds for one step.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(0.1),
+    default=10.0,
+    show_default=True,
+    help="Seconds to end in.",
+)
+@click.option(
+    "--large",
+    type=click.IntRange(1, 1024),
+    default=64,
+    show_default=True,
+    help="MiB of the large tensor.",
+)
+@click.option(
+    "--list", "listing", is_flag=True, help="Show the checks and their rules, start nothing."
+)
+@click.option(
+    "--samples",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Write the sample plug-ins there.",
+)
 def plugin_check(
     command: str | None,
     plugins: Path | None,
@@ -50,9 +80,10 @@ def plugin_check(
 ) -> int:
     """Try every message, capability and failure path of a consumer.
 
-    CMD is a command line ('./my-consumer --quiet'), the name of an entry point of savedmodel_compat.consumers or of a consumer
-    in pyproject.toml or the file of --plugins, or a consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps
-    them, 1 it does not, 3 what --only names does not apply to it, 4 a defect of this program, 64 usage.
+    CMD is a command line ('./my-consumer --quiet'), the name of an entry point of
+    savedmodel_compat.consumers or of a consumer in pyproject.toml or the file of --plugins, or a
+    consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps them, 1 it does not, 3
+    what --only names does not apply to it, 4 a defect of this program, 64 usage.
 
     \b
     Examples:
@@ -90,10 +121,17 @@ def plugin_check(
 
     outcomes = check(program, Settings(limit, grace, large, only, told))
     states = [outcome.state for outcome in outcomes]
-    tried = [outcome.state != NOT_ASKED for outcome in outcomes if not only or outcome.check in only]
+    tried = [
+        outcome.state != NOT_ASKED for outcome in outcomes if not only or outcome.check in only
+    ]
     code = _exit_code(states, any(tried))
     if as_json:
-        record = {"schema": 1, "command": list(program.command), "checks": [one.to_json() for one in outcomes], "exit_code": code}
+        record = {
+            "schema": 1,
+            "command": list(program.command),
+            "checks": [one.to_json() for one in outcomes],
+            "exit_code": code,
+        }
         click.echo(json.dumps(record, indent=1))
         return code
     counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
@@ -110,12 +148,18 @@ def _write_samples(folder: Path) -> None:
 
 
 def _tell(record: dict[str, Any], rules: dict[str, str]) -> None:
-    first = f"{record['check']:<{WIDTH}} {record['state'].upper() if record['state'] == 'failed' else record['state']}"
+    first = (
+        f"{record['check']:<{WIDTH}}"
+        f" {record['state'].upper() if record['state'] == 'failed' else record['state']}"
+    )
     click.echo(printable(first + (f": {record['message']}" if record["message"] else "")))
     for note in record["notes"]:
         click.echo(f"{'':<{WIDTH}}   {printable(note)}")
     if record["state"] == "failed":
-        click.echo(f"{'':<{WIDTH}}   asked for: {rules[record['rule']]} ({record['rule']}, {record['where']})")
+        click.echo(
+            f"{'':<{WIDTH}}   asked for: {rules[record['rule']]} ({record['rule']},"
+            f" {record['where']})"
+        )
         for side, mark in (("sent", ">"), ("came", "<")):
             for message in record[side][-2:]:
                 click.echo(f"{'':<{WIDTH}}   {mark} {printable(json.dumps(message)[:600])}")

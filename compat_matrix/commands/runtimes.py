@@ -23,14 +23,20 @@ from compat_matrix.runtimes import places, registry
 
 @click.group(cls=Group)
 def runtimes() -> None:
-    """The TensorFlow runtimes: environments that uv makes in the folder SAVEDMODEL_COMPAT_HOME (else in the user's cache).
+    """The TensorFlow runtimes: environments that uv makes in the folder SAVEDMODEL_COMPAT_HOME
+    (else in the user's cache).
 
-    A runtime is named by its entry in the registry (tf2.12, 2.12, 2.12.1), by a requirement ("tensorflow==2.21.0rc1", with
-    " @3.12" for a certain Python), by the path of a wheel, or by the path of an interpreter that exists.
+    A runtime is named by its entry in the registry (tf2.12, 2.12, 2.12.1), by a requirement
+    ("tensorflow==2.21.0rc1", with " @3.12" for a certain Python), by the path of a wheel, or by the
+    path of an interpreter that exists.
     """
 
 
-@claims(green="the runtimes are listed", asked="nothing is started", not_asked="whether they work (`doctor --runtime`)")
+@claims(
+    green="the runtimes are listed",
+    asked="nothing is started",
+    not_asked="whether they work (`doctor --runtime`)",
+)
 @runtimes.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Everything that is known of them, as JSON.")
 @refusing_trouble()
@@ -46,15 +52,27 @@ def list_runtimes(as_json: bool) -> None:
 
     rows = _rows(registry.read())
     programs = {
-        title: {name: {"summary": one.summary, "capabilities": sorted(one.capabilities)} for name, one in table.items()}
+        title: {
+            name: {"summary": one.summary, "capabilities": sorted(one.capabilities)}
+            for name, one in table.items()
+        }
         for title, table in (("consumers", CONSUMERS), ("producers", PRODUCERS))
     }
     if as_json:
-        click.echo(json.dumps({"schema": 1, "home": str(places.home()), "runtimes": rows, **programs}, indent=1))
+        click.echo(
+            json.dumps(
+                {"schema": 1, "home": str(places.home()), "runtimes": rows, **programs}, indent=1
+            )
+        )
         return
     for row in rows:
-        state = row.get("why_not") or (f"installed, {_size(row['bytes'])}" if "bytes" in row else row["interpreter"])
-        click.echo(f"{row['name']:<10} TensorFlow {row['tensorflow'] or 'none':<8} Python {row['python']:<8} {state}")
+        state = row.get("why_not") or (
+            f"installed, {_size(row['bytes'])}" if "bytes" in row else row["interpreter"]
+        )
+        click.echo(
+            f"{row['name']:<10} TensorFlow {row['tensorflow'] or 'none':<8} Python"
+            f" {row['python']:<8} {state}"
+        )
     for reason, names in _reasons(rows).items():
         click.echo(f"{reason}:")
         click.echo(f"  {names}")
@@ -78,7 +96,10 @@ def _reasons(rows: list[dict[str, Any]]) -> dict[str, str]:
         for reason in dict.fromkeys(row["lacks"].values()):
             programs = ", ".join(name for name, why in row["lacks"].items() if why == reason)
             by.setdefault((programs, reason), []).append(row["name"])
-    return {f"without {programs} ({reason})": " ".join(names) for (programs, reason), names in by.items()}
+    return {
+        f"without {programs} ({reason})": " ".join(names)
+        for (programs, reason), names in by.items()
+    }
 
 
 def _rows(known: registry.Registry) -> list[dict[str, Any]]:
@@ -89,7 +110,14 @@ def _rows(known: registry.Registry) -> list[dict[str, Any]]:
 
     local = resolve.resolve("local", known)
     out = [
-        _row("local", "local", local.tensorflow_version, platform.python_version(), local.lacks, interpreter=str(local.python))
+        _row(
+            "local",
+            "local",
+            local.tensorflow_version,
+            platform.python_version(),
+            local.lacks,
+            interpreter=str(local.python),
+        )
     ]
     for stanza in known.stanzas.values():
         lacks = known.lacks(stanza.tensorflow)
@@ -97,7 +125,16 @@ def _rows(known: registry.Registry) -> list[dict[str, Any]]:
             target = wanted.of_stanza(stanza)
             out.append(_installed(target.place, provision.installed(target), lacks))
         except (records.Untrue, registry.RegistryError) as why:
-            out.append(_row(stanza.name, stanza.name, stanza.tensorflow, stanza.python, lacks, why_not=str(why)))
+            out.append(
+                _row(
+                    stanza.name,
+                    stanza.name,
+                    stanza.tensorflow,
+                    stanza.python,
+                    lacks,
+                    why_not=str(why),
+                )
+            )
     for place, record in records.ad_hoc(places.environments()).items():
         out.append(_installed(place, record, known.lacks(record.tensorflow)))
     return out
@@ -106,13 +143,32 @@ def _rows(known: registry.Registry) -> list[dict[str, Any]]:
 def _installed(place: Path, record: Any, lacks: Mapping[str, str]) -> dict[str, Any]:
     from compat_matrix.runtimes import records
 
-    row = _row(record.name, record.spec, record.tensorflow, record.python, {**lacks, **record.lacks}, installed=True)
-    details = {"interpreter": str(records.interpreter(place)), "versions": record.versions, "seconds": record.seconds}
+    row = _row(
+        record.name,
+        record.spec,
+        record.tensorflow,
+        record.python,
+        {**lacks, **record.lacks},
+        installed=True,
+    )
+    details = {
+        "interpreter": str(records.interpreter(place)),
+        "versions": record.versions,
+        "seconds": record.seconds,
+    }
     return {**row, **details, "bytes": record.bytes, "locked": record.locked is not None}
 
 
-def _row(name: str, spec: str, tensorflow: str | None, python: str, lacks: Mapping[str, str], **more: Any) -> dict[str, Any]:
-    row = {"name": name, "spec": spec, "tensorflow": tensorflow, "python": python, "installed": name == "local"}
+def _row(
+    name: str, spec: str, tensorflow: str | None, python: str, lacks: Mapping[str, str], **more: Any
+) -> dict[str, Any]:
+    row = {
+        "name": name,
+        "spec": spec,
+        "tensorflow": tensorflow,
+        "python": python,
+        "installed": name == "local",
+    }
     return {**row, "lacks": dict(lacks), **more}
 
 
@@ -124,13 +180,34 @@ def _row(name: str, spec: str, tensorflow: str | None, python: str, lacks: Mappi
 @runtimes.command()
 @click.argument("names", metavar="[RUNTIME]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="All of the registry.")
-@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Installations at a time.")
+@click.option(
+    "--jobs", default=2, show_default=True, type=click.IntRange(1), help="Installations at a time."
+)
 @click.option("--again", is_flag=True, help="Make anew what is installed.")
-@click.option("--python", "python", metavar="X.Y", help="The Python of ad-hoc runtimes; the newest that fits without it.")
-@click.option("--native", "with_native", is_flag=True, help="Compile the C++ loader for each, where the wheel allows it.")
+@click.option(
+    "--python",
+    "python",
+    metavar="X.Y",
+    help="The Python of ad-hoc runtimes; the newest that fits without it.",
+)
+@click.option(
+    "--native",
+    "with_native",
+    is_flag=True,
+    help="Compile the C++ loader for each, where the wheel allows it.",
+)
 @refusing_trouble()
-def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, python: str | None, with_native: bool) -> int:
-    """Make environments. A complete environment is kept; an interrupted installation leaves nothing that counts.
+def install(
+    names: tuple[str, ...],
+    everything: bool,
+    jobs: int,
+    again: bool,
+    python: str | None,
+    with_native: bool,
+) -> int:
+    """Make environments.
+
+    A complete environment is kept; an interrupted installation leaves nothing that counts.
 
     \b
     Examples:
@@ -145,13 +222,21 @@ def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, py
     specs += list(known.stanzas) if everything else []
     if not specs:
         raise click.UsageError("name a runtime, or --all")
-    return install_all(specs, known, jobs=jobs, again=again, steps=[native.provide] if with_native else [])
+    return install_all(
+        specs, known, jobs=jobs, again=again, steps=[native.provide] if with_native else []
+    )
 
 
-@claims(green="the environments are gone", asked="nothing", not_asked="nothing: it compares nothing")
+@claims(
+    green="the environments are gone", asked="nothing", not_asked="nothing: it compares nothing"
+)
 @runtimes.command()
 @click.argument("names", metavar="[RUNTIME]...", nargs=-1)
-@click.option("--stale", is_flag=True, help="Environments that an older registry or a killed installation left.")
+@click.option(
+    "--stale",
+    is_flag=True,
+    help="Environments that an older registry or a killed installation left.",
+)
 @refusing_trouble()
 def remove(names: tuple[str, ...], stale: bool) -> None:
     """Remove environments; uv's cache keeps its packages.
@@ -181,9 +266,13 @@ def _stale(known: registry.Registry) -> list[Path]:
     """Folders among the environments that stand for no runtime of today."""
     from compat_matrix.runtimes import records, wanted
 
-    kept = {wanted.of_stanza(stanza).place for stanza in known.stanzas.values() if stanza.lock.exists()}
+    kept = {
+        wanted.of_stanza(stanza).place for stanza in known.stanzas.values() if stanza.lock.exists()
+    }
     kept |= set(records.ad_hoc(places.environments()))
-    return [place for place in map(Path, sorted(places.environments().glob("*/"))) if place not in kept]
+    return [
+        place for place in map(Path, sorted(places.environments().glob("*/"))) if place not in kept
+    ]
 
 
 @claims(
@@ -193,10 +282,13 @@ def _stale(known: registry.Registry) -> list[Path]:
 )
 @runtimes.command()
 @click.argument("names", metavar="RUNTIME...", nargs=-1, required=True)
-@click.option("--upgrade", is_flag=True, help="Take the newest versions instead of those the lock has.")
+@click.option(
+    "--upgrade", is_flag=True, help="Take the newest versions instead of those the lock has."
+)
 @refusing_trouble()
 def lock(names: tuple[str, ...], upgrade: bool) -> int:
-    """Write the lock of runtimes of the registry: exact versions and hashes of what their requirements resolve to.
+    """Write the lock of runtimes of the registry: exact versions and hashes of what their
+    requirements resolve to.
 
     \b
     Examples:

@@ -23,16 +23,26 @@ from compat_matrix.common.printable import printable
 def serving() -> None:
     """TensorFlow Serving, and the stand-in of this project where no image of it can be had.
 
-    `matrix run --servers-only` and `check --server` ask servers; `doctor --serving` says what is missing here.
+    `matrix run --servers-only` and `check --server` ask servers; `doctor --serving` says what is
+    missing here.
     """
 
 
 serving.add_command(upgrade)
 
 
-@claims(green="what was found is removed", asked="the engine, and the processes of this machine", not_asked="other machines")
+@claims(
+    green="what was found is removed",
+    asked="the engine, and the processes of this machine",
+    not_asked="other machines",
+)
 @serving.command()
-@click.option("--all", "everything", is_flag=True, help="Also those of harnesses that still run, and of other machines.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also those of harnesses that still run, and of other machines.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
 @refusing_trouble()
@@ -56,7 +66,11 @@ def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
     def tell(found: Iterator[left.Found]) -> None:
         for one in found:
             done = "removed" if one.removed else one.trouble and f"not removed: {one.trouble}"
-            done = done or ("would be removed" if dry_run and (everything or one.state == left.DEAD) else "stays")
+            done = done or (
+                "would be removed"
+                if dry_run and (everything or one.state == left.DEAD)
+                else "stays"
+            )
             say(printable(f"{one.what}: {one.state}: {done}", newlines=False))
             seen.append(one)
 
@@ -73,7 +87,9 @@ def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
             client.close()
     if as_json:
         found = [asdict(one) for one in seen]
-        click.echo(json.dumps({"schema": 1, "dry_run": dry_run, "found": found, "no_engine": no_engine}))
+        click.echo(
+            json.dumps({"schema": 1, "dry_run": dry_run, "found": found, "no_engine": no_engine})
+        )
     elif not dry_run:
         click.echo(f"{sum(one.removed for one in seen)} removed")
     elif not seen:
@@ -82,14 +98,17 @@ def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
 
 
 @claims(
-    green="the image is there", asked="whether it was built", not_asked="whether models work in it (`matrix run --servers-only`)"
+    green="the image is there",
+    asked="whether it was built",
+    not_asked="whether models work in it (`matrix run --servers-only`)",
 )
 @serving.command()
 @click.argument("runtime", default="local", metavar="[RUNTIME]")
 @click.option("--tag", help="The image's name; savedmodel-compat-standin:VERSION without it.")
 @refusing_trouble()
 def image(runtime: str, tag: str | None) -> int:
-    """Build the stand-in's image, with the TensorFlow of RUNTIME (the local one), from files of this machine.
+    """Build the stand-in's image, with the TensorFlow of RUNTIME (the local one), from files of
+    this machine.
 
     No registry is asked. An image of the same content is taken as it is.
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def signatures() -> None:
     """List the signatures of SavedModels, or write copies in which they are called otherwise.
 
-    SignatureDefs and, in models of TF 2, the object graph and that of the checkpoint are kept in step.
+    SignatureDefs and, in models of TF 2, the object graph and that of the checkpoint are kept in
+    step.
     """
 
 
@@ -36,7 +37,9 @@ def signatures() -> None:
 @signatures.command("list")
 @click.argument("model")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
-@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+@click.option(
+    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
+)
 def list_(model: str, as_json: bool, follow_links: bool) -> int:
     """List the signatures of the MODEL, or of every model in the tree MODEL.
 
@@ -55,14 +58,20 @@ def _lines(graph: dict[str, Any]) -> list[str]:
 
     lines = [f"MetaGraph {tags_text(graph['tags'])}"]
     for item in graph["signatures"]:
-        lines.append(f"  {item['key']}  {item['method_name']}" + ("" if item["loads"] else "  (not in the object graph)"))
+        lines.append(
+            f"  {item['key']}  {item['method_name']}"
+            + ("" if item["loads"] else "  (not in the object graph)")
+        )
         for word, arguments in (("in ", item["inputs"]), ("out", item["outputs"])):
             lines += [f"    {word} {one['name']}: {one['type']}" for one in arguments]
     return lines if graph["signatures"] else [*lines, "  no signatures"]
 
 
 @claims(
-    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    green=(
+        "the copy is written, and each signature that stays is proved to compute the same; with"
+        " --dry-run: it would be"
+    ),
     asked="the graphs of both, node by node, without running them",
     not_asked="answers (`check` asks the copy)",
     codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
@@ -71,8 +80,20 @@ def _lines(graph: dict[str, Any]) -> list[str]:
 @edit_options
 @click.argument("old")
 @click.argument("new", required=False)
-@click.option("--input", "inputs", metavar="OLD=NEW", multiple=True, help="Another name for an input; may be repeated.")
-@click.option("--output", "outputs", metavar="OLD=NEW", multiple=True, help="Another name for an output; may be repeated.")
+@click.option(
+    "--input",
+    "inputs",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Another name for an input; may be repeated.",
+)
+@click.option(
+    "--output",
+    "outputs",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Another name for an output; may be repeated.",
+)
 @tags_option
 def rename(
     old: str, new: str | None, inputs: tuple[str, ...], outputs: tuple[str, ...], tags: str | None
@@ -90,7 +111,9 @@ def rename(
 
     pairs = _pairs("--input", inputs), _pairs("--output", outputs)
     if new is None and not any(pairs):
-        raise click.UsageError("say what is to be called otherwise: the signature (NEW), --input or --output")
+        raise click.UsageError(
+            "say what is to be called otherwise: the signature (NEW), --input or --output"
+        )
     return partial(rename_signature, old=old, new=new, inputs=pairs[0], outputs=pairs[1], tags=tags)
 
 
@@ -108,7 +131,10 @@ def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str]:
 
 
 @claims(
-    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    green=(
+        "the copy is written, and each signature that stays is proved to compute the same; with"
+        " --dry-run: it would be"
+    ),
     asked="the graphs of both, node by node, without running them",
     not_asked="answers (`check` asks the copy)",
     codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
@@ -131,7 +157,10 @@ def copy(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
 
 
 @claims(
-    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    green=(
+        "the copy is written, and each signature that stays is proved to compute the same; with"
+        " --dry-run: it would be"
+    ),
     asked="the graphs of both, node by node, without running them",
     not_asked="answers (`check` asks the copy)",
     codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
@@ -153,7 +182,10 @@ def drop(keys: tuple[str, ...], tags: str | None) -> Callable[[Draft], None]:
 
 
 @claims(
-    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    green=(
+        "the copy is written, and each signature that stays is proved to compute the same; with"
+        " --dry-run: it would be"
+    ),
     asked="the graphs of both, node by node, without running them",
     not_asked="answers (`check` asks the copy)",
     codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 @claims(
-    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    green=(
+        "the copy is written, and each signature that stays is proved to compute the same; with"
+        " --dry-run: it would be"
+    ),
     asked="the graphs of both, node by node, without running them",
     not_asked="answers (`check` asks the copy)",
     codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
@@ -28,12 +31,18 @@ if TYPE_CHECKING:
 @click.command()
 @edit_options
 @list_option("--keep", type=Choice(["optimizer", "training"]), help="Keep this; several by commas.")
-@click.option("--serving-only", is_flag=True, help="Drop functions that only Python can call, too; signatures stay.")
+@click.option(
+    "--serving-only",
+    is_flag=True,
+    help="Drop functions that only Python can call, too; signatures stay.",
+)
 @tags_option
 def slim(keep: tuple[str, ...], serving_only: bool, tags: str | None) -> Callable[[Draft], None]:
-    """Copy MODEL without optimizers and their slots, functions for training, and all that nobody can reach.
+    """Copy MODEL without optimizers and their slots, functions for training, and all that nobody
+    can reach.
 
-    Signatures, tables, assets and weights of the model itself stay as they are; each signature is proved to compute the same.
+    Signatures, tables, assets and weights of the model itself stay as they are; each signature is
+    proved to compute the same.
 
     \b
     Examples:

@@ -34,7 +34,9 @@ def tags() -> None:
 @tags.command("list")
 @click.argument("model")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
-@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+@click.option(
+    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
+)
 def list_(model: str, as_json: bool, follow_links: bool) -> int:
     """List the tags of each MetaGraph of the MODEL, or of every model in the tree MODEL.
 
@@ -56,7 +58,10 @@ def _lines(graph: dict[str, Any]) -> list[str]:
 
 
 @claims(
-    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    green=(
+        "the copy is written, and each signature that stays is proved to compute the same; with"
+        " --dry-run: it would be"
+    ),
     asked="the graphs of both, node by node, without running them",
     not_asked="answers (`check` asks the copy)",
     codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},

@@ -26,7 +26,10 @@ FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
 def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
-    """Explain a rule, or list several, and exit. It needs no model, so it comes before the arguments are judged."""
+    """Explain a rule, or list several, and exit.
+
+    It needs no model, so it comes before the arguments are judged.
+    """
     if value is None or ctx.resilient_parsing:
         return
     from compat_matrix.models.verify.rules import all_rules
@@ -37,7 +40,9 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     found = named or [rule for rule in rules if rule.id.startswith(value.upper())]
     if not found:
         near = like(value, [rule.name for rule in rules])
-        raise click.UsageError(f"no rule is called {printable(value, newlines=False)!r}.{near} {ALL_RULES}")
+        raise click.UsageError(
+            f"no rule is called {printable(value, newlines=False)!r}.{near} {ALL_RULES}"
+        )
     click.echo(rule_text(found[0]) if len(found) == 1 else "\n".join(map(rule_line, found)))
     ctx.exit()
 
@@ -45,7 +50,10 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 @claims(
     green="no rule that was applied finds anything of the severity of --fail-on or above",
     asked=lambda: _claimed(),
-    not_asked="rules that --select and --ignore leave out, which the last line names; nothing of a model is run (`check` does)",
+    not_asked=(
+        "rules that --select and --ignore leave out, which the last line names; nothing of a model"
+        " is run (`check` does)"
+    ),
     codes={
         ExitCode.UNEXPECTED: "a finding of at least the severity of --fail-on",
         ExitCode.INCOMPLETE: "a folder could not be listed",
@@ -60,12 +68,18 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     help="Apply only rules whose id begins with this: SMC2, or several by commas, or ALL.",
 )
 @click.option(
-    "--ignore", multiple=True, metavar="PREFIX", help="Leave out rules whose id begins with this; the longer prefix wins."
+    "--ignore",
+    multiple=True,
+    metavar="PREFIX",
+    help="Leave out rules whose id begins with this; the longer prefix wins.",
 )
 @click.option(
     "--target",
     metavar="VERSIONS",
-    help='Judge the models for these releases: "tensorflow>=2.12,<2.16", 2.15; default: the newest release known.',
+    help=(
+        'Judge the models for these releases: "tensorflow>=2.12,<2.16", 2.15; default: the newest'
+        " release known."
+    ),
 )
 @fail_on_option("Exit with 1 for findings of at least this severity.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
@@ -94,9 +108,10 @@ def verify(
 ) -> int:
     """Look for defects in MODELS: SavedModels, folders of them, @lists, URLs that fsspec reads.
 
-    Checkpoint, graph, functions, objects, tables, assets, devices, and what its ops do to a machine, by rules with stable
-    ids. Nothing of a model is run. A severity says what happens to the model in the releases of --target: an error if one of them
-    cannot load it, or cannot call a part of it.
+    Checkpoint, graph, functions, objects, tables, assets, devices, and what its ops do to a
+    machine, by rules with stable ids. Nothing of a model is run. A severity says what happens to
+    the model in the releases of --target: an error if one of them cannot load it, or cannot call a
+    part of it.
 
     \b
     Exit codes, the first that applies: 64 usage, 4 a model could not be looked at (permissions, network), 1 a finding of at
@@ -142,9 +157,16 @@ def _releases(target: str | None) -> tuple[int, ...]:
 
 
 def _reports(
-    found: Found, rules: list[Rule], follow_links: bool, jobs: int, quiet: bool, releases: tuple[int, ...]
+    found: Found,
+    rules: list[Rule],
+    follow_links: bool,
+    jobs: int,
+    quiet: bool,
+    releases: tuple[int, ...],
 ) -> list[Report]:
-    """Verify every model; unless ``quiet`` each is told as soon as it, and those before it, are done."""
+    """Verify every model; unless ``quiet`` each is told as soon as it, and those before it, are
+    done.
+    """
     from functools import partial
 
     from compat_matrix.models.find import UNFINISHED
@@ -163,16 +185,27 @@ def _reports(
     def add(report: Report) -> None:
         reports.append(report)
         if not quiet and (report.findings or report.error):
-            click.echo("\n".join(printable(line, newlines=False) for line in report_lines(report, seen)))
+            click.echo(
+                "\n".join(printable(line, newlines=False) for line in report_lines(report, seen))
+            )
 
-    look = partial(verify_found, rules=tuple(rule.id for rule in rules), follow_links=follow_links, releases=releases)
+    look = partial(
+        verify_found,
+        rules=tuple(rule.id for rule in rules),
+        follow_links=follow_links,
+        releases=releases,
+    )
     for model, report in zip(found.models, ordered(look, found.models, jobs)):
         add(Report(model.name, error=report.reason) if isinstance(report, Died) else report)
     for item in found.skipped:
         if item.kind == UNFINISHED and RULE in rules:
             add(Report(item.name, (RULE.finding(Fault(item.reason)),)))
     if not quiet:
-        click.echo("\n".join(printable(line, newlines=False) for line in summary(reports, _left(found), left_out)))
+        click.echo(
+            "\n".join(
+                printable(line, newlines=False) for line in summary(reports, _left(found), left_out)
+            )
+        )
     return reports
 
 
@@ -196,7 +229,12 @@ def _json(reports: list[Report], found: Found, rules: list[Rule]) -> dict[str, A
 
 
 def _write(
-    reports: list[Report], found: Found, rules: list[Rule], level: Severity | None, sarif: Path | None, junit: Path | None
+    reports: list[Report],
+    found: Found,
+    rules: list[Rule],
+    level: Severity | None,
+    sarif: Path | None,
+    junit: Path | None,
 ) -> None:
     """The files that were asked for."""
     if sarif is not None:
@@ -206,7 +244,10 @@ def _write(
         from compat_matrix.models.verify.sarif import log
 
         sarif.parent.mkdir(parents=True, exist_ok=True)
-        sarif.write_text(json.dumps(log(reports, rules, str(tool_version() or 0)), indent=1) + "\n", encoding="utf-8")
+        sarif.write_text(
+            json.dumps(log(reports, rules, str(tool_version() or 0)), indent=1) + "\n",
+            encoding="utf-8",
+        )
     if junit is not None:
         from compat_matrix.models.verify.junit import document
 
@@ -219,10 +260,16 @@ def _exit_code(reports: list[Report], found: Found, level: Severity | None) -> i
 
     if any(report.error is not None for report in reports):
         return ExitCode.HARNESS_ERROR
-    worst = max((finding.severity for report in reports for finding in report.findings), default=None)
+    worst = max(
+        (finding.severity for report in reports for finding in report.findings), default=None
+    )
     if level is not None and worst is not None and worst >= level:
         return ExitCode.UNEXPECTED
-    return ExitCode.INCOMPLETE if any(item.kind in (UNLISTED, ODD) for item in found.skipped) else ExitCode.AS_EXPECTED
+    return (
+        ExitCode.INCOMPLETE
+        if any(item.kind in (UNLISTED, ODD) for item in found.skipped)
+        else ExitCode.AS_EXPECTED
+    )
 
 
 def _claimed() -> str:

@@ -1,1 +1,3 @@
-"""Helpers for every package: strict JSON, files written by rename, locks, interruptions, text that is safe for a terminal."""
+"""Helpers for every package: strict JSON, files written by rename, locks, interruptions, text that
+is safe for a terminal.
+"""

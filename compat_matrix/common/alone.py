@@ -12,8 +12,9 @@ from pathlib import Path
 def alone(lock: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Lock a file in an existing folder; other processes that lock the same file wait.
 
-    ``waiting`` is called before this process has to wait. The system releases the lock of a process that dies. The file is never
-    removed, or two processes could lock different files of the same name. Raises OSError when it cannot be created or locked.
+    ``waiting`` is called before this process has to wait. The system releases the lock of a process
+    that dies. The file is never removed, or two processes could lock different files of the same
+    name. Raises OSError when it cannot be created or locked.
     """
     with lock.open("w") as stream:
         try:

@@ -1,4 +1,6 @@
-"""Folders that are deleted while the program goes on: many disks take milliseconds to delete a file."""
+"""Folders that are deleted while the program goes on: many disks take milliseconds to delete a
+file.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ class Deleter:
         self._numbers = itertools.count()
 
     def delete(self, folder: Path) -> None:
-        """Move a folder away at once and delete it later. A missing folder is ignored, and so is what cannot be deleted."""
+        """Move a folder away at once and delete it later.
+
+        A missing folder is ignored, and so is what cannot be deleted.
+        """
         gone = self._folder / str(next(self._numbers))
         try:
             self._folder.mkdir(parents=True, exist_ok=True)

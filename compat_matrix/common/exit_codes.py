@@ -6,7 +6,10 @@ import enum
 
 
 class ExitCode(enum.IntEnum):
-    """Exit codes. When several apply to a run the first of 64, 4, 1, 2, 3 wins (see ``verdict.summary``)."""
+    """Exit codes.
+
+    When several apply to a run the first of 64, 4, 1, 2, 3 wins (see ``verdict.summary``).
+    """
 
     AS_EXPECTED = 0
     UNEXPECTED = 1
@@ -35,10 +38,17 @@ def leading(*codes: int) -> int:
 
 MEANINGS = {
     ExitCode.AS_EXPECTED: "as expected",
-    ExitCode.UNEXPECTED: "an unexpected result; for a single model: it was refused, with a named error",
+    ExitCode.UNEXPECTED: (
+        "an unexpected result; for a single model: it was refused, with a named error"
+    ),
     ExitCode.STALE_EXPECTATION: "a stale or invalid expectation",
     ExitCode.INCOMPLETE: "an incomplete run: something that was planned was not asked",
-    ExitCode.HARNESS_ERROR: "a harness or environment error: a file that cannot be read, no space left, a defect of ours",
-    ExitCode.USAGE: "wrong usage: an unknown option or command, a path that does not exist, an empty selection",
+    ExitCode.HARNESS_ERROR: (
+        "a harness or environment error: a file that cannot be read, no space left, a defect of"
+        " ours"
+    ),
+    ExitCode.USAGE: (
+        "wrong usage: an unknown option or command, a path that does not exist, an empty selection"
+    ),
     ExitCode.INTERRUPTED: "interrupted, by SIGINT or SIGTERM: there is no verdict",
 }

@@ -1,10 +1,12 @@
 """SIGINT and SIGTERM: each ends a command at once, with one exit code and without a verdict.
 
-The first signal raises KeyboardInterrupt wherever the main thread is. Further signals are ignored, so that workers, servers and
-files are cleaned up undisturbed, until the third: then the process ends without cleaning up.
+The first signal raises KeyboardInterrupt wherever the main thread is. Further signals are ignored,
+so that workers, servers and files are cleaned up undisturbed, until the third: then the process
+ends without cleaning up.
 
-An exception raised in a signal handler can be lost: in a destructor, a callback, a library that catches everything. Code that is
-about to start the next piece of work or to give a verdict therefore calls :func:`check`.
+An exception raised in a signal handler can be lost: in a destructor, a callback, a library that
+catches everything. Code that is about to start the next piece of work or to give a verdict
+therefore calls :func:`check`.
 """
 
 from __future__ import annotations
@@ -28,12 +30,16 @@ class _State:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, as of one that ended a process: "SIGKILL", or "signal 40" where there is no name."""
+    """Return the name of a signal, as of one that ended a process: "SIGKILL", or "signal 40" where
+    there is no name.
+    """
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt if this process was asked to end, even if that was reported before."""
+    """Raise KeyboardInterrupt if this process was asked to end, even if that was reported
+    before.
+    """
     if _State.received:
         raise KeyboardInterrupt
 
@@ -44,13 +50,16 @@ def received() -> bool:
 
 
 def note() -> None:
-    """Treat a KeyboardInterrupt from elsewhere (Ctrl-C in a prompt, a caller's own handler) as a signal."""
+    """Treat a KeyboardInterrupt from elsewhere (Ctrl-C in a prompt, a caller's own handler) as a
+    signal.
+    """
     _State.received = max(_State.received, 1)
 
 
 @contextlib.contextmanager
 def handled() -> Iterator[None]:
-    """Turn both signals into KeyboardInterrupt; a signal that the parent process chose to ignore stays ignored.
+    """Turn both signals into KeyboardInterrupt; a signal that the parent process chose to ignore
+    stays ignored.
 
     Outside the main thread, where Python allows no handler, signals act as before.
     """
@@ -58,7 +67,9 @@ def handled() -> Iterator[None]:
     before = {}
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in _SIGNALS}
-        before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
+        before = {
+            number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN
+        }
     for number in before:
         signal.signal(number, _on_signal)
     try:
@@ -79,10 +90,12 @@ def _on_signal(_number: int, _frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def deferred() -> Iterator[None]:
-    """Block both signals while something is made that must not stay behind half made: a process, a container.
+    """Block both signals while something is made that must not stay behind half made: a process, a
+    container.
 
-    Processes that are started here and share our terminal inherit that, until they set up their own handling. A signal that
-    arrives in the meantime raises nothing; a call of :func:`check` after the block raises instead.
+    Processes that are started here and share our terminal inherit that, until they set up their own
+    handling. A signal that arrives in the meantime raises nothing; a call of :func:`check` after
+    the block raises instead.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     _State.deferred = True
@@ -90,13 +103,17 @@ def deferred() -> Iterator[None]:
         yield
     finally:
         try:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)  # raises here under a handler that is not ours
+            signal.pthread_sigmask(
+                signal.SIG_SETMASK, before
+            )  # raises here under a handler that is not ours
         finally:
             _State.deferred = False
 
 
 def interruptible() -> None:
-    """In a process started this way, let a signal raise KeyboardInterrupt; one that has already arrived raises at once."""
+    """In a process started this way, let a signal raise KeyboardInterrupt; one that has already
+    arrived raises at once.
+    """
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             signal.signal(number, _on_signal)
@@ -104,6 +121,8 @@ def interruptible() -> None:
 
 
 def left_to_parent() -> None:
-    """In a process started this way and ended by its parent, ignore signals from the terminal and obey SIGTERM."""
+    """In a process started this way and ended by its parent, ignore signals from the terminal and
+    obey SIGTERM.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -1,4 +1,6 @@
-"""Renamed commands and options: the old name still works, and a line on stderr gives the new one."""
+"""Renamed commands and options: the old name still works, and a line on stderr gives the new
+one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ Tell = Callable[[str], object]
 
 
 def options_of_today(words: Sequence[str], known: Mapping[str, str], tell: Tell) -> Words:
-    """Return ``words`` with the options of ``known`` (old -> new) renamed, up to ``--``; ``tell`` is called for each."""
+    """Return ``words`` with the options of ``known`` (old -> new) renamed, up to ``--``; ``tell``
+    is called for each.
+    """
     own = words.index("--") if "--" in words else len(words)
     out = list(words)
     for place, word in enumerate(words[:own]):
@@ -21,21 +25,29 @@ def options_of_today(words: Sequence[str], known: Mapping[str, str], tell: Tell)
 
 
 def _as_values_of(*options: str) -> Callable[[Words], Words]:
-    """Turn positional words into option values: the first word for the first of ``options``, all remaining words for the last
-    one.
+    """Turn positional words into option values: the first word for the first of ``options``, all
+    remaining words for the last one.
     """
 
     def change(words: Words) -> Words:
         left, out = list(options), []
         for word in words:
-            out += [word] if word.startswith("-") else [left.pop(0) if len(left) > 1 else left[0], word]
+            out += (
+                [word]
+                if word.startswith("-")
+                else [left.pop(0) if len(left) > 1 else left[0], word]
+            )
         return out
 
     return change
 
 
 def _of_serving(words: Words) -> Words:
-    return _as_values_of("--server")(words) if any(not word.startswith("-") for word in words) else ["--serving", *words]
+    return (
+        _as_values_of("--server")(words)
+        if any(not word.startswith("-") for word in words)
+        else ["--serving", *words]
+    )
 
 
 def _of_diff(words: Words) -> Words:
@@ -56,7 +68,9 @@ _MOVED: dict[str, tuple[str, Mapping[str, str], Callable[[Words], Words]]] = {
 
 
 def commands_of_today(words: Sequence[str], tell: Tell = lambda _: None) -> Words:
-    """Return the words of a command line with the command's current name; ``tell`` is called for an old name."""
+    """Return the words of a command line with the command's current name; ``tell`` is called for an
+    old name.
+    """
     for old, (new, options, change) in _MOVED.items():
         count = len(old.split())
         if old.split() == list(words[:count]):

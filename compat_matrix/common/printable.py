@@ -11,20 +11,30 @@ from reference_impl.errors import like as like
 
 
 def printable(text: str, newlines: bool = True) -> str:
-    """Return text as `reference_impl.errors.printable` does; line feeds are kept unless ``newlines`` is false."""
+    """Return text as `reference_impl.errors.printable` does; line feeds are kept unless
+    ``newlines`` is false.
+    """
     return errors.printable(text, "\n" if newlines else "")
 
 
 def message_of(error: Exception) -> str:
-    """Return the message of an error, which begins with a file: relative, if the file is below the current directory.
+    """Return the message of an error, which begins with a file: relative, if the file is below the
+    current directory.
 
-    An error of the operating system is put in the words of our own: the file, then the reason, without its number.
+    An error of the operating system is put in the words of our own: the file, then the reason,
+    without its number.
     """
     from reference_impl.format.container.files import shown
 
-    if isinstance(error, OSError) and not isinstance(error, errors.SavedModelError) and error.strerror:
+    if (
+        isinstance(error, OSError)
+        and not isinstance(error, errors.SavedModelError)
+        and error.strerror
+    ):
         names = " -> ".join(
-            shown(os.fsdecode(name)) for name in (error.filename, error.filename2) if isinstance(name, (str, bytes))
+            shown(os.fsdecode(name))
+            for name in (error.filename, error.filename2)
+            if isinstance(name, (str, bytes))
         )
         return f"{names}: {error.strerror}" if names else error.strerror
     return shown(str(error))
@@ -39,7 +49,8 @@ _LISTED = 40  # names of a list that a message holds whole
 
 
 def unknown(what: str, patterns: Iterable[str], known: Iterable[str]) -> str:
-    """Return a sentence about the first of ``patterns`` (with ``*``) that matches none of the ``known`` names.
+    """Return a sentence about the first of ``patterns`` (with ``*``) that matches none of the
+    ``known`` names.
 
     It ends with the names that are like it, or else with all names. "" when all match.
     """
@@ -52,8 +63,12 @@ def unknown(what: str, patterns: Iterable[str], known: Iterable[str]) -> str:
 
 
 def first_of(texts: Sequence[object], what: str = "") -> str:
-    """Return the first of some texts, and the number of the others: ``a (and 2 more differences)``."""
-    return str(texts[0]) + (f" (and {len(texts) - 1} more{f' {what}' if what else ''})" if len(texts) > 1 else "")
+    """Return the first of some texts, and the number of the others: ``a (and 2 more
+    differences)``.
+    """
+    return str(texts[0]) + (
+        f" (and {len(texts) - 1} more{f' {what}' if what else ''})" if len(texts) > 1 else ""
+    )
 
 
 def counted(number: int, noun: str) -> str:

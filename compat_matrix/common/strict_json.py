@@ -1,4 +1,6 @@
-"""Read untrusted JSON: input that Python's reader tolerates or crashes on raises ValueError here."""
+"""Read untrusted JSON: input that Python's reader tolerates or crashes on raises ValueError
+here.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ MAX_BYTES = 1 << 24
 
 
 def document(path: Path, schema: int) -> dict[str, Any]:
-    """Return the object in a file of this ``schema``. Raises ValueError with the file and the reason."""
+    """Return the object in a file of this ``schema``.
+
+    Raises ValueError with the file and the reason.
+    """
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ValueError(f"larger than {MAX_BYTES} bytes")
@@ -26,7 +31,10 @@ def document(path: Path, schema: int) -> dict[str, Any]:
 
 
 def loads(text: str) -> Any:
-    """Return the value of a JSON text. Raises ValueError, also for excessive nesting and for non-finite numbers (NaN, 1e999)."""
+    """Return the value of a JSON text.
+
+    Raises ValueError, also for excessive nesting and for non-finite numbers (NaN, 1e999).
+    """
     try:
         return json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except RecursionError:

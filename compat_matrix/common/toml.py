@@ -1,4 +1,7 @@
-"""Read TOML with the one library of this project. It is imported when a file is read: not every installation has it."""
+"""Read TOML with the one library of this project.
+
+It is imported when a file is read: not every installation has it.
+"""
 
 from __future__ import annotations
 
@@ -18,5 +21,8 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the document in a file as plain dicts and lists. Raises OSError, and ValueError if the file is not TOML."""
+    """Return the document in a file as plain dicts and lists.
+
+    Raises OSError, and ValueError if the file is not TOML.
+    """
     return parse(path.read_text(encoding="utf-8"))

@@ -13,7 +13,9 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Put the file into an OSError that does not name one: a full disk is noticed by a stream, which has no name."""
+    """Put the file into an OSError that does not name one: a full disk is noticed by a stream,
+    which has no name.
+    """
     try:
         yield
     except OSError as error:
@@ -31,10 +33,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_set(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files that belong together: name -> text. The last file is the seal: where it exists, the others belong to its set.
+    """Write files that belong together: name -> text.
 
-    A killed process leaves the old set, the new set, or complete files without a seal. Raises OSError; on a full disk the old set
-    is then unchanged.
+    The last file is the seal: where it exists, the others belong to its set.
+
+    A killed process leaves the old set, the new set, or complete files without a seal. Raises
+    OSError; on a full disk the old set is then unchanged.
     """
     staged = {name: folder / f".{name}.{os.getpid()}.tmp" for name in texts}
     try:
@@ -60,9 +64,12 @@ def write_set(folder: Path, texts: Mapping[str, str]) -> None:
 
 @contextlib.contextmanager
 def new_folder(place: Path) -> Iterator[Path]:
-    """Yield an empty folder beside ``place``. It becomes ``place`` when the block ends without an error, else it is removed.
+    """Yield an empty folder beside ``place``.
 
-    The caller holds a lock on ``place`` (`alone`): what other makers left beside it, who can only have been killed, is removed.
+    It becomes ``place`` when the block ends without an error, else it is removed.
+
+    The caller holds a lock on ``place`` (`alone`): what other makers left beside it, who can only
+    have been killed, is removed.
     """
     for left in place.parent.glob(f".{glob.escape(place.name)}.*.tmp"):
         shutil.rmtree(left, ignore_errors=True)
@@ -77,7 +84,9 @@ def new_folder(place: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def new_file(place: Path) -> Iterator[Path]:
-    """Yield a name beside ``place`` for a file, which becomes ``place`` when the block ends without an error. Raises OSError."""
+    """Yield a name beside ``place`` for a file, which becomes ``place`` when the block ends without
+    an error. Raises OSError.
+    """
     staged = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     try:
         with naming(place):

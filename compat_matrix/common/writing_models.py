@@ -1,4 +1,6 @@
-"""Tell the models that may write files, which a loader or a server may not open where their author left them."""
+"""Tell the models that may write files, which a loader or a server may not open where their author
+left them.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,17 @@ from reference_impl.inspection.op_effects import WRITES
 
 
 def may_write(directory: Path) -> bool:
-    """Return whether something in a model writes files. A model that cannot be read is not judged."""
+    """Return whether something in a model writes files.
+
+    A model that cannot be read is not judged.
+    """
     try:
         found = layout.read(directory)
         for graph in found.saved_model.meta_graphs:
             objects = graph.object_graph_def
-            acting = effects(GraphView(graph), objects, found.asset_definitions(graph), Paths(objects.nodes))
+            acting = effects(
+                GraphView(graph), objects, found.asset_definitions(graph), Paths(objects.nodes)
+            )
             if any(effect.kind == WRITES for effect in acting):
                 return True
     except SavedModelError:

@@ -1,4 +1,5 @@
-"""Compare two SavedModels, without TensorFlow: structure by the canonical form, weights by their numbers (GOAL-13).
+"""Compare two SavedModels, without TensorFlow: structure by the canonical form, weights by their
+numbers (GOAL-13).
 
 >>> result = diff("export/1", "export/2")
 >>> result.verdict, [change.what for change in result.changes]
@@ -58,7 +59,8 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     found += asset_changes(assets[0], assets[1], (models[0], models[1]))
     if "metadata" in wanted:
         found += metadata_changes(models[0], models[1])
-    # Where a difference is already known, the hash would only confirm it, and takes longer than all the rest.
+    # Where a difference is already known, the hash would only confirm it, and takes longer than all
+    # the rest.
     needed = options.whole and (options.hashes or not any(change.counts for change in found))
     variables: tuple[dict[str, Fields], dict[str, Fields]] = ({}, {})
     weights = Weights()
@@ -68,15 +70,24 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
         checkpoints = compare_weights(models[0], models[1], options, needed)
         variables, weights = (checkpoints.first, checkpoints.second), checkpoints.weights
         found += checkpoints.changes
-        needed = checkpoints.hashed and (options.hashes or not any(change.counts for change in checkpoints.changes))
+        needed = checkpoints.hashed and (
+            options.hashes or not any(change.counts for change in checkpoints.changes)
+        )
     hashes = [assemble(*parts).hash if needed else None for parts in zip(graphs, variables, assets)]
-    sides = [Side(str(model.directory), value, _produced_by(model)) for model, value in zip(models, hashes)]
+    sides = [
+        Side(str(model.directory), value, _produced_by(model))
+        for model, value in zip(models, hashes)
+    ]
     return ModelDiff(sides[0], sides[1], options, tuple(_asked(found, wanted)), weights)
 
 
 def _same_bytes(one: Path, other: Path) -> bool:
     """Return whether two files have the same format and content."""
-    return one.suffix == other.suffix and one.stat().st_size == other.stat().st_size and one.read_bytes() == other.read_bytes()
+    return (
+        one.suffix == other.suffix
+        and one.stat().st_size == other.stat().st_size
+        and one.read_bytes() == other.read_bytes()
+    )
 
 
 def _asked(found: list[Change], wanted: set[str]) -> Iterator[Change]:
@@ -90,7 +101,10 @@ def _asked(found: list[Change], wanted: set[str]) -> Iterator[Change]:
 
 
 def form_changes(first: Canonical, second: Canonical) -> Iterator[Change]:
-    """Yield the changes of two canonical forms. Variables and assets are compared by their hashes."""
+    """Yield the changes of two canonical forms.
+
+    Variables and assets are compared by their hashes.
+    """
     from compat_matrix.canonical.form import MODEL_SECTIONS
     from compat_matrix.comparison.entries import field_changes
 
@@ -99,7 +113,9 @@ def form_changes(first: Canonical, second: Canonical) -> Iterator[Change]:
         yield from field_changes(section, (), getattr(first, section), getattr(second, section))
 
 
-def _meta_graphs(one: Sequence[CanonicalMetaGraph], other: Sequence[CanonicalMetaGraph]) -> Iterator[Change]:
+def _meta_graphs(
+    one: Sequence[CanonicalMetaGraph], other: Sequence[CanonicalMetaGraph]
+) -> Iterator[Change]:
     """MetaGraphs by tags. One on either side is compared whatever its tags."""
     from compat_matrix.comparison.graphs import compare
     from reference_impl.format.container.layout import tags_text
@@ -118,8 +134,12 @@ def _meta_graphs(one: Sequence[CanonicalMetaGraph], other: Sequence[CanonicalMet
             yield from compare(where, mine[tags], yours[tags])
 
 
-def _by_tags(graphs: Sequence[CanonicalMetaGraph]) -> dict[tuple[tuple[str, ...], int], CanonicalMetaGraph]:
-    """Return the MetaGraphs by tags; MetaGraphs with equal tags are told apart by their position."""
+def _by_tags(
+    graphs: Sequence[CanonicalMetaGraph],
+) -> dict[tuple[tuple[str, ...], int], CanonicalMetaGraph]:
+    """Return the MetaGraphs by tags; MetaGraphs with equal tags are told apart by their
+    position.
+    """
     found: dict[tuple[tuple[str, ...], int], CanonicalMetaGraph] = {}
     for graph in graphs:
         found[graph.tags, sum(tags == graph.tags for tags, _ in found)] = graph

@@ -1,7 +1,7 @@
 """Pair the nodes of two graphs: by their inputs, then from the results down, then by name.
 
-Names alone mislead: an op inserted in front renumbers ``add``, ``add_1``, … behind it. Inputs pair all nodes below a change,
-results all nodes above it; names pair only the rest.
+Names alone mislead: an op inserted in front renumbers ``add``, ``add_1``, … behind it. Inputs pair
+all nodes below a change, results all nodes above it; names pair only the rest.
 """
 
 from __future__ import annotations
@@ -39,8 +39,17 @@ class Alignment:
         self._follow([pair for pair in results if self._alike(*pair) and self._pair(*pair)])
         self._follow(list(self.pairs.items()))
         for key in (self._name_and_op, self._name):
-            self._follow(self._by_key(lambda vertex, key=key: key(one, vertex), lambda vertex, key=key: key(other, vertex)))  # type: ignore[misc]
-        self._follow(self._by_key(lambda vertex: one.graph.base[vertex], lambda vertex: other.graph.base[vertex]))
+            self._follow(
+                self._by_key(
+                    lambda vertex, key=key: key(one, vertex),
+                    lambda vertex, key=key: key(other, vertex),
+                )
+            )  # type: ignore[misc]
+        self._follow(
+            self._by_key(
+                lambda vertex: one.graph.base[vertex], lambda vertex: other.graph.base[vertex]
+            )
+        )
         self.gone = [vertex for vertex in one.order if vertex not in self.pairs]
         self.come = [vertex for vertex in other.order if vertex not in self._taken]
 
@@ -62,14 +71,18 @@ class Alignment:
     def _name(body: Body, vertex: int) -> object:
         return body.names[vertex]
 
-    def _by_key(self, mine: Callable[[int], object], theirs: Callable[[int], object]) -> list[tuple[int, int]]:
+    def _by_key(
+        self, mine: Callable[[int], object], theirs: Callable[[int], object]
+    ) -> list[tuple[int, int]]:
         """Pair nodes with equal keys: first by name, then in canonical order."""
         waiting: dict[object, list[int]] = defaultdict(list)
         for vertex in self.other.order:
             if vertex not in self._taken:
                 waiting[theirs(vertex)].append(vertex)
         named: dict[tuple[object, str], int] = {
-            (key, self.other.names[vertex]): vertex for key, members in waiting.items() for vertex in members
+            (key, self.other.names[vertex]): vertex
+            for key, members in waiting.items()
+            for vertex in members
         }
         left, paired = [], []
         for vertex in self.one.order:
@@ -80,7 +93,10 @@ class Alignment:
                 paired.append((vertex, twin))
             else:
                 left.append(vertex)
-        queues = {key: iter([vertex for vertex in members if vertex not in self._taken]) for key, members in waiting.items()}
+        queues = {
+            key: iter([vertex for vertex in members if vertex not in self._taken])
+            for key, members in waiting.items()
+        }
         for vertex in left:
             twin = next(queues.get(mine(vertex), iter(())), None)
             if twin is not None and self._pair(vertex, twin):
@@ -88,20 +104,30 @@ class Alignment:
         return paired
 
     def _follow(self, work: list[tuple[int, int]]) -> None:
-        """Follow pairs to their inputs and users, if both sides have the same op at the same place."""
+        """Follow pairs to their inputs and users, if both sides have the same op at the same
+        place.
+        """
         while work:
             one, other = work.pop()
-            work += [pair for pair in self._neighbours(one, other) if self._alike(*pair) and self._pair(*pair)]
+            work += [
+                pair
+                for pair in self._neighbours(one, other)
+                if self._alike(*pair) and self._pair(*pair)
+            ]
 
     def _neighbours(self, one: int, other: int) -> Iterator[tuple[int, int]]:
-        for (mine, source), (theirs, twin) in zip(self.one.graph.ordered[one], self.other.graph.ordered[other]):
+        for (mine, source), (theirs, twin) in zip(
+            self.one.graph.ordered[one], self.other.graph.ordered[other]
+        ):
             if mine == theirs and source not in self.pairs and twin not in self._taken:
                 yield source, twin
         if one < self.one.arguments:
             return  # users of an argument are found from the results
         users = [
             [item for item in side[vertex] if item[1] not in taken]
-            for side, vertex, taken in zip(self._users, (one, other), (self.pairs.keys(), self._taken))
+            for side, vertex, taken in zip(
+                self._users, (one, other), (self.pairs.keys(), self._taken)
+            )
         ]
         if len(users[0]) == len(users[1]) == 1 and users[0][0][0] == users[1][0][0]:
             yield users[0][0][1], users[1][0][1]

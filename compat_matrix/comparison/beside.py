@@ -1,4 +1,6 @@
-"""Compare the files beside the MetaGraphs: assets, which are content, and versions, fingerprint and others, which are not."""
+"""Compare the files beside the MetaGraphs: assets, which are content, and versions, fingerprint and
+others, which are not.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,21 @@ _FINGERPRINT = (
 
 
 def asset_changes(
-    one: Mapping[str, Fields], other: Mapping[str, Fields], models: tuple[layout.Layout, layout.Layout]
+    one: Mapping[str, Fields],
+    other: Mapping[str, Fields],
+    models: tuple[layout.Layout, layout.Layout],
 ) -> Iterator[Change]:
     """Files of assets/ and assets.extra/ by their hashes."""
     renamed = renames(one, other)
     arrived = set(renamed.values())
     for name in sorted(one.keys() | other.keys()):
-        before, after = [_asset(side.get(name), model, name) for side, model in zip((one, other), models)]
+        before, after = [
+            _asset(side.get(name), model, name) for side, model in zip((one, other), models)
+        ]
         if name in renamed:
-            yield Change("assets", "renamed", (name,), f"is now {renamed[name]}", name, renamed[name])
+            yield Change(
+                "assets", "renamed", (name,), f"is now {renamed[name]}", name, renamed[name]
+            )
         elif name in arrived or one.get(name) == other.get(name):
             continue
         else:
@@ -54,7 +62,10 @@ def _size(model: layout.Layout, name: str) -> int:
 
 
 def metadata_changes(one: layout.Layout, other: layout.Layout) -> Iterator[Change]:
-    """Facts about the two exports that do not make them different models. Never counts by itself."""
+    """Facts about the two exports that do not make them different models.
+
+    Never counts by itself.
+    """
     mine, yours = _facts(one), _facts(other)
     for name in dict.fromkeys([*mine, *yours]):
         before, after = mine.get(name), yours.get(name)
@@ -78,7 +89,9 @@ def _facts(model: layout.Layout) -> dict[str, str]:
         facts.update({prefix + name: str(value) for name, value in values.items() if value != ""})
     fingerprint: Optional[schema.FingerprintDef] = model.fingerprint
     if fingerprint is not None:
-        facts.update({f"fingerprint {name}": str(getattr(fingerprint, name)) for name in _FINGERPRINT})
+        facts.update(
+            {f"fingerprint {name}": str(getattr(fingerprint, name)) for name in _FINGERPRINT}
+        )
         facts["fingerprint uuid"] = fingerprint.uuid
     known = (layout.ASSETS, layout.ASSETS_EXTRA, layout.VARIABLES)
     for name in model.names:
@@ -87,5 +100,7 @@ def _facts(model: layout.Layout) -> dict[str, str]:
             if ".data-" in name:
                 facts["shards"] = str(int(facts.get("shards", "0")) + 1)
         elif folder not in known and name not in (model.file.name, layout.FINGERPRINT):
-            facts[f"file {name}"] = f"{_size(model, name)} B, sha256 {content_hash(model, name)[:12]}"
+            facts[f"file {name}"] = (
+                f"{_size(model, name)} B, sha256 {content_hash(model, name)[:12]}"
+            )
     return facts

@@ -17,7 +17,9 @@ _LONG = 100  # characters
 def field_changes(
     section: str, where: tuple[str, ...], one: Mapping[str, Fields], other: Mapping[str, Fields]
 ) -> Iterator[Change]:
-    """Yield a change for each label that one side lacks, and for each field that differs under a common label."""
+    """Yield a change for each label that one side lacks, and for each field that differs under a
+    common label.
+    """
     for label in sorted(one.keys() | other.keys()):
         place = (*where, label)
         if label not in other:
@@ -26,12 +28,16 @@ def field_changes(
             yield Change(section, ADDED, place, "is new")
         else:
             for name in sorted(one[label].keys() | other[label].keys()):
-                change = field_change(section, place, name, one[label].get(name), other[label].get(name))
+                change = field_change(
+                    section, place, name, one[label].get(name), other[label].get(name)
+                )
                 if change is not None:
                     yield change
 
 
-def field_change(section: str, where: tuple[str, ...], name: str, old: Optional[str], new: Optional[str]) -> Optional[Change]:
+def field_change(
+    section: str, where: tuple[str, ...], name: str, old: Optional[str], new: Optional[str]
+) -> Optional[Change]:
     """Return the change of one field, or None if it is the same."""
     if old == new:
         return None
@@ -40,7 +46,9 @@ def field_change(section: str, where: tuple[str, ...], name: str, old: Optional[
         return Change(section, kind, where, f"{name}: {shown(text or '')}", old, new)
     if only_hashes(old, new):
         return Change(section, CHANGED, where, f"{name} differs")
-    return Change(section, CHANGED, where, f"{name}: {shown(old)} → {shown(new)}", shown(old), shown(new))
+    return Change(
+        section, CHANGED, where, f"{name}: {shown(old)} → {shown(new)}", shown(old), shown(new)
+    )
 
 
 def only_hashes(old: str, new: str) -> bool:

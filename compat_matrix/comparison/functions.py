@@ -1,7 +1,9 @@
-"""Compare the functions of two MetaGraphs: pair them up to renaming, and find the differences inside of changed ones.
+"""Compare the functions of two MetaGraphs: pair them up to renaming, and find the differences
+inside of changed ones.
 
-A function is what it does (`compat_matrix.canonical.functions`): names and copies do not count. Of two libraries those
-functions are paired that stand at the same place: traces of one object, callees of one node, then those of one name.
+A function is what it does (`compat_matrix.canonical.functions`): names and copies do not count. Of
+two libraries those functions are paired that stand at the same place: traces of one object, callees
+of one node, then those of one name.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ from reference_impl.inspection.text import value_text as structure_text
 SECTION = "functions"
 _TENSOR = re.compile(r"\b\w+\[[^\]]*\]")
 _NUMBER = re.compile(r"_\d+")
-_KEPT = 1 << 17  # nodes of functions that are kept, paired, until they are told; of more functions the bodies are made again
+_KEPT = (
+    1 << 17
+    # nodes of functions that are kept, paired, until they are told; of more functions the bodies
+    # are made again
+)
 
 
 class Side(NamedTuple):
@@ -49,10 +55,13 @@ class Side(NamedTuple):
 
 
 class PairedFunctions:
-    """The functions of two MetaGraphs compared. `pair_graphs` and `finish` come before anything is asked.
+    """The functions of two MetaGraphs compared.
+
+    `pair_graphs` and `finish` come before anything is asked.
 
     Attributes:
-      paired: hash on one side -> hash on the other, of functions that differ and are compared with each other.
+      paired: hash on one side -> hash on the other, of functions that differ and are compared with
+        each other.
     """
 
     def __init__(self, one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> None:
@@ -65,7 +74,9 @@ class PairedFunctions:
         self._traces(one, other)
 
     def _traces(self, one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> None:
-        """Traces of one object; those of one input signature first, then of one set of literals, then in order."""
+        """Traces of one object; those of one input signature first, then of one set of literals,
+        then in order.
+        """
         found = [_traces(graph, side) for graph, side in zip((one, other), self.sides)]
         for label, mine in found[0].items():
             theirs = found[1].get(label, [])
@@ -79,9 +90,17 @@ class PairedFunctions:
                         self.pair(name, by_spec[key(spec)].popleft())
 
     def pair(self, mine: str, yours: str) -> bool:
-        """Take two functions, by their names, for one that changed. False when one of them is the same on the other side."""
+        """Take two functions, by their names, for one that changed.
+
+        False when one of them is the same on the other side.
+        """
         ours, theirs = self.sides[0].hash(mine), self.sides[1].hash(yours)
-        if ours not in self.sides[0].alone or theirs not in self.sides[1].alone or ours in self.paired or theirs in self._taken:
+        if (
+            ours not in self.sides[0].alone
+            or theirs not in self.sides[1].alone
+            or ours in self.paired
+            or theirs in self._taken
+        ):
             return False
         self.paired[ours] = theirs
         self._taken.add(theirs)
@@ -89,7 +108,9 @@ class PairedFunctions:
         return True
 
     def same(self, mine: str, yours: str) -> bool:
-        """Return whether two names stand for the same function, or for two functions that are compared with each other."""
+        """Return whether two names stand for the same function, or for two functions that are
+        compared with each other.
+        """
         ours, theirs = self.sides[0].hash(mine), self.sides[1].hash(yours)
         return bool(ours) and (ours == theirs or self.paired.get(ours) == theirs)
 
@@ -99,7 +120,11 @@ class PairedFunctions:
             nodes = alignment.one.nodes[vertex], alignment.other.nodes[twin]
             if nodes[0] is None or nodes[1] is None:
                 continue
-            callees = [_callees(side.functions.library, node) for side, node in zip(self.sides, nodes) if node is not None]
+            callees = [
+                _callees(side.functions.library, node)
+                for side, node in zip(self.sides, nodes)
+                if node is not None
+            ]
             if len(callees[0]) == len(callees[1]):
                 for mine, yours in zip(*callees):
                     self.pair(mine, yours)
@@ -129,7 +154,11 @@ class PairedFunctions:
         bodies = [side.functions.body(name) for side, name in zip(self.sides, names)]
         defined = [side.functions.library.functions[name] for side, name in zip(self.sides, names)]
         ends = [_results(body, function) for body, function in zip(bodies, defined)]
-        pairs = [(mine[0], yours[0]) for mine, yours in zip(*ends) if mine is not None and yours is not None]
+        pairs = [
+            (mine[0], yours[0])
+            for mine, yours in zip(*ends)
+            if mine is not None and yours is not None
+        ]
         return Alignment(bodies[0], bodies[1], pairs)
 
     def changes(self, where: tuple[str, ...]) -> Iterator[Change]:
@@ -142,7 +171,9 @@ class PairedFunctions:
                 yield Change(SECTION, REMOVED, place, _summary(self.sides[0], name))
         for key, name in sorted(self.sides[1].alone.items(), key=_by_name):
             if key not in self._taken:
-                yield Change(SECTION, ADDED, (*where, self._label(1, key)), _summary(self.sides[1], name))
+                yield Change(
+                    SECTION, ADDED, (*where, self._label(1, key)), _summary(self.sides[1], name)
+                )
 
     def _label(self, number: int, key: bytes) -> str:
         side = self.sides[number]
@@ -157,16 +188,33 @@ class PairedFunctions:
         names = self.sides[0].alone[key], self.sides[1].alone[self.paired[key]]
         nodes, calls = node_changes(alignment, self.same)
         declared = list(self._declared(names, alignment))
-        details = {"before": names[0], "after": names[1], "declared": declared, "nodes": [item.to_json() for item in nodes]}
+        details = {
+            "before": names[0],
+            "after": names[1],
+            "declared": declared,
+            "nodes": [item.to_json() for item in nodes],
+        }
         words = [*declared, *counted(nodes)]
         if not words and calls:
-            return Change(SECTION, CHANGED, where, "calls functions that changed", details=details, counts=False)
-        what = f"{len(alignment.one.order)} nodes: {', '.join(words or ['connected or shared differently'])}"
+            return Change(
+                SECTION,
+                CHANGED,
+                where,
+                "calls functions that changed",
+                details=details,
+                counts=False,
+            )
+        what = (
+            f"{len(alignment.one.order)} nodes:"
+            f" {', '.join(words or ['connected or shared differently'])}"
+        )
         return Change(SECTION, CHANGED, where, what, details=details)
 
     def _declared(self, names: tuple[str, str], alignment: Alignment) -> Iterator[str]:
         """Return the differences in the declaration of a function, its results and side effects."""
-        mine, yours = [side.functions.library.functions[name] for side, name in zip(self.sides, names)]
+        mine, yours = [
+            side.functions.library.functions[name] for side, name in zip(self.sides, names)
+        ]
         values = [side.functions.values for side in self.sides]
         for word, old, new in (
             ("arguments", mine.signature.input_arg, yours.signature.input_arg),
@@ -174,19 +222,36 @@ class PairedFunctions:
         ):
             if [declared(item) for item in old] != [declared(item) for item in new]:
                 texts = [_dtypes(items) for items in (old, new)]
-                yield f"{word}: {texts[0]} → {texts[1]}" if texts[0] != texts[1] else f"{word} are declared differently"
+                yield (
+                    f"{word}: {texts[0]} → {texts[1]}"
+                    if texts[0] != texts[1]
+                    else f"{word} are declared differently"
+                )
         attributes = [dict(value.counted(item.attr)) for value, item in zip(values, (mine, yours))]
         for key in sorted(attributes[0].keys() | attributes[1].keys()):
             if attributes[0].get(key) != attributes[1].get(key):
-                shown = [plain_name(value_text(item.attr[key])) if key in item.attr else "(none)" for item in (mine, yours)]
-                yield f"attribute {key}: {shown[0]} → {shown[1]}" if shown[0] != shown[1] else f"attribute {key} differs"
+                shown = [
+                    plain_name(value_text(item.attr[key])) if key in item.attr else "(none)"
+                    for item in (mine, yours)
+                ]
+                yield (
+                    f"attribute {key}: {shown[0]} → {shown[1]}"
+                    if shown[0] != shown[1]
+                    else f"attribute {key} differs"
+                )
         if mine.signature.is_stateful != yours.signature.is_stateful:
             yield "is now stateful" if yours.signature.is_stateful else "is no longer stateful"
-        ends = [_results(body, item) for body, item in zip((alignment.one, alignment.other), (mine, yours))]
+        ends = [
+            _results(body, item)
+            for body, item in zip((alignment.one, alignment.other), (mine, yours))
+        ]
         for number, (old, new) in enumerate(zip(*ends)):
             moved = (None if old is None else (alignment.pairs.get(old[0]), old[1])) != new
             if moved:
-                shown = [_end(body, end) for body, end in zip((alignment.one, alignment.other), (old, new))]
+                shown = [
+                    _end(body, end)
+                    for body, end in zip((alignment.one, alignment.other), (old, new))
+                ]
                 yield f"result {number}: {shown[0]} → {shown[1]}"
         effects = [
             {body.index[node] for node in item.control_ret.values() if node in body.index}
@@ -194,7 +259,10 @@ class PairedFunctions:
         ]
         if {alignment.pairs.get(vertex) for vertex in effects[0]} != effects[1]:
             yield "the side effects that a caller waits for are others"
-        gradients = [side.functions.library.gradient_of.get(name, "") for side, name in zip(self.sides, names)]
+        gradients = [
+            side.functions.library.gradient_of.get(name, "")
+            for side, name in zip(self.sides, names)
+        ]
         if any(gradients) and not self.same(gradients[0], gradients[1]):
             yield f"gradient: {gradients[0] or '(none)'} → {gradients[1] or '(none)'}"
 
@@ -210,19 +278,27 @@ def _numberless(name: str) -> str:
 
 def _dtypes(items: Sequence[schema.OpDef.ArgDef]) -> str:
     """``float32, 3 resource``."""
-    names = [dtype_name(item.type) if item.type else item.type_attr or item.type_list_attr or "?" for item in items]
+    names = [
+        dtype_name(item.type) if item.type else item.type_attr or item.type_list_attr or "?"
+        for item in items
+    ]
     runs = [(len(list(group)), name) for name, group in itertools.groupby(names)]
     return ", ".join(f"{count} {name}" if count > 1 else name for count, name in runs) or "none"
 
 
 def counted(nodes: list[NodeChange]) -> list[str]:
     """``2 added``, ``1 changed``."""
-    numbers = [(sum(node.kind == kind for node in nodes), kind) for kind in (ADDED, REMOVED, CHANGED, RENAMED)]
+    numbers = [
+        (sum(node.kind == kind for node in nodes), kind)
+        for kind in (ADDED, REMOVED, CHANGED, RENAMED)
+    ]
     return [f"{number} {kind}" for number, kind in numbers if number]
 
 
 def _by_name(item: tuple[bytes, str]) -> tuple[bool, str]:
-    """Return a sort key: functions of the author before those that TensorFlow adds (gradients, saving, restoring)."""
+    """Return a sort key: functions of the author before those that TensorFlow adds (gradients,
+    saving, restoring).
+    """
     name = plain_name(item[1])
     return name.startswith("_"), name
 
@@ -241,7 +317,9 @@ def _side(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Side:
 
 
 def _traces(graph: CanonicalMetaGraph, side: Side) -> dict[str, list[tuple[str, str]]]:
-    """Label of an object -> input signature and function name of its traces, of those that only this side has."""
+    """Label of an object -> input signature and function name of its traces, of those that only
+    this side has.
+    """
     found: dict[str, list[tuple[str, str]]] = {}
     objects = graph.objects
     for number in objects.labels.order:
@@ -254,14 +332,22 @@ def _traces(graph: CanonicalMetaGraph, side: Side) -> dict[str, list[tuple[str, 
 
 
 def _callees(library: FunctionIndex, node: schema.NodeDef) -> list[str]:
-    """Return the functions that a node mentions, by their first place: the op, or an attribute and the position in it."""
+    """Return the functions that a node mentions, by their first place: the op, or an attribute and
+    the position in it.
+    """
     found = set(library.references(node))
     if len(found) < 2:
         return list(found)
     places = {node.op: ("", 0)}
     for key in sorted(node.attr):
         value = node.attr[key]
-        items = [value.func] if value.HasField("func") else value.list.func if value.HasField("list") else ()
+        items = (
+            [value.func]
+            if value.HasField("func")
+            else value.list.func
+            if value.HasField("list")
+            else ()
+        )
         for position, item in enumerate(items):
             places.setdefault(item.name, (key, position))
     return sorted(found, key=lambda name: (places.get(name, ("~", 0)), name))

@@ -1,4 +1,7 @@
-"""The measures of two tensors of one shape. Few floats are measured without NumPy, which takes longer to import."""
+"""The measures of two tensors of one shape.
+
+Few floats are measured without NumPy, which takes longer to import.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,11 @@ class Measures:
       differing: elements whose bits differ.
       beyond: those of them that are not within the tolerance.
       same_value: differing elements of one value: zeros of either sign, NaNs of other bits.
-      new_nan, gone_nan, new_inf, gone_inf: differing elements that became, or were, NaN or infinite.
-      max_abs, max_abs_at, max_rel, max_ulp: over differing elements that are finite on both sides. Relative is to the larger of
-        the two. None where there is none, or where the type has no such thing.
+      new_nan, gone_nan, new_inf, gone_inf: differing elements that became, or were, NaN or
+        infinite.
+      max_abs, max_abs_at, max_rel, max_ulp: over differing elements that are finite on both sides.
+        Relative is to the larger of the two. None where there is none, or where the type has no
+        such thing.
       first: flat index, value and value of the first element that differs.
     """
 
@@ -45,7 +50,9 @@ class Few:
         self.left = FEW
 
     def measures(self, dtype: str, one: bytes, other: bytes) -> Optional[Measures]:
-        """Return the measures of two tensors, given all of their bytes; None if NumPy must measure them."""
+        """Return the measures of two tensors, given all of their bytes; None if NumPy must measure
+        them.
+        """
         if dtype not in _BITS or len(one) > 8 * self.left:
             return None
         code, bits = _BITS[dtype]
@@ -61,7 +68,9 @@ class Few:
         return found
 
 
-def _add(found: Measures, at: int, pair: tuple[float, float], bits: Sequence[int], dtype: str) -> None:
+def _add(
+    found: Measures, at: int, pair: tuple[float, float], bits: Sequence[int], dtype: str
+) -> None:
     x, y = pair
     if found.first is None:
         text = shortest if dtype == "float32" else repr
@@ -71,7 +80,11 @@ def _add(found: Measures, at: int, pair: tuple[float, float], bits: Sequence[int
         found.same_value += 1
         found.beyond += found.options.exact
         return
-    apart, larger, steps = abs(x - y), max(abs(x), abs(y)), abs(_rank(bits[0], dtype) - _rank(bits[1], dtype))
+    apart, larger, steps = (
+        abs(x - y),
+        max(abs(x), abs(y)),
+        abs(_rank(bits[0], dtype) - _rank(bits[1], dtype)),
+    )
     if found.max_abs is None or apart > found.max_abs:
         found.max_abs, found.max_abs_at = apart, at
     if math.isfinite(apart / larger):
@@ -92,7 +105,14 @@ def _rank(bits: int, dtype: str) -> int:
 def shortest(value: float) -> str:
     """Return the shortest decimal that is read as this float32."""
     texts = [repr(float(f"{value:.{length}g}")) for length in range(1, 10)]
-    return next((text for text in texts if struct.pack("d", _float32(float(text))) == struct.pack("d", value)), repr(value))
+    return next(
+        (
+            text
+            for text in texts
+            if struct.pack("d", _float32(float(text))) == struct.pack("d", value)
+        ),
+        repr(value),
+    )
 
 
 def _float32(value: float) -> float:

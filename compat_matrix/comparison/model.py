@@ -1,4 +1,6 @@
-"""The result of a comparison of two SavedModels: named tuples, and their JSON form (docs/diff.md)."""
+"""The result of a comparison of two SavedModels: named tuples, and their JSON form
+(docs/diff.md).
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,30 @@ from typing import Any, NamedTuple, Optional
 
 SCHEMA = 1
 
-# Sections of the canonical form, in the order in which a person reads them, and what is derived from them or stands beside them.
-CONTENT = ("meta", "signatures", "functions", "graph", "objects", "collections", "variables", "assets")
-SECTIONS = ("meta", "signatures", "functions", "graph", "ops", "objects", "collections", "variables", "assets", "metadata")
+# Sections of the canonical form, in the order in which a person reads them, and what is derived
+# from them or stands beside them.
+CONTENT = (
+    "meta",
+    "signatures",
+    "functions",
+    "graph",
+    "objects",
+    "collections",
+    "variables",
+    "assets",
+)
+SECTIONS = (
+    "meta",
+    "signatures",
+    "functions",
+    "graph",
+    "ops",
+    "objects",
+    "collections",
+    "variables",
+    "assets",
+    "metadata",
+)
 
 _NODES = 5  # of a change, in one line
 ADDED, REMOVED, CHANGED, RENAMED = "added", "removed", "changed", "renamed"
@@ -21,12 +44,14 @@ class Change(NamedTuple):
     Attributes:
       section: one of SECTIONS.
       kind: added, removed, changed, renamed; as seen from the first model.
-      where: names from the outside in: tags of the MetaGraph (where it matters), signature, argument; function; checkpoint key.
+      where: names from the outside in: tags of the MetaGraph (where it matters), signature,
+        argument; function; checkpoint key.
       what: a sentence without the names in ``where``.
       before, after: plain data, where there is any that is short.
       details: what the section has to say beyond that: nodes of a function, numbers of a tensor.
-      counts: whether it makes the models different. False for a change that only follows from another one (in a caller of a
-      changed function), that lies within the tolerance, or that is not part of the content (``metadata``, unless requested).
+      counts: whether it makes the models different. False for a change that only follows from
+        another one (in a caller of a changed function), that lies within the tolerance, or that is
+        not part of the content (``metadata``, unless requested).
     """
 
     section: str
@@ -39,7 +64,14 @@ class Change(NamedTuple):
     counts: bool = True
 
     @classmethod
-    def between(cls, section: str, where: tuple[str, ...], before: str | None, after: str | None, counts: bool = True) -> Change:
+    def between(
+        cls,
+        section: str,
+        where: tuple[str, ...],
+        before: str | None,
+        after: str | None,
+        counts: bool = True,
+    ) -> Change:
         """Return the change from one text to another; None on a side that lacks the thing."""
         if before is None:
             kind, what = ADDED, after or ""
@@ -52,17 +84,22 @@ class Change(NamedTuple):
     def __str__(self) -> str:
         """Return the change in one line, with the first nodes of a graph or function."""
         nodes = self.details.get("nodes", [])
-        told = [f"{node['node']} ({node['op']}): {'; '.join(node['what']) or node['kind']}" for node in nodes[:_NODES]]
+        told = [
+            f"{node['node']} ({node['op']}): {'; '.join(node['what']) or node['kind']}"
+            for node in nodes[:_NODES]
+        ]
         told += [f"and {len(nodes) - _NODES} more nodes"] if len(nodes) > _NODES else []
-        return ": ".join([self.section, *self.where, self.what]) + (f" ({', '.join(told)})" if told else "")
+        return ": ".join([self.section, *self.where, self.what]) + (
+            f" ({', '.join(told)})" if told else ""
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {name: plain(value) for name, value in self._asdict().items()}
 
 
 class Side(NamedTuple):
-    """One of the two models. ``content_hash`` is that of `compat_matrix.canonical.form`, None where not all was
-    read, or where a difference was found without it and nobody asked."""
+    """One of the two models. ``content_hash`` is that of `compat_matrix.canonical.form`, None where
+    not all was read, or where a difference was found without it and nobody asked."""
 
     path: str
     content_hash: Optional[str]
@@ -74,7 +111,8 @@ class Options(NamedTuple):
 
     Attributes:
       sections: those of SECTIONS that are asked for.
-      rtol, atol: values of floating variables x and y count as equal when ``|x - y| <= atol + rtol * max(|x|, |y|)``.
+      rtol, atol: values of floating variables x and y count as equal when ``|x - y| <= atol + rtol
+        * max(|x|, |y|)``.
       ulps: or when at most so many units in the last place lie between them.
       follow_links: accept symbolic links that lead out of a model's directory.
       hashes: compute the content hashes even of models that are known to differ.
@@ -98,7 +136,9 @@ class Options(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What was compared of the checkpoints: tensors on both sides, how many of them equal, and bytes."""
+    """What was compared of the checkpoints: tensors on both sides, how many of them equal, and
+    bytes.
+    """
 
     tensors: int = 0
     equal: int = 0

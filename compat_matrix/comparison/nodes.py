@@ -1,4 +1,6 @@
-"""Compare two graphs whose nodes are paired: added and removed nodes, ops, attributes, devices, edges."""
+"""Compare two graphs whose nodes are paired: added and removed nodes, ops, attributes, devices,
+edges.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ SameFunction = Callable[[str, str], bool]
 
 
 class NodeChange(NamedTuple):
-    """A node that was added, removed or changed. ``what``: a line for each attribute, input and so on that differs."""
+    """A node that was added, removed or changed.
+
+    ``what``: a line for each attribute, input and so on that differs.
+    """
 
     kind: str
     name: str
@@ -35,10 +40,14 @@ class NodeChange(NamedTuple):
 def node_changes(alignment: Alignment, same: SameFunction) -> tuple[list[NodeChange], bool]:
     """Return the differences, in canonical order, and whether a node calls a function that changed.
 
-    ``same``: whether two function names, of either side, mean functions that are the same or are compared elsewhere.
+    ``same``: whether two function names, of either side, mean functions that are the same or are
+    compared elsewhere.
     """
     one, other = alignment.one, alignment.other
-    found = [NodeChange(REMOVED, one.names[vertex], _op(one, vertex), _inputs(one, vertex)) for vertex in alignment.gone]
+    found = [
+        NodeChange(REMOVED, one.names[vertex], _op(one, vertex), _inputs(one, vertex))
+        for vertex in alignment.gone
+    ]
     calls = False
     for vertex in one.order:
         if vertex not in alignment.pairs:
@@ -48,7 +57,10 @@ def node_changes(alignment: Alignment, same: SameFunction) -> tuple[list[NodeCha
         calls = calls or pair.calls
         if what:
             found.append(NodeChange(CHANGED, one.names[vertex], _op(one, vertex), what))
-    found += [NodeChange(ADDED, other.names[vertex], _op(other, vertex), _inputs(other, vertex)) for vertex in alignment.come]
+    found += [
+        NodeChange(ADDED, other.names[vertex], _op(other, vertex), _inputs(other, vertex))
+        for vertex in alignment.come
+    ]
     return found, calls
 
 
@@ -113,14 +125,21 @@ class _Pair:
             yield "declared differently"
 
     def _same(self, mine: str, yours: str) -> bool:
-        """Return whether two functions are paired, and note it: such a node differs only in what it calls."""
-        known = mine in self.one.values.library.functions and yours in self.other.values.library.functions
+        """Return whether two functions are paired, and note it: such a node differs only in what it
+        calls.
+        """
+        known = (
+            mine in self.one.values.library.functions
+            and yours in self.other.values.library.functions
+        )
         if known and self.same(mine, yours):
             self.calls = True
             return True
         return False
 
-    def _attribute(self, key: str, mine: schema.NodeDef, yours: schema.NodeDef, there: list[bool]) -> Optional[str]:
+    def _attribute(
+        self, key: str, mine: schema.NodeDef, yours: schema.NodeDef, there: list[bool]
+    ) -> Optional[str]:
         if not all(there):
             node = mine if there[0] else yours
             return f"{key}: {'no longer' if there[0] else 'now'} {value_text(node.attr[key])}"
@@ -129,7 +148,11 @@ class _Pair:
         if names[0] and len(names[0]) == len(names[1]) and all(map(self._same, *names)):
             return None
         before, after = [plain_name(value_text(item)) for item in (old, new)]
-        return f"{key}: {before} → {after}" if before != after else f"{key} differs in {_where(old, new)}"
+        return (
+            f"{key}: {before} → {after}"
+            if before != after
+            else f"{key} differs in {_where(old, new)}"
+        )
 
     def _edges(self, mine: schema.NodeDef, yours: schema.NodeDef) -> Iterator[str]:
         ours, theirs = self.one.graph.ordered[self.vertex], self.other.graph.ordered[self.twin]
@@ -139,25 +162,49 @@ class _Pair:
                 side, word = (theirs, "now") if position >= len(ours) else (ours, "no longer")
                 text = texts[0 if side is ours else 1]
                 yield f"input {position}: {word} {text[position] if position < len(text) else '?'}"
-            elif ours[position][0] != theirs[position][0] or self.pairs.get(ours[position][1]) != theirs[position][1]:
-                yield f"input {position}: {' → '.join(text[position] if position < len(text) else '?' for text in texts)}"
-        before = {self.pairs.get(target, -1 - target) for target in self.one.graph.unordered[self.vertex]}
+            elif (
+                ours[position][0] != theirs[position][0]
+                or self.pairs.get(ours[position][1]) != theirs[position][1]
+            ):
+                yield (
+                    f"input {position}:"
+                    f" {' → '.join(text[position] if position < len(text) else '?' for text in texts)}"
+                )
+        before = {
+            self.pairs.get(target, -1 - target) for target in self.one.graph.unordered[self.vertex]
+        }
         after = set(self.other.graph.unordered[self.twin])
         if before != after:
-            gone = [self.one.names[item] for item in self.one.graph.unordered[self.vertex] if self.pairs.get(item) not in after]
+            gone = [
+                self.one.names[item]
+                for item in self.one.graph.unordered[self.vertex]
+                if self.pairs.get(item) not in after
+            ]
             come = [self.other.names[item] for item in sorted(after - before)]
-            yield f"control inputs: {', '.join([*(f'-^{name}' for name in gone), *(f'+^{name}' for name in come)])}"
+            yield (
+                "control inputs:"
+                f" {', '.join([*(f'-^{name}' for name in gone), *(f'+^{name}' for name in come)])}"
+            )
 
     def _places(self, mine: schema.NodeDef, yours: schema.NodeDef) -> Iterator[str]:
-        """Yield a line if the nodes with which it must share a device differ, compared by name: places shift with every node."""
+        """Yield a line if the nodes with which it must share a device differ, compared by name:
+        places shift with every node.
+        """
         names = []
         for body, node in ((self.one, mine), (self.other, yours)):
             items = node.attr["_class"].list.s if "_class" in node.attr else ()
-            found = {item.decode("utf-8", "replace").partition("@")[2] for item in items} - {node.name}
+            found = {item.decode("utf-8", "replace").partition("@")[2] for item in items} - {
+                node.name
+            }
             names.append({body.index.get(name, name) for name in found})
-        if {self.pairs.get(item, item) if isinstance(item, int) else item for item in names[0]} != names[1]:
+        if {
+            self.pairs.get(item, item) if isinstance(item, int) else item for item in names[0]
+        } != names[1]:
             texts = [
-                ", ".join(sorted(body.names[item] if isinstance(item, int) else item for item in side)) or "(none)"
+                ", ".join(
+                    sorted(body.names[item] if isinstance(item, int) else item for item in side)
+                )
+                or "(none)"
                 for body, side in zip((self.one, self.other), names)
             ]
             yield f"colocated with: {texts[0]} → {texts[1]}"
@@ -168,8 +215,12 @@ def value_text(value: schema.AttrValue) -> str:
     items = value.list
     if not value.HasField("list") or items.tensor:
         return attribute_text(value)
-    texts = [shape_text(shape_of(item)) for item in items.shape] + [dtype_name(item) for item in items.type]
-    texts += [item.name for item in items.func] + [repr(item) for item in (*items.s, *items.i, *items.f, *items.b)]
+    texts = [shape_text(shape_of(item)) for item in items.shape] + [
+        dtype_name(item) for item in items.type
+    ]
+    texts += [item.name for item in items.func] + [
+        repr(item) for item in (*items.s, *items.i, *items.f, *items.b)
+    ]
     return shortened(f"[{', '.join(texts)}]", _LONG)
 
 
@@ -180,7 +231,9 @@ def _functions(value: schema.AttrValue) -> list[schema.NameAttrList]:
 
 
 def _where(old: schema.AttrValue, new: schema.AttrValue) -> str:
-    """Return where two values with the same text differ: the text shows only the beginning of long tensors and lists."""
+    """Return where two values with the same text differ: the text shows only the beginning of long
+    tensors and lists.
+    """
     if not (old.HasField("tensor") and new.HasField("tensor")):
         return "a part that is not shown"
     import numpy as np
@@ -188,15 +241,23 @@ def _where(old: schema.AttrValue, new: schema.AttrValue) -> str:
     from reference_impl.format.values.tensor_proto import decode
 
     try:
-        one, other = decode(old.tensor), decode(new.tensor)  # of one repeated value without memory, whatever the shape
+        one, other = (
+            decode(old.tensor),
+            decode(new.tensor),
+        )  # of one repeated value without memory, whatever the shape
     except SavedModelError:
         return "a tensor that cannot be decoded"
     if one.shape != other.shape or one.dtype != other.dtype:
         return "its tensor's type"
     if one.size > MAX_ELEMENTS:
         return f"{one.size} elements"
-    different = np.flatnonzero([left != right for left, right in zip(one.ravel().tolist(), other.ravel().tolist())])
+    different = np.flatnonzero(
+        [left != right for left, right in zip(one.ravel().tolist(), other.ravel().tolist())]
+    )
     if not len(different):
         return "the bits of NaN or zero"
     at = int(different[0])
-    return f"{len(different)} of {one.size} elements, first at {at}: {one.ravel()[at]!r} → {other.ravel()[at]!r}"
+    return (
+        f"{len(different)} of {one.size} elements, first at {at}: {one.ravel()[at]!r} →"
+        f" {other.ravel()[at]!r}"
+    )

@@ -1,4 +1,6 @@
-"""The distance of two tensors of numbers, read piece by piece: memory for one piece, for any size of the tensors."""
+"""The distance of two tensors of numbers, read piece by piece: memory for one piece, for any size
+of the tensors.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ class Distance(Measures):
             pair = [Tensor(side.dtype, side.array[index]) for side in (left, right)]
             if self.first is None:
                 values = [_values(Tensor(side.dtype, side.array[:1]))[0] for side in pair]
-                texts = [shortest(float(value)) if value.dtype == np.float32 else str(value) for value in values]
+                texts = [
+                    shortest(float(value)) if value.dtype == np.float32 else str(value)
+                    for value in values
+                ]
                 self.first = (start + int(index[0]) // width, texts[0], texts[1])
             self.differing += _elements(index, width)
             self._measure(pair[0], pair[1], start + index // width)
@@ -83,9 +88,15 @@ class Distance(Measures):
         if self.options.exact or not self.typed:
             self.beyond = self.differing
         else:
-            self.beyond += int(np.count_nonzero(~near)) if self.one.name not in COMPLEX else _elements(places[~near], 1)
+            self.beyond += (
+                int(np.count_nonzero(~near))
+                if self.one.name not in COMPLEX
+                else _elements(places[~near], 1)
+            )
 
-    def _near(self, left: Tensor, right: Tensor, finite: Array, apart: Array, larger: Array) -> Array:
+    def _near(
+        self, left: Tensor, right: Tensor, finite: Array, apart: Array, larger: Array
+    ) -> Array:
         near = np.zeros(len(apart), bool)
         if self.floating:
             steps = ulps(*[Tensor(side.dtype, side.array[finite]) for side in (left, right)])
@@ -108,7 +119,9 @@ class Distance(Measures):
 
 
 def _elements(index: Array, width: int) -> int:
-    """Return the number of elements, each of ``width`` parts, to which ascending indices of parts belong."""
+    """Return the number of elements, each of ``width`` parts, to which ascending indices of parts
+    belong.
+    """
     places = index // width if width > 1 else index
     return int(np.count_nonzero(np.diff(places))) + bool(places.size)
 
@@ -116,7 +129,9 @@ def _elements(index: Array, width: int) -> int:
 def _part(data: bytes, dtype: DType) -> Tensor:
     """Return the elements as NumPy can hold them; a complex number is two elements."""
     name = COMPLEX.get(dtype.name, dtype.name)
-    return Tensor(name, np.frombuffer(data, np.dtype(name) if dtype.name in COMPLEX else dtype.carrier))
+    return Tensor(
+        name, np.frombuffer(data, np.dtype(name) if dtype.name in COMPLEX else dtype.carrier)
+    )
 
 
 def _values(tensor: Tensor) -> Array:

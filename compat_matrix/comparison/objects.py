@@ -1,4 +1,6 @@
-"""The object trees of two MetaGraphs: objects by their paths (RP-01), children, variables, traces of functions (FN-05)."""
+"""The object trees of two MetaGraphs: objects by their paths (RP-01), children, variables, traces
+of functions (FN-05).
+"""
 
 from __future__ import annotations
 
@@ -22,24 +24,35 @@ _CODES = {"synchronization": "VariableSynchronization", "aggregation": "Variable
 
 
 class _Side:
-    """The object graph of one MetaGraph: canonical entries, and the nodes they describe, by label."""
+    """The object graph of one MetaGraph: canonical entries, and the nodes they describe, by
+    label.
+    """
 
     def __init__(self, graph: CanonicalMetaGraph) -> None:
         self.entries = graph.entries[SECTION]
         self.objects = graph.objects
         self.labels = graph.objects.labels
-        self.nodes = {self.labels[number]: graph.objects.graph.nodes[number] for number in self.labels.order}
+        self.nodes = {
+            self.labels[number]: graph.objects.graph.nodes[number] for number in self.labels.order
+        }
 
     def links(self, label: str, kind: str) -> dict[str, str]:
         """Name -> label of the children, or dependencies, of an object."""
         node = self.nodes.get(label)
-        return {} if node is None else {item.local_name: self.labels[item.node_id] for item in getattr(node, kind)}
+        return (
+            {}
+            if node is None
+            else {item.local_name: self.labels[item.node_id] for item in getattr(node, kind)}
+        )
 
     def describe(self, label: str) -> str:
         """Return an object in a few words."""
         node, kind = self.nodes.get(label), self.entries[label].get("kind", "object")
         if node is not None and kind == "variable":
-            return f"variable {dtype_name(node.variable.dtype)}{shape_text(shape_of(node.variable.shape))}"
+            return (
+                "variable"
+                f" {dtype_name(node.variable.dtype)}{shape_text(shape_of(node.variable.shape))}"
+            )
         if node is not None and kind == "function":
             return f"function of {counted(len(node.function.concrete_functions), 'trace')}"
         if node is not None and kind == "user_object":
@@ -50,16 +63,21 @@ class _Side:
 class Objects:
     """Compares the object trees of two MetaGraphs.
 
-    ``functions_differ``: whether functions of theirs do; what differs in nothing else is then no change of an object.
+    ``functions_differ``: whether functions of theirs do; what differs in nothing else is then no
+    change of an object.
     """
 
-    def __init__(self, one: CanonicalMetaGraph, other: CanonicalMetaGraph, functions_differ: bool) -> None:
+    def __init__(
+        self, one: CanonicalMetaGraph, other: CanonicalMetaGraph, functions_differ: bool
+    ) -> None:
         self.sides = _Side(one), _Side(other)
         self.functions_differ = functions_differ
         self.moved = self._renamed()
 
     def _renamed(self) -> dict[str, str]:
-        """Label -> new label, of objects whose parent knows them under another name, and of what is below them."""
+        """Label -> new label, of objects whose parent knows them under another name, and of what is
+        below them.
+        """
         one, other = self.sides
         found: dict[str, str] = {}
         for label in one.nodes:  # parents before children
@@ -67,8 +85,16 @@ class Objects:
             if here not in other.nodes:
                 continue
             mine, theirs = one.links(label, "children"), other.links(here, "children")
-            gone = [name for name in sorted(mine) if name not in theirs and mine[name] not in other.entries]
-            come = [name for name in sorted(theirs) if name not in mine and theirs[name] not in one.entries]
+            gone = [
+                name
+                for name in sorted(mine)
+                if name not in theirs and mine[name] not in other.entries
+            ]
+            come = [
+                name
+                for name in sorted(theirs)
+                if name not in mine and theirs[name] not in one.entries
+            ]
             waiting: dict[object, list[str]] = {}
             for name in reversed(come if gone else []):
                 waiting.setdefault(self._kind(1, theirs[name]), []).append(name)
@@ -77,17 +103,26 @@ class Objects:
                 if twins:
                     found.setdefault(mine[name], theirs[twins.pop()])
             for name, target in mine.items():
-                if target not in other.entries and name in theirs and theirs[name] not in one.entries:
+                if (
+                    target not in other.entries
+                    and name in theirs
+                    and theirs[name] not in one.entries
+                ):
                     found.setdefault(target, theirs[name])
         return found
 
     def _kind(self, number: int, label: str) -> tuple[str, frozenset[str]]:
-        """Return the facts about an object that its counterpart must share: its description and its children."""
+        """Return the facts about an object that its counterpart must share: its description and its
+        children.
+        """
         side = self.sides[number]
         return side.describe(label), frozenset(side.links(label, "children"))
 
     def changes(self, where: tuple[str, ...]) -> Iterator[Change]:
-        """Return the differences, in the order of labels. A change that only follows from another one does not count."""
+        """Return the differences, in the order of labels.
+
+        A change that only follows from another one does not count.
+        """
         one, other = self.sides
         arrived = set(self.moved.values())
         for label in sorted(one.entries.keys() | other.entries.keys()):
@@ -95,7 +130,13 @@ class Objects:
             if label in one.entries and label in self.moved:
                 parent = self._follows(label)
                 yield Change(
-                    SECTION, RENAMED, place, f"is now {self.moved[label]}", label, self.moved[label], counts=parent is None
+                    SECTION,
+                    RENAMED,
+                    place,
+                    f"is now {self.moved[label]}",
+                    label,
+                    self.moved[label],
+                    counts=parent is None,
                 )
                 yield from self._fields(place, label, self.moved[label])
             elif label in one.entries and label not in other.entries:
@@ -107,9 +148,15 @@ class Objects:
                 yield from self._fields(place, label, label)
 
     def _follows(self, label: str) -> Optional[str]:
-        """Return the parent of an object if it was renamed, and the object has a new label only because of that."""
+        """Return the parent of an object if it was renamed, and the object has a new label only
+        because of that.
+        """
         parent, _, name = label.rpartition(".")
-        return parent if parent in self.moved and self.moved[label] == f"{self.moved[parent]}.{name}" else None
+        return (
+            parent
+            if parent in self.moved and self.moved[label] == f"{self.moved[parent]}.{name}"
+            else None
+        )
 
     def _fields(self, where: tuple[str, ...], mine: str, yours: str) -> Iterator[Change]:
         one, other = self.sides
@@ -120,10 +167,19 @@ class Objects:
                 continue
             if name in _LINKS and mine in one.nodes and yours in other.nodes:
                 yield from self._links(where, name, mine, yours)
-            elif name in ("traces", "function", "arguments") and mine in one.nodes and yours in other.nodes:
+            elif (
+                name in ("traces", "function", "arguments")
+                and mine in one.nodes
+                and yours in other.nodes
+            ):
                 yield from self._callable(where, name, one.nodes[mine], other.nodes[yours])
-            elif name in ("dtype", "shape") and before.get("kind") == after.get("kind") == "variable":
-                texts = [_variable(side.nodes[label].variable, name) for side, label in ((one, mine), (other, yours))]
+            elif (
+                name in ("dtype", "shape") and before.get("kind") == after.get("kind") == "variable"
+            ):
+                texts = [
+                    _variable(side.nodes[label].variable, name)
+                    for side, label in ((one, mine), (other, yours))
+                ]
                 yield _changed(where, f"{name}:", texts)
             elif name in _CODES and old is not None and new is not None:
                 texts = [_code(_CODES[name], text) for text in (old, new)]
@@ -131,7 +187,9 @@ class Objects:
             else:
                 yield from self._other(where, name, old, new)
 
-    def _other(self, where: tuple[str, ...], name: str, old: Optional[str], new: Optional[str]) -> Iterator[Change]:
+    def _other(
+        self, where: tuple[str, ...], name: str, old: Optional[str], new: Optional[str]
+    ) -> Iterator[Change]:
         change = field_change(SECTION, where, name, old, new)
         if change is None:
             return
@@ -145,7 +203,9 @@ class Objects:
     def _links(self, where: tuple[str, ...], kind: str, mine: str, yours: str) -> Iterator[Change]:
         old, new = self.sides[0].links(mine, kind), self.sides[1].links(yours, kind)
         word = "child" if kind == "children" else "dependency"
-        come = {self.moved[old[name]] for name in old if name not in new and old[name] in self.moved}
+        come = {
+            self.moved[old[name]] for name in old if name not in new and old[name] in self.moved
+        }
         for name in sorted(old.keys() | new.keys()):
             if name not in new:
                 told = old[name] in self.moved or old[name] not in self.sides[1].entries
@@ -154,19 +214,38 @@ class Objects:
                 told = new[name] in come or new[name] not in self.sides[0].entries
                 yield Change(SECTION, ADDED, where, f"{word} {name}", None, name, counts=not told)
             elif self.moved.get(old[name], old[name]) != new[name]:
-                yield Change(SECTION, CHANGED, where, f"{word} {name}: {old[name]} → {new[name]}", old[name], new[name])
+                yield Change(
+                    SECTION,
+                    CHANGED,
+                    where,
+                    f"{word} {name}: {old[name]} → {new[name]}",
+                    old[name],
+                    new[name],
+                )
 
     def _callable(
-        self, where: tuple[str, ...], field: str, mine: schema.SavedObject, yours: schema.SavedObject
+        self,
+        where: tuple[str, ...],
+        field: str,
+        mine: schema.SavedObject,
+        yours: schema.SavedObject,
     ) -> Iterator[Change]:
         if field == "arguments":
             texts = [_keywords(node.bare_concrete_function) for node in (mine, yours)]
             yield _changed(where, "arguments:", texts)
             return
         names = [traces(node) for node in (mine, yours)]
-        hashes = [[side.objects.concrete(name) for name in found] for side, found in zip(self.sides, names)]
+        hashes = [
+            [side.objects.concrete(name) for name in found]
+            for side, found in zip(self.sides, names)
+        ]
         if Counter(hashes[0]) == Counter(hashes[1]):
-            yield Change(SECTION, CHANGED, where, "the order of its traces, which decides where two fit a call")
+            yield Change(
+                SECTION,
+                CHANGED,
+                where,
+                "the order of its traces, which decides where two fit a call",
+            )
             return
         common = Counter(hashes[0]) & Counter(hashes[1])
         rest = [_without(found, keys, common) for found, keys in zip(names, hashes)]
@@ -184,9 +263,15 @@ class Objects:
                 yield Change(SECTION, kind, where, f"trace {text}", pair[0], pair[1])
 
     def _paired(
-        self, display: str, mine: schema.SavedObject, yours: schema.SavedObject, rest: list[list[str]]
+        self,
+        display: str,
+        mine: schema.SavedObject,
+        yours: schema.SavedObject,
+        rest: list[list[str]],
     ) -> list[tuple[str, str]]:
-        """Take traces of ``rest`` for each other: of one signature, then of the same literals, then in order."""
+        """Take traces of ``rest`` for each other: of one signature, then of the same literals, then
+        in order.
+        """
         pairs: list[tuple[str, str]] = []
         texts = [
             {name: _trace_text(side, display, node, name) for name in names}
@@ -196,15 +281,23 @@ class Objects:
             waiting: dict[str, deque[str]] = {}
             for name in rest[1]:
                 waiting.setdefault(key(texts[1][name]), deque()).append(name)
-            found = [(name, waiting[key(texts[0][name])].popleft()) for name in rest[0] if waiting.get(key(texts[0][name]))]
+            found = [
+                (name, waiting[key(texts[0][name])].popleft())
+                for name in rest[0]
+                if waiting.get(key(texts[0][name]))
+            ]
             for side in (0, 1):
                 taken = {pair[side] for pair in found}
                 rest[side] = [name for name in rest[side] if name not in taken]
             pairs += found
         return pairs
 
-    def _trace(self, where: tuple[str, ...], one: tuple[str, Any, str], other: tuple[str, Any, str]) -> Iterator[Change]:
-        """Two traces that are taken for one: how they are called, what they capture, what they do."""
+    def _trace(
+        self, where: tuple[str, ...], one: tuple[str, Any, str], other: tuple[str, Any, str]
+    ) -> Iterator[Change]:
+        """Two traces that are taken for one: how they are called, what they capture, what they
+        do.
+        """
         texts = [_trace_text(side, *item) for side, item in zip(self.sides, (one, other))]
         bound = [_captures(side, item[2]) for side, item in zip(self.sides, (one, other))]
         if texts[0] != texts[1]:
@@ -214,13 +307,28 @@ class Objects:
             shown = [", ".join(items) or "nothing" for items in bound]
             yield _changed(where, f"trace {texts[0]} captures", shown)
         elif texts[0] == texts[1]:
-            hashes = [side.objects.functions.hashes.get(item[2]) for side, item in zip(self.sides, (one, other))]
+            hashes = [
+                side.objects.functions.hashes.get(item[2])
+                for side, item in zip(self.sides, (one, other))
+            ]
             moved = bound[0] != bound[1]
             if hashes[0] != hashes[1]:
                 # The reference differs: the functions themselves are compared in their own section.
-                yield Change(SECTION, CHANGED, where, f"trace {texts[0]} does something else", counts=not self.functions_differ)
+                yield Change(
+                    SECTION,
+                    CHANGED,
+                    where,
+                    f"trace {texts[0]} does something else",
+                    counts=not self.functions_differ,
+                )
             elif moved:
-                yield Change(SECTION, CHANGED, where, f"trace {texts[0]} captures an object of a new name", counts=False)
+                yield Change(
+                    SECTION,
+                    CHANGED,
+                    where,
+                    f"trace {texts[0]} captures an object of a new name",
+                    counts=False,
+                )
             else:
                 yield Change(SECTION, CHANGED, where, f"trace {texts[0]} is declared differently")
 
@@ -243,7 +351,9 @@ def _trace_text(side: _Side, display: str, node: schema.SavedObject, name: str) 
     if name not in side.objects.graph.concrete_functions:
         return f"{display}(?)"
     spec = node.function.function_spec if node.HasField("function") else None
-    if node.HasField("bare_concrete_function") and node.bare_concrete_function.HasField("function_spec"):
+    if node.HasField("bare_concrete_function") and node.bare_concrete_function.HasField(
+        "function_spec"
+    ):
         spec = node.bare_concrete_function.function_spec
     return trace_text(display, parameter_names(spec), side.objects.graph.concrete_functions[name])
 

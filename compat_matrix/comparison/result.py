@@ -6,7 +6,16 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from compat_matrix.common.printable import counted
-from compat_matrix.comparison.model import CONTENT, SCHEMA, SECTIONS, Change, Options, Side, Weights, plain
+from compat_matrix.comparison.model import (
+    CONTENT,
+    SCHEMA,
+    SECTIONS,
+    Change,
+    Options,
+    Side,
+    Weights,
+    plain,
+)
 
 
 class ModelDiff(NamedTuple):
@@ -28,12 +37,15 @@ class ModelDiff(NamedTuple):
     @property
     def equal(self) -> bool:
         """Return whether the content hashes are known and equal."""
-        return self.first.content_hash is not None and self.first.content_hash == self.second.content_hash
+        return (
+            self.first.content_hash is not None
+            and self.first.content_hash == self.second.content_hash
+        )
 
     @property
     def verdict(self) -> str:
-        """Return ``different``, ``close`` (all differences are within the tolerance) or ``equal`` (nothing that was compared
-        differs)."""
+        """Return ``different``, ``close`` (all differences are within the tolerance) or ``equal``
+        (nothing that was compared differs)."""
         if any(change.counts for change in self.changes):
             return "different"
         return "close" if any(change.section == "variables" for change in self.changes) else "equal"
@@ -50,13 +62,21 @@ class ModelDiff(NamedTuple):
         if self.counts:
             return f"{self.verdict}: {self.counts}"
         if self.equal:
-            beside = f"; {counted(len(self.changes), 'difference')} beside the content" if self.changes else ""
+            beside = (
+                f"; {counted(len(self.changes), 'difference')} beside the content"
+                if self.changes
+                else ""
+            )
             return f"{self.verdict}, one content hash{beside}"
         if self.verdict == "close":
             varying = sum(change.section == "variables" for change in self.changes)
             return f"{self.verdict}: {varying} variables differ within the tolerance"
         left_out = [name for name in CONTENT if name not in self.options.sections]
-        return f"{self.verdict} in what was compared; not compared: {', '.join(left_out)}" if left_out else self.verdict
+        return (
+            f"{self.verdict} in what was compared; not compared: {', '.join(left_out)}"
+            if left_out
+            else self.verdict
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -65,7 +85,11 @@ class ModelDiff(NamedTuple):
             "first": plain(self.first._asdict()),
             "second": plain(self.second._asdict()),
             "sections": list(self.options.sections),
-            "tolerance": {"rtol": self.options.rtol, "atol": self.options.atol, "ulps": self.options.ulps},
+            "tolerance": {
+                "rtol": self.options.rtol,
+                "atol": self.options.atol,
+                "ulps": self.options.ulps,
+            },
             "weights": plain(self.weights._asdict()),
             "changes": [change.to_json() for change in self.changes],
         }

@@ -1,4 +1,6 @@
-"""A comparison as text for people: differences first, section by section, abbreviated unless ``full`` is set."""
+"""A comparison as text for people: differences first, section by section, abbreviated unless
+``full`` is set.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,21 @@ _SHOWN = 10  # changes of a section
 _NODES = 5  # of a function
 _LINES = 3  # of a node
 _WIDTH = 200
-_MARKS = {ADDED: ("+", "green"), REMOVED: ("-", "red"), CHANGED: ("~", "yellow"), RENAMED: (">", "cyan")}
+_MARKS = {
+    ADDED: ("+", "green"),
+    REMOVED: ("-", "red"),
+    CHANGED: ("~", "yellow"),
+    RENAMED: (">", "cyan"),
+}
 _VERDICTS = {"equal": "green", "close": "green", "different": "yellow"}
 
 
 def lines(result: ModelDiff, full: bool) -> Iterator[str]:
     """The lines of one comparison."""
     for letter, side in (("A", result.first), ("B", result.second)):
-        versions = f"TensorFlow {', '.join(side.produced_by)}" if side.produced_by else "TensorFlow ?"
+        versions = (
+            f"TensorFlow {', '.join(side.produced_by)}" if side.produced_by else "TensorFlow ?"
+        )
         content = f"content {side.content_hash[:16]}" if side.content_hash else "content not hashed"
         yield clean(f"{letter}  {shown(side.path)}  {versions}  {content}")
     yield verdict(result)
@@ -36,10 +45,15 @@ def lines(result: ModelDiff, full: bool) -> Iterator[str]:
             yield ""
             yield from _section(section, changes, full)
             if section == "variables" and result.weights.tensors:
-                yield _dim(f"  {result.weights.equal} of {result.weights.tensors} tensors that both have are equal")
+                yield _dim(
+                    f"  {result.weights.equal} of {result.weights.tensors} tensors that both have"
+                    " are equal"
+                )
     if following:
         yield ""
-        yield _dim(f"also different, which only follows from the above: {', '.join(following)} (--full)")
+        yield _dim(
+            f"also different, which only follows from the above: {', '.join(following)} (--full)"
+        )
 
 
 def verdict(result: ModelDiff) -> str:
@@ -49,7 +63,9 @@ def verdict(result: ModelDiff) -> str:
 
 
 def _section(name: str, changes: Sequence[Change], full: bool) -> Iterator[str]:
-    note = {"metadata": "  (not part of the content)", "ops": "  (how often they occur)"}.get(name, "")
+    note = {"metadata": "  (not part of the content)", "ops": "  (how often they occur)"}.get(
+        name, ""
+    )
     yield click.style(name, bold=True) + _dim(note)
     counting = list(filter(_is_shown, changes))
     following = len(changes) - len(counting)

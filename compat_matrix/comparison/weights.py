@@ -1,4 +1,7 @@
-"""Compare the checkpoints of two models, tensor by tensor and piece by piece. Numbers are hashed until a difference is found."""
+"""Compare the checkpoints of two models, tensor by tensor and piece by piece.
+
+Numbers are hashed until a difference is found.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,26 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Optional
 
-from compat_matrix.canonical.files import is_object_graph, is_of_table, stored_fields, tables_of, variable_fields
+from compat_matrix.canonical.files import (
+    is_object_graph,
+    is_of_table,
+    stored_fields,
+    tables_of,
+    variable_fields,
+)
 from compat_matrix.canonical.objects import Fields, tracked_objects
 from compat_matrix.canonical.tensor_pieces import pieces
 from compat_matrix.comparison.entries import field_changes
 from compat_matrix.comparison.measures import Few, Measures
-from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, RENAMED, Change, Options, Weights
+from compat_matrix.comparison.model import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    RENAMED,
+    Change,
+    Options,
+    Weights,
+)
 from reference_impl.errors import shortened
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import BundleReader
@@ -30,7 +47,9 @@ ELEMENTS = 1 << 18  # compared at once
 
 
 class Found:
-    """The result of `compare`: changes, and `canonical.files.variables_of` of either model if `hashed`."""
+    """The result of `compare`: changes, and `canonical.files.variables_of` of either model if
+    `hashed`.
+    """
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
@@ -57,14 +76,21 @@ class _Side:
 
     def is_numbers(self, key: str) -> bool:
         """Return whether the tensor holds numbers, which can be compared one by one."""
-        return self.entries[key].dtype.itemsize is not None and not is_of_table(self.open(), key, self.tables)
+        return self.entries[key].dtype.itemsize is not None and not is_of_table(
+            self.open(), key, self.tables
+        )
 
 
-def compare(first: layout.Layout, second: layout.Layout, options: Options, hashed: bool = True) -> Found:
-    """Compare the checkpoints of two models. Raises SavedModelError: one of them is damaged.
+def compare(
+    first: layout.Layout, second: layout.Layout, options: Options, hashed: bool = True
+) -> Found:
+    """Compare the checkpoints of two models.
 
-    The contents of numbers are hashed only if `hashed`, and until a change that counts is found unless `options` ask for hashes:
-    hashing takes longer than all the rest. Small tensors come first, so that large ones are seldom hashed in vain.
+    Raises SavedModelError: one of them is damaged.
+
+    The contents of numbers are hashed only if `hashed`, and until a change that counts is found
+    unless `options` ask for hashes: hashing takes longer than all the rest. Small tensors come
+    first, so that large ones are seldom hashed in vain.
     """
     found, few = Found(), Few(options)
     found.hashed = hashed
@@ -81,7 +107,9 @@ def compare(first: layout.Layout, second: layout.Layout, options: Options, hashe
             size += one.entries[key].size
         found.changes += [change for key in common for change in changes[key]]
         for side, opposite, fields in ((one, other, found.first), (other, one, found.second)):
-            fields.update({key: side.fields(key) for key in side.entries if key not in opposite.entries})
+            fields.update(
+                {key: side.fields(key) for key in side.entries if key not in opposite.entries}
+            )
         found.weights = Weights(len(common), equal, size)
     found.changes += _alone(found)
     return found
@@ -94,7 +122,10 @@ def _opened(model: layout.Layout, stack: contextlib.ExitStack) -> _Side:
 
 
 def _alone(found: Found) -> Iterator[Change]:
-    """Tensors of one side only. Where one went and one of the same content came, it has another name."""
+    """Tensors of one side only.
+
+    Where one went and one of the same content came, it has another name.
+    """
     gone = {key: fields for key, fields in found.first.items() if key not in found.second}
     come = {key: fields for key, fields in found.second.items() if key not in found.first}
     by_content: dict[tuple[str, ...], list[str]] = {}
@@ -103,7 +134,9 @@ def _alone(found: Found) -> Iterator[Change]:
     for key in sorted(gone):
         new = by_content.get(tuple(gone[key].values()))
         if new:
-            yield Change(SECTION, RENAMED, (key,), f"is now {new[0]}, with the same value", key, new[0])
+            yield Change(
+                SECTION, RENAMED, (key,), f"is now {new[0]}, with the same value", key, new[0]
+            )
             del come[new.pop(0)]
         else:
             yield Change.between(SECTION, (key,), _described(gone[key]), None)
@@ -115,7 +148,9 @@ def _described(fields: Fields) -> str:
     return f"{fields['dtype']}{fields['shape'].replace(' ', '')}"
 
 
-def _tensor(one: _Side, other: _Side, key: str, few: Few, hashed: bool) -> tuple[Fields, Fields, list[Change]]:
+def _tensor(
+    one: _Side, other: _Side, key: str, few: Few, hashed: bool
+) -> tuple[Fields, Fields, list[Change]]:
     """Compare the entries of both models for a tensor."""
     if one.is_numbers(key) and other.is_numbers(key):
         return _numbers(one, other, key, few, hashed)
@@ -130,7 +165,9 @@ def _tensor(one: _Side, other: _Side, key: str, few: Few, hashed: bool) -> tuple
         graphs = [tracked_objects(side.open().object_graph()) for side in (one, other)]
         return mine, theirs, [_tracked(key, graphs[0], graphs[1])]
     before, after = _described(mine), _described(theirs)
-    in_table = is_of_table(one.open(), key, one.tables) and is_of_table(other.open(), key, other.tables)
+    in_table = is_of_table(one.open(), key, one.tables) and is_of_table(
+        other.open(), key, other.tables
+    )
     if mine["dtype"] != theirs["dtype"] or (before != after and not in_table):
         return mine, theirs, [Change.between(SECTION, (key,), before, after)]
     what, details = _table(one, other, key) if in_table else _elements(one, other, key)
@@ -141,7 +178,8 @@ def _tracked(key: str, one: Mapping[str, Fields], other: Mapping[str, Fields]) -
     """Return the object graph of the checkpoint, which maps keys to objects."""
     changes = list(field_changes(SECTION, (), one, other))
     labels: dict[str, set[str]] = {
-        kind: {item.where[-1] for item in changes if item.kind == kind} for kind in (ADDED, REMOVED, CHANGED)
+        kind: {item.where[-1] for item in changes if item.kind == kind}
+        for kind in (ADDED, REMOVED, CHANGED)
     }
     words = [
         f"{len(names)} {kind} ({', '.join(sorted(names)[:2])}{', …' if len(names) > 2 else ''})"
@@ -149,10 +187,18 @@ def _tracked(key: str, one: Mapping[str, Fields], other: Mapping[str, Fields]) -
         if names
     ]
     details = {"objects": [f"{item.where[-1]}: {item.what}" for item in changes]}
-    return Change(SECTION, CHANGED, (key,), f"its objects: {', '.join(words) or 'connected differently'}", details=details)
+    return Change(
+        SECTION,
+        CHANGED,
+        (key,),
+        f"its objects: {', '.join(words) or 'connected differently'}",
+        details=details,
+    )
 
 
-def _numbers(one: _Side, other: _Side, key: str, few: Few, hashed: bool) -> tuple[Fields, Fields, list[Change]]:
+def _numbers(
+    one: _Side, other: _Side, key: str, few: Few, hashed: bool
+) -> tuple[Fields, Fields, list[Change]]:
     entries = one.entries[key], other.entries[key]
     itemsizes = [entry.dtype.itemsize or 1 for entry in entries]
     complexes = [entry.dtype.name.startswith("complex") for entry in entries]
@@ -160,9 +206,13 @@ def _numbers(one: _Side, other: _Side, key: str, few: Few, hashed: bool) -> tupl
     comparable = entries[0].shape == entries[1].shape and (typed or not any(complexes))
     measures: Optional[Measures] = None
     distance: Optional[Distance] = None
-    hashes = [hashlib.sha256()] if hashed else []  # until the first difference there is one hash for both
+    hashes = (
+        [hashlib.sha256()] if hashed else []
+    )  # until the first difference there is one hash for both
     same = True
-    streams = [pieces(side.open(), key, ELEMENTS * size) for side, size in zip((one, other), itemsizes)]
+    streams = [
+        pieces(side.open(), key, ELEMENTS * size) for side, size in zip((one, other), itemsizes)
+    ]
     for number, (left, right) in enumerate(zip_longest(*streams, fillvalue=b"")):
         differ = left != right
         if same and differ:
@@ -176,7 +226,10 @@ def _numbers(one: _Side, other: _Side, key: str, few: Few, hashed: bool) -> tupl
                 measures = distance = distance or _distance(entries, few.options)
                 distance.add(left, right, number * ELEMENTS)
     contents = [state.hexdigest() for state in hashes] or [""]
-    mine, yours = [stored_fields(entry, content) for entry, content in zip(entries, (contents[0], contents[-1]))]
+    mine, yours = [
+        stored_fields(entry, content)
+        for entry, content in zip(entries, (contents[0], contents[-1]))
+    ]
     if same and mine == yours:
         return mine, yours, []
     before, after = _described(mine), _described(yours)
@@ -187,12 +240,25 @@ def _numbers(one: _Side, other: _Side, key: str, few: Few, hashed: bool) -> tupl
     return (
         mine,
         yours,
-        [Change(SECTION, CHANGED, (key,), what, before, after, details, measures.beyond > 0 or not typed)],
+        [
+            Change(
+                SECTION,
+                CHANGED,
+                (key,),
+                what,
+                before,
+                after,
+                details,
+                measures.beyond > 0 or not typed,
+            )
+        ],
     )
 
 
 def _distance(entries: tuple[Entry, Entry], options: Options) -> Distance:
-    from compat_matrix.comparison.numbers import Distance  # imports NumPy, which equal models have no need of
+    from compat_matrix.comparison.numbers import (
+        Distance,
+    )  # imports NumPy, which equal models have no need of
 
     return Distance(entries[0].dtype, entries[1].dtype, options)
 
@@ -201,7 +267,13 @@ def measured(distance: Measures, shape: tuple[int, ...]) -> tuple[str, dict[str,
     """`Measures` in words and as data."""
     elements = math.prod(shape)
     details: dict[str, Any] = {"elements": elements, "differing": distance.differing}
-    words = [f"{distance.differing} of {elements} values differ" if distance.differing else "the values are equal"]
+    words = [
+        (
+            f"{distance.differing} of {elements} values differ"
+            if distance.differing
+            else "the values are equal"
+        )
+    ]
     if distance.max_abs is not None:
         at = _place(distance.max_abs_at, shape)
         details |= {"max_abs": distance.max_abs, "max_abs_at": at}
@@ -217,7 +289,8 @@ def measured(distance: Measures, shape: tuple[int, ...]) -> tuple[str, dict[str,
         if count:
             details[name] = count
             words.append(
-                f"{count} {'became' if name.startswith('new') else 'no longer'} {'NaN' if 'nan' in name else 'infinite'}"
+                f"{count} {'became' if name.startswith('new') else 'no longer'}"
+                f" {'NaN' if 'nan' in name else 'infinite'}"
             )
     if distance.same_value:
         details["same_value"] = distance.same_value
@@ -228,7 +301,11 @@ def measured(distance: Measures, shape: tuple[int, ...]) -> tuple[str, dict[str,
         words.append(f"first at {place}: {distance.first[1]} → {distance.first[2]}")
     if not distance.options.exact:
         details["beyond_tolerance"] = distance.beyond
-        words.append(f"{distance.beyond} beyond the tolerance" if distance.beyond else "all within the tolerance")
+        words.append(
+            f"{distance.beyond} beyond the tolerance"
+            if distance.beyond
+            else "all within the tolerance"
+        )
     return ", ".join(words), details
 
 
@@ -253,17 +330,39 @@ def _elements(one: _Side, other: _Side, key: str) -> tuple[str, dict[str, Any]]:
         "differing": len(differing),
         "first": {"at": place, "before": texts[0], "after": texts[1]},
     }
-    return f"{len(differing)} of {len(pair[0])} values differ, first at {place}: {texts[0]} → {texts[1]}", details
+    return (
+        (
+            f"{len(differing)} of {len(pair[0])} values differ, first at {place}: {texts[0]} →"
+            f" {texts[1]}"
+        ),
+        details,
+    )
 
 
 def _table(one: _Side, other: _Side, key: str) -> tuple[str, dict[str, Any]]:
     """Compare the content of a table key by key: added and removed keys, changed values."""
     tables = [_rows(side, key) for side in (one, other)]
-    gone, come = [name for name in tables[0] if name not in tables[1]], [name for name in tables[1] if name not in tables[0]]
-    changed = [name for name in tables[0] if name in tables[1] and tables[0][name] != tables[1][name]]
-    details = {"entries": [len(table) for table in tables], "added": len(come), "removed": len(gone), "changed": len(changed)}
-    parts = [f"{len(names)} {word}" for names, word in ((come, "added"), (gone, "removed"), (changed, "changed")) if names]
-    first = next((f"; first {_short(name)}" for names in (changed, gone, come) for name in names), "")
+    gone, come = (
+        [name for name in tables[0] if name not in tables[1]],
+        [name for name in tables[1] if name not in tables[0]],
+    )
+    changed = [
+        name for name in tables[0] if name in tables[1] and tables[0][name] != tables[1][name]
+    ]
+    details = {
+        "entries": [len(table) for table in tables],
+        "added": len(come),
+        "removed": len(gone),
+        "changed": len(changed),
+    }
+    parts = [
+        f"{len(names)} {word}"
+        for names, word in ((come, "added"), (gone, "removed"), (changed, "changed"))
+        if names
+    ]
+    first = next(
+        (f"; first {_short(name)}" for names in (changed, gone, come) for name in names), ""
+    )
     return f"entries of the table: {', '.join(parts) or 'another order'}{first}", details
 
 

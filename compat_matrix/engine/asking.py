@@ -1,4 +1,7 @@
-"""Ask consumers of one runtime the requests of a model whose answers are recorded. The plan has one cell per consumer."""
+"""Ask consumers of one runtime the requests of a model whose answers are recorded.
+
+The plan has one cell per consumer.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +35,15 @@ class Asked:
     artifact: Artifact
 
     def failed(self, tags: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Return request -> outcome and message, for the requests of a MetaGraph that were not answered as recorded."""
+        """Return request -> outcome and message, for the requests of a MetaGraph that were not
+        answered as recorded.
+        """
         failed = self.result.details.get("failed") or {}
-        names = [str(request["id"]) for request in self.artifact.requests if tuple(request["tags"]) == tuple(tags)]
+        names = [
+            str(request["id"])
+            for request in self.artifact.requests
+            if tuple(request["tags"]) == tuple(tags)
+        ]
         return {name: failed[name] for name in names if name in failed}
 
 
@@ -49,19 +58,28 @@ def ask(
     folder: Path,
     limit: float,
 ) -> list[Asked]:
-    """Execute the cells. A consumer that cannot answer any of the requests loads the model only.
+    """Execute the cells.
 
-    ``consumers`` that the runtime lacks are left out; ``name`` is that of the case, in cells; ``io`` is a folder with the tensors
-    of the requests, ``document`` its ``io.json``; ``folder``, of the run, is emptied; ``limit``: seconds for one step.
-    Raises Unstageable: the model cannot be copied or linked; ArtifactError: the requests are not valid.
+    A consumer that cannot answer any of the requests loads the model only.
+
+    ``consumers`` that the runtime lacks are left out; ``name`` is that of the case, in cells;
+    ``io`` is a folder with the tensors of the requests, ``document`` its ``io.json``; ``folder``,
+    of the run, is emptied; ``limit``: seconds for one step. Raises Unstageable: the model cannot be
+    copied or linked; ArtifactError: the requests are not valid.
     """
     shutil.rmtree(folder, ignore_errors=True)
     directory = folder / "given" / name
     directory.mkdir(parents=True)
     staging.place(model, directory / "model", follow_links=True)
-    given.copied(directory, io, document, layout.read(directory / "model"), f"the SavedModel at {model}")
+    given.copied(
+        directory, io, document, layout.read(directory / "model"), f"the SavedModel at {model}"
+    )
     artifact = read_artifact(directory)
-    able = {consumer: CONSUMERS[consumer] for consumer in consumers if consumer not in runtime.lacks}
+    able = {
+        consumer: CONSUMERS[consumer] for consumer in consumers if consumer not in runtime.lacks
+    }
     planned = replace(fixture_artifact(directory), timeout=limit)
     plan = expand([planned], able, CHECKS, Axes((runtime,)), Ledger())
-    return [Asked(plan.by_id[result.cell], result, artifact) for result in run_plan(hosts, folder, plan)]
+    return [
+        Asked(plan.by_id[result.cell], result, artifact) for result in run_plan(hosts, folder, plan)
+    ]

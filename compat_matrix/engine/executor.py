@@ -1,4 +1,7 @@
-"""The executor, which turns cells of a plan into results. The pytest collector and the in-process loop both call it."""
+"""The executor, which turns cells of a plan into results.
+
+The pytest collector and the in-process loop both call it.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ class Executor:
     Args:
       out: the output folder.
       plan, ledger: of the run.
-      observe: makes an observation of a cell. If it raises `checks.NotExecuted`, the cell is NOT_RUN; any other exception is a
-      SETUP_ERROR.
+      observe: makes an observation of a cell. If it raises `checks.NotExecuted`, the cell is
+        NOT_RUN; any other exception is a SETUP_ERROR.
       replay: gives the command line that executes a cell again.
       interruptions: exceptions that end the run instead of becoming a result.
       foretell: adds to an observed result what is predicted of its cell.
@@ -41,20 +44,30 @@ class Executor:
         second_tries: SecondTries | None = None,
     ) -> None:
         self.out, self.plan, self.ledger, self._second_tries = out, plan, ledger, second_tries
-        self._observe, self._replay, self._interruptions, self._foretell = observe, replay, interruptions, foretell
-        self.productions = {cell.artifact_id: cell for cell in plan if cell.is_production and not cell.decided}
+        self._observe, self._replay, self._interruptions, self._foretell = (
+            observe,
+            replay,
+            interruptions,
+            foretell,
+        )
+        self.productions = {
+            cell.artifact_id: cell for cell in plan if cell.is_production and not cell.decided
+        }
         self._failed: dict[str, str] = {}  # artifact -> why it was not made
         self._compared = {side.id for cell in plan for side in cell.sides}
         self._sides: dict[str, Result] = {}  # results of these
 
     def execute(self, cell: Cell) -> Result:
-        """Return the judged result of a cell: decided by the plan, NOT_RUN because its artifact was not made, or observed.
+        """Return the judged result of a cell: decided by the plan, NOT_RUN because its artifact was
+        not made, or observed.
 
         An unexpected result is that of two tries, if there are second tries.
         """
         result = self._judged(cell, self._interrupted(cell) or self._executed(cell))
         if self._second_tries is not None and not cell.sides and second_try.due(result):
-            result = self._second_tries.make(cell, result, lambda: self._judged(cell, self._observed(cell)))
+            result = self._second_tries.make(
+                cell, result, lambda: self._judged(cell, self._observed(cell))
+            )
         if cell.id in self._compared:
             self._sides[cell.id] = result
         if cell.is_production and result.outcome.gate_failure:
@@ -89,13 +102,18 @@ class Executor:
             return self._not_executed(cell, str(reason))
         except BaseException as error:  # also SystemExit: one cell must not end the run
             seen = self._setup_error(cell, error)
-        result = Result.observed(self.plan.plan_id, cell.id, seen, self._replay(cell), self._places(cell, seen.message))
+        result = Result.observed(
+            self.plan.plan_id, cell.id, seen, self._replay(cell), self._places(cell, seen.message)
+        )
         if self._foretell is not None and not cell.sides:
             self._foretell(cell, result)
         return result
 
     def _agreement(self, cell: Cell) -> Observation:
-        """Compare two cells that this or an earlier process has executed. Raises NotExecuted if one has no result."""
+        """Compare two cells that this or an earlier process has executed.
+
+        Raises NotExecuted if one has no result.
+        """
         if any(side.id not in self._sides for side in cell.sides):
             self._sides = {**self._results_before(), **self._sides}
         seen = agreement.observe(cell, self._sides)
@@ -104,10 +122,14 @@ class Executor:
         return seen
 
     def _not_executed(self, cell: Cell, reason: str, outcome: Outcome = Outcome.NOT_RUN) -> Result:
-        return Result.not_executed(self.plan.plan_id, cell.id, outcome, reason, self._places(cell, reason))
+        return Result.not_executed(
+            self.plan.plan_id, cell.id, outcome, reason, self._places(cell, reason)
+        )
 
     def _places(self, cell: Cell, message: str) -> set[Path]:
-        """Return the folders that a message about a cell may name; they are looked up only if there is one."""
+        """Return the folders that a message about a cell may name; they are looked up only if there
+        is one.
+        """
         if not message:
             return set()
         artifact = cell.artifact_dir(self.out)
@@ -127,17 +149,25 @@ class Executor:
 
     def stands(self, production: Cell) -> bool:
         """Return whether an earlier session has made an artifact and recorded it."""
-        return production.artifact_id in self._produced_before and is_complete(production.artifact_dir(self.out))
+        return production.artifact_id in self._produced_before and is_complete(
+            production.artifact_dir(self.out)
+        )
 
     def settled(self, production: Cell) -> bool:
-        """Return whether an earlier session of a plan over many runtimes has executed a production."""
+        """Return whether an earlier session of a plan over many runtimes has executed a
+        production.
+        """
         if not self.plan.in_phases:
             return False
         return self.stands(production) or self._failed_before(production.artifact_id) is not None
 
     def _not_made(self, cell: Cell) -> str | None:
         """Return why this process or an earlier session did not make the artifact of a cell."""
-        if cell.is_production or cell.artifact_id not in self.productions or is_complete(cell.artifact_dir(self.out)):
+        if (
+            cell.is_production
+            or cell.artifact_id not in self.productions
+            or is_complete(cell.artifact_dir(self.out))
+        ):
             return None
         return self._failed.get(cell.artifact_id) or self._failed_before(cell.artifact_id)
 
@@ -148,8 +178,15 @@ class Executor:
         An artifact without a result was made by a session that was killed before it wrote the line.
         """
         results = self._results_before()
-        found = {artifact: results.get(production.id) for artifact, production in self.productions.items()}
-        return {artifact: result for artifact, result in found.items() if result and result.outcome.observable}
+        found = {
+            artifact: results.get(production.id)
+            for artifact, production in self.productions.items()
+        }
+        return {
+            artifact: result
+            for artifact, result in found.items()
+            if result and result.outcome.observable
+        }
 
     def _results_before(self) -> dict[str, Result]:
         return of_plan(read_results(self.out / RESULTS_FILE), self.plan)

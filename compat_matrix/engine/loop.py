@@ -1,4 +1,6 @@
-"""Execute the cells of a plan in this process, with workers that stay warm from one plan to the next."""
+"""Execute the cells of a plan in this process, with workers that stay warm from one plan to the
+next.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from compat_matrix.engine.executor import Executor
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.verdict import Ledger
 
-Observers = Mapping[str, Callable[[Cell], Observation]]  # consumer without a worker -> function that observes its cells
+Observers = Mapping[
+    str, Callable[[Cell], Observation]
+]  # consumer without a worker -> function that observes its cells
 
 
 def run_plan(
@@ -25,10 +29,13 @@ def run_plan(
     replay: Callable[[Cell], str] = lambda cell: "",  # of a cell that cannot be executed alone
     foretell: Callable[[Cell, Result], object] | None = None,
 ) -> Iterator[Result]:
-    """Yield the judged result of each cell, in the order of the plan. Resources that cells share are freed at the end.
+    """Yield the judged result of each cell, in the order of the plan.
 
-    ``out`` is the folder for artifacts and evidence; ``foretell`` adds to an observed result what is predicted of its cell.
-    Raises KeyboardInterrupt between cells if the process was asked to end.
+    Resources that cells share are freed at the end.
+
+    ``out`` is the folder for artifacts and evidence; ``foretell`` adds to an observed result what
+    is predicted of its cell. Raises KeyboardInterrupt between cells if the process was asked to
+    end.
     """
     upcoming = models_to_serve(plan, out)
     mine = observers or {}

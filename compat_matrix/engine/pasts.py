@@ -1,4 +1,6 @@
-"""Run the selected cells in the plain past and in others, and compare the results (`compat_matrix.verdict.pasts`)."""
+"""Run the selected cells in the plain past and in others, and compare the results
+(`compat_matrix.verdict.pasts`).
+"""
 
 from __future__ import annotations
 
@@ -47,13 +49,19 @@ class Lived:
 def in_past(order: Order, seed: int) -> Order:
     """Return an order for a run in the past of a seed. Past 0 keeps the order of the cells."""
     plan = order.plan if seed == PLAIN else shuffled(order.plan, seed)
-    return replace(order, plan=plan, past=Past.of_seed(seed), options=(*order.options, "--past", str(seed)))
+    return replace(
+        order, plan=plan, past=Past.of_seed(seed), options=(*order.options, "--past", str(seed))
+    )
 
 
-def carry_out(out: Path, order: Order, count: int, console: Console | None = None) -> dict[str, Any]:
-    """Run the order in the pasts 0 to ``count``, each in a folder of its own; write and return ``pasts.json``.
+def carry_out(
+    out: Path, order: Order, count: int, console: Console | None = None
+) -> dict[str, Any]:
+    """Run the order in the pasts 0 to ``count``, each in a folder of its own; write and return
+    ``pasts.json``.
 
-    ``console``: where the report is printed, in place of stdout. Raises what `running.carry_out` raises.
+    ``console``: where the report is printed, in place of stdout. Raises what `running.carry_out`
+    raises.
     """
     width = len(str(count))  # paths of one length: they are in exported names of tables
     folders = {seed: f"past-{seed:0{width}}" for seed in range(count + 1)}
@@ -73,9 +81,14 @@ def carry_out(out: Path, order: Order, count: int, console: Console | None = Non
 def _refuse_others(out: Path) -> None:
     """Raises RunError for a folder that holds something else than runs in pasts."""
     for path in out.iterdir() if out.is_dir() else ():
-        ours = path.name in (PASTS_FILE, LOCK_FILE) or (path.name.startswith("past-") and (path / PLAN_FILE).is_file())
+        ours = path.name in (PASTS_FILE, LOCK_FILE) or (
+            path.name.startswith("past-") and (path / PLAN_FILE).is_file()
+        )
         if not ours:
-            raise RunError(f"{out} holds files that are not from a run with --pasts: {path.name}. Choose another folder")
+            raise RunError(
+                f"{out} holds files that are not from a run with --pasts: {path.name}. Choose"
+                " another folder"
+            )
 
 
 def _lived(out: Path, folder: str, order: Order) -> Lived:
@@ -116,14 +129,20 @@ def _facts(one: Lived) -> dict[str, Any]:
 def _replay(order: Order, found: Difference, others: Iterable[Lived]) -> list[str]:
     """Return the commands that repeat both sides of a difference.
 
-    A cell whose process has other cells in its past depends on them, so the whole selection is repeated.
+    A cell whose process has other cells in its past depends on them, so the whole selection is
+    repeated.
     """
     past = next(one.past for one in others if one.past.seed == found.past)
     selection = [f"--cell {found.cell}"]
     if past.fresh != CELL:
-        selection = [f"--{axis} {shlex.quote(','.join(names))}" for axis, names in order.selection.items() if axis != "k"]
+        selection = [
+            f"--{axis} {shlex.quote(','.join(names))}"
+            for axis, names in order.selection.items()
+            if axis != "k"
+        ]
         selection += [f"-k {shlex.quote(text)}" for text in order.selection.get("k", ())]
     words = " ".join([*map(shlex.quote, order.options), *selection])
     return [
-        f"savedmodel-compat matrix run --out replay-{seed} -n 1 --past {seed} {words}".rstrip() for seed in (PLAIN, found.past)
+        f"savedmodel-compat matrix run --out replay-{seed} -n 1 --past {seed} {words}".rstrip()
+        for seed in (PLAIN, found.past)
     ]

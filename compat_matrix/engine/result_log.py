@@ -1,5 +1,5 @@
-"""``results.jsonl`` of a run: a flushed line as each cell ends. At the end the file is complete, sealed and in the plan's
-order."""
+"""``results.jsonl`` of a run: a flushed line as each cell ends. At the end the file is complete,
+sealed and in the plan's order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from compat_matrix.common.writing import naming
 class ResultLog:
     """The results of one plan in one output folder, by cell.
 
-    Existing results of the same plan are kept until their cell runs again. Results that the plan decides are added.
-    Raises ResultsError for a file that cannot be used.
+    Existing results of the same plan are kept until their cell runs again. Results that the plan
+    decides are added. Raises ResultsError for a file that cannot be used.
     """
 
     def __init__(self, out: Path, plan: Plan) -> None:
@@ -43,12 +43,19 @@ class ResultLog:
                 self._stream.flush()
 
     def close(self, reason: Callable[[Cell], str]) -> None:
-        """Write the whole file. ``reason`` says why a cell has no result; "" if a later session will add the result."""
+        """Write the whole file.
+
+        ``reason`` says why a cell has no result; "" if a later session will add the result.
+        """
         for cell in self.plan:
             why = reason(cell) if cell.id not in self.results else ""
             if why:
-                self.results[cell.id] = Result.not_executed(self.plan.plan_id, cell.id, Outcome.NOT_RUN, why)
-        self.results = {cell.id: self.results[cell.id] for cell in self.plan if cell.id in self.results}
+                self.results[cell.id] = Result.not_executed(
+                    self.plan.plan_id, cell.id, Outcome.NOT_RUN, why
+                )
+        self.results = {
+            cell.id: self.results[cell.id] for cell in self.plan if cell.id in self.results
+        }
         if self._stream:
             with naming(self.path):
                 self._stream.close()
@@ -56,4 +63,6 @@ class ResultLog:
             self._write_all()
 
     def _write_all(self) -> None:
-        write_results(self.path, (self.results[cell.id] for cell in self.plan if cell.id in self.results))
+        write_results(
+            self.path, (self.results[cell.id] for cell in self.plan if cell.id in self.results)
+        )

@@ -1,4 +1,6 @@
-"""A run in its output folder: prepare the folder, let pytest execute the cells, judge them, write the reports."""
+"""A run in its output folder: prepare the folder, let pytest execute the cells, judge them, write
+the reports.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,27 @@ from typing import Any
 from rich.console import Console
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import LEDGER_FILE, NO_CONSUMER, PLAN_FILE, RESULTS_FILE, SERVING, STANDIN, Cell, Plan, PlanError
+from compat_matrix.cells.plan import (
+    LEDGER_FILE,
+    NO_CONSUMER,
+    PLAN_FILE,
+    RESULTS_FILE,
+    SERVING,
+    STANDIN,
+    Cell,
+    Plan,
+    PlanError,
+)
 from compat_matrix.cells.registry import OURS, Registry
-from compat_matrix.cells.results import Result, ResultsError, is_sealed, of_plan, read_results, remove_results, write_results
+from compat_matrix.cells.results import (
+    Result,
+    ResultsError,
+    is_sealed,
+    of_plan,
+    read_results,
+    remove_results,
+    write_results,
+)
 from compat_matrix.cells.run_file import RUN_FILE, RunFile
 from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
 from compat_matrix.common import interrupts, strict_json
@@ -42,13 +62,17 @@ ABOUT_FILE = "about.json"  # of a check: what its page needs beside plan and res
 SCRATCH_FOLDER = "scratch"
 FOLDERS = ("artifacts", "evidence", "logs", SCRATCH_FOLDER)
 GIVEN_FOLDER = "given"  # artifacts that are made for this run alone
-CELLS_PER_PROCESS = 16  # fewer take less time than another process, which imports each TensorFlow again
+CELLS_PER_PROCESS = (
+    16  # fewer take less time than another process, which imports each TensorFlow again
+)
 MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
 TAIL_CHARACTERS, TAIL_LINES = 4000, 20  # of a log, on the page
 
 
 def default_processes(cells: int) -> int:
-    """Return the number of pytest processes for a run here: one per CPU, limited by the free memory and the cells, at most 8."""
+    """Return the number of pytest processes for a run here: one per CPU, limited by the free memory
+    and the cells, at most 8.
+    """
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     import psutil
 
@@ -57,16 +81,19 @@ def default_processes(cells: int) -> int:
 
 
 def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[str]) -> set[str]:
-    """Return the ids of the cells that ``selectors`` (axis -> patterns with ``*``) and ``cells`` (ids) choose. Raises RunError if
-    there are none."""
+    """Return the ids of the cells that ``selectors`` (axis -> patterns with ``*``) and ``cells``
+    (ids) choose. Raises RunError if there are none."""
     gone = sorted(set(cells) - set(plan.by_id))
     if gone:
         near = like(gone[0], plan.by_id)
         raise RunError(f"no such cell: {gone[0]} (savedmodel-compat matrix plan lists them).{near}")
     for axis, patterns in selectors.items():
-        # These names are known even if the plan has no cells for them: it makes no artifact, or asks no server.
+        # These names are known even if the plan has no cells for them: it makes no artifact, or
+        # asks no server.
         always = {NO_CONSUMER, SERVING, STANDIN} if axis == "consumer" else set()
-        wrong = patterns and unknown(f"{axis} of the plan", patterns, always | {getattr(cell, axis) for cell in plan})
+        wrong = patterns and unknown(
+            f"{axis} of the plan", patterns, always | {getattr(cell, axis) for cell in plan}
+        )
         if wrong:
             raise RunError(f"the selection holds no cell: {wrong}")
     chosen = {
@@ -81,21 +108,44 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
     }
     reasons = {cell.decided.reason for cell in plan if cell.id in chosen and cell.decided}
     if not chosen:
-        absent = sorted({cell.decided.reason for cell in plan if cell.decided and cell.decided.outcome is Outcome.NOT_RUN})
-        raise RunError(": ".join(["the selection holds no cell", *(["; ".join(absent)] if absent else [])]))
-    if all(cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE for cell in plan if cell.id in chosen):
-        raise RunError(f"all {len(chosen)} selected cells are not applicable: {'; '.join(sorted(reasons))}")
+        absent = sorted(
+            {
+                cell.decided.reason
+                for cell in plan
+                if cell.decided and cell.decided.outcome is Outcome.NOT_RUN
+            }
+        )
+        raise RunError(
+            ": ".join(["the selection holds no cell", *(["; ".join(absent)] if absent else [])])
+        )
+    if all(
+        cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE
+        for cell in plan
+        if cell.id in chosen
+    ):
+        raise RunError(
+            f"all {len(chosen)} selected cells are not applicable: {'; '.join(sorted(reasons))}"
+        )
     return chosen
 
 
-def prepare(out: Path, plan: Plan, ledger_text: str, resume: bool = False, registry: Registry = OURS) -> set[str]:
+def prepare(
+    out: Path, plan: Plan, ledger_text: str, resume: bool = False, registry: Registry = OURS
+) -> set[str]:
     """Prepare ``out`` for a run of ``plan``; return the ids of cells that need not run again.
 
-    The files of an earlier run are removed or, with ``resume``, kept: the result of a cell stays valid if this plan asks the same
-    question. Raises RunError for a run that has no cell in common with the plan.
+    The files of an earlier run are removed or, with ``resume``, kept: the result of a cell stays
+    valid if this plan asks the same question. Raises RunError for a run that has no cell in common
+    with the plan.
     """
     done: set[str] = set()
-    for name in (SUMMARY_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE, ABOUT_FILE):  # reports of earlier observations
+    for name in (
+        SUMMARY_FILE,
+        JUNIT_FILE,
+        HTML_FILE,
+        GRID_FILE,
+        ABOUT_FILE,
+    ):  # reports of earlier observations
         (out / name).unlink(missing_ok=True)
     if resume and (out / PLAN_FILE).is_file():
         done = _take_over(out, plan, Ledger.parse(ledger_text))
@@ -119,7 +169,9 @@ def lay_out(out: Path, plan: Plan, ledger_text: str, registry: Registry = OURS) 
 
 
 def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
-    """Keep, and judge again, the results of cells that an earlier plan of this folder asked in the same way; return their ids."""
+    """Keep, and judge again, the results of cells that an earlier plan of this folder asked in the
+    same way; return their ids.
+    """
     earlier = Plan.read(out / PLAN_FILE)
     try:
         results = read_results(out / RESULTS_FILE)
@@ -134,12 +186,16 @@ def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
     }
     if earlier.plan_id != plan.plan_id and not same:
         raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
-    # Results of this same plan are kept too: a session may have ended between writing its results and its plan.
+    # Results of this same plan are kept too: a session may have ended between writing its results
+    # and its plan.
     asked = {earlier.plan_id: same, plan.plan_id: {cell.id for cell in plan if not cell.decided}}
     # Only faults of the machine are retried, and only on request.
     again = (Outcome.NOT_RUN, Outcome.ENV_ERROR)
     kept = [r for r in results if r.outcome not in again and r.cell in asked.get(r.plan_id, ())]
-    write_results(out / RESULTS_FILE, judged([replace(result, plan_id=plan.plan_id) for result in kept], plan, ledger))
+    write_results(
+        out / RESULTS_FILE,
+        judged([replace(result, plan_id=plan.plan_id) for result in kept], plan, ledger),
+    )
     return {result.cell for result in kept}
 
 
@@ -154,10 +210,16 @@ def judged(results: Sequence[Result], plan: Plan, ledger: Ledger) -> Sequence[Re
 def replay_of(out: Path) -> Callable[[Cell], str]:
     """Return a function that gives the command line to execute a cell of this folder again."""
     known = RunFile.read(out)
-    specs = {one.name: ("--server" if one.server else "--runtime", one.spec) for one in known.runtimes}
+    specs = {
+        one.name: ("--server" if one.server else "--runtime", one.spec) for one in known.runtimes
+    }
 
     def command(cell: Cell) -> str:
-        needed = [specs[name] for name in dict.fromkeys((cell.producer_runtime, cell.runtime)) if name in specs]
+        needed = [
+            specs[name]
+            for name in dict.fromkeys((cell.producer_runtime, cell.runtime))
+            if name in specs
+        ]
         words = [] if set(specs) <= {LOCAL} else [word for option in needed for word in option]
         options = "".join(f" {shlex.quote(word)}" for word in [*words, *known.options])
         return f"savedmodel-compat matrix run --out replay{options} --cell {cell.id}"
@@ -167,7 +229,10 @@ def replay_of(out: Path) -> Callable[[Cell], str]:
 
 @dataclass(frozen=True)
 class Order:
-    """A run as a command asks for it. ``chosen``: ids of cells; ``options``: the options of ``matrix run`` for the same plan."""
+    """A run as a command asks for it.
+
+    ``chosen``: ids of cells; ``options``: the options of ``matrix run`` for the same plan.
+    """
 
     plan: Plan
     chosen: set[str]
@@ -181,25 +246,36 @@ class Order:
     pytest_args: Sequence[str] = ()
     registry: Registry = OURS
     past: Past | None = None
-    named: Mapping[str, Sequence[str]] = field(default_factory=dict)  # on the command line, by axis: each must be asked
+    named: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # on the command line, by axis: each must be asked
 
 
 def selection_of(
     selectors: Mapping[str, Sequence[str]], fixtures: Path | None = None, cases: Path | None = None
 ) -> dict[str, Any]:
-    """Return the selection for ``run.json``: the selectors that are set, and the folders of the models."""
+    """Return the selection for ``run.json``: the selectors that are set, and the folders of the
+    models.
+    """
     places = {"cases": cases, "fixtures": fixtures}
     given = {name: list(values) for name, values in selectors.items() if values}
     return given | {name: [str(path.resolve())] for name, path in places.items() if path}
 
 
 def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[str, Any]:
-    """Prepare the folder, run the missing cells, write the reports; return the summary. Raises the errors of its parts.
+    """Prepare the folder, run the missing cells, write the reports; return the summary.
 
-    ``console``: where the report is printed, in place of stdout. Raises RunError for a folder that holds something else,
-    FolderInUse for a folder that another process writes to, and KeyboardInterrupt for an interrupted run, which has no report.
+    Raises the errors of its parts.
+
+    ``console``: where the report is printed, in place of stdout. Raises RunError for a folder that
+    holds something else, FolderInUse for a folder that another process writes to, and
+    KeyboardInterrupt for an interrupted run, which has no report.
     """
-    if out.is_dir() and {path.name for path in out.iterdir()} - {GIVEN_FOLDER, LOCK_FILE} and not (out / PLAN_FILE).is_file():
+    if (
+        out.is_dir()
+        and {path.name for path in out.iterdir()} - {GIVEN_FOLDER, LOCK_FILE}
+        and not (out / PLAN_FILE).is_file()
+    ):
         raise RunError(f"{out} holds files that are not from a run; choose another folder")
     with sole_writer(out):
         return _carry_out(out, order, console)
@@ -208,7 +284,10 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
 def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, Any]:
     resumed = RunFile.read(out) if order.resume else RunFile()
     if resumed.started and resumed.past != order.past:
-        raise RunError(f"{out} holds a run in {_told(resumed.past)}, not in {_told(order.past)}: it cannot be resumed")
+        raise RunError(
+            f"{out} holds a run in {_told(resumed.past)}, not in {_told(order.past)}: it cannot be"
+            " resumed"
+        )
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.registry)
     missing = with_needed(order.plan, order.chosen) - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
@@ -225,8 +304,9 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
     description.earlier = _earlier_programs(resumed, description.program) if done else ()
     if description.earlier:
         print(
-            f"{counted(len(done), 'result')} of earlier sessions kept: their answers, predictions and names of version skew are "
-            f"those of {', '.join(description.earlier)}. Run without --resume to ask this program.",
+            f"{counted(len(done), 'result')} of earlier sessions kept: their answers, predictions"
+            f" and names of version skew are those of {', '.join(description.earlier)}. Run without"
+            " --resume to ask this program.",
             file=sys.stderr,
         )
     run(out, order.plan, description, wanted, order.pytest_args, float(resumed.seconds or 0))
@@ -251,12 +331,22 @@ def with_needed(plan: Plan, chosen: set[str]) -> set[str]:
     Productions of existing artifacts are included, since every production needs a result.
     """
     asked = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
-    chosen = chosen | {side.id for cell in plan if cell.id in chosen and not cell.decided for side in cell.sides}
+    chosen = chosen | {
+        side.id for cell in plan if cell.id in chosen and not cell.decided for side in cell.sides
+    }
     return chosen | {cell.id for cell in plan if cell.is_production and cell.artifact_id in asked}
 
 
-def run(out: Path, plan: Plan, description: RunFile, wanted: set[str], pytest_args: Sequence[str], before: float = 0.0) -> None:
-    """Execute the prepared folder and write ``run.json`` beside the results, even if the run is interrupted.
+def run(
+    out: Path,
+    plan: Plan,
+    description: RunFile,
+    wanted: set[str],
+    pytest_args: Sequence[str],
+    before: float = 0.0,
+) -> None:
+    """Execute the prepared folder and write ``run.json`` beside the results, even if the run is
+    interrupted.
 
     ``before``: seconds of earlier sessions of this run, to which those of this session are added.
     """
@@ -270,10 +360,11 @@ def run(out: Path, plan: Plan, description: RunFile, wanted: set[str], pytest_ar
 
 
 def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
-    """Judge a folder from its files alone, write ``summary.json``, ``report.html`` and ``junit.xml``, and return the summary.
+    """Judge a folder from its files alone, write ``summary.json``, ``report.html`` and
+    ``junit.xml``, and return the summary.
 
-    The summary is written last: without it, the reports are not complete.
-    Raises PlanError, ResultsError, LedgerError or OSError for files that cannot be used, FolderInUse during a run.
+    The summary is written last: without it, the reports are not complete. Raises PlanError,
+    ResultsError, LedgerError or OSError for files that cannot be used, FolderInUse during a run.
     """
     with sole_writer(out):
         return _report(out, console, today)
@@ -283,21 +374,32 @@ def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]
     plan = Plan.read(out / PLAN_FILE)
     ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
     results = judged(list(of_plan(read_results(out / RESULTS_FILE), plan).values()), plan, ledger)
-    summary = summarise(plan, results, ledger, today, RunFile.read(out).facts(), is_sealed(out / RESULTS_FILE))
+    summary = summarise(
+        plan, results, ledger, today, RunFile.read(out).facts(), is_sealed(out / RESULTS_FILE)
+    )
     records = [json.loads(result.to_line()) for result in results]
-    reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
+    reasons = {
+        entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue}
+        for entry in ledger.entries
+    }
     tails = _log_tails(out, records)
     texts = {}
     if plan.is_grid:
-        texts[GRID_FILE] = json.dumps(tally.record(plan, results, summary, reasons), indent=1) + "\n"
+        texts[GRID_FILE] = (
+            json.dumps(tally.record(plan, results, summary, reasons), indent=1) + "\n"
+        )
         texts[HTML_FILE] = grid_html.render(plan, results, summary, reasons, tails)
     else:
-        texts[HTML_FILE] = html.render(plan.to_json(), records, summary, reasons, tails, _about(out))
+        texts[HTML_FILE] = html.render(
+            plan.to_json(), records, summary, reasons, tails, _about(out)
+        )
     texts[JUNIT_FILE] = junit.of_run(plan.to_json(), records, summary)
     interrupts.check()
     write_set(out, {**texts, SUMMARY_FILE: json.dumps(summary, indent=1) + "\n"})
     files = [
-        shown(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE, GRID_FILE) if (out / name).exists()
+        shown(out / name)
+        for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE, GRID_FILE)
+        if (out / name).exists()
     ]
     terminal.render(plan, results, summary, console, files)
     return summary
@@ -314,7 +416,9 @@ def _about(out: Path) -> dict[str, Any] | None:
 
 
 def _log_tails(out: Path, records: Iterable[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    """Return cell -> name of an evidence text -> its last lines, for the cells that need a person's attention."""
+    """Return cell -> name of an evidence text -> its last lines, for the cells that need a person's
+    attention.
+    """
     tails: dict[str, dict[str, str]] = {}
     for record in records:
         if record["expected"] is not False:
@@ -330,5 +434,7 @@ def _log_tails(out: Path, records: Iterable[dict[str, Any]]) -> dict[str, dict[s
 
 
 def stdout_console() -> Console:
-    """Return the console for reports: as wide as the terminal, or wide enough for the matrix without a terminal."""
+    """Return the console for reports: as wide as the terminal, or wide enough for the matrix
+    without a terminal.
+    """
     return Console(width=None if sys.stdout.isatty() else terminal.WIDTH, highlight=False)

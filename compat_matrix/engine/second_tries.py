@@ -1,7 +1,8 @@
 """Second tries: a cell with an unexpected result is executed once more, in a fresh process.
 
-The first try is kept on disk before the second begins. If the run is interrupted in between, a resumed run makes only the second
-try. Few cells get a second try, so that a run in which everything fails does not take twice as long.
+The first try is kept on disk before the second begins. If the run is interrupted in between, a
+resumed run makes only the second try. Few cells get a second try, so that a run in which everything
+fails does not take twice as long.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class SecondTries:
 
     Args:
       out: the output folder.
-      fresh: a context in which cells are executed by new processes, whose logs are kept as evidence.
+      fresh: a context in which cells are executed by new processes, whose logs are kept as
+        evidence.
       processes: of the run; each may make its share of the second tries.
       most: cells of the session that are asked again.
     """
@@ -48,19 +50,34 @@ class SecondTries:
         self._seconds_left = MOST_SECONDS
 
     def interrupted(self, cell: Cell, plan_id: str) -> Result | None:
-        """Return the first try of a cell, if an earlier session on this folder was interrupted before it recorded the second."""
+        """Return the first try of a cell, if an earlier session on this folder was interrupted
+        before it recorded the second.
+        """
         try:
             kept = strict_json.loads((self._folder(cell) / KEPT_FILE).read_text(encoding="utf-8"))
             same = kept["question"] == _question(cell)
-            return replace(Result.from_line(json.dumps(kept["result"])), plan_id=plan_id) if same else None
+            return (
+                replace(Result.from_line(json.dumps(kept["result"])), plan_id=plan_id)
+                if same
+                else None
+            )
         except FileNotFoundError:
             return None
-        except (KeyError, OSError, TypeError, ValueError):  # not written by a run: the cell is executed as usual
+        except (
+            KeyError,
+            OSError,
+            TypeError,
+            ValueError,
+        ):  # not written by a run: the cell is executed as usual
             return None
 
     def make(self, cell: Cell, first: Result, observe: Callable[[], Result]) -> Result:
-        """Return the result of a cell from its unexpected first try and a second one. ``observe`` returns a judged result."""
-        interrupts.check()  # a signal to the whole group of processes may have ended the first try's worker
+        """Return the result of a cell from its unexpected first try and a second one.
+
+        ``observe`` returns a judged result.
+        """
+        # a signal to the whole group of processes may have ended the first try's worker
+        interrupts.check()
         limit = self._limit()
         if limit:
             return second_try.noted(first, limit)
@@ -84,7 +101,9 @@ class SecondTries:
         return ""
 
     def _keep(self, cell: Cell, first: Result) -> Result:
-        """Move the evidence of the first try aside, and write the first try beside it; return it with the new paths."""
+        """Move the evidence of the first try aside, and write the first try beside it; return it
+        with the new paths.
+        """
         folder, old = self._folder(cell), self.out / "evidence" / cell.id
         if (folder / KEPT_FILE).is_file():
             return first  # of an earlier session
@@ -94,14 +113,19 @@ class SecondTries:
             old.rename(folder)
         folder.mkdir(exist_ok=True)
         there, here = (path.relative_to(self.out).as_posix() + "/" for path in (old, folder))
-        moved = {name: here + path[len(there) :] if path.startswith(there) else path for name, path in first.evidence.items()}
+        moved = {
+            name: here + path[len(there) :] if path.startswith(there) else path
+            for name, path in first.evidence.items()
+        }
         first = replace(first, evidence=moved)
         kept = {"question": _question(cell), "result": json.loads(first.to_line())}
         write_text(folder / KEPT_FILE, json.dumps(kept) + "\n")
         return first
 
     def _folder(self, cell: Cell) -> Path:
-        """Return the folder of a first try: beside the evidence of the second, which removes what it finds in its own."""
+        """Return the folder of a first try: beside the evidence of the second, which removes what
+        it finds in its own.
+        """
         folder = self.out / "evidence" / cell.id
         return folder.with_name(f"{folder.name}.first")
 

@@ -1,4 +1,7 @@
-"""Execute the cells of a prepared folder in pytest, in one or many processes. `compat_matrix.pytest_plugin` collects them."""
+"""Execute the cells of a prepared folder in pytest, in one or many processes.
+
+`compat_matrix.pytest_plugin` collects them.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +22,33 @@ INTERRUPTED, NO_TESTS_COLLECTED = 2, 5  # of pytest
 
 
 class RunError(Exception):
-    """The run cannot start or continue; the message says why. It is a usage error unless ``harness`` is set."""
+    """The run cannot start or continue; the message says why.
+
+    It is a usage error unless ``harness`` is set.
+    """
 
     def __init__(self, message: str, harness: bool = False) -> None:
         super().__init__(message)
         self.harness = harness
 
 
-def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args: Sequence[str]) -> None:
-    """Run the cells ``wanted`` of the prepared folder in pytest. Raises RunError if pytest fails.
+def execute(
+    out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args: Sequence[str]
+) -> None:
+    """Run the cells ``wanted`` of the prepared folder in pytest.
 
-    If many runtimes answer, a first session makes all artifacts; then each runtime is asked about all of them.
+    Raises RunError if pytest fails.
+
+    If many runtimes answer, a first session makes all artifacts; then each runtime is asked about
+    all of them.
     """
     write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
     phases = [""]
     if plan.in_phases:
         made = {plan.by_id[cell_id].is_production for cell_id in wanted}
-        phases = [phase for phase, makes in ((MAKING, True), (ASKING, False)) if makes in made] or [""]
+        phases = [phase for phase, makes in ((MAKING, True), (ASKING, False)) if makes in made] or [
+            ""
+        ]
     for phase in phases:
         status = _session(out, phase, processes, pytest_args)
         if status == NO_TESTS_COLLECTED and wanted and phase != MAKING:  # -k
@@ -45,9 +58,11 @@ def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args
 
 
 class _Interruption:
-    """A pytest plugin that notes whether a session was interrupted from outside, and tells the other processes.
+    """A pytest plugin that notes whether a session was interrupted from outside, and tells the
+    other processes.
 
-    They would notice only after seconds, since pytest-xdist ends them by a message, which is not read while a cell runs.
+    They would notice only after seconds, since pytest-xdist ends them by a message, which is not
+    read while a cell runs.
     """
 
     came = False
@@ -59,7 +74,9 @@ class _Interruption:
 
             for process in psutil.Process().children():
                 with contextlib.suppress(psutil.Error, ProcessLookupError):
-                    if os.getsid(process.pid) == os.getsid(0):  # a worker has its own session; its host ends it
+                    if os.getsid(process.pid) == os.getsid(
+                        0
+                    ):  # a worker has its own session; its host ends it
                         process.send_signal(signal.SIGINT)
 
 
@@ -81,16 +98,34 @@ class _SystemError:
 def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) -> int:
     """Run one pytest session and return its exit status.
 
-    Raises KeyboardInterrupt if it was interrupted from outside, and OSError if the results cannot be written.
+    Raises KeyboardInterrupt if it was interrupted from outside, and OSError if the results cannot
+    be written.
     """
     import pytest
 
     arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin"]
-    # Files around the output folder (conftest.py, pyproject.toml) and installed plugins have no effect.
-    arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "-p", "no:cacheprovider"]
-    arguments += ["-p", "no:tmpdir"]  # a parallel run would leave its folder in the system's temporary folder
+    # Files around the output folder (conftest.py, pyproject.toml) and installed plugins have no
+    # effect.
+    arguments += [
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(out),
+        "--confcutdir",
+        str(out),
+        "-p",
+        "no:cacheprovider",
+    ]
+    arguments += [
+        "-p",
+        "no:tmpdir",
+    ]  # a parallel run would leave its folder in the system's temporary folder
     arguments += ["--capture=no"]  # a worker prints to its own files
-    arguments += ["--compat-cells", str(out / CELLS_FILE), *(["--compat-phase", phase] if phase else [])]
+    arguments += [
+        "--compat-cells",
+        str(out / CELLS_FILE),
+        *(["--compat-phase", phase] if phase else []),
+    ]
     if processes > 1:
         arguments += ["-p", "xdist", "-n", str(processes), "--dist", "loadgroup"]
     if not any(argument.startswith("-v") for argument in pytest_args):

@@ -15,9 +15,15 @@ from compat_matrix.requests.policies import LOADERS, SERVERS, Allowed, OptionErr
 from compat_matrix.runtimes.runtime import LOCAL, Runtime
 
 CONSUMERS = LOADERS.answered_by  # all consumers that need only TensorFlow
-FORMAT, ALL = "format", "all"  # consumers of cells without a worker: the reader of the files, and all consumers together
+FORMAT, ALL = (
+    "format",
+    "all",
+)  # consumers of cells without a worker: the reader of the files, and all consumers together
 STILL = {
-    "requests": "the requests given fit the signatures of the export: none is lost, names, dtypes and shapes are as asked",
+    "requests": (
+        "the requests given fit the signatures of the export: none is lost, names, dtypes and"
+        " shapes are as asked"
+    ),
     "inspect": "all of the export can be read: nothing is damaged, missing, or in contradiction",
     "verify": "no rule of `verify` finds a defect as bad as --fail-on",
     "fingerprint": "fingerprint.pb belongs to the graph and the checkpoint beside it",
@@ -27,7 +33,11 @@ TOGETHER = {
     "compared": "answers were held against recorded ones, or against those of another consumer",
 }
 EVERY_CHECK = (*STILL, *CHECKS, *SERVE_CHECKS, *TOGETHER)
-ANSWERING = ("values", "serve_grpc", "serve_rest")  # checks whose results name the answered requests
+ANSWERING = (
+    "values",
+    "serve_grpc",
+    "serve_rest",
+)  # checks whose results name the answered requests
 SEVERITIES = ("info", "warning", "error", "never")
 
 
@@ -35,14 +45,20 @@ ToleranceLike = Union[Allowed, Sequence[Any], Mapping[str, Any]]
 
 
 def tolerance(value: ToleranceLike) -> Allowed:
-    """Parse a tolerance: ``(rtol, atol, "reason")``, a mapping of these, or one string ``RTOL ATOL REASON``.
+    """Parse a tolerance: ``(rtol, atol, "reason")``, a mapping of these, or one string ``RTOL ATOL
+    REASON``.
 
-    Raises OptionError: a bound is missing, not a number, negative or infinite, or the reason is missing.
+    Raises OptionError: a bound is missing, not a number, negative or infinite, or the reason is
+    missing.
     """
     given = value
     if isinstance(value, str):
         value = value.split(None, 2)
-    parts = [value.get(name, "") for name in Allowed._fields] if isinstance(value, Mapping) else list(value)
+    parts = (
+        [value.get(name, "") for name in Allowed._fields]
+        if isinstance(value, Mapping)
+        else list(value)
+    )
     try:
         rtol, atol = float(parts[0]), float(parts[1])
     except (IndexError, TypeError, ValueError):
@@ -60,13 +76,16 @@ class Options:
     """The options of a check.
 
     Attributes:
-      consumers: names, or ``NAME=COMMAND``; if empty, :data:`CONSUMERS` and those that ``plugins`` declares.
+      consumers: names, or ``NAME=COMMAND``; if empty, :data:`CONSUMERS` and those that ``plugins``
+        declares.
       plugins: a TOML file with third-party consumers (docs/plugins.md).
-      tensorflow: runtimes beside the local one, named as on the command line; they must be installed.
+      tensorflow: runtimes beside the local one, named as on the command line; they must be
+        installed.
       servers: model servers, named as on the command line.
       checks: the checks to make (None: all).
       tolerance: of answers (None: as the requests state, else that of `requests.policies.LOADERS`).
-      make_up: how many requests are made up for each signature without one (None: one if no request is given, else none).
+      make_up: how many requests are made up for each signature without one (None: one if no request
+        is given, else none).
       fail_on: the severity at which a finding of `verify` fails, a member of :data:`SEVERITIES`.
       limit: seconds for one step of a consumer.
       require: every NOT_RUN cell fails; with "serving", those that only a server can answer.
@@ -106,10 +125,11 @@ class Options:
         return names or (*CONSUMERS, *(one.name for one in registry.theirs[0]))
 
     def named_axes(self, runtimes: Sequence[Runtime]) -> dict[str, Sequence[str]]:
-        """Return the names that the options give, by axis of `verdict.named.AXES`: a run that does not ask one is incomplete.
+        """Return the names that the options give, by axis of `verdict.named.AXES`: a run that does
+        not ask one is incomplete.
 
-        ``runtimes``: those that are asked. The local one needs no name, nor do the checks of :data:`TOGETHER`:
-        `asked` itself reports the signatures that were not asked.
+        ``runtimes``: those that are asked. The local one needs no name, nor do the checks of
+        :data:`TOGETHER`: `asked` itself reports the signatures that were not asked.
         """
         local = bool(self.tensorflow) and not self.servers_only
         checks = () if self.checks is None or set(self.checks) == set(SERVE_CHECKS) else self.checks
@@ -122,7 +142,9 @@ class Options:
     @property
     def policy(self) -> Policy:
         """The policy by which requests are found and answered."""
-        return replace(SERVERS if self.servers_only else LOADERS, make_up=self.make_up, limit=self.limit)
+        return replace(
+            SERVERS if self.servers_only else LOADERS, make_up=self.make_up, limit=self.limit
+        )
 
     def makes(self, check: str) -> bool:
         """Return whether a check is to be made."""

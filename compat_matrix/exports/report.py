@@ -1,4 +1,7 @@
-"""The report of a check, as text for people and as data for programs. Pure functions of plan and results."""
+"""The report of a check, as text for people and as data for programs.
+
+Pure functions of plan and results.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,8 @@ from reference_impl.format.container.files import shown
 SCHEMA = 1
 RECORDED = "recorded"
 NO_REQUEST = (
-    "no request can be made: the export has no signature, and no request of a function is given (--requests FOLDER: io.json, "
-    "kind `function`)"
+    "no request can be made: the export has no signature, and no request of a function is given"
+    " (--requests FOLDER: io.json, kind `function`)"
 )
 _WIDE = 600  # characters of a message
 _FEW = 3  # of one kind in one message
@@ -37,7 +40,8 @@ _FEW = 3  # of one kind in one message
 
 @dataclass(frozen=True)
 class FailureGroup:
-    """Cells that fail for one reason: who fails, what is wrong and what to do, the evidence of the first, how to repeat it.
+    """Cells that fail for one reason: who fails, what is wrong and what to do, the evidence of the
+    first, how to repeat it.
 
     Attributes:
       models: the names of the models that fail so; empty if only one model was checked.
@@ -64,7 +68,9 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 0 as expected, 1 unexpected, 2 stale expectation, 3 incomplete, 4 harness or machine."""
+        """The exit code: 0 as expected, 1 unexpected, 2 stale expectation, 3 incomplete, 4 harness
+        or machine.
+        """
         return int(self.summary["exit_code"])
 
     @property
@@ -87,7 +93,11 @@ class Report:
 
     def cells(self, consumer: str = "*", check: str = "*") -> list[Result]:
         """Return the results of some cells."""
-        chosen = (cell for cell in self.plan if consumer in ("*", cell.consumer) and check in ("*", cell.check))
+        chosen = (
+            cell
+            for cell in self.plan
+            if consumer in ("*", cell.consumer) and check in ("*", cell.check)
+        )
         return [self.results[cell.id] for cell in chosen]
 
     def headline(self) -> str:
@@ -97,13 +107,16 @@ class Report:
         made = counted(self.summary["observed"], "check")
         parts = [f"{bad} of {made} failed" if bad else made]
         parts += [f"{len(self.not_run)} not run"] if self.not_run else []
-        known = sum(bool(result.expected) and result.outcome.gate_failure for result in self.results.values())
+        known = sum(
+            bool(result.expected) and result.outcome.gate_failure
+            for result in self.results.values()
+        )
         parts += [counted(known, "known failure")] if known else []
         return f"{names}: {', '.join(parts)}"
 
     def text(self) -> str:
-        """Return the report as text: failures with the commands that repeat them, checks that did not run, and the
-        comparisons."""
+        """Return the report as text: failures with the commands that repeat them, checks that did
+        not run, and the comparisons."""
         lines = [self.headline()]
         for cause in self.causes():
             where = f"{listed(cause.models, 1) if len(cause.models) < 2 else counted(len(cause.models), 'model')}: "
@@ -112,15 +125,26 @@ class Report:
             lines += [f"    {line}" for line in cause.lines]
             if cause.evidence:
                 paths = [self.out / path for path in cause.evidence]
-                lines.append(f"    evidence: {shown(paths[0].parent)} ({', '.join(path.name for path in paths)})")
+                lines.append(
+                    f"    evidence: {shown(paths[0].parent)}"
+                    f" ({', '.join(path.name for path in paths)})"
+                )
             lines.append(f"    reproduce: {cause.replay}")
-        lines += [line for kind in LEDGER_WORDS for line in ledger_lines(kind, self.summary["ledger"][kind])]
+        lines += [
+            line
+            for kind in LEDGER_WORDS
+            for line in ledger_lines(kind, self.summary["ledger"][kind])
+        ]
         lines += self.not_run_lines()
-        lines += [f"named, and not asked: {named.words([one])}" for one in self.summary.get("not_asked", ())]
+        lines += [
+            f"named, and not asked: {named.words([one])}"
+            for one in self.summary.get("not_asked", ())
+        ]
         lines += [line for item in self.prepared for line in self._compared(item)]
         if not self.ok:
             lines.append(
-                f"exit {self.exit_code}: {EXIT_WORDS[ExitCode(self.exit_code)]}; report: {shown(self.out / 'report.html')}"
+                f"exit {self.exit_code}: {EXIT_WORDS[ExitCode(self.exit_code)]}; report:"
+                f" {shown(self.out / 'report.html')}"
             )
         return "\n".join(lines)
 
@@ -129,19 +153,25 @@ class Report:
         return list(self._not_run())
 
     def causes(self) -> list[FailureGroup]:
-        """Return the failures, cells with the same reason together; first the reasons of most models."""
+        """Return the failures, cells with the same reason together; first the reasons of most
+        models.
+        """
         groups: dict[tuple[str, ...], list[Result]] = {}
         for result in self.failures:
             groups.setdefault(self._cause_of(result), []).append(result)
         return sorted(map(self._told, groups.values()), key=lambda cause: -len(cause.models))
 
     def about(self) -> dict[str, Any]:
-        """Return the data for the page beside plan and results (`compat_matrix.report.html.render`)."""
+        """Return the data for the page beside plan and results
+        (`compat_matrix.report.html.render`).
+        """
         names = {cell.case: self._item(cell).name for cell in self.plan}
         return {"names": names, "causes": [vars(cause) for cause in self.causes()]}
 
     def _cause_of(self, result: Result) -> tuple[str, ...]:
-        """Return a key that is equal for failures with the same reason, also in different checks, consumers and models."""
+        """Return a key that is equal for failures with the same reason, also in different checks,
+        consumers and models.
+        """
         cell = self.plan.by_id[result.cell]
         if isinstance(result.details.get("request"), str) and result.details.get("differences"):
             return (cell.case, str(result.outcome), *_words(result, self._item(cell), self.results))
@@ -154,7 +184,11 @@ class Report:
         cells = [self.plan.by_id[result.cell] for result in results]
         who = ", ".join(dict.fromkeys(f"{cell.consumer}@{cell.consumer_version}" for cell in cells))
         checks = ", ".join(dict.fromkeys(cell.check for cell in cells))
-        models = list(dict.fromkeys(self._item(cell).name for cell in cells)) if len(self.prepared) > 1 else []
+        models = (
+            list(dict.fromkeys(self._item(cell).name for cell in cells))
+            if len(self.prepared) > 1
+            else []
+        )
         unexpected = [] if first.outcome.gate_failure else ["the ledger expects a failure"]
         return FailureGroup(
             str(first.outcome),
@@ -181,15 +215,30 @@ class Report:
             consumers: dict[str, list[str]] = {}
             for cell in cells:
                 consumers.setdefault(cell.consumer, []).append(cell.check)
-            who = "; ".join(f"{consumer} / {', '.join(dict.fromkeys(checks))}" for consumer, checks in consumers.items())
+            who = "; ".join(
+                f"{consumer} / {', '.join(dict.fromkeys(checks))}"
+                for consumer, checks in consumers.items()
+            )
             yield f"NOT_RUN  {model}{who}: {told}{one_line(reason, 2 * _WIDE)}"
 
     def _compared(self, item: Prepared) -> Iterator[str]:
-        """Return with what the answers were compared, by which consumers, and within which tolerance."""
-        cells = (cell for cell in self.plan if cell.artifact == str(item.directory) and cell.check in ANSWERING)
-        results = [r for r in (self.results[cell.id] for cell in cells) if r.outcome is Outcome.PASS]
+        """Return with what the answers were compared, by which consumers, and within which
+        tolerance.
+        """
+        cells = (
+            cell
+            for cell in self.plan
+            if cell.artifact == str(item.directory) and cell.check in ANSWERING
+        )
+        results = [
+            r for r in (self.results[cell.id] for cell in cells) if r.outcome is Outcome.PASS
+        ]
         if results:
-            pairs = ((item.answered_by.get(name, RECORDED), r) for r in results for name in r.details.get("answers", ()))
+            pairs = (
+                (item.answered_by.get(name, RECORDED), r)
+                for r in results
+                for name in r.details.get("answers", ())
+            )
             sources = Counter(source for source, r in pairs if source != r.cell.split("/")[2])
             inexact = sum(len(r.details.get("inexact", ())) for r in results)
             against = ", ".join(
@@ -198,7 +247,10 @@ class Report:
             )
             near = f"; {inexact} equal within the tolerance only" if inexact else ""
             if against:
-                yield f"{item.name + ': ' if len(self.prepared) > 1 else ''}answers compared: {against}{near}"
+                yield (
+                    f"{item.name + ': ' if len(self.prepared) > 1 else ''}answers compared:"
+                    f" {against}{near}"
+                )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON data (docs/exporters.md)."""
@@ -209,7 +261,8 @@ class Report:
             "counts": self.counts,
             "not_asked": self.summary["not_asked"],
             "exports": [
-                {"name": item.name, "artifact": str(item.directory), "left_out": item.left_out} for item in self.prepared
+                {"name": item.name, "artifact": str(item.directory), "left_out": item.left_out}
+                for item in self.prepared
             ],
             "cells": [
                 {
@@ -219,7 +272,9 @@ class Report:
                     "error_class": result.error_class,
                     "message": result.message,
                     "details": result.details,
-                    "evidence": {name: str(self.out / path) for name, path in result.evidence.items()},
+                    "evidence": {
+                        name: str(self.out / path) for name, path in result.evidence.items()
+                    },
                     "reproduce": result.replay,
                 }
                 for result in self.results.values()
@@ -229,7 +284,8 @@ class Report:
 
 
 def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int, str]:
-    """Return how many answers were compared with recorded ones or with another consumer's, or why none were.
+    """Return how many answers were compared with recorded ones or with another consumer's, or why
+    none were.
 
     A consumer that repeats its own recorded answer does not count as a comparison.
     """
@@ -249,19 +305,29 @@ def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int
     if not item.left_out and not item.problems and not read_artifact(item.directory).requests:
         return 0, NO_REQUEST
     not_run = next((result.message for result in results if result.outcome is Outcome.NOT_RUN), "")
-    nothing = "; ".join(one_line(text, 2 * _WIDE) for text in item.left_out[:1]) or "; ".join(item.problems[:1])
+    nothing = "; ".join(one_line(text, 2 * _WIDE) for text in item.left_out[:1]) or "; ".join(
+        item.problems[:1]
+    )
     nothing = nothing or "no consumer could be asked"
     return 0, not_run or alone or failed or nothing
 
 
 def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Iterator[str]:
-    """Return the details of a failure: signature, output, element, both values and their distance; else the message."""
+    """Return the details of a failure: signature, output, element, both values and their distance;
+    else the message.
+    """
     name = result.details.get("request")
-    request = next((one for one in read_artifact(item.directory).requests if one["id"] == name), None)
+    request = next(
+        (one for one in read_artifact(item.directory).requests if one["id"] == name), None
+    )
     differences, found = result.details.get("differences"), result.details.get("findings")
     if isinstance(found, list):
         for one in found[:_FEW]:
-            yield one_line(f"{one['severity']} {one['rule']} {one['node'] or one['file'] or ''}: {one['message']}", _WIDE)
+            yield one_line(
+                f"{one['severity']} {one['rule']} {one['node'] or one['file'] or ''}:"
+                f" {one['message']}",
+                _WIDE,
+            )
             yield one_line(f"    fix: {one['fix']}", _WIDE)
         yield from [f"and {len(found) - _FEW} more findings"] if len(found) > _FEW else []
     elif request is None or not differences or not isinstance(differences[0], dict):
@@ -271,11 +337,15 @@ def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Ite
         said = f"{source} answered" if source else "recorded"
         of = "gradients of " if result.details.get("of") == GRADIENTS else ""
         what = of + (
-            f"signature {request['signature']!r}, output" if request["kind"] == "signature" else f"function {request['path']!r},"
+            f"signature {request['signature']!r}, output"
+            if request["kind"] == "signature"
+            else f"function {request['path']!r},"
         )
         for difference in differences[:_FEW]:
             where = f" {difference['where']!r}" if difference["where"] else "s"
-            yield one_line(f"request {request['id']}: {what}{where}: {_difference(difference, said)}", _WIDE)
+            yield one_line(
+                f"request {request['id']}: {what}{where}: {_difference(difference, said)}", _WIDE
+            )
         if source:
             yield from _alone(source, request["id"], result, results)
     if result.skew:
@@ -289,11 +359,20 @@ def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Ite
 
 def _difference(found: Mapping[str, Any], said: str) -> str:
     if found["kind"] != "value":
-        pair = f"is {found['got']}, {said} {found['expected']}" if "got" in found and "expected" in found else ""
-        names = ", ".join(f"{word} {found[word]}" for word in ("missing", "unexpected") if found.get(word))
+        pair = (
+            f"is {found['got']}, {said} {found['expected']}"
+            if "got" in found and "expected" in found
+            else ""
+        )
+        names = ", ".join(
+            f"{word} {found[word]}" for word in ("missing", "unexpected") if found.get(word)
+        )
         return f"{found['kind']}: {pair or names or 'differs'}"
     at = f"element {found['index']}" if found["index"] else "the scalar"
-    text = f"{at} is {found['got']}, {said} {found['expected']}; {found['differing']} of {found['elements']} differ"
+    text = (
+        f"{at} is {found['got']}, {said} {found['expected']}; {found['differing']} of"
+        f" {found['elements']} differ"
+    )
     if "max_abs_error" in found:
         text += f", by at most {found['max_abs_error']:.6g}"
     if "max_ulp_error" in found:
@@ -301,12 +380,20 @@ def _difference(found: Mapping[str, Any], said: str) -> str:
     return text
 
 
-def _alone(source: str, request: str, result: Result, results: Mapping[str, Result]) -> Iterator[str]:
-    """Yield a sentence if all other consumers agree with each other, and only ``source`` answers differently."""
+def _alone(
+    source: str, request: str, result: Result, results: Mapping[str, Result]
+) -> Iterator[str]:
+    """Yield a sentence if all other consumers agree with each other, and only ``source`` answers
+    differently.
+    """
     digests = {}
     for other in results.values():
         who = other.cell.split("/")[2]
-        if other.cell.endswith("/values") and other.cell.split("/")[:2] == result.cell.split("/")[:2] and who != source:
+        if (
+            other.cell.endswith("/values")
+            and other.cell.split("/")[:2] == result.cell.split("/")[:2]
+            and who != source
+        ):
             digests[who] = other.details.get("answers", {}).get(request)
     if len(digests) > 1 and len(set(digests.values())) == 1 and None not in digests.values():
         yield f"{source} is alone with its answer: {', '.join(digests)} agree with each other"

@@ -1,4 +1,6 @@
-"""A session of checks: its workers stay warm from one export to the next, and each export has a folder with evidence."""
+"""A session of checks: its workers stay warm from one export to the next, and each export has a
+folder with evidence.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +54,10 @@ NO_FINGERPRINT = "the export has no fingerprint.pb"
 class Session:
     """Check exports, one or many at a time; a context manager that ends the workers.
 
-    ``folder`` receives the logs of the workers. With ``warm`` the workers of every runtime are kept, else those of one runtime at
-    a time, which suffices for a command that asks the runtimes in turn. The ``pyproject.toml`` of ``home`` (None: of the current
-    folder) may declare third-party consumers.
+    ``folder`` receives the logs of the workers. With ``warm`` the workers of every runtime are
+    kept, else those of one runtime at a time, which suffices for a command that asks the runtimes
+    in turn. The ``pyproject.toml`` of ``home`` (None: of the current folder) may declare
+    third-party consumers.
     """
 
     def __init__(self, folder: Path, warm: bool = False, home: Path | None = None) -> None:
@@ -87,7 +90,8 @@ class Session:
 
         Raises:
           OptionError, PlanError, LedgerError: the options are not valid.
-          NotASavedModelError: an export is not a SavedModel. RuntimeTrouble: a runtime is not installed.
+          NotASavedModelError: an export is not a SavedModel. RuntimeTrouble: a runtime is not
+            installed.
         """
         registry = self.hosts.registry = self._registered(options)
         consumers = {name: registry.consumers[name] for name in options.names(registry)}
@@ -105,9 +109,13 @@ class Session:
             try:
                 prepared.append(prepare(export, *asked))
             except (SavedModelError, Unstageable) as error:
-                if isinstance(error, NotASavedModelError) or not (isinstance(error, Unstageable) or about_the_model(error)):
+                if isinstance(error, NotASavedModelError) or not (
+                    isinstance(error, Unstageable) or about_the_model(error)
+                ):
                     raise
-                prepared.append(unreadable(export, given, taken, error))  # the others are checked all the same
+                prepared.append(
+                    unreadable(export, given, taken, error)
+                )  # the others are checked all the same
         plan = plan_of(prepared, consumers, runtimes, options, ledger, str(tool_version() or 0))
         running.lay_out(out, plan, text, registry)
         make_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes, registry)
@@ -125,7 +133,9 @@ class Session:
             return self._replay(cell, of_case[cell.artifact], options)
 
         try:
-            for result in run_plan(self.hosts, out, plan, ledger, observers, replay, _foreteller(out, plan)):
+            for result in run_plan(
+                self.hosts, out, plan, ledger, observers, replay, _foreteller(out, plan)
+            ):
                 if not plan.by_id[result.cell].decided:
                     log.add(result)
                     advance(result)
@@ -137,18 +147,29 @@ class Session:
         return replace(report, summary=summary)
 
     def _registered(self, options: Options) -> Registry:
-        """Return the registry with the requested plug-ins. Each plug-in was started once to report what it is."""
+        """Return the registry with the requested plug-ins.
+
+        Each plug-in was started once to report what it is.
+        """
         key = (options.consumers, options.plugins)
         if key not in self._registries:
             try:
-                self._registries[key] = found.registry(found.Asked(options.consumers, (), options.plugins), self.home)
+                self._registries[key] = found.registry(
+                    found.Asked(options.consumers, (), options.plugins), self.home
+                )
             except PluginError as error:
                 raise OptionError(str(error)) from error
         return self._registries[key]
 
     def _replay(self, cell: Cell, item: Prepared, options: Options) -> str:
         """Return the command line that repeats one check, with the same requests and answers."""
-        words = ["savedmodel-compat", "check", item.name if item.refused else str(item.directory), "--check", cell.check]
+        words = [
+            "savedmodel-compat",
+            "check",
+            item.name if item.refused else str(item.directory),
+            "--check",
+            cell.check,
+        ]
         if options.tolerance:  # what the artifact states counts up to a limit only
             words += ["--tolerance", "{:g} {:g} {}".format(*options.tolerance)]
         runtime = self.hosts.runtimes.get(cell.runtime)
@@ -157,7 +178,11 @@ class Session:
         elif cell.consumer not in (FORMAT, ALL):
             given = {word.partition("=")[0]: word for word in options.consumers}
             names = [side.consumer for side in cell.sides] or [cell.consumer]
-            words += ["--plugins", str(options.plugins)] if options.plugins and not {*names} <= {*CONSUMERS} else []
+            words += (
+                ["--plugins", str(options.plugins)]
+                if options.plugins and not {*names} <= {*CONSUMERS}
+                else []
+            )
             words += [word for name in names for word in ("--consumer", given.get(name, name))]
             if runtime and runtime.name != LOCAL:
                 words += ["--runtime", runtime.spec]
@@ -165,10 +190,11 @@ class Session:
 
 
 def _foreteller(out: Path, plan: Plan) -> Callable[[Cell, Result], None]:
-    """Return a function that adds the prediction of the op history to results of TensorFlows other than the local one, and to
-    failures of the local one whose cause the history knows.
+    """Return a function that adds the prediction of the op history to results of TensorFlows other
+    than the local one, and to failures of the local one whose cause the history knows.
 
-    The check ignores the prediction in its verdict: an export that does not load fails, predicted or not.
+    The check ignores the prediction in its verdict: an export that does not load fails, predicted
+    or not.
     """
 
     @functools.cache
@@ -185,9 +211,11 @@ def _foreteller(out: Path, plan: Plan) -> Callable[[Cell, Result], None]:
 
 
 def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
-    """Return the runtimes: the local one if it can be asked or is the only one, those that were named, and the servers.
+    """Return the runtimes: the local one if it can be asked or is the only one, those that were
+    named, and the servers.
 
-    Raises RuntimeTrouble for a runtime that is unknown or not installed, OptionError for a server that is not valid.
+    Raises RuntimeTrouble for a runtime that is unknown or not installed, OptionError for a server
+    that is not valid.
     """
     from compat_matrix.runtimes.resolve import resolve_labelled
 
@@ -201,15 +229,23 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
             others += [server_runtime(spec) for spec in options.servers]
         except ValueError as error:
             raise OptionError(str(error)) from error
-    wanted = here.tensorflow_version or not others or any(runtime.name == LOCAL for runtime in named)
+    wanted = (
+        here.tensorflow_version or not others or any(runtime.name == LOCAL for runtime in named)
+    )
     return (here, *others) if wanted else tuple(others)
 
 
 def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Result]) -> Observation:
-    """Observe ``compared``, or ``asked``, which the plan decides unless every signature can be asked."""
+    """Observe ``compared``, or ``asked``, which the plan decides unless every signature can be
+    asked.
+    """
     if cell.check == "asked":
         return Observation(Outcome.PASS)
-    answers = [results[other.id] for other in plan if other.artifact == cell.artifact and other.check in ANSWERING]
+    answers = [
+        results[other.id]
+        for other in plan
+        if other.artifact == cell.artifact and other.check in ANSWERING
+    ]
     count, reason = compared(plan, answers, item)
     if not count:
         raise NotExecuted(f"{NOT_COMPARED}{reason}")
@@ -217,13 +253,18 @@ def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Resu
 
 
 def clear(out: Path, keep: Sequence[Path]) -> None:
-    """Empty the folder of an earlier run. Raises OptionError if it holds other files or the export to be checked."""
+    """Empty the folder of an earlier run.
+
+    Raises OptionError if it holds other files or the export to be checked.
+    """
     files = [path for path in out.iterdir() if path.name != LOCK_FILE] if out.is_dir() else []
     if files and not (out / PLAN_FILE).is_file():
         raise OptionError(f"{out} holds files that are not from a run; choose another folder")
     inside = [path for path in keep if path.resolve().is_relative_to(out.resolve())]
     if inside:
-        raise OptionError(f"{inside[0]} lies in the output folder, which is emptied; choose another folder")
+        raise OptionError(
+            f"{inside[0]} lies in the output folder, which is emptied; choose another folder"
+        )
     for path in files:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -239,26 +280,44 @@ def plan_of(
     ledger: Ledger,
     tool: str,
 ) -> Plan:
-    """Return all cells for ``prepared``; ``tool``: the version of this project. Raises PlanError for names that do not fit into a
-    cell id."""
+    """Return all cells for ``prepared``; ``tool``: the version of this project. Raises PlanError
+    for names that do not fit into a cell id."""
     limit = None if options.limit == Options.limit else options.limit
     refused = [fixture_artifact(item.directory) for item in prepared if item.refused]
     prepared = [item for item in prepared if not item.refused]
     artifacts = [replace(fixture_artifact(item.directory), timeout=limit) for item in prepared]
-    examined = tuple(r if r.server or CPP not in consumers else native.examined(r, CPP) for r in runtimes)
+    examined = tuple(
+        r if r.server or CPP not in consumers else native.examined(r, CPP) for r in runtimes
+    )
     asked = tuple(check for check in CHECKS if options.makes(check))
-    plan = expand(artifacts, consumers, {name: CHECKS[name] for name in asked}, Axes(examined, checks=asked), ledger)
-    cells = [cell_of(artifact, FORMAT, tool, "inspect", LOCAL, None) for artifact in refused]  # whatever was to be checked
+    plan = expand(
+        artifacts,
+        consumers,
+        {name: CHECKS[name] for name in asked},
+        Axes(examined, checks=asked),
+        ledger,
+    )
+    cells = [
+        cell_of(artifact, FORMAT, tool, "inspect", LOCAL, None) for artifact in refused
+    ]  # whatever was to be checked
     for item, artifact in zip(prepared, artifacts):
-        cells += [cell_of(artifact, FORMAT, tool, check, LOCAL, _decided(check, item)) for check in STILL if options.makes(check)]
+        cells += [
+            cell_of(artifact, FORMAT, tool, check, LOCAL, _decided(check, item))
+            for check in STILL
+            if options.makes(check)
+        ]
     cells += [cell for cell in plan if options.makes(cell.check)]
     compares = any(options.makes(check) for check in ANSWERING)
     for item, artifact in zip(prepared, artifacts):
         if options.makes("asked"):
             # NOT_RUN is not a failure of the export unless ``require`` is set.
-            left_out = Decision(Outcome.NOT_RUN, "; ".join(item.left_out)) if item.left_out else None
+            left_out = (
+                Decision(Outcome.NOT_RUN, "; ".join(item.left_out)) if item.left_out else None
+            )
             cells.append(cell_of(artifact, ALL, tool, "asked", LOCAL, left_out))
-        if options.makes("compared") or compares:  # never left out: a check that compared nothing must not pass
+        if (
+            options.makes("compared") or compares
+        ):  # never left out: a check that compared nothing must not pass
             cells.append(cell_of(artifact, ALL, tool, "compared", LOCAL, None))
     return Plan(tuple(cells), narrowed=True)
 

@@ -28,14 +28,22 @@ def observe(check: str, prepared: Prepared, options: Options) -> Observation:
     except Finding as finding:
         return Observation(finding.outcome, finding.error_class, str(finding), finding.details)
     except (SavedModelError, Unstageable) as error:
-        return Observation(Outcome.FAIL_STRUCTURE, f"{type(error).__module__}.{type(error).__qualname__}", str(error))
+        return Observation(
+            Outcome.FAIL_STRUCTURE,
+            f"{type(error).__module__}.{type(error).__qualname__}",
+            str(error),
+        )
     except OSError as error:
         return Observation(Outcome.ENV_ERROR, type(error).__name__, str(error))
 
 
 def _requests(prepared: Prepared, _: Options) -> dict[str, Any]:
     if prepared.problems:
-        raise Finding(Outcome.FAIL_SIGNATURE, first_of(prepared.problems), details={"problems": prepared.problems[:_SHOWN]})
+        raise Finding(
+            Outcome.FAIL_SIGNATURE,
+            first_of(prepared.problems),
+            details={"problems": prepared.problems[:_SHOWN]},
+        )
     return {}
 
 
@@ -44,7 +52,11 @@ def _inspect(prepared: Prepared, _: Options) -> dict[str, Any]:
 
     info = inspect(prepared.directory / "model")
     if info.problems:
-        raise Finding(Outcome.FAIL_STRUCTURE, first_of(info.problems), details={"problems": list(info.problems)[:_SHOWN]})
+        raise Finding(
+            Outcome.FAIL_STRUCTURE,
+            first_of(info.problems),
+            details={"problems": list(info.problems)[:_SHOWN]},
+        )
     return {"bytes": info.size, "meta_graphs": len(info.meta_graphs)}
 
 
@@ -52,20 +64,32 @@ def _verify(prepared: Prepared, options: Options) -> dict[str, Any]:
     """Verify the files. Findings below the failing level are listed in the details of the pass."""
     from compat_matrix.models.verify.findings import Severity
 
-    found = [item for item in _findings(prepared.directory / "model") if item.rule != FINGERPRINT_RULE]
+    found = [
+        item for item in _findings(prepared.directory / "model") if item.rule != FINGERPRINT_RULE
+    ]
     level = None if options.fail_on == "never" else Severity[options.fail_on.upper()]
     bad = [item for item in found if level is not None and item.severity >= level]
     details = {"findings": [item.to_json() for item in found[:_SHOWN]]} if found else {}
     if bad:
         texts = [f"{item.where}: {item.message}" for item in bad]
-        raise Finding(Outcome.FAIL_STRUCTURE, first_of(texts), error_class=bad[0].rule, details=details)
+        raise Finding(
+            Outcome.FAIL_STRUCTURE, first_of(texts), error_class=bad[0].rule, details=details
+        )
     return details
 
 
 def _fingerprint(prepared: Prepared, _: Options) -> dict[str, Any]:
-    bad = [item for item in _findings(prepared.directory / "model", FINGERPRINT_RULE) if item.rule == FINGERPRINT_RULE]
+    bad = [
+        item
+        for item in _findings(prepared.directory / "model", FINGERPRINT_RULE)
+        if item.rule == FINGERPRINT_RULE
+    ]
     if bad:
-        raise Finding(Outcome.FAIL_STRUCTURE, f"fingerprint.pb: {bad[0].message}", error_class=FINGERPRINT_RULE)
+        raise Finding(
+            Outcome.FAIL_STRUCTURE,
+            f"fingerprint.pb: {bad[0].message}",
+            error_class=FINGERPRINT_RULE,
+        )
     return {}
 
 

@@ -15,16 +15,21 @@ _SHOWN = 160  # characters of a message
 class Change:
     """The release in which a cell changes."""
 
-    before: str = ""  # the last release with the behaviour of the first one asked; "" if the first and the last behave alike
+    # the last release with the behaviour of the first one asked; "" if the first and the last
+    # behave alike
+    before: str = ""
     after: str = ""  # the first release with another behaviour
-    seen: dict[str, str] = field(default_factory=dict)  # release -> the result of its cell, in words, in the order asked
+    seen: dict[str, str] = field(
+        default_factory=dict
+    )  # release -> the result of its cell, in words, in the order asked
 
 
 def bisect(releases: Sequence[str], ask: Callable[[str], Result]) -> Change:
-    """Ask the first and the last of at least two releases (oldest first), then bisect those between.
+    """Ask the first and the last of at least two releases (oldest first), then bisect those
+    between.
 
-    The bisection looks for the change of the verdict; if the first and the last release both pass or both fail, for a change of
-    the failure or answer.
+    The bisection looks for the change of the verdict; if the first and the last release both pass
+    or both fail, for a change of the failure or answer.
     """
     results: dict[str, Result] = {}
 

@@ -1,19 +1,26 @@
-"""The verdict of a gate: the class and cause of every pair, and the exit code. Pure, except for the files that ``measure`` reads.
+"""The verdict of a gate: the class and cause of every pair, and the exit code.
+
+Pure, except for the files that ``measure`` reads.
 
 The class of a pair is the first of these that applies:
 
-* ``harness_error``: the harness or the machine failed on one side, so there is no verdict on the pair,
+* ``harness_error``: the harness or the machine failed on one side, so there is no verdict on the
+  pair,
 * ``unfinished``: the run ended before one side was executed,
-* ``unstable``: one side gave two outcomes in two processes, so the pair cannot be called alike or changed,
-* ``vanished``: the baseline was observed, the candidate was not (also a regression); ``newly_covered``: the reverse,
-* ``regressed``: passed, fails now; ``fixed``: failed, passes now; ``changed_error``: fails with another error; ``still_failing``:
+* ``unstable``: one side gave two outcomes in two processes, so the pair cannot be called alike or
+  changed,
+* ``vanished``: the baseline was observed, the candidate was not (also a regression);
+  ``newly_covered``: the reverse,
+* ``regressed``: passed, fails now; ``fixed``: failed, passes now; ``changed_error``: fails with
+  another error; ``still_failing``:
   fails with the same error,
 * ``drifted``: both pass, but the answers differ,
 * ``same``.
 
-Regressed, vanished and unstable pairs block, and so does a drift beyond the tolerance of the case (bit-exact by default). The
-same tolerance applies when a reader's answers are compared with the recorded ones, and a new writer of the artifact must not get
-a larger one. A drift within the tolerance blocks only with ``fail_on_drift``.
+Regressed, vanished and unstable pairs block, and so does a drift beyond the tolerance of the case
+(bit-exact by default). The same tolerance applies when a reader's answers are compared with the
+recorded ones, and a new writer of the artifact must not get a larger one. A drift within the
+tolerance blocks only with ``fail_on_drift``.
 """
 
 from __future__ import annotations
@@ -35,7 +42,16 @@ SCHEMA = 1
 SAME, UNSTABLE = "same", "unstable"
 UNCHANGED = ("still_failing", SAME)
 KINDS = (
-    *("regressed", "vanished", "drifted", "changed_error", "fixed", "newly_covered", "harness_error", "unfinished"),
+    *(
+        "regressed",
+        "vanished",
+        "drifted",
+        "changed_error",
+        "fixed",
+        "newly_covered",
+        "harness_error",
+        "unfinished",
+    ),
     *(UNSTABLE, *UNCHANGED),
 )
 MAX_MESSAGE = 300  # characters of one side's message
@@ -72,7 +88,11 @@ def classify(pair: Pair, measure: Measure = no_measure) -> Fact | None:
 
 
 def _both_observed(pair: Pair, measure: Measure) -> tuple[str, list[Drift]]:
-    passed = [side.result.outcome is Outcome.PASS for side in (pair.baseline, pair.candidate) if side and side.result]
+    passed = [
+        side.result.outcome is Outcome.PASS
+        for side in (pair.baseline, pair.candidate)
+        if side and side.result
+    ]
     if passed == [True, True]:
         drift = measure(pair)
         return ("drifted" if drift else SAME), drift
@@ -83,16 +103,22 @@ def _both_observed(pair: Pair, measure: Measure) -> tuple[str, list[Drift]]:
 
 def _other_words(pair: Pair) -> str:
     """Return in words how the errors of two failures differ; empty if they are the same error."""
-    (one, before), (other, now) = [_error(side) for side in (pair.baseline, pair.candidate) if side and side.result]
+    (one, before), (other, now) = [
+        _error(side) for side in (pair.baseline, pair.candidate) if side and side.result
+    ]
     if one != other:
         return f"{one} before, {other} now"
     lost, new = (" ".join(sorted(a - b)) for a, b in ((before, now), (now, before)))
-    parts = [f"{word} {text}" for word, text in (("no longer says", lost), ("now says", new)) if text]
+    parts = [
+        f"{word} {text}" for word, text in (("no longer says", lost), ("now says", new)) if text
+    ]
     return f"{one}: the message {', '.join(parts)}" if parts else ""
 
 
 def _error(side: Side) -> tuple[str, set[str]]:
-    """Return the outcome and class of a failure, and the words of its message that are equal in two runs of one failure."""
+    """Return the outcome and class of a failure, and the words of its message that are equal in two
+    runs of one failure.
+    """
     assert side.result is not None
     return error_words(side.result, side.cell.consumer_version)
 
@@ -114,12 +140,19 @@ def _fact(pair: Pair, kind: str, drift: list[Drift]) -> Fact:
         "drift": drift[:MAX_REQUESTS],
         "drifted_requests": len(drift),
         "beyond": any(not item["within"] for item in drift),
-        "seconds": sum((pair.candidate.result.timings if pair.candidate and pair.candidate.result else {}).values()),
+        "seconds": sum(
+            (
+                pair.candidate.result.timings if pair.candidate and pair.candidate.result else {}
+            ).values()
+        ),
     }
 
 
 def _side(side: Side | None) -> Fact:
-    """Return one side for a report. ``outcome`` is None if nothing was observed; ``message`` says why."""
+    """Return one side for a report.
+
+    ``outcome`` is None if nothing was observed; ``message`` says why.
+    """
     if side is None or not side.observed or side.result is None:
         cell = side.cell.id if side else None
         why = side.reason if side else NOT_PLANNED
@@ -139,16 +172,24 @@ def _side(side: Side | None) -> Fact:
 def _known(candidate: Side | None, kind: str) -> bool:
     """Return whether the ledger expects the candidate's failure, or its absence was declared.
 
-    A regression that only the op history predicts is still a regression: it needs an entry in the ledger.
+    A regression that only the op history predicts is still a regression: it needs an entry in the
+    ledger.
     """
     if candidate is None or kind not in ("regressed", "vanished", "changed_error", "still_failing"):
         return False
     if kind == "vanished":
-        declared = candidate.cell.decided and candidate.cell.decided.outcome is Outcome.NOT_APPLICABLE
-        return bool(declared or (candidate.production and candidate.production.expected and candidate.not_made))
+        declared = (
+            candidate.cell.decided and candidate.cell.decided.outcome is Outcome.NOT_APPLICABLE
+        )
+        return bool(
+            declared
+            or (candidate.production and candidate.production.expected and candidate.not_made)
+        )
     result = candidate.result
     listed = result is not None and result.expectation is not None
-    return bool(result and result.expected and (kind != "regressed" or listed or not predicted(result)))
+    return bool(
+        result and result.expected and (kind != "regressed" or listed or not predicted(result))
+    )
 
 
 def _cause(kind: str, sides: dict[str, Fact], drift: list[Drift]) -> str:
@@ -158,7 +199,9 @@ def _cause(kind: str, sides: dict[str, Fact], drift: list[Drift]) -> str:
     if kind == "drifted":
         return str(drift[0]["message"])
     if kind == UNSTABLE:
-        return next(side_words(side) for side in sides.values() if side["outcome"] == Outcome.UNSTABLE.value)
+        return next(
+            side_words(side) for side in sides.values() if side["outcome"] == Outcome.UNSTABLE.value
+        )
     side = sides["baseline"] if kind == "fixed" else sides["candidate"]
     return side_words(side)
 
@@ -187,13 +230,25 @@ def compare(
             fact["blocks"] = _blocks(fact, fail_on_drift, accept_known)
             facts.append(fact)
     covered = coverage(pairs, facts)
-    ended = all(side.run.ended for pair in pairs for side in (pair.baseline, pair.candidate) if side)
-    counts = {role: Counter(fact["kind"] for fact in facts if fact["role"] == role) for role in ROLES}
+    ended = all(
+        side.run.ended for pair in pairs for side in (pair.baseline, pair.candidate) if side
+    )
+    counts = {
+        role: Counter(fact["kind"] for fact in facts if fact["role"] == role) for role in ROLES
+    }
     return facts, {
         "schema": SCHEMA,
         "baseline": dict(sides[0]),
         "candidate": dict(sides[1]),
-        "started": max((side.run.started for pair in pairs for side in (pair.baseline, pair.candidate) if side), default=""),
+        "started": max(
+            (
+                side.run.started
+                for pair in pairs
+                for side in (pair.baseline, pair.candidate)
+                if side
+            ),
+            default="",
+        ),
         "ended": ended,
         "pairs": len(pairs),
         "compared": len(facts),
@@ -230,8 +285,8 @@ def _exit_code(facts: Sequence[Fact], ended: bool, name_left_out: bool) -> ExitC
 
 
 def causes(facts: Sequence[Fact]) -> list[Fact]:
-    """Group facts by kind and cause, with the number of pairs, their cases, consumers and roles. Blocking causes come first, then
-    by kind, then by frequency."""
+    """Group facts by kind and cause, with the number of pairs, their cases, consumers and roles.
+    Blocking causes come first, then by kind, then by frequency."""
     grouped: dict[tuple[str, str, bool], list[Fact]] = {}
     for fact in facts:
         grouped.setdefault((fact["kind"], fact["cause"], fact["blocks"]), []).append(fact)
@@ -250,4 +305,13 @@ def causes(facts: Sequence[Fact]) -> list[Fact]:
         }
         for (kind, cause, blocks), members in grouped.items()
     ]
-    return sorted(out, key=lambda c: (not c["blocks"], KINDS.index(c["kind"]), -c["pairs"], c["cases"], c["cause"]))
+    return sorted(
+        out,
+        key=lambda c: (
+            not c["blocks"],
+            KINDS.index(c["kind"]),
+            -c["pairs"],
+            c["cases"],
+            c["cause"],
+        ),
+    )

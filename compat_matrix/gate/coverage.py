@@ -1,4 +1,6 @@
-"""The coverage of a gate: what it left out by default, and names of the command line that it did not ask. Pure."""
+"""The coverage of a gate: what it left out by default, and names of the command line that it did
+not ask. Pure.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ AXES = ("check", "case", "producer", "consumer")
 @dataclass(frozen=True)
 class Coverage:
     """Attributes:
-    left_out: axis -> what no pair is about, without the axes that the command line narrowed. Checks are always listed.
+    left_out: axis -> what no pair is about, without the axes that the command line narrowed. Checks
+    are always listed.
     named: the names of the command line that no observation is about (`verdict.named`).
     """
 
@@ -26,7 +29,9 @@ class Coverage:
 
 
 def coverage(pairs: Sequence[Pair], facts: Iterable[Mapping[str, Any]]) -> Coverage:
-    """Return what the ``pairs`` do not cover; ``facts`` are those about the pairs that were observed on either side."""
+    """Return what the ``pairs`` do not cover; ``facts`` are those about the pairs that were
+    observed on either side.
+    """
     facts = list(facts)
     runs: dict[str, Run] = {}
     for pair in pairs:
@@ -39,18 +44,26 @@ def coverage(pairs: Sequence[Pair], facts: Iterable[Mapping[str, Any]]) -> Cover
     for run in runs.values():
         for axis, names in named.left_out(run.plan, asked, run.named).items():
             left_out[axis].update(names)
-        by_name += [one for one in named.not_asked(run.named, run.plan, run.results) if one not in by_name]
+        by_name += [
+            one for one in named.not_asked(run.named, run.plan, run.results) if one not in by_name
+        ]
     left_out["check"] = _known_checks(runs.values()) - asked["check"]
     order = [*CHECKS, *SERVE_CHECKS]
-    return Coverage({axis: _sorted(names, order) for axis, names in left_out.items() if names}, by_name)
+    return Coverage(
+        {axis: _sorted(names, order) for axis, names in left_out.items() if names}, by_name
+    )
 
 
 def _known_checks(runs: Iterable[Run]) -> set[str]:
     """Return the checks that could be made of what the runs ask: workers, servers, or both."""
     asked = [cell for run in runs for cell in run.plan if not cell.is_production]
     workers = set(CHECKS) if any(not cell.is_served for cell in asked) else set()
-    return (workers | set(SERVE_CHECKS) if any(cell.is_served for cell in asked) else workers) - {PRODUCE}
+    return (workers | set(SERVE_CHECKS) if any(cell.is_served for cell in asked) else workers) - {
+        PRODUCE
+    }
 
 
 def _sorted(names: Collection[str], order: Sequence[str]) -> list[str]:
-    return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
+    return sorted(
+        names, key=lambda name: (order.index(name) if name in order else len(order), name)
+    )

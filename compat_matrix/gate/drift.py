@@ -1,6 +1,8 @@
-"""The drift between two passing answers: the first diverging output, its element, both values, the error in ulp.
+"""The drift between two passing answers: the first diverging output, its element, both values, the
+error in ulp.
 
-A passing answer equals the recorded one of its artifact, or it was kept as evidence (docs/contracts.md, section 6).
+A passing answer equals the recorded one of its artifact, or it was kept as evidence
+(docs/contracts.md, section 6).
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ Drift = dict[str, Any]
 
 
 def drifts(pair: Pair) -> list[Drift]:
-    """Return the differences between the answers of a pair that passes on both sides, by request; empty if they are equal.
+    """Return the differences between the answers of a pair that passes on both sides, by request;
+    empty if they are equal.
 
-    Each is ``{"request", "output", "index", "baseline", "candidate", "ulp", "absolute", "differing", "elements", "within",
-    "message"}``; ``within``: within the baseline artifact's tolerance. A difference that cannot be measured, since the artifacts
-    were deleted, is not within it.
+    Each is ``{"request", "output", "index", "baseline", "candidate", "ulp", "absolute",
+    "differing", "elements", "within", "message"}``; ``within``: within the baseline artifact's
+    tolerance. A difference that cannot be measured, since the artifacts were deleted, is not within
+    it.
     """
     one, other = pair.baseline, pair.candidate
     if one is None or other is None or one.result is None or other.result is None:
@@ -45,14 +49,18 @@ def drifts(pair: Pair) -> list[Drift]:
 
 
 def _drift(request: str, **facts: Any) -> Drift:
-    empty = dict.fromkeys(("output", "index", "baseline", "candidate", "ulp", "absolute", "differing", "elements"))
+    empty = dict.fromkeys(
+        ("output", "index", "baseline", "candidate", "ulp", "absolute", "differing", "elements")
+    )
     return {"request": request, **empty, "within": False, "message": "", **facts}
 
 
 def _measured(request: str, one: Side, other: Side) -> Drift:
     try:
         artifacts = [read_artifact(side.cell.artifact_dir(side.run.out)) for side in (one, other)]
-        left, right = (_answer(side, artifact, request) for side, artifact in zip((one, other), artifacts))
+        left, right = (
+            _answer(side, artifact, request) for side, artifact in zip((one, other), artifacts)
+        )
     except (ArtifactError, OSError, KeyError, ValueError) as error:
         return _drift(request, message=f"cannot be measured: {type(error).__name__}: {error}")
     exact = compare_named(left[1], right[1], EXACT)
@@ -87,11 +95,15 @@ def _words(difference: Mismatch) -> str:
         parts.append(f"by at most {facts['max_ulp_error']:g} ulp")
     elif "max_abs_error" in facts:
         parts.append(f"by at most {facts['max_abs_error']:g}")
-    return f"{difference.where}: {at} is {facts['got']}, was {facts['expected']} ({' '.join(parts)})"
+    return (
+        f"{difference.where}: {at} is {facts['got']}, was {facts['expected']} ({' '.join(parts)})"
+    )
 
 
 def _answer(side: Side, artifact: Artifact, name: str) -> tuple[str, dict[str, tensors.Tensor]]:
-    """Read the answer to a request: its structure without tensors, as text, and its tensors by output or path."""
+    """Read the answer to a request: its structure without tensors, as text, and its tensors by
+    output or path.
+    """
     assert side.result is not None
     request = next((entry for entry in artifact.requests if entry["id"] == name), None)
     if request is None or request["outputs"] is None:
@@ -103,13 +115,17 @@ def _answer(side: Side, artifact: Artifact, name: str) -> tuple[str, dict[str, t
         named = dict(tensors.load(_inside(side.run.out, side.result.evidence[kept])))
     if digest_of(skeleton, named) != side.result.details["answers"][name]:
         raise ArtifactError(
-            f"{side.run.out}: what is kept of the answer to {name} is not what was answered: it was changed since"
+            f"{side.run.out}: what is kept of the answer to {name} is not what was answered: it was"
+            " changed since"
         )
     return json.dumps(skeleton, sort_keys=True), named
 
 
 def _inside(out: Path, relative: str) -> Path:
-    """Return a file of a result folder. The folder is untrusted, so the path must not lead out of it."""
+    """Return a file of a result folder.
+
+    The folder is untrusted, so the path must not lead out of it.
+    """
     path = (out / relative).resolve()
     if not path.is_relative_to(out.resolve()):
         raise ValueError(f"{relative} is not inside the folder")

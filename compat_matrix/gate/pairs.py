@@ -1,11 +1,13 @@
-"""The pairs of cells that are compared: a baseline cell and its counterpart of the candidate, in up to three roles.
+"""The pairs of cells that are compared: a baseline cell and its counterpart of the candidate, in up
+to three roles.
 
-``reads``: both read the same artifact (committed, or written by the baseline). This tests the candidate's loader and kernels.
-``writes``: the baseline reads the artifacts of both. This tests whether the release in use can read the candidate's artifacts.
-``both``: each reads its own artifacts.
+``reads``: both read the same artifact (committed, or written by the baseline). This tests the
+candidate's loader and kernels. ``writes``: the baseline reads the artifacts of both. This tests
+whether the release in use can read the candidate's artifacts. ``both``: each reads its own
+artifacts.
 
-Programs with a version of their own belong to neither side: such a consumer reads the artifacts of both (``writes``), and both
-read the artifacts of such an exporter (``reads``).
+Programs with a version of their own belong to neither side: such a consumer reads the artifacts of
+both (``writes``), and both read the artifacts of such an exporter (``reads``).
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ NOT_PLANNED = "not planned"
 
 @dataclass(frozen=True)
 class Run:
-    """The folder of a run: its plan, its results by cell, its artifacts and evidence, and its plug-ins.
+    """The folder of a run: its plan, its results by cell, its artifacts and evidence, and its
+    plug-ins.
 
     ``ended``: the run sealed its results. ``named``: the names that its command line gave, by axis.
     """
@@ -45,8 +48,18 @@ class Run:
     named: Named = field(default_factory=dict)
 
     @classmethod
-    def of(cls, out: Path, plan: Plan, results: Iterable[Result], registry: Registry = OURS, started: str = "") -> Run:
-        """Return the record of a run, without results of other plans. ``started``: date and time."""
+    def of(
+        cls,
+        out: Path,
+        plan: Plan,
+        results: Iterable[Result],
+        registry: Registry = OURS,
+        started: str = "",
+    ) -> Run:
+        """Return the record of a run, without results of other plans.
+
+        ``started``: date and time.
+        """
         return cls(out, plan, of_plan(results, plan), registry, started)
 
     @classmethod
@@ -64,7 +77,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a pair: a cell and its result. ``production`` is the result of the cell that makes its artifact.
+    """One side of a pair: a cell and its result.
+
+    ``production`` is the result of the cell that makes its artifact.
 
     If the artifact is not made and no question about it is planned, ``cell`` is the production.
     """
@@ -89,7 +104,9 @@ class Side:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the result is missing although neither the plan, nor the selection, nor a failed production explains it."""
+        """Whether the result is missing although neither the plan, nor the selection, nor a failed
+        production explains it.
+        """
         if self.observed or self.cell.decided or self.not_made:
             return False
         return not self.deselected
@@ -97,7 +114,11 @@ class Side:
     @property
     def deselected(self) -> bool:
         """Whether the selection of the run left the cell out."""
-        return self.result is not None and self.result.outcome is Outcome.NOT_RUN and self.result.message == DESELECTED
+        return (
+            self.result is not None
+            and self.result.outcome is Outcome.NOT_RUN
+            and self.result.message == DESELECTED
+        )
 
     @property
     def not_made(self) -> bool:
@@ -108,7 +129,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """A cell of the baseline and its counterpart; None if there is no such cell. ``name`` is the common name without versions."""
+    """A cell of the baseline and its counterpart; None if there is no such cell.
+
+    ``name`` is the common name without versions.
+    """
 
     name: str
     role: str
@@ -122,13 +146,16 @@ class Pair:
         return next((cell for cell in cells if not cell.is_production), cells[0])
 
 
-_Key = tuple[str, str, str, str, str, str]  # case, producer, its version, consumer, its version, check
+_Key = tuple[
+    str, str, str, str, str, str
+]  # case, producer, its version, consumer, its version, check
 
 
 def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
     """Return all pairs of two TensorFlow versions of one run, in the order of the plan.
 
-    A pair is left out if the plan or the selection has only one of its cells, unless the artifact of the other cell is not made.
+    A pair is left out if the plan or the selection has only one of its cells, unless the artifact
+    of the other cell is not made.
     """
     cells = {_key(cell): cell for cell in run.plan}
     productions = run.productions()
@@ -145,17 +172,27 @@ def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
     out: dict[tuple[str, str], Pair] = {}
     for cell in run.plan:
         made = cell.artifact_id in productions
-        for role, one, other in _counterparts(cell, made, run.registry.brings_version(cell), (baseline, candidate)):
+        for role, one, other in _counterparts(
+            cell, made, run.registry.brings_version(cell), (baseline, candidate)
+        ):
             name = _name(cell) if role != READS or made else _fixture_name(cell)
             if (role, name) not in out:
                 out[role, name] = Pair(name, role, side(one), side(other))
-    return [pair for pair in out.values() if not any(side is None or side.deselected for side in (pair.baseline, pair.candidate))]
+    return [
+        pair
+        for pair in out.values()
+        if not any(side is None or side.deselected for side in (pair.baseline, pair.candidate))
+    ]
 
 
-def _counterparts(cell: Cell, made: bool, own: tuple[bool, bool], two: tuple[str, str]) -> Iterator[tuple[str, _Key, _Key]]:
-    """Yield (role, key of the baseline's cell, key of the candidate's cell) for every comparison to which the cell belongs.
+def _counterparts(
+    cell: Cell, made: bool, own: tuple[bool, bool], two: tuple[str, str]
+) -> Iterator[tuple[str, _Key, _Key]]:
+    """Yield (role, key of the baseline's cell, key of the candidate's cell) for every comparison to
+    which the cell belongs.
 
-    ``own``: whether writer and reader have versions of their own, which may look like one of the ``two`` TensorFlow versions.
+    ``own``: whether writer and reader have versions of their own, which may look like one of the
+    ``two`` TensorFlow versions.
     """
     (baseline, candidate), (own_writer, own_reader) = two, own
     case, producer, written_by, consumer, read_by, check = _key(cell)
@@ -174,7 +211,11 @@ def _counterparts(cell: Cell, made: bool, own: tuple[bool, bool], two: tuple[str
         yield WRITES, key(baseline, read_by), key(candidate, read_by)
     elif writes and reads:
         here = key(baseline, baseline)
-        theirs = {READS: key(baseline, candidate), WRITES: key(candidate, baseline), BOTH: key(candidate, candidate)}
+        theirs = {
+            READS: key(baseline, candidate),
+            WRITES: key(candidate, baseline),
+            BOTH: key(candidate, candidate),
+        }
         for role, there in theirs.items():
             if _key(cell) in (here, there):
                 yield role, here, there
@@ -189,14 +230,21 @@ def pairs_of_folders(a: Run, b: Run) -> list[Pair]:
     sides = []
     for run in (a, b):
         productions = run.productions()
-        sides.append({_name(cell) if loose else cell.id: _side(run, cell, productions) for cell in run.plan})
+        sides.append(
+            {_name(cell) if loose else cell.id: _side(run, cell, productions) for cell in run.plan}
+        )
     made = {*a.productions(), *b.productions()}
-    return [_folder_pair(name, sides[0].get(name), sides[1].get(name), made) for name in dict.fromkeys([*sides[0], *sides[1]])]
+    return [
+        _folder_pair(name, sides[0].get(name), sides[1].get(name), made)
+        for name in dict.fromkeys([*sides[0], *sides[1]])
+    ]
 
 
 def _folder_pair(name: str, one: Side | None, other: Side | None, made: set[str]) -> Pair:
     cell = (one or other).cell  # type: ignore[union-attr]
-    versions = {(side.cell.producer_version, side.cell.consumer_version) for side in (one, other) if side}
+    versions = {
+        (side.cell.producer_version, side.cell.consumer_version) for side in (one, other) if side
+    }
     if cell.is_production:
         role = WRITES
     elif cell.artifact_id not in made:
@@ -210,11 +258,20 @@ def _folder_pair(name: str, one: Side | None, other: Side | None, made: set[str]
 
 def _side(run: Run, cell: Cell, productions: Mapping[str, Cell]) -> Side:
     production = None if cell.is_production else productions.get(cell.artifact_id)
-    return Side(run, cell, run.results.get(cell.id), run.results.get(production.id) if production else None)
+    return Side(
+        run, cell, run.results.get(cell.id), run.results.get(production.id) if production else None
+    )
 
 
 def _key(cell: Cell) -> _Key:
-    return (cell.case, cell.producer, cell.producer_version, cell.consumer, cell.consumer_version, cell.check)
+    return (
+        cell.case,
+        cell.producer,
+        cell.producer_version,
+        cell.consumer,
+        cell.consumer_version,
+        cell.check,
+    )
 
 
 def _name(cell: Cell) -> str:

@@ -33,10 +33,12 @@ RUN_FOLDER = "run"
 JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE = "gate.json", "gate.md", "gate.html", "junit.xml"
 REPORTS = (JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE)
 CANDIDATE = "candidate"  # the label of a candidate with the same version as the baseline
-# Every check that writes nothing: a fault of a loader must not stay green because it was not asked. The others write every model
-# anew for each pair of releases, and mostly show the same as a run of one release (matrix run).
+# Every check that writes nothing: a fault of a loader must not stay green because it was not asked.
+# The others write every model anew for each pair of releases, and mostly show the same as a run of
+# one release (matrix run).
 DEFAULT_CHECKS = READING
-# Cases that deliberately crash or hang the consumer. They test the harness, not a release, and take minutes.
+# Cases that deliberately crash or hang the consumer. They test the harness, not a release, and take
+# minutes.
 LEFT_OUT = "fault_*"
 # Runs the generators of the committed TF 1.x fixtures; both releases write these too.
 PRODUCED_TOO = ("v1_builder",)
@@ -47,18 +49,26 @@ class Scope:
     """The cells that a gate runs."""
 
     checks: Sequence[str] = DEFAULT_CHECKS
-    selectors: Mapping[str, Sequence[str]] = field(default_factory=dict)  # axis (case, producer, consumer) -> patterns
+    selectors: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # axis (case, producer, consumer) -> patterns
     fixtures: Path | None = None  # a folder in place of ours
     cases: Path | None = None  # a folder in place of ours
     registry: Registry = OURS  # of producers and consumers
     options: Sequence[str] = ()  # of ``matrix run``, for the same plan
-    quick: bool = False  # only the models, producers and consumers of :mod:`.quick`, where nothing is selected
-    named: Mapping[str, Sequence[str]] = field(default_factory=dict)  # on the command line, beside the selectors
+    # only the models, producers and consumers of :mod:`.quick`, where nothing is selected
+    quick: bool = False
+    named: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # on the command line, beside the selectors
 
 
 def told_apart(baseline: Runtime, candidate: Runtime) -> tuple[Runtime, Runtime]:
     """Return both runtimes; the candidate gets a label if their names or versions are equal."""
-    if candidate.name == baseline.name or candidate.tensorflow_version == baseline.tensorflow_version:
+    if (
+        candidate.name == baseline.name
+        or candidate.tensorflow_version == baseline.tensorflow_version
+    ):
         candidate = candidate.labelled(CANDIDATE)
     return baseline, candidate
 
@@ -67,7 +77,9 @@ def plan_of(runtimes: Sequence[Runtime], scope: Scope, ledger: Ledger) -> Plan:
     """Plan that both runtimes write and read everything. Raises PlanError."""
     axes = Axes(tuple(runtimes), checks=tuple(scope.checks))
     registry = scope.registry
-    return make_plan(ledger, scope.fixtures, scope.cases, axes, registry.planned(PRODUCED_TOO), registry=registry)
+    return make_plan(
+        ledger, scope.fixtures, scope.cases, axes, registry.planned(PRODUCED_TOO), registry=registry
+    )
 
 
 def execute(
@@ -80,8 +92,8 @@ def execute(
     processes: int | None = None,
     pytest_args: Sequence[str] = (),
 ) -> list[Pair]:
-    """Run the cells of both runtimes in ``out/run`` and return the pairs. Raises the errors of ``running.carry_out``, and
-    PlanError."""
+    """Run the cells of both runtimes in ``out/run`` and return the pairs. Raises the errors of
+    ``running.carry_out``, and PlanError."""
     folder = out / RUN_FOLDER
     plan = plan_of(runtimes, scope, Ledger.parse(ledger_text))
     chosen = asked(plan, scope)
@@ -120,24 +132,49 @@ def asked(plan: Plan, scope: Scope) -> set[str]:
 
 
 def _quick(plan: Plan, scope: Scope) -> set[str]:
-    """Return the cells that ``--quick`` asks. An axis that the command line selects stays as it was selected."""
+    """Return the cells that ``--quick`` asks.
+
+    An axis that the command line selects stays as it was selected.
+    """
     names = quick.models(scope.fixtures, scope.cases)
-    limits = {"case": names, "producer": set(quick.PRODUCERS), "consumer": {*quick.CONSUMERS, NO_CONSUMER}}
+    limits = {
+        "case": names,
+        "producer": set(quick.PRODUCERS),
+        "consumer": {*quick.CONSUMERS, NO_CONSUMER},
+    }
     limits = {axis: allowed for axis, allowed in limits.items() if not scope.selectors.get(axis)}
-    return {cell.id for cell in plan if all(getattr(cell, axis) in allowed for axis, allowed in limits.items())}
+    return {
+        cell.id
+        for cell in plan
+        if all(getattr(cell, axis) in allowed for axis, allowed in limits.items())
+    }
 
 
 def _concerned(plan: Plan, chosen: set[str], registry: Registry) -> set[str]:
-    """Return the ``chosen`` cells that a TensorFlow writes or reads, and the cells that they need. Others are not compared."""
+    """Return the ``chosen`` cells that a TensorFlow writes or reads, and the cells that they need.
+
+    Others are not compared.
+    """
     made = {cell.artifact_id for cell in plan if cell.is_production}
     own = {cell: registry.brings_version(cell) for cell in plan if cell.id in chosen}
-    asked = {cell for cell, (writer, reader) in own.items() if not reader or (cell.artifact_id in made and not writer)}
+    asked = {
+        cell
+        for cell, (writer, reader) in own.items()
+        if not reader or (cell.artifact_id in made and not writer)
+    }
     read = {cell.artifact_id for cell in asked if not cell.is_production}
-    return {cell.id for cell in asked if not cell.is_production or not own[cell][0] or cell.artifact_id in read}
+    return {
+        cell.id
+        for cell in asked
+        if not cell.is_production or not own[cell][0] or cell.artifact_id in read
+    }
 
 
-def versions_of(folder: Path, baseline: str, candidate: str) -> tuple[list[Pair], list[dict[str, str]]]:
-    """Return the pairs of two TensorFlows of one run, given by version or runtime name, and their names in reports.
+def versions_of(
+    folder: Path, baseline: str, candidate: str
+) -> tuple[list[Pair], list[dict[str, str]]]:
+    """Return the pairs of two TensorFlows of one run, given by version or runtime name, and their
+    names in reports.
 
     Raises UnknownVersion, PlanError, ResultsError.
     """
@@ -145,10 +182,16 @@ def versions_of(folder: Path, baseline: str, candidate: str) -> tuple[list[Pair]
     known: dict[str, str] = {}
     for cell in run.plan:
         if cell.consumer_version and not run.registry.brings_version(cell)[1]:
-            known |= {cell.runtime: cell.consumer_version, cell.consumer_version: cell.consumer_version}
+            known |= {
+                cell.runtime: cell.consumer_version,
+                cell.consumer_version: cell.consumer_version,
+            }
     for spec in (baseline, candidate):
         if spec not in known:
-            raise UnknownVersion(f"{spec} is not in {folder}; there are: {', '.join(sorted(known))}.{like(spec, known)}")
+            raise UnknownVersion(
+                f"{spec} is not in {folder}; there are:"
+                f" {', '.join(sorted(known))}.{like(spec, known)}"
+            )
     sides = [{"label": known[spec], "spec": spec} for spec in (baseline, candidate)]
     return pairs_of_run(run, known[baseline], known[candidate]), sides
 
@@ -158,12 +201,17 @@ class UnknownVersion(ValueError):
 
 
 def folders(baseline: Path, candidate: Path) -> tuple[list[Pair], list[dict[str, str]]]:
-    """Return the pairs of two result folders, and their names in reports. Raises PlanError, ResultsError."""
+    """Return the pairs of two result folders, and their names in reports.
+
+    Raises PlanError, ResultsError.
+    """
     runs = [Run.read(path) for path in (baseline, candidate)]
     labels = [_label(run, path) for run, path in zip(runs, (baseline, candidate))]
     if labels[0] == labels[1]:
         labels = [f"{label} ({path.name})" for label, path in zip(labels, (baseline, candidate))]
-    sides = [{"label": label, "spec": str(path)} for label, path in zip(labels, (baseline, candidate))]
+    sides = [
+        {"label": label, "spec": str(path)} for label, path in zip(labels, (baseline, candidate))
+    ]
     return pairs_of_folders(*runs), sides
 
 
@@ -177,7 +225,9 @@ def _label(run: Run, path: Path) -> str:
 def is_folder(spec: str) -> bool:
     """Return whether a spec names the folder of a run rather than a runtime."""
     path = Path(spec)
-    return (path / PLAN_FILE).is_file() or (path.is_dir() and "/" in spec and not (path / "bin").is_dir())
+    return (path / PLAN_FILE).is_file() or (
+        path.is_dir() and "/" in spec and not (path / "bin").is_dir()
+    )
 
 
 def report(
@@ -190,9 +240,11 @@ def report(
     accept_known: bool = False,
     full: bool = False,
 ) -> dict[str, Any]:
-    """Compare the pairs, write the reports to ``out`` (None: nowhere), print the verdict (with ``full``, every pair) and return
-    it."""
-    facts, verdict = compare(pairs, sides, drifts, fail_on_drift=fail_on_drift, accept_known=accept_known)
+    """Compare the pairs, write the reports to ``out`` (None: nowhere), print the verdict (with
+    ``full``, every pair) and return it."""
+    facts, verdict = compare(
+        pairs, sides, drifts, fail_on_drift=fail_on_drift, accept_known=accept_known
+    )
     interrupts.check()
     texts: dict[str, str] = {}
     if out is not None:
@@ -204,5 +256,7 @@ def report(
             JSON_FILE: json.dumps(verdict, indent=1) + "\n",
         }
         write_set(out, texts)
-    gate_terminal.render(verdict, console, [shown(out / name) for name in texts] if out else (), full)
+    gate_terminal.render(
+        verdict, console, [shown(out / name) for name in texts] if out else (), full
+    )
     return verdict

@@ -1,4 +1,6 @@
-"""Whether baseline and candidate are one thing, given twice: such a gate is green whatever the candidate is."""
+"""Whether baseline and candidate are one thing, given twice: such a gate is green whatever the
+candidate is.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,22 @@ from compat_matrix.runtimes.runtime import Runtime
 def one_environment(baseline: Runtime, candidate: Runtime) -> bool:
     """Return whether two runtimes run in one environment, however they were named.
 
-    Two virtual environments of one Python have different folders; two names in one folder may be links to one program.
+    Two virtual environments of one Python have different folders; two names in one folder may be
+    links to one program.
     """
-    places = [(runtime.python.parent.resolve(), runtime.python.resolve()) for runtime in (baseline, candidate)]
+    places = [
+        (runtime.python.parent.resolve(), runtime.python.resolve())
+        for runtime in (baseline, candidate)
+    ]
     return places[0] == places[1]
 
 
 def one_run(baseline: Path, candidate: Path) -> bool:
-    """Return whether two folders hold the results of one run: they are one folder, or one is a copy of the other.
+    """Return whether two folders hold the results of one run: they are one folder, or one is a copy
+    of the other.
 
-    Results hold times, so two runs never write the same bytes. Two runs without any result are not told apart.
+    Results hold times, so two runs never write the same bytes. Two runs without any result are not
+    told apart.
     """
     if baseline.resolve() == candidate.resolve():
         return True

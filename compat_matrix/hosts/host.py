@@ -37,7 +37,10 @@ Failure = (ReplyError, WorkerDied)
 
 @dataclass
 class Loaded:
-    """A model in a worker. ``seconds`` and ``rss_kib`` were measured during its load; ``role``: see :meth:`Host.model`."""
+    """A model in a worker.
+
+    ``seconds`` and ``rss_kib`` were measured during its load; ``role``: see :meth:`Host.model`.
+    """
 
     worker: Worker
     directory: Path
@@ -52,12 +55,14 @@ class Loaded:
         return self.worker.alive and self.worker.generation == self.generation
 
     def ask(self, op: str, limit: float, **fields: Any) -> dict[str, Any]:
-        """Send a request about this model. Raises what :meth:`Worker.request` raises; WorkerDied too if the model's process has
-        ended.
+        """Send a request about this model. Raises what :meth:`Worker.request` raises; WorkerDied
+        too if the model's process has ended.
 
         A new process has other models, perhaps one with this handle.
         """
-        return self.worker.request(op, limit, self.generation, **_of_role(self.role), **fields, handle=self.handle)
+        return self.worker.request(
+            op, limit, self.generation, **_of_role(self.role), **fields, handle=self.handle
+        )
 
     def free(self) -> None:
         """Free the model. Raises WorkerDied when the worker dies over it."""
@@ -73,7 +78,9 @@ class Loaded:
 
 @dataclass
 class _Shared:
-    """Models that the checks of one artifact share, by (directory, tags, stamp), or the reason why one is missing."""
+    """Models that the checks of one artifact share, by (directory, tags, stamp), or the reason why
+    one is missing.
+    """
 
     models: OrderedDict[tuple[Any, ...], Loaded] = field(default_factory=OrderedDict)
     failures: dict[tuple[Any, ...], Exception] = field(default_factory=dict)
@@ -83,13 +90,14 @@ class _Shared:
 class Host:
     """Workers by runtime and program, kept warm; a context manager that ends them.
 
-    Only the workers of one runtime are kept, to save memory: plans are ordered by runtime. A host must not be shared by threads;
-    every process of a parallel run has its own.
+    Only the workers of one runtime are kept, to save memory: plans are ordered by runtime. A host
+    must not be shared by threads; every process of a parallel run has its own.
 
-    ``out`` is the output folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. ``cases`` is the folder of
-    the produced cases, ``generators`` the folder of the fixtures whose generators run. ``upcoming``: the models that a server
-    will be asked for. ``registry``: the consumers and producers that cells name. ``past``: what the workers have behind them.
-    ``tolerance``: rtol and atol of the user, in place of what artifacts state.
+    ``out`` is the output folder of the run: logs go to ``out/logs``, scratch files to
+    ``out/scratch``. ``cases`` is the folder of the produced cases, ``generators`` the folder of the
+    fixtures whose generators run. ``upcoming``: the models that a server will be asked for.
+    ``registry``: the consumers and producers that cells name. ``past``: what the workers have
+    behind them. ``tolerance``: rtol and atol of the user, in place of what artifacts state.
     """
 
     def __init__(
@@ -109,7 +117,9 @@ class Host:
         self.out = Path(out).absolute()
         self.generators = Path(generators) if generators is not None else fixtures_root()
         self.cases = Path(cases) if cases is not None else CASES_DIR
-        self._runtimes = dict(runtimes) if runtimes is not None else {local_runtime().name: local_runtime()}
+        self._runtimes = (
+            dict(runtimes) if runtimes is not None else {local_runtime().name: local_runtime()}
+        )
         self._workers: dict[tuple[str, str], Worker] = {}
         self._shared: dict[tuple[str, str], _Shared] = {}
         self._fleets: dict[str, Fleet] = {}
@@ -117,7 +127,9 @@ class Host:
         self.expect(upcoming or {})
         self.keeps_logs = False  # also of a cell that passes, as evidence
         self._started = 0  # number of workers, so that each has its own log
-        self.scratch = self.out / "scratch" / f"{os.getpid():07d}"  # one length: it is in exported names of tables
+        self.scratch = (
+            self.out / "scratch" / f"{os.getpid():07d}"
+        )  # one length: it is in exported names of tables
         self._private = PrivateCopies(self.scratch / "private")
         self._deleter = Deleter(self.scratch / "deleted")
         self._kept = ExitStack()
@@ -133,7 +145,9 @@ class Host:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _end_all(self) -> None:
-        """End all workers and servers, and forget the models that they have loaded and those that could not be loaded."""
+        """End all workers and servers, and forget the models that they have loaded and those that
+        could not be loaded.
+        """
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()
@@ -151,7 +165,9 @@ class Host:
             self.keeps_logs = False
 
     def delete(self, folder: Path) -> None:
-        """Delete a folder below ``scratch``: its path is free at once, its files are deleted in the background."""
+        """Delete a folder below ``scratch``: its path is free at once, its files are deleted in the
+        background.
+        """
         self._deleter.delete(folder)
 
     def know(self, runtimes: Mapping[str, Runtime]) -> None:
@@ -159,11 +175,15 @@ class Host:
         self._runtimes.update(runtimes)
 
     def expect(self, upcoming: Mapping[str, Sequence[Path]]) -> None:
-        """Announce the models that servers will be asked for: name of a runtime -> models, in order."""
+        """Announce the models that servers will be asked for: name of a runtime -> models, in
+        order.
+        """
         self._upcoming = {name: list(models) for name, models in upcoming.items()}
 
     def release(self) -> None:
-        """Free the models that checks shared, and forget why others could not be loaded; the workers stay."""
+        """Free the models that checks shared, and forget why others could not be loaded; the
+        workers stay.
+        """
         for shared in self._shared.values():
             for model in shared.models.values():
                 model.close()
@@ -177,11 +197,15 @@ class Host:
             if worker.past and worker.past.fresh in ended:
                 worker.close()
 
-    def worker(self, runtime: str, program: str | Program, purpose: str = "", past: Past | None = None) -> Worker:
-        """Return the worker of a runtime known by name, not started yet. Raises KeyError for an unknown runtime.
+    def worker(
+        self, runtime: str, program: str | Program, purpose: str = "", past: Past | None = None
+    ) -> Worker:
+        """Return the worker of a runtime known by name, not started yet.
 
-        Each ``purpose`` has its own process: ops registered by a producer during a save must not help a consumer that loads.
-        ``past``: in place of that of the run.
+        Raises KeyError for an unknown runtime.
+
+        Each ``purpose`` has its own process: ops registered by a producer during a save must not
+        help a consumer that loads. ``past``: in place of that of the run.
         """
         name = programs.of(program).name + purpose
         key = (runtime, name)
@@ -192,11 +216,15 @@ class Host:
             lived = past or self.past
             models = _models(lived) if lived else ()
             folder = self.scratch / f"cwd-{runtime}-{name}"
-            self._workers[key] = Worker(self._runtimes[runtime], program, folder, logs, lived, models)
+            self._workers[key] = Worker(
+                self._runtimes[runtime], program, folder, logs, lived, models
+            )
         return self._workers[key]
 
     def fleet(self, runtime: str) -> Fleet:
-        """Return the servers of a runtime that is queried over the network; the first starts when a model is requested."""
+        """Return the servers of a runtime that is queried over the network; the first starts when a
+        model is requested.
+        """
         if runtime not in self._fleets:
             from compat_matrix.serving import drivers, fleet
 
@@ -227,12 +255,19 @@ class Host:
 
     @contextmanager
     def model(
-        self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, shared: bool, role: str = ""
+        self,
+        worker: Worker,
+        directory: Path,
+        tags: Sequence[str],
+        timeout: float,
+        shared: bool,
+        role: str = "",
     ) -> Iterator[Loaded]:
-        """Return a loaded MetaGraph. ``shared``: the same for all checks until the files change, failures included; else a fresh
-        one.
+        """Return a loaded MetaGraph. ``shared``: the same for all checks until the files change,
+        failures included; else a fresh one.
 
-        The death of a worker is shared from the second time on. ``role`` is one of several readers in the worker's process.
+        The death of a worker is shared from the second time on. ``role`` is one of several readers
+        in the worker's process.
 
         Raises what :meth:`Worker.request` raises.
         """
@@ -247,7 +282,9 @@ class Host:
             raise
         model.free()
 
-    def _shared_model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str) -> Loaded:
+    def _shared_model(
+        self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str
+    ) -> Loaded:
         shared = self._shared.setdefault((worker.runtime.name, worker.program.name), _Shared())
         key = (role, directory, tuple(tags), stamp(directory))
         if key in shared.failures:
@@ -262,7 +299,8 @@ class Host:
             try:
                 model = self._load(worker, directory, tags, timeout, role)
             except Failure as failure:
-                # A process may have been killed by the model or from outside; only a second death blames the model.
+                # A process may have been killed by the model or from outside; only a second death
+                # blames the model.
                 if isinstance(failure, ReplyError) or key in shared.deadly:
                     shared.failures[key] = failure
                 shared.deadly.add(key)
@@ -271,15 +309,27 @@ class Host:
         shared.models.move_to_end(key)
         return model
 
-    def _load(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str) -> Loaded:
+    def _load(
+        self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str
+    ) -> Loaded:
         worker.hello()  # the start is not part of the load's time limit
         opened = self._private.of(directory, stamp(directory))
         if worker.past:
             worker.count_to(worker.past.counter_before(directory))
         start = time.perf_counter()
-        reply = worker.request("load", timeout, dir=str(opened), tags=list(tags), timeout=timeout, **_of_role(role))
+        reply = worker.request(
+            "load", timeout, dir=str(opened), tags=list(tags), timeout=timeout, **_of_role(role)
+        )
         seconds = time.perf_counter() - start
-        return Loaded(worker, directory, int(reply["handle"]), worker.generation, seconds, reply.get("rss_kib"), role)
+        return Loaded(
+            worker,
+            directory,
+            int(reply["handle"]),
+            worker.generation,
+            seconds,
+            reply.get("rss_kib"),
+            role,
+        )
 
 
 def _models(past: Past) -> tuple[Path, ...]:
@@ -296,7 +346,9 @@ def _of_role(role: str) -> dict[str, Any]:
 
 
 def stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return names, sizes and times of all files under ``directory``: equal as long as nobody wrote there."""
+    """Return names, sizes and times of all files under ``directory``: equal as long as nobody wrote
+    there.
+    """
     found = []
     for folder, _, names in os.walk(directory):
         for name in names:

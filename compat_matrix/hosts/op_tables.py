@@ -1,7 +1,7 @@
 """Make the op history from the registries of installed runtimes: ``savedmodel-compat ops update``.
 
-Each runtime is queried in its own worker (``compat_matrix/workers/registry_worker.py``). A release that is not queried keeps its
-entries in the table, so adding a runtime costs one query.
+Each runtime is queried in its own worker (``compat_matrix/workers/registry_worker.py``). A release
+that is not queried keeps its entries in the table, so adding a runtime costs one query.
 """
 
 from __future__ import annotations
@@ -24,25 +24,45 @@ LIMIT = 300.0  # seconds for one runtime
 
 
 def ask(runtime: Runtime) -> tuple[Release, Snapshot]:
-    """Return what a runtime registers. Raises what a worker's request raises (ReplyError, WorkerDied, NotStarted)."""
-    with tempfile.TemporaryDirectory() as scratch, Host(Path(scratch), {runtime.name: runtime}) as host:
+    """Return what a runtime registers.
+
+    Raises what a worker's request raises (ReplyError, WorkerDied, NotStarted).
+    """
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        Host(Path(scratch), {runtime.name: runtime}) as host,
+    ):
         folder = Path(scratch) / "registry"
-        reply = host.worker(runtime.name, "registry_worker").request("registry", LIMIT, dir=str(folder))
+        reply = host.worker(runtime.name, "registry_worker").request(
+            "registry", LIMIT, dir=str(folder)
+        )
         version = str(reply["versions"]["tensorflow"])
         name = ".".join(version.split(".")[:2])
         kernels = folder / "kernels.binpb"
         dtypes = tuple(sorted(dtype_name(number) for number in reply["dtypes"]))
-        release = Release(name, version, int(reply["producer"]), int(reply["min_consumer"]), kernels.exists(), dtypes)
+        release = Release(
+            name,
+            version,
+            int(reply["producer"]),
+            int(reply["min_consumer"]),
+            kernels.exists(),
+            dtypes,
+        )
         return release, read_registry(folder, reply["devices"])
 
 
 def read_registry(folder: Path, devices: Collection[str]) -> Snapshot:
-    """Read the files that the worker wrote, as records; ``devices`` are the device types of a session."""
+    """Read the files that the worker wrote, as records; ``devices`` are the device types of a
+    session.
+    """
     known = _kernels(folder / "kernels.binpb", devices)
     in_python = _kernels(folder / "kernels_python.binpb", devices)
     found: Snapshot = {}
     files = [("", folder / "ops.binpb")]
-    files += [(path.stem.replace("__", "/"), path) for path in sorted((folder / "libraries").glob("*.binpb"))]
+    files += [
+        (path.stem.replace("__", "/"), path)
+        for path in sorted((folder / "libraries").glob("*.binpb"))
+    ]
     for library, path in files:
         for definition in schema.OpList.FromString(path.read_bytes()).op:
             kernels, python = None, False
@@ -58,12 +78,22 @@ def _kernels(path: Path, devices: Collection[str]) -> Optional[dict[str, set[Ker
     return kernels_of(path.read_bytes(), devices) if path.exists() else None
 
 
-def update(runtimes: Iterable[Runtime], report: Callable[[str], object] = lambda line: None, table: Path = TABLE) -> str:
-    """Query the runtimes and rewrite the table. Returns its text; ``report`` is called with one line for each runtime."""
+def update(
+    runtimes: Iterable[Runtime],
+    report: Callable[[str], object] = lambda line: None,
+    table: Path = TABLE,
+) -> str:
+    """Query the runtimes and rewrite the table.
+
+    Returns its text; ``report`` is called with one line for each runtime.
+    """
     known: dict[str, tuple[Release, Snapshot]] = {}
     if table.exists():
         old = History(table.read_text(encoding="utf-8"), table.name)
-        known = {release.name: (release, old.snapshot(index)) for index, release in enumerate(old.releases)}
+        known = {
+            release.name: (release, old.snapshot(index))
+            for index, release in enumerate(old.releases)
+        }
     for runtime in runtimes:
         release, snapshot = ask(runtime)
         known[release.name] = release, snapshot

@@ -11,11 +11,13 @@ from compat_matrix.runtimes.runtime import Runtime
 
 
 class Hosts:
-    """The hosts by runtime. Each starts on first use; leaving the context ends all of them.
+    """The hosts by runtime.
 
-    ``folder`` is for the logs of the workers. ``warm`` keeps the workers of every runtime; otherwise of one at a time.
-    ``cases`` and ``generators`` are folders of producers in place of ours. ``tolerance``: rtol and atol of the user, in place of
-    those that artifacts state.
+    Each starts on first use; leaving the context ends all of them.
+
+    ``folder`` is for the logs of the workers. ``warm`` keeps the workers of every runtime;
+    otherwise of one at a time. ``cases`` and ``generators`` are folders of producers in place of
+    ours. ``tolerance``: rtol and atol of the user, in place of those that artifacts state.
     """
 
     def __init__(

@@ -1,7 +1,9 @@
-"""Private copies of models that may write on their own files, so that no loader changes a model that it is asked about.
+"""Private copies of models that may write on their own files, so that no loader changes a model
+that it is asked about.
 
-Loaders hand a model the paths of its checkpoint and its assets. A restore op that saves, or an initialiser that writes an asset,
-changes the files there. Other models are opened where they are, so they cost one search through their graph.
+Loaders hand a model the paths of its checkpoint and its assets. A restore op that saves, or an
+initialiser that writes an asset, changes the files there. Other models are opened where they are,
+so they cost one search through their graph.
 """
 
 from __future__ import annotations

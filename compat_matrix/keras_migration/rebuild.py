@@ -29,21 +29,30 @@ class Rebuilt:
     notes: list[str] = field(default_factory=list)  # what the user should know
     # Why layers were not rebuilt but cut out of the SavedModel, a refusal for each.
     wrapped: list[Refused] = field(default_factory=list)
-    # Paths in the object graph of states of recurrent layers, which are not zero in the file and start from zeros now.
+    # Paths in the object graph of states of recurrent layers, which are not zero in the file and
+    # start from zeros now.
     lost_states: list[tuple[str, ...]] = field(default_factory=list)
-    layers: list[tuple[Any, Layer, SavedObject]] = field(default_factory=list)  # rebuilt, its configuration, the saved one
-    followed: Callable[[Any, Layer], Any] = lambda answer, told: answer  # what a layer returned, after the one behind it
+    layers: list[tuple[Any, Layer, SavedObject]] = field(
+        default_factory=list
+    )  # rebuilt, its configuration, the saved one
+    followed: Callable[[Any, Layer], Any] = lambda answer, told: (
+        answer
+    )  # what a layer returned, after the one behind it
 
     @property
     def names(self) -> dict[str, str]:
-        """Checkpoint key -> path of the Keras 3 variable, which may be that of several variables: of layers of nested models."""
+        """Checkpoint key -> path of the Keras 3 variable, which may be that of several variables:
+        of layers of nested models.
+        """
         return {key: variable.path for key, variable in self.variables.items()}
 
     @property
     def half(self) -> bool:
         """Whether a layer computes in 16 bits."""
         layers = self.model._flatten_layers()
-        return any(getattr(layer, "compute_dtype", "") in ("float16", "bfloat16") for layer in layers)
+        return any(
+            getattr(layer, "compute_dtype", "") in ("float16", "bfloat16") for layer in layers
+        )
 
     @property
     def tree(self) -> list[str]:
@@ -68,7 +77,8 @@ def rebuild(
       trust_lambda: run the Python code of Lambda layers.
       tables: reads the tables of the loaded model, for the vocabularies of lookup layers.
       cuts: makes the layers that cannot be rebuilt; without it, such a layer is refused.
-      unlike: path in the object graph -> what the layer there does otherwise than that of Keras; it is made of its graph.
+      unlike: path in the object graph -> what the layer there does otherwise than that of Keras; it
+        is made of its graph.
       cut: paths of those among them that are cut out.
 
     Raises:
@@ -80,7 +90,9 @@ def rebuild(
     refused = {path: unlike[path] for path in cut}
     with SavedKeras(path) as saved:
         while True:
-            networks = Networks(saved, custom, Options(frozenset(custom), trust_lambda), tables, cuts)
+            networks = Networks(
+                saved, custom, Options(frozenset(custom), trust_lambda), tables, cuts
+            )
             networks.refused.update(refused)
             networks.unlike.update(unlike)
             try:
@@ -89,7 +101,8 @@ def rebuild(
                 item = networks.of_refusal(why.path) if cuts is not None else None
                 if item is None:
                     raise
-                # Only its call or its weights showed that it cannot be rebuilt. The next model has it cut out.
+                # Only its call or its weights showed that it cannot be rebuilt. The next model has
+                # it cut out.
                 refused = {**networks.refused, item.path: why}
 
 
@@ -105,16 +118,24 @@ def _rebuilt(networks: Networks, custom: Mapping[str, Any]) -> Rebuilt:
     shared = saved.shared_layer() if functional else None
     if shared is not None:
         found = f"{shared.class_name} {shared.name!r}"
-        raise Refused("two models share it, and a .keras file holds a layer of its own for each model", found)
+        raise Refused(
+            "two models share it, and a .keras file holds a layer of its own for each model", found
+        )
     with guarded(saved.size()):
-        model = networks.of(root, root.class_name, config) if functional else networks.custom_model(root, config)
+        model = (
+            networks.of(root, root.class_name, config)
+            if functional
+            else networks.custom_model(root, config)
+        )
         if not model.built:
             raise Refused("nothing says the shape of its input", label)
     refuse_large_tensors(model)
     if networks.refused and not any(map(_is_of_keras, model._flatten_layers())):
         raise next(iter(networks.refused.values()))
     if functional and root.class_name not in MODELS:
-        networks.maker.notes.append(f"a functional model now; methods of its class {root.class_name} are not in the file")
+        networks.maker.notes.append(
+            f"a functional model now; methods of its class {root.class_name} are not in the file"
+        )
     networks.fill()
     if root.metadata.get("trainable") is False:
         model.trainable = False
@@ -122,7 +143,16 @@ def _rebuilt(networks: Networks, custom: Mapping[str, Any]) -> Rebuilt:
     wrapped = list(networks.refused.values())
     maker = networks.maker
     states, layers = networks.lost_states, networks.rebuilt()
-    return Rebuilt(model, networks.variables, maker.applied, maker.notes, wrapped, states, layers, maker.followed)
+    return Rebuilt(
+        model,
+        networks.variables,
+        maker.applied,
+        maker.notes,
+        wrapped,
+        states,
+        layers,
+        maker.followed,
+    )
 
 
 def _is_of_keras(layer: Any) -> bool:

@@ -1,4 +1,5 @@
-"""Compare an old model with the new one of its configuration layer by layer, on the same inputs, and say what differs.
+"""Compare an old model with the new one of its configuration layer by layer, on the same inputs,
+and say what differs.
 
 Imports TensorFlow and Keras: for workers only.
 """
@@ -21,15 +22,24 @@ from savedmodel_compat.keras.endpoint import Endpoint
 
 # Far above what rounding does to one layer, so that a layer is named for what it computes.
 RTOL, ATOL = 1e-3, 1e-4
-OTHER = "its graph computes something else than the layer of Keras: its class is one of the user's own, or it was changed"
+OTHER = (
+    "its graph computes something else than the layer of Keras: its class is one of the user's own,"
+    " or it was changed"
+)
 
 Told = tuple[Any, Layer, SavedObject]  # a rebuilt layer, its configuration, the saved one
 
 
 def unlike(
-    saved: SavedKeras, old: Any, new: Any, layers: Sequence[Told], followed: Callable[[Any, Layer], Any], nest: Any
+    saved: SavedKeras,
+    old: Any,
+    new: Any,
+    layers: Sequence[Told],
+    followed: Callable[[Any, Layer], Any],
+    nest: Any,
 ) -> list[Refused]:
-    """Return which layers of a new model compute something else than those of the old one, and what differs.
+    """Return which layers of a new model compute something else than those of the old one, and what
+    differs.
 
     Args:
       saved: the SavedModel.
@@ -52,8 +62,14 @@ def unlike(
         except (ValueError, TypeError, tf.errors.OpError):  # its function takes other arguments
             continue
         if not _alike(expected, followed(answer, told)):
-            reason = _without_activation(made, given, expected) or in_place_of_variables(saved, item.node) or OTHER
-            found.append(Refused(reason, told.label, item.path, CUSTOM_OBJECTS if reason == OTHER else ""))
+            reason = (
+                _without_activation(made, given, expected)
+                or in_place_of_variables(saved, item.node)
+                or OTHER
+            )
+            found.append(
+                Refused(reason, told.label, item.path, CUSTOM_OBJECTS if reason == OTHER else "")
+            )
     return found
 
 
@@ -89,7 +105,9 @@ def _alike(one: Any, other: Any) -> bool:
         before, after = np.asarray(first), np.asarray(second)
         if before.shape != after.shape:
             return False
-        if before.dtype.kind in "fiub" and not _close(before.astype("float64"), after.astype("float64")):
+        if before.dtype.kind in "fiub" and not _close(
+            before.astype("float64"), after.astype("float64")
+        ):
             return False
     return True
 
@@ -100,7 +118,9 @@ def _close(before: Any, after: Any) -> bool:
 
 
 def _without_activation(made: Any, given: Any, expected: Any) -> str:
-    """Return what differs if it is only that the graph has no activation where the configuration has one, else ""."""
+    """Return what differs if it is only that the graph has no activation where the configuration
+    has one, else "".
+    """
     activation = getattr(made, "activation", None)
     if not callable(activation) or activation is keras.activations.linear:
         return ""
@@ -110,4 +130,8 @@ def _without_activation(made: Any, given: Any, expected: Any) -> str:
     finally:
         made.activation = activation
     name = getattr(activation, "__name__", None) or getattr(activation, "name", "?")
-    return f"its configuration has the activation {name!r}, and its graph has none" if _alike(expected, bare) else ""
+    return (
+        f"its configuration has the activation {name!r}, and its graph has none"
+        if _alike(expected, bare)
+        else ""
+    )

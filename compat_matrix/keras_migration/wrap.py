@@ -1,4 +1,7 @@
-"""Wrap a SavedModel as a functional Keras 3 model. Imports TensorFlow and Keras: for workers only."""
+"""Wrap a SavedModel as a functional Keras 3 model.
+
+Imports TensorFlow and Keras: for workers only.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,17 @@ from savedmodel_compat.keras.endpoint import ENDPOINTS, Endpoint, variables_of
 from savedmodel_compat.keras.layer import holds_numbers
 
 LAYER = "saved_model"
-NOTE = "to load it, import savedmodel_compat.keras and pass safe_mode=False: the file holds the SavedModel, which is a program"
+NOTE = (
+    "to load it, import savedmodel_compat.keras and pass safe_mode=False: the file holds the"
+    " SavedModel, which is a program"
+)
 
 
 @dataclass
 class Wrapped:
-    """A functional Keras 3 model around one `SavedModelLayer`, the function that it calls, and (name, old variable, new one)."""
+    """A functional Keras 3 model around one `SavedModelLayer`, the function that it calls, and
+    (name, old variable, new one).
+    """
 
     model: Any
     endpoint: Endpoint
@@ -39,10 +47,14 @@ class Wrapped:
         return [f"{layer.name}: {type(layer).__name__}" for layer in self.model.layers]
 
 
-def wrap(path: Union[str, os.PathLike[str]], old: Any, tags: Optional[Sequence[str]] = None) -> Wrapped:
-    """Return a functional model around the SavedModel at `path`, which `reference_impl.load` loaded as `old`.
+def wrap(
+    path: Union[str, os.PathLike[str]], old: Any, tags: Optional[Sequence[str]] = None
+) -> Wrapped:
+    """Return a functional model around the SavedModel at `path`, which `reference_impl.load` loaded
+    as `old`.
 
-    Raises Refused: the file does not say what its functions take, or a functional model cannot have such inputs.
+    Raises Refused: the file does not say what its functions take, or a functional model cannot have
+    such inputs.
     """
     endpoint, specs = _choose(old)
     taken: set[str] = set()
@@ -51,11 +63,17 @@ def wrap(path: Union[str, os.PathLike[str]], old: Any, tags: Optional[Sequence[s
     model = keras.Model(inputs, layer(inputs))
     # Two loads of one file have their variables in one order.
     before = [variable for variable, _ in variables_of(old) if holds_numbers(variable)]
-    return Wrapped(model, endpoint, [(item.name, item, view) for item, view in zip(before, layer.saved_variables)])
+    return Wrapped(
+        model,
+        endpoint,
+        [(item.name, item, view) for item, view in zip(before, layer.saved_variables)],
+    )
 
 
 def _choose(old: Any) -> tuple[Endpoint, Any]:
-    """Return the first function whose inputs are known, with their specs: the model itself, else a signature."""
+    """Return the first function whose inputs are known, with their specs: the model itself, else a
+    signature.
+    """
     problems = []
     named = [name for name in ENDPOINTS if name in old.signatures]
     for name in (None, *dict.fromkeys([*named, *sorted(old.signatures)])):
@@ -69,7 +87,11 @@ def _choose(old: Any) -> tuple[Endpoint, Any]:
 
 def specs_of(endpoint: Endpoint) -> Any:
     """Return the specs of the inputs, nested as the function takes them. Raises Refused."""
-    name = f"signature {endpoint.name!r}" if endpoint.is_signature else f"function {endpoint.name or '__call__'!r}"
+    name = (
+        f"signature {endpoint.name!r}"
+        if endpoint.is_signature
+        else f"function {endpoint.name or '__call__'!r}"
+    )
     traces = getattr(endpoint.function, "concrete_functions", None) or [endpoint.function]
     positional, keywords = getattr(traces[0], "structured_input_signature", None) or ((), {})
     if endpoint.is_signature:
@@ -89,13 +111,19 @@ def specs_of(endpoint: Endpoint) -> Any:
 def _check(name: str, spec: Any) -> None:
     """Raise Refused for an input that a functional model cannot have."""
     if not isinstance(spec, tf.TensorSpec):
-        raise Refused(f"{name} takes {type(spec).__name__.replace('Spec', '')}, which is not an input of a functional model")
+        raise Refused(
+            f"{name} takes {type(spec).__name__.replace('Spec', '')}, which is not an input of a"
+            " functional model"
+        )
     if spec.shape.rank is None:
         raise Refused(f"{name} has an input {spec.name!r} of an unknown rank")
     try:
         keras.backend.standardize_dtype(spec.dtype)
     except ValueError:
-        raise Refused(f"{name} has an input {spec.name!r} of dtype {spec.dtype.name}, which Keras does not have") from None
+        raise Refused(
+            f"{name} has an input {spec.name!r} of dtype {spec.dtype.name}, which Keras does not"
+            " have"
+        ) from None
 
 
 def _input(spec: Any, taken: set[str]) -> Any:
@@ -106,4 +134,6 @@ def _input(spec: Any, taken: set[str]) -> Any:
         number += 1
         name = f"{wanted}_{number}"
     taken.add(name)
-    return keras.Input(batch_shape=tuple(spec.shape), dtype=keras.backend.standardize_dtype(spec.dtype), name=name)
+    return keras.Input(
+        batch_shape=tuple(spec.shape), dtype=keras.backend.standardize_dtype(spec.dtype), name=name
+    )

@@ -1,4 +1,6 @@
-"""Write a changed SavedModel to a new directory, with everything else that lies in the directory of the original."""
+"""Write a changed SavedModel to a new directory, with everything else that lies in the directory of
+the original.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,18 @@ def write_copy(
     checkpoint: Optional[Callable[[Path], object]] = None,
     parts: Mapping[str, bytes] = {},
 ) -> None:
-    """Write ``message`` and the other files of ``model``; the files of an unchanged checkpoint are linked where the system can.
+    """Write ``message`` and the other files of ``model``; the files of an unchanged checkpoint are
+    linked where the system can.
 
     Args:
       out: a new directory, put in place by one rename.
-      prove: called with the directory before that; what it raises keeps the copy from being written.
+      prove: called with the directory before that; what it raises keeps the copy from being
+        written.
       checkpoint: writes another checkpoint under the prefix that it is given.
       parts: the content of files that change, by name.
 
-    Raises FileAccessError: the directory is not empty, or cannot be written; SavedModelError: a file of the model cannot be read.
+    Raises FileAccessError: the directory is not empty, or cannot be written; SavedModelError: a
+      file of the model cannot be read.
     """
     with LayoutWriter(out) as writer:
         if checkpoint is not None:
@@ -41,12 +46,18 @@ def write_copy(
         for name in model.names:
             if name in parts:
                 writer.part(name, parts[name])
-            elif name not in written and not (checkpoint is not None and name.startswith(_CHECKPOINT)):
+            elif name not in written and not (
+                checkpoint is not None and name.startswith(_CHECKPOINT)
+            ):
                 writer.part(name, model.root.path(name), link=name.startswith(_CHECKPOINT))
         data = ordered_bytes(message)
         writer.saved_model(message, text=model.file.suffix == ".pbtxt", data=data)
         if model.fingerprint is not None:
-            names = [name for name in model.names if name.startswith((_ASSETS, f"{layout.ASSETS_EXTRA}/"))]
+            names = [
+                name
+                for name in model.names
+                if name.startswith((_ASSETS, f"{layout.ASSETS_EXTRA}/"))
+            ]
             assets = {name.removeprefix(_ASSETS): model.root.path(name) for name in names}
             writer.fingerprint(fingerprint(message, data, writer.checkpoint_prefix, assets))
         if prove is not None:

@@ -1,19 +1,25 @@
-"""Predict which releases can load each part of a model, through each loader, and why the others cannot (COMPAT-02).
+"""Predict which releases can load each part of a model, through each loader, and why the others
+cannot (COMPAT-02).
 
-Ops, attrs, values, dtypes and kernels are those of the op history; :mod:`~compat_matrix.models.features` adds what a loader
-needs besides. The loaders differ in what they look at:
+Ops, attrs, values, dtypes and kernels are those of the op history;
+:mod:`~compat_matrix.models.features` adds what a loader needs besides. The loaders differ in what
+they look at:
 
-    session    ``tf.compat.v1.saved_model.load``: imports the main graph, and drops default attrs that the model declares to have
+    session    ``tf.compat.v1.saved_model.load``: imports the main graph, and drops default attrs
+               that the model declares to have
     c++        Serving, Go, Java, C: the same as it stands
     servers    LoadSavedModel of C++ alone: looks at functions only when they run
-    objects    ``tf.saved_model.load``: every function; the main graph and its versions only of models without an object graph
-    reference  ``reference_impl.load``: functions only when they are called. Loading fills resources; one that needs an unknown op
-               stays unfilled until a call that uses it, which fails. The restore op of TF 1.x must run, and the init op
-               except where it fills resources. It makes every variable a resource variable, and looks at the versions of the
-               GraphDef where `objects` does
+    objects    ``tf.saved_model.load``: every function; the main graph and its versions only of
+               models without an object graph
+    reference  ``reference_impl.load``: functions only when they are called. Loading fills
+               resources; one that needs an unknown op stays unfilled until a call that uses it,
+               which fails. The restore op of TF 1.x must run, and the init op except where it fills
+               resources. It makes every variable a resource variable, and looks at the versions of
+               the GraphDef where `objects` does
 
-The findings of `verify` come first: a part that they prove broken loads nowhere. There is no prediction for a part that may be
-broken, or that needs other packages (:mod:`~compat_matrix.models.obstacles`).
+The findings of `verify` come first: a part that they prove broken loads nowhere. There is no
+prediction for a part that may be broken, or that needs other packages
+(:mod:`~compat_matrix.models.obstacles`).
 """
 
 from __future__ import annotations
@@ -49,7 +55,10 @@ LOADERS = (SESSION, CPP, OBJECTS)
 SERVERS, REFERENCE = "servers", "reference"
 EVERY_LOADER = (*LOADERS, SERVERS, REFERENCE)
 LOAD = "load"
-SAVE, SAVE_BY_TENSORFLOW = "save", "save by tf.saved_model.save"  # of what the loader `reference` loaded
+SAVE, SAVE_BY_TENSORFLOW = (
+    "save",
+    "save by tf.saved_model.save",
+)  # of what the loader `reference` loaded
 FIRST_OBJECTS = "1.15"  # as tf.compat.v2
 MAX_FUNCTIONS = 500  # of the object tree, told one by one; the others are told together
 
@@ -60,20 +69,37 @@ class Verdict:
 
     loads: bool  # it loads, or can be called
     reasons: tuple[str, ...]  # why not
-    risks: tuple[str, ...]  # meaningful attrs that the release silently ignores: the part loads, but an answer may differ
-    lacks: tuple[Lack, ...] = ()  # all features that the release lacks, including further ones of the nodes in ``reasons``
+    risks: tuple[
+        str,
+        ...,
+        # meaningful attrs that the release silently ignores: the part loads, but an answer may
+        # differ
+    ]
+    lacks: tuple[
+        Lack,
+        ...,
+        # all features that the release lacks, including further ones of the nodes in ``reasons``
+    ] = ()
     lost: tuple[Lack, ...] = ()  # the ``risks`` that have a name: what the release silently loses
 
 
 @dataclass(frozen=True)
 class Use:
-    """A part of a MetaGraph: ``load``, ``signature KEY``, ``function PATH``, ``save``, through one loader."""
+    """A part of a MetaGraph: ``load``, ``signature KEY``, ``function PATH``, ``save``, through one
+    loader.
+    """
 
     part: str
     loader: str
-    verdicts: dict[int, Verdict]  # release -> Verdict, for the requested releases that have the loader
+    verdicts: dict[
+        int, Verdict
+    ]  # release -> Verdict, for the requested releases that have the loader
     untold: tuple[str, ...] = ()  # why it cannot be predicted that the part loads, in any release
-    refused: tuple[str, ...] = ()  # findings of `verify` for which no such release uses the part; the verdicts have them too
+    refused: tuple[
+        str,
+        ...,
+        # findings of `verify` for which no such release uses the part; the verdicts have them too
+    ] = ()
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -91,12 +117,22 @@ class GraphCompat:
     uses: tuple[Use, ...]
 
     def loads(self, index: int, loaders: Collection[str] = LOADERS) -> bool:
-        """Return whether a release supports every use through those of these loaders that it has."""
-        return all(use.verdicts[index].loads for use in self.uses if use.loader in loaders and index in use.verdicts)
+        """Return whether a release supports every use through those of these loaders that it
+        has.
+        """
+        return all(
+            use.verdicts[index].loads
+            for use in self.uses
+            if use.loader in loaders and index in use.verdicts
+        )
 
 
-def compat(model: Path, releases: Iterable[int], *, follow_links: bool = False) -> list[GraphCompat]:
-    """Return the needs of each MetaGraph of a SavedModel. ``releases`` are numbers of the op history.
+def compat(
+    model: Path, releases: Iterable[int], *, follow_links: bool = False
+) -> list[GraphCompat]:
+    """Return the needs of each MetaGraph of a SavedModel.
+
+    ``releases`` are numbers of the op history.
 
     Raises SavedModelError, TableError.
     """
@@ -104,9 +140,15 @@ def compat(model: Path, releases: Iterable[int], *, follow_links: bool = False) 
 
 
 def of_model(
-    found: layout.Layout, releases: Sequence[int], table: History, loaders: Collection[str] = LOADERS
+    found: layout.Layout,
+    releases: Sequence[int],
+    table: History,
+    loaders: Collection[str] = LOADERS,
 ) -> list[GraphCompat]:
-    """Return the same for a model that was read, starting from what `verify` finds. Raises SavedModelError, TableError."""
+    """Return the same for a model that was read, starting from what `verify` finds.
+
+    Raises SavedModelError, TableError.
+    """
     graphs = [of_graph(graph, releases, table, loaders) for graph in found.saved_model.meta_graphs]
     return [_with_obstacles(graph, found) for graph, found in zip(graphs, obstacles(found))]
 
@@ -116,7 +158,10 @@ def _with_obstacles(graph: GraphCompat, found: Obstacles) -> GraphCompat:
 
 
 def _hindered(use: Use, found: Obstacles) -> Use:
-    """Return a use with what keeps it from working besides ops. Nothing is proved of servers and reference_impl."""
+    """Return a use with what keeps it from working besides ops.
+
+    Nothing is proved of servers and reference_impl.
+    """
     if use.loader not in LOADERS:
         loader = OBJECTS if use.loader == REFERENCE else use.loader
         return replace(use, untold=found.untold(loader, use.part))
@@ -127,19 +172,29 @@ def _hindered(use: Use, found: Obstacles) -> Use:
     for index, verdict in use.verdicts.items():
         lines = found.refused(use.loader, use.part, index)
         refused.update(dict.fromkeys(lines))
-        hindered = replace(verdict, loads=False, reasons=(*lines, *verdict.reasons)) if lines else verdict
+        hindered = (
+            replace(verdict, loads=False, reasons=(*lines, *verdict.reasons)) if lines else verdict
+        )
         verdicts[index] = hindered
     untold = found.untold(use.loader, use.part, use.verdicts)
     return replace(use, verdicts=verdicts, untold=untold, refused=tuple(refused))
 
 
 def of_graph(
-    graph: schema.MetaGraphDef, releases: Sequence[int], table: History, loaders: Collection[str] = LOADERS
+    graph: schema.MetaGraphDef,
+    releases: Sequence[int],
+    table: History,
+    loaders: Collection[str] = LOADERS,
 ) -> GraphCompat:
     """Return the same for one MetaGraph."""
     uses = _Asker(graph, releases, table).uses(loaders)
     info = graph.meta_info_def
-    return GraphCompat(layout.tags_of(graph), info.tensorflow_version, graph.graph_def.versions.producer, tuple(uses))
+    return GraphCompat(
+        layout.tags_of(graph),
+        info.tensorflow_version,
+        graph.graph_def.versions.producer,
+        tuple(uses),
+    )
 
 
 class _Asker:
@@ -164,7 +219,9 @@ class _Asker:
         if not self.has_objects:
             self.excuses[OBJECTS] = self.excuses[REFERENCE] = self._strips
         self.selected = features.auto_selected(graph)
-        self._answers: dict[tuple[object, ...], dict[int, Verdict]] = {}  # by what a part imports and runs
+        self._answers: dict[
+            tuple[object, ...], dict[int, Verdict]
+        ] = {}  # by what a part imports and runs
         sessions = features.of_sessions(graph, table)
         self.format = {
             SESSION: sessions,
@@ -183,14 +240,20 @@ class _Asker:
         if self._ignores(node, in_function, index, attr):
             return True
         at = (node.op, attr)
-        return not in_function and at in self.declared and plain_value(node.attr[attr]) == self.declared[at]
+        return (
+            not in_function
+            and at in self.declared
+            and plain_value(node.attr[attr]) == self.declared[at]
+        )
 
     def uses(self, loaders: Collection[str]) -> list[Use]:
         walk = self.walk
         found = []
         keys = sorted(set(self.graph.signature_def) - set(RESERVED_SIGNATURES))
         for loader in (one for one in (SESSION, CPP, SERVERS) if one in loaders):
-            imported, at_load = ([], walk.running) if loader == SERVERS else (walk.start, walk.at_load)
+            imported, at_load = (
+                ([], walk.running) if loader == SERVERS else (walk.start, walk.at_load)
+            )
             found.append(self._use(LOAD, loader, imported, at_load))
             for key in keys:
                 reached = walk.reached(key)
@@ -201,38 +264,53 @@ class _Asker:
                     *features.of_functions_run(inner, self.table),
                     *features.of_run(self.selected, nodes, self.table),
                 ]
-                found.append(self._use(f"signature {key}", loader, imported, [*at_load, *reached], more))
+                found.append(
+                    self._use(f"signature {key}", loader, imported, [*at_load, *reached], more)
+                )
         for loader in (one for one in (OBJECTS, REFERENCE) if one in loaders):
             found += self._of_objects(loader, keys)
         return found
 
     def _of_objects(self, loader: str, keys: Sequence[str]) -> Iterator[Use]:
-        """Return the uses of the MetaGraph by a loader of Python objects; ``keys`` are those of its signatures."""
+        """Return the uses of the MetaGraph by a loader of Python objects; ``keys`` are those of its
+        signatures.
+        """
         walk = self.walk
         imported, run, tried = self._at_load(loader)
         yield self._use(LOAD, loader, imported, run, tried=tried)
         for key in keys:
             reached = [use for use in walk.reached(key) if walk.holder[use] or not self.has_objects]
             nodes = [walk.uses[use].node for use in reached]
-            more = [*features.of_signature(self.graph, key, self.table), *features.of_run(self.selected, nodes, self.table)]
+            more = [
+                *features.of_signature(self.graph, key, self.table),
+                *features.of_run(self.selected, nodes, self.table),
+            ]
             if not self.has_objects:
                 more += features.of_cut_run(nodes, self.table)
             filled = self._filling(self._signatures.get(key, ()))
             if loader == REFERENCE and not self.has_objects:
                 filled += self._filling_of_signature(key)
-            yield self._use(f"signature {key}", loader, imported, [*run, *filled, *reached], more, tried)
+            yield self._use(
+                f"signature {key}", loader, imported, [*run, *filled, *reached], more, tried
+            )
         for name, functions in self._functions():
             traced = [trace for node in functions for trace in traces(node)]
             called = [*run, *self._filling(traced), *walk.bodies_of(traced)]
             nodes = [walk.uses[use].node for use in called]
-            own = [lack for node in functions for lack in features.of_function(self.graph, node, self.table)]
+            own = [
+                lack
+                for node in functions
+                for lack in features.of_function(self.graph, node, self.table)
+            ]
             more = [*own, *features.of_run(self.selected, nodes, self.table)]
             yield self._use(name, loader, imported, called, more, tried)
         if loader == REFERENCE:
             yield from self._saved(keys, run, tried)
 
     def _at_load(self, loader: str) -> tuple[list[UseKey], list[UseKey], list[UseKey]]:
-        """Return what a loader of Python objects imports, what it runs, and what it runs if the release knows the op."""
+        """Return what a loader of Python objects imports, what it runs, and what it runs if the
+        release knows the op.
+        """
         imported, run = self.walk.python_load()
         if loader != REFERENCE:
             return imported, run, []
@@ -240,14 +318,21 @@ class _Asker:
             return [], [], run
         nodes = [self.walk.uses[key].node for key in run]
         others = [key for key in run if key not in self._fillers]
-        assigned = self.walk.assignments(node.attr["dtype"].type for node in nodes if node.op in VARIABLE_OPS)
+        assigned = self.walk.assignments(
+            node.attr["dtype"].type for node in nodes if node.op in VARIABLE_OPS
+        )
         return [], [*others, *assigned], list(self._fillers)
 
     @functools.cached_property
     def _program(self) -> Optional[Program]:
-        """The model of TF 1.x, if a release lacks an op that its init op runs: then only the users of a table may need the op."""
+        """The model of TF 1.x, if a release lacks an op that its init op runs: then only the users
+        of a table may need the op.
+        """
         uses = [self.walk.uses[key] for key in self.walk.running]
-        if all(use.history and all(use.history.definition(index) for index in self.releases) for use in uses):
+        if all(
+            use.history and all(use.history.definition(index) for index in self.releases)
+            for use in uses
+        ):
             return None
         try:
             return Program(self.graph, "", lambda _: None)
@@ -256,38 +341,64 @@ class _Asker:
 
     @functools.cached_property
     def _fillers(self) -> dict[UseKey, None]:
-        """The uses by which the init op of a TF 1.x model makes and fills tables, and does nothing else."""
+        """The uses by which the init op of a TF 1.x model makes and fills tables, and does nothing
+        else.
+        """
         if self._program is None:
             return {}
         try:
             names = selection.fillers(self._program)
             init = self._program.init_function
-            rest = self.walk.uses_of(node.name for node in init.function.node_def if node.name not in names) if init else []
+            rest = (
+                self.walk.uses_of(
+                    node.name for node in init.function.node_def if node.name not in names
+                )
+                if init
+                else []
+            )
         except SavedModelError:
             return {}
-        return {key: None for key in dict.fromkeys(self.walk.uses_of(sorted(names))) if key not in rest}
+        return {
+            key: None for key in dict.fromkeys(self.walk.uses_of(sorted(names))) if key not in rest
+        }
 
     def _filling_of_signature(self, key: str) -> list[UseKey]:
-        """Return those of `_fillers` without which a signature of a TF 1.x model cannot be called; all if that cannot be told."""
+        """Return those of `_fillers` without which a signature of a TF 1.x model cannot be called;
+        all if that cannot be told.
+        """
         if self._program is None:
             return []
         try:
-            needed = dict.fromkeys(self.walk.uses_of(sorted(selection.needed_by(self._program, key))))
+            needed = dict.fromkeys(
+                self.walk.uses_of(sorted(selection.needed_by(self._program, key)))
+            )
         except SavedModelError:
             return list(self._fillers)
         return [use for use in self._fillers if use in needed]
 
-    def _saved(self, keys: Sequence[str], run: Sequence[UseKey], tried: Sequence[UseKey]) -> Iterator[Use]:
+    def _saved(
+        self, keys: Sequence[str], run: Sequence[UseKey], tried: Sequence[UseKey]
+    ) -> Iterator[Use]:
         """Return the uses of saving what `reference_impl.load` returned.
 
-        Signatures that were cut out of a main graph are saved as functions. reference_impl.save writes the functions of an object
-        graph as they were read, and runs those that return the content of resources. tf.saved_model.save builds all of them anew.
+        Signatures that were cut out of a main graph are saved as functions. reference_impl.save
+        writes the functions of an object graph as they were read, and runs those that return the
+        content of resources. tf.saved_model.save builds all of them anew.
         """
         walk, nodes = self.walk, self.graph.object_graph_def.nodes
         if self.has_objects:
             holders = [number for number, node in enumerate(nodes) if node.saveable_objects]
-            saving = [pair.save_function for number in holders for pair in nodes[number].saveable_objects.values()]
-            names = [name for number in saving if 0 <= number < len(nodes) for name in traces(nodes[number])]
+            saving = [
+                pair.save_function
+                for number in holders
+                for pair in nodes[number].saveable_objects.values()
+            ]
+            names = [
+                name
+                for number in saving
+                if 0 <= number < len(nodes)
+                for name in traces(nodes[number])
+            ]
             content = [*walk.bodies_of(run_at_load(nodes, holders)), *walk.bodies_of(names)]
             kept, built = [], walk.bodies_of(self.graph.object_graph_def.concrete_functions)
         else:
@@ -300,8 +411,14 @@ class _Asker:
     def _filling(self, functions: Iterable[str]) -> list[UseKey]:
         """Return the uses that create and fill the resources that functions capture."""
         objects = self.graph.object_graph_def
-        found = [objects.concrete_functions[name] for name in functions if name in objects.concrete_functions]
-        return self.walk.bodies_of(run_at_load(objects.nodes, {number for item in found for number in item.bound_inputs}))
+        found = [
+            objects.concrete_functions[name]
+            for name in functions
+            if name in objects.concrete_functions
+        ]
+        return self.walk.bodies_of(
+            run_at_load(objects.nodes, {number for item in found for number in item.bound_inputs})
+        )
 
     @functools.cached_property
     def _signatures(self) -> dict[str, list[str]]:
@@ -316,16 +433,28 @@ class _Asker:
         }
 
     def _functions(self) -> list[tuple[str, list[schema.SavedObject]]]:
-        """Return the functions of the object tree, by name; of very many all but the first together."""
+        """Return the functions of the object tree, by name; of very many all but the first
+        together.
+        """
         objects: Any = self.graph.object_graph_def.nodes
         paths, found = Paths(objects), []
-        signatures = {child.node_id for node in objects if node.user_object.identifier == SIGNATURES for child in node.children}
+        signatures = {
+            child.node_id
+            for node in objects
+            if node.user_object.identifier == SIGNATURES
+            for child in node.children
+        }
         for number, node in enumerate(objects):
-            called = node.function.concrete_functions  # without one it was never called: there is nothing to load
+            called = (
+                node.function.concrete_functions
+            )  # without one it was never called: there is nothing to load
             if called and number not in signatures and not _internal(paths.label(number)):
                 found.append((f"function {paths.label(number)}", [node]))
         others = [node for _, nodes in found[MAX_FUNCTIONS:] for node in nodes]
-        return [*found[:MAX_FUNCTIONS], *([(f"{len(others)} more functions", others)] if others else [])]
+        return [
+            *found[:MAX_FUNCTIONS],
+            *([(f"{len(others)} more functions", others)] if others else []),
+        ]
 
     def _use(
         self,
@@ -354,7 +483,17 @@ class _Asker:
         imports_calls = loader in (SESSION, CPP)
         looked_up = self.walk.start if loader == SERVERS else ()
         part = self.walk.part(
-            *(name, imported, run, first, imports_calls, self.excuses[loader], self.releases, looked_up, tried),
+            *(
+                name,
+                imported,
+                run,
+                first,
+                imports_calls,
+                self.excuses[loader],
+                self.releases,
+                looked_up,
+                tried,
+            ),
             checks_versions=not (self.has_objects and loader in (OBJECTS, REFERENCE)),
         )
         uses = list(dict.fromkeys(run))
@@ -364,7 +503,9 @@ class _Asker:
             formats += features.of_programs_without_python(ops, name != LOAD, self.table)
         return {index: self._verdict(part, formats, uses, index) for index in part.lacks}
 
-    def _verdict(self, part: Part, formats: Sequence[Lack], uses: Sequence[UseKey], index: int) -> Verdict:
+    def _verdict(
+        self, part: Part, formats: Sequence[Lack], uses: Sequence[UseKey], index: int
+    ) -> Verdict:
         missing = [lack for lack in formats if index not in lack.members]
         lacks = [lack for lack in missing if lack.kind != SILENT]
         lost = tuple(lack for lack in missing if lack.kind == SILENT)
@@ -382,10 +523,17 @@ class _Asker:
             if use.history is None or here is None:
                 continue
             if use.node.op == programs.OP:
-                found.update(dict.fromkeys(features.of_program(programs.program(use.node), index, self.table)))
+                found.update(
+                    dict.fromkeys(
+                        features.of_program(programs.program(use.node), index, self.table)
+                    )
+                )
             for name, value in use.attrs.items():
                 if here.attr(name) is None and not attrs.idle(use.history, name, value, index):
-                    found[f"passes over attr '{name}' of op '{use.node.op}', which is not at its default"] = None
+                    found[
+                        f"passes over attr '{name}' of op '{use.node.op}', which is not at its"
+                        " default"
+                    ] = None
         return tuple(found)
 
 

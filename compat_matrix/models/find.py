@@ -5,8 +5,9 @@
             with model.local() as path:
                 ...
 
-Finding reads names only; what they hold is read when asked for. The order is that of the arguments, within a tree that of the
-names, so two runs over one zoo agree. Nothing is left out in silence: what a search did not enter is in ``skipped``.
+Finding reads names only; what they hold is read when asked for. The order is that of the arguments,
+within a tree that of the names, so two runs over one zoo agree. Nothing is left out in silence:
+what a search did not enter is in ``skipped``.
 """
 
 from __future__ import annotations
@@ -21,9 +22,22 @@ from typing import NamedTuple
 from compat_matrix.models.place import Entry, Local, Place, Unusable
 from reference_impl.format.names import FORMATS
 
-MEMBERS = ("variables", "assets", "assets.extra", "debug")  # folders of a model, which are not searched for models
-_UNFINISHED = "holds variables/variables.index but no saved_model file: an export that was not finished, or lost its graph"
-LINK, UNLISTED, UNFINISHED, ODD = "link", "unlisted", "unfinished", "odd"  # kinds of what is skipped
+MEMBERS = (
+    "variables",
+    "assets",
+    "assets.extra",
+    "debug",
+)  # folders of a model, which are not searched for models
+_UNFINISHED = (
+    "holds variables/variables.index but no saved_model file: an export that was not finished, or"
+    " lost its graph"
+)
+LINK, UNLISTED, UNFINISHED, ODD = (
+    "link",
+    "unlisted",
+    "unfinished",
+    "odd",
+)  # kinds of what is skipped
 MAX_DIRECTORIES = 10**6  # looked into below one argument
 MAX_LIST_BYTES = 2**26
 
@@ -42,7 +56,8 @@ class Model(NamedTuple):
     """One SavedModel."""
 
     name: str  # what a user would type for it: a path as the argument gave it, or a URL
-    # Its path below the argument it was found in, with slashes; of an argument that is itself a model its last name.
+    # Its path below the argument it was found in, with slashes; of an argument that is itself a
+    # model its last name.
     relative: str
     file: str  # the saved_model.* file that loaders take
     place: Place  # where it is
@@ -53,10 +68,12 @@ class Model(NamedTuple):
         return self.place.remote
 
     def local(self) -> contextlib.AbstractContextManager[Path]:
-        """Open a context with its directory, or its file if that was named. A remote model is copied for as long.
+        """Open a context with its directory, or its file if that was named.
 
-        Raises OSError: it cannot be copied: the other side fails, a name leads out, it is larger than the limits of
-        `compat_matrix.models.remote` or than the disk has room for.
+        A remote model is copied for as long.
+
+        Raises OSError: it cannot be copied: the other side fails, a name leads out, it is larger
+        than the limits of `compat_matrix.models.remote` or than the disk has room for.
         """
         return self.place.local()
 
@@ -68,17 +85,22 @@ class Found(NamedTuple):
     skipped: list[Skipped]
 
 
-def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: bool = False) -> Found:
+def find(
+    arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: bool = False
+) -> Found:
     """Return the models that ``arguments`` name, each once, in a deterministic order.
 
     Args:
-      arguments: directories of models, saved_model.* files, trees of folders, URLs that fsspec knows, and ``@file``, a list.
-      lists: files with one such argument a line (``-`` is standard input); blank lines and those that begin with ``#`` count not.
-      follow_links: enter symbolic links to directories outside of the tree; without it they are named in ``skipped``.
+      arguments: directories of models, saved_model.* files, trees of folders, URLs that fsspec
+        knows, and ``@file``, a list.
+      lists: files with one such argument a line (``-`` is standard input); blank lines and those
+        that begin with ``#`` count not.
+      follow_links: enter symbolic links to directories outside of the tree; without it they are
+        named in ``skipped``.
 
     Raises:
-      Unusable: an argument names nothing, a list cannot be read, or no model is there at all, unless something other than a link
-        was skipped.
+      Unusable: an argument names nothing, a list cannot be read, or no model is there at all,
+        unless something other than a link was skipped.
     """
     found, known = Found([], []), set[str]()
     for argument in _expanded(arguments, lists):
@@ -89,7 +111,10 @@ def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: b
         if kind == "file":
             _add_file(place, found, known)
         elif not _search(place, found, known):
-            raise Unusable(f"{argument}: no SavedModel is there ({', '.join(FORMATS)} in this directory or below it)")
+            raise Unusable(
+                f"{argument}: no SavedModel is there ({', '.join(FORMATS)} in this directory or"
+                " below it)"
+            )
     if not found.models and not found.skipped:
         raise Unusable("no model is named")
     if not found.models and all(item.kind == LINK for item in found.skipped):
@@ -100,14 +125,21 @@ def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: b
 
 
 def place_of(argument: str, follow_links: bool = False) -> Place:
-    """Return the place that an argument names. Raises Unusable for a URL that cannot be read here."""
+    """Return the place that an argument names.
+
+    Raises Unusable for a URL that cannot be read here.
+    """
     if not _URL.match(argument) or os.path.lexists(argument):
         return Local(argument, follow_links)
     if argument.lower().startswith("file://"):
         import urllib.parse
-        import urllib.request  # costs as much as the rest of a small command, and is seldom asked for
 
-        return Local(urllib.request.url2pathname(urllib.parse.urlsplit(argument).path), follow_links)
+        # costs as much as the rest of a small command, and is seldom asked for
+        import urllib.request
+
+        return Local(
+            urllib.request.url2pathname(urllib.parse.urlsplit(argument).path), follow_links
+        )
     from compat_matrix.models.remote import remote
 
     return remote(argument)
@@ -140,14 +172,20 @@ def _lines(name: str) -> Iterator[str]:
 def _add_file(place: Place, found: Found, known: set[str]) -> None:
     last = re.split(r"[\\/]", place.name)[-1]
     if not last.endswith(tuple(os.path.splitext(name)[1] for name in FORMATS)):  # noqa: PTH122
-        raise Unusable(f"{place.name}: neither a directory nor a .pb, .pbtxt or .cpb file (a list of models is @{place.name})")
+        raise Unusable(
+            f"{place.name}: neither a directory nor a .pb, .pbtxt or .cpb file (a list of models is"
+            f" @{place.name})"
+        )
     if place.identity() not in known:
         known.add(place.identity())
         found.models.append(Model(place.name, last, last, place))
 
 
 def _search(start: Place, found: Found, known: set[str]) -> bool:
-    """Add all models at and below a directory. False when there is none, also none that an earlier argument brought."""
+    """Add all models at and below a directory.
+
+    False when there is none, also none that an earlier argument brought.
+    """
     pending: list[tuple[Place, str]] = [(start, "")]
     looked, before = 0, len(found.models) + len(found.skipped)
     repeated = False
@@ -166,7 +204,9 @@ def _search(start: Place, found: Found, known: set[str]) -> bool:
         try:
             entries = place.entries()
         except OSError as error:
-            found.skipped.append(Skipped(place.name, f"cannot be listed: {error.strerror or error}", UNLISTED))
+            found.skipped.append(
+                Skipped(place.name, f"cannot be listed: {error.strerror or error}", UNLISTED)
+            )
             continue
         is_model = _look(place, relative, entries, found)
         following = []
@@ -175,7 +215,10 @@ def _search(start: Place, found: Found, known: set[str]) -> bool:
             if entry.kind == "directory" and not (is_model and entry.name in MEMBERS):
                 following.append((place.below(entry.name), inner))
             elif entry.kind == "link" and not (is_model and entry.name in MEMBERS):
-                reason = f"a symbolic link out of the tree, to {entry.target}; not followed (--follow-links follows it)"
+                reason = (
+                    f"a symbolic link out of the tree, to {entry.target}; not followed"
+                    " (--follow-links follows it)"
+                )
                 found.skipped.append(Skipped(place.below(entry.name).name, reason, LINK))
         pending.extend(reversed(following))
     return repeated or len(found.models) + len(found.skipped) > before

@@ -1,7 +1,8 @@
-"""Process many models in several processes: results come in the order of the items; if a process dies, only its item is lost.
+"""Process many models in several processes: results come in the order of the items; if a process
+dies, only its item is lost.
 
-Processes are spawned, not forked, since clients of object stores have threads. They end with the process that started them, in
-any case: its end closes their pipe.
+Processes are spawned, not forked, since clients of object stores have threads. They end with the
+process that started them, in any case: its end closes their pipe.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ class Died(NamedTuple):
 
 
 def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterator[Union[R, Died]]:
-    """Yield ``function`` of every item, in their order, from at most so many processes; with 1 it is this one.
+    """Yield ``function`` of every item, in their order, from at most so many processes; with 1 it
+    is this one.
 
-    An error that the function raises ends the process. Items and results can be pickled, and so can the function: it is one of a
-    module, or a `functools.partial` of one. One that is a context manager is entered in each process before its first item, and
-    left after the last one.
+    An error that the function raises ends the process. Items and results can be pickled, and so can
+    the function: it is one of a module, or a `functools.partial` of one. One that is a context
+    manager is entered in each process before its first item, and left after the last one.
     """
     waiting = deque(enumerate(items))
     if jobs == 1 or len(waiting) < 2:
@@ -41,7 +43,9 @@ def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterat
                 interrupts.check()
                 yield function(item)
         return
-    from multiprocessing.connection import wait  # costs those who ask for one model more than reading it
+    from multiprocessing.connection import (
+        wait,
+    )  # costs those who ask for one model more than reading it
 
     done: dict[int, Union[R, Died]] = {}
     idle: list[_Worker] = []
@@ -81,7 +85,9 @@ class _Worker:
 
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        self.process: SpawnProcess = context.Process(
+            target=_serve, args=(theirs, function), daemon=True
+        )
         resource_tracker.ensure_running()  # starting it unblocks SIGINT
         with interrupts.deferred():
             self.process.start()
@@ -99,7 +105,10 @@ class _Worker:
         except (EOFError, OSError):
             self.end(kill=False)
             code = self.process.exitcode or 0
-            return Died(f"its process ended with {interrupts.signal_name(-code) if code < 0 else f'exit code {code}'}")
+            return Died(
+                "its process ended with"
+                f" {interrupts.signal_name(-code) if code < 0 else f'exit code {code}'}"
+            )
 
     def end(self, kill: bool = True) -> None:
         """End the process: at once, or as soon as it has left its context."""

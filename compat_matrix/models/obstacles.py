@@ -37,10 +37,14 @@ class Obstacles:
         return next(self._of(loader, part), None) is not None
 
     def refused(self, loader: str, part: str, index: int) -> tuple[str, ...]:
-        """Return why a part is proved not to load, or not to answer, in a release; a line for each rule with a finding."""
+        """Return why a part is proved not to load, or not to answer, in a release; a line for each
+        rule with a finding.
+        """
         return self._chosen(loader, part, [index], proved=True)
 
-    def untold(self, loader: str, part: str, releases: Iterable[int] | None = None) -> tuple[str, ...]:
+    def untold(
+        self, loader: str, part: str, releases: Iterable[int] | None = None
+    ) -> tuple[str, ...]:
         """Return why it is not known whether a part loads.
 
         Args:
@@ -50,7 +54,9 @@ class Obstacles:
         """
         return self._chosen(loader, part, releases, proved=False)
 
-    def _chosen(self, loader: str, part: str, releases: Iterable[int] | None, proved: bool) -> tuple[str, ...]:
+    def _chosen(
+        self, loader: str, part: str, releases: Iterable[int] | None, proved: bool
+    ) -> tuple[str, ...]:
         asked = None if releases is None else tuple(releases)
         found: dict[str, None] = {}
         for line, stops in self._of(loader, part):
@@ -76,8 +82,15 @@ def obstacles(found: layout.Layout) -> list[Obstacles]:
     model = Model(found)
     try:
         # A rule that is stopped, by a limit or by damage, has not found the model sound.
-        seen = [item._replace(rule=rule.id) for rule in _rules() for item in findings_of(rule, model, tell=True)]
-        return [Obstacles(item for item in seen if item.tags in (None, graph.tags)) for graph in model.graphs]
+        seen = [
+            item._replace(rule=rule.id)
+            for rule in _rules()
+            for item in findings_of(rule, model, tell=True)
+        ]
+        return [
+            Obstacles(item for item in seen if item.tags in (None, graph.tags))
+            for graph in model.graphs
+        ]
     finally:
         model.close()
 

@@ -10,7 +10,9 @@ from typing import NamedTuple, Optional, Protocol
 
 
 class Unusable(ValueError):
-    """Raised when arguments name no model: a path that does not exist, an empty selection, a URL without its package."""
+    """Raised when arguments name no model: a path that does not exist, an empty selection, a URL
+    without its package.
+    """
 
 
 class Place(Protocol):
@@ -39,7 +41,10 @@ class Place(Protocol):
 
 
 class Entry(NamedTuple):
-    """A member of a directory. ``kind``: directory, file, link (to a directory outside of the tree), other."""
+    """A member of a directory.
+
+    ``kind``: directory, file, link (to a directory outside of the tree), other.
+    """
 
     name: str
     kind: str
@@ -47,7 +52,9 @@ class Entry(NamedTuple):
 
 
 class Local:
-    """A path of this machine as given; ``follow_links``: links out of the tree at ``root``, a real path, count as directories."""
+    """A path of this machine as given; ``follow_links``: links out of the tree at ``root``, a real
+    path, count as directories.
+    """
 
     remote = False
 
@@ -58,7 +65,13 @@ class Local:
 
     def kind(self) -> str:
         try:
-            return "directory" if os.path.isdir(self.name) else "file" if os.path.isfile(self.name) else ""  # noqa: PTH112,PTH113
+            return (
+                "directory"
+                if os.path.isdir(self.name)
+                else "file"
+                if os.path.isfile(self.name)
+                else ""
+            )  # noqa: PTH112,PTH113
         except ValueError:  # NUL in the path
             return ""
 
@@ -73,7 +86,16 @@ class Local:
     def _entry(self, item: os.DirEntry[str], root: str) -> Entry:
         if not item.is_symlink():
             is_directory = item.is_dir(follow_symlinks=False)
-            return Entry(item.name, "directory" if is_directory else "file" if item.is_file(follow_symlinks=False) else "other")
+            return Entry(
+                item.name,
+                (
+                    "directory"
+                    if is_directory
+                    else "file"
+                    if item.is_file(follow_symlinks=False)
+                    else "other"
+                ),
+            )
         try:
             kind = "directory" if item.is_dir() else "file" if item.is_file() else "other"
         except OSError:  # a circle of links

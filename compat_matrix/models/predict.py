@@ -1,7 +1,9 @@
-"""Predict what a release makes of an artifact, from the files of its model alone: the expectation of a cell.
+"""Predict what a release makes of an artifact, from the files of its model alone: the expectation
+of a cell.
 
-Each of our consumers declares its loader (:mod:`compat_matrix.models.compat` lists them). A check declares what it calls, and
-whether it saves the model again. A cell needs the model to load, and each of these parts.
+Each of our consumers declares its loader (:mod:`compat_matrix.models.compat` lists them). A check
+declares what it calls, and whether it saves the model again. A cell needs the model to load, and
+each of these parts.
 """
 
 from __future__ import annotations
@@ -24,12 +26,18 @@ from compat_matrix.verdict.prediction import Cause, Prediction, Says
 from reference_impl.errors import SavedModelError
 from reference_impl.format.container import layout
 
-SAVES = {"tensorflow": compat.SAVE_BY_TENSORFLOW, "reference": compat.SAVE}  # what is used of a model that a consumer saves
+SAVES = {
+    "tensorflow": compat.SAVE_BY_TENSORFLOW,
+    "reference": compat.SAVE,
+}  # what is used of a model that a consumer saves
 PASSES = Prediction(Says.PASSES)
 
 
 class Predictor:
-    """Predictions for the cells of the run in ``out``, for the versions that its consumers have. Each artifact is read once."""
+    """Predictions for the cells of the run in ``out``, for the versions that its consumers have.
+
+    Each artifact is read once.
+    """
 
     def __init__(self, out: Path, versions: Iterable[str], table: History | None = None) -> None:
         self.out, self.table = out, table or history()
@@ -54,7 +62,9 @@ class Predictor:
         return _between(each, [self.table.releases[index].name for index in around])
 
     def foretell(self, cell: Cell, result: Result) -> None:
-        """Keep the prediction of a cell in its result, if it was executed and its artifact exists."""
+        """Keep the prediction of a cell in its result, if it was executed and its artifact
+        exists.
+        """
         if result.outcome.observable and is_complete(cell.artifact_dir(self.out)):
             foretold = self.of(cell)
             if foretold is not None:
@@ -62,14 +72,24 @@ class Predictor:
 
     def tell(self, cell: Cell, result: Result) -> None:
         """Keep the prediction of a cell in its result, in words: the result is not judged by it."""
-        foretold = self.of(cell) if result.outcome.observable and is_complete(cell.artifact_dir(self.out)) else None
+        foretold = (
+            self.of(cell)
+            if result.outcome.observable and is_complete(cell.artifact_dir(self.out))
+            else None
+        )
         if foretold is not None:
             result.details[prediction.TOLD] = str(foretold)
 
     def explain(self, cell: Cell, result: Result) -> None:
-        """Keep the prediction of a cell that failed in its result, in words, if it names the cause of the failure."""
+        """Keep the prediction of a cell that failed in its result, in words, if it names the cause
+        of the failure.
+        """
         foretold = self.of(cell)
-        if foretold is not None and foretold.says is Says.FAILS and prediction.holds(foretold, result):
+        if (
+            foretold is not None
+            and foretold.says is Says.FAILS
+            and prediction.holds(foretold, result)
+        ):
             result.details[prediction.TOLD] = str(foretold)
 
     def _read(self, cell: Cell) -> _Foretold | str:
@@ -96,7 +116,9 @@ class _Foretold:
     def __init__(self, artifact: Artifact, releases: Sequence[int], table: History) -> None:
         self.artifact = artifact
         self.uses: dict[tuple[str, ...], dict[tuple[str, str], compat.Use]] = {}
-        for found in compat.of_model(layout.read(artifact.model), releases, table, compat.EVERY_LOADER):
+        for found in compat.of_model(
+            layout.read(artifact.model), releases, table, compat.EVERY_LOADER
+        ):
             self.uses[found.tags] = {(use.loader, use.part): use for use in found.uses}
 
     def of(self, consumer: Consumer, check: Check, index: int) -> Prediction:
@@ -105,8 +127,14 @@ class _Foretold:
         calls = []
         asked: dict[tuple[str, ...], list[str]] = {}
         for request in self.artifact.requests:
-            part = f"signature {request['signature']}" if request["kind"] == "signature" else f"function {request['path']}"
-            asked.setdefault(tuple(request["tags"]), []).extend([part] if check.calls(request) else [])
+            part = (
+                f"signature {request['signature']}"
+                if request["kind"] == "signature"
+                else f"function {request['path']}"
+            )
+            asked.setdefault(tuple(request["tags"]), []).extend(
+                [part] if check.calls(request) else []
+            )
         for tags in sorted(asked or self.uses):
             uses = self.uses.get(tags, {})
             load = uses.get((consumer.loader, compat.LOAD))
@@ -114,15 +142,26 @@ class _Foretold:
                 continue
             lacks.update(dict.fromkeys(load.verdicts[index].lacks))
             lost.update(dict.fromkeys((*load.refused, *load.untold)))
-            parts = [*asked.get(tags, ()), *([SAVES[consumer.saver]] if check.saves and consumer.saver else [])]
-            calls += [uses[key] for part in dict.fromkeys(parts) if (key := (consumer.loader, part)) in uses]
+            parts = [
+                *asked.get(tags, ()),
+                *([SAVES[consumer.saver]] if check.saves and consumer.saver else []),
+            ]
+            calls += [
+                uses[key]
+                for part in dict.fromkeys(parts)
+                if (key := (consumer.loader, part)) in uses
+            ]
         at = "load"
         if not lacks:
             at = "call"
             for use in calls:
                 verdict = use.verdicts[index]
                 lacks.update(dict.fromkeys(verdict.lacks))
-                lacks.update(dict.fromkeys(lack for lack in verdict.lost if lack.value in forms.ANSWERS_DIFFER))
+                lacks.update(
+                    dict.fromkeys(
+                        lack for lack in verdict.lost if lack.value in forms.ANSWERS_DIFFER
+                    )
+                )
                 lost.update(dict.fromkeys((*verdict.risks, *use.refused, *use.untold)))
         if lacks:
             return Prediction(Says.FAILS, tuple(_cause(lack) for lack in lacks), at=at)
@@ -130,4 +169,6 @@ class _Foretold:
 
 
 def _cause(lack: Lack) -> Cause:
-    return Cause(forms.KIND if lack.kind == forms.SILENT else lack.kind, lack.op, lack.attr, lack.value)
+    return Cause(
+        forms.KIND if lack.kind == forms.SILENT else lack.kind, lack.op, lack.attr, lack.value
+    )

@@ -1,4 +1,6 @@
-"""Ask a model in a genuine release, through each of its loaders, and compare its answers with recorded ones."""
+"""Ask a model in a genuine release, through each of its loaders, and compare its answers with
+recorded ones.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ from compat_matrix.runtimes.worker import NotStarted
 if TYPE_CHECKING:
     from compat_matrix.requests.given import Prepared
 
-READER_OF = {loader: next(one.name for one in CONSUMERS.values() if one.loader == loader) for loader in LOADERS}
+READER_OF = {
+    loader: next(one.name for one in CONSUMERS.values() if one.loader == loader)
+    for loader in LOADERS
+}
 READERS = tuple(READER_OF.values())
 LIMIT = 120.0  # seconds for one step
 NOT_LOADED = (Outcome.LOAD_ERROR, Outcome.CRASH, Outcome.TIMEOUT, Outcome.REJECTED)
@@ -57,7 +62,8 @@ def readings(
     readers: Sequence[str] = READERS,
     skip: Collection[str] = (),
 ) -> Iterator[Reading]:
-    """Ask every MetaGraph of a model (default: the artifact's own) through every reader that the runtime has: a cell for each.
+    """Ask every MetaGraph of a model (default: the artifact's own) through every reader that the
+    runtime has: a cell for each.
 
     Args:
       hosts: know the runtime.
@@ -68,9 +74,13 @@ def readings(
     Raises Unstageable: the model cannot be taken along; ArtifactError: the requests are none.
     """
     document = read_document(artifact / "io" / "io.json")
-    document["requests"] = [request for request in read_artifact(artifact).requests if request["id"] not in skip]
+    document["requests"] = [
+        request for request in read_artifact(artifact).requests if request["id"] not in skip
+    ]
     model, name = model or artifact / "model", case_name(artifact)
-    for asked in ask(hosts, runtime, readers, name, model, artifact / "io", document, folder, LIMIT):
+    for asked in ask(
+        hosts, runtime, readers, name, model, artifact / "io", document, folder, LIMIT
+    ):
         for tags in tag_sets(asked.artifact):
             yield _reading(asked, tags)
 
@@ -84,11 +94,20 @@ def _reading(asked: Asked, tags: tuple[str, ...]) -> Reading:
     outcome, message = result.outcome, result.message
     if result.error_class == NotStarted.__name__:  # nothing to blame the model for
         outcome = Outcome.ENV_ERROR
-    if result.details.get("failed"):  # it is known which requests: those of another MetaGraph do not count here
+    if result.details.get(
+        "failed"
+    ):  # it is known which requests: those of another MetaGraph do not count here
         texts = [one["message"] for one in failed.values()]
         outcome = Outcome(next(iter(failed.values()))["outcome"]) if failed else Outcome.PASS
         message = first_of(texts) if texts else ""
-    return Reading(asked.cell.consumer, tags, outcome, message, count, () if outcome in NOT_LOADED else tuple(failed))
+    return Reading(
+        asked.cell.consumer,
+        tags,
+        outcome,
+        message,
+        count,
+        () if outcome in NOT_LOADED else tuple(failed),
+    )
 
 
 @dataclass(frozen=True)
@@ -105,14 +124,20 @@ PROVED, FAILED, UNPROVED = "PROVED", "FAILED", "UNPROVED"
 
 
 class Prover:
-    """Proofs in one genuine release, any number of them with the same warm workers; a context manager that ends these.
+    """Proofs in one genuine release, any number of them with the same warm workers; a context
+    manager that ends these.
 
-    A worker is started when it is first asked, one for each of ``readers`` (the loaders that must do), here and there. One that
-    dies is replaced; a model that fails is asked again in a fresh process, which earlier models cannot have affected.
+    A worker is started when it is first asked, one for each of ``readers`` (the loaders that must
+    do), here and there. One that dies is replaced; a model that fails is asked again in a fresh
+    process, which earlier models cannot have affected.
     """
 
-    def __init__(self, release: str, readers: Sequence[str], folder: Path, named: Collection[str] = ()) -> None:
-        """``named``: those of ``readers`` that the user named: without their answers nothing is proved."""
+    def __init__(
+        self, release: str, readers: Sequence[str], folder: Path, named: Collection[str] = ()
+    ) -> None:
+        """``named``: those of ``readers`` that the user named: without their answers nothing is
+        proved.
+        """
         from compat_matrix.runtimes.places import RuntimeTrouble
         from compat_matrix.runtimes.resolve import resolve
         from compat_matrix.runtimes.runtime import local_runtime
@@ -129,8 +154,14 @@ class Prover:
         except RuntimeTrouble as error:
             self.trouble = str(error)
         self._named = named
-        self._lacks = {name: self.runtime.lacks[name] for name in readers if self.runtime and name in self.runtime.lacks}
-        self.readers = [name for name in readers if self.runtime is not None and name not in self.runtime.lacks]
+        self._lacks = {
+            name: self.runtime.lacks[name]
+            for name in readers
+            if self.runtime and name in self.runtime.lacks
+        }
+        self.readers = [
+            name for name in readers if self.runtime is not None and name not in self.runtime.lacks
+        ]
 
     def __enter__(self) -> Prover:
         return self
@@ -139,11 +170,14 @@ class Prover:
         self._hosts.close()
 
     def prove(self, source: Path, model: Path, requests: Path | None = None) -> Proof:
-        """Ask the rewritten model in the release for the answers that the source gives in the TensorFlow that is here.
+        """Ask the rewritten model in the release for the answers that the source gives in the
+        TensorFlow that is here.
 
         Args:
-          source: an artifact (requests and recorded answers), or a SavedModel: requests are made up and answered here first.
-          requests: a folder with an ``io.json`` and its tensors, recorded answers among them, in place of these.
+          source: an artifact (requests and recorded answers), or a SavedModel: requests are made up
+            and answered here first.
+          requests: a folder with an ``io.json`` and its tensors, recorded answers among them, in
+            place of these.
 
         Raises what `compat_matrix.requests.given.as_artifact` raises.
         """
@@ -156,9 +190,13 @@ class Prover:
         self._proofs += 1
         if self._proofs % RESTART_AFTER == 0:
             self._hosts.close()
-        folder = self.folder / str(self._proofs)  # no two models share a name: workers know models by it
+        folder = self.folder / str(
+            self._proofs
+        )  # no two models share a name: workers know models by it
         try:
-            given = as_artifact(source, folder, RELEASES, requests, self._hosts.of(self._local.name))
+            given = as_artifact(
+                source, folder, RELEASES, requests, self._hosts.of(self._local.name)
+            )
             return self._judged(self.runtime, given, model, folder / "asked")
         except Unstageable as error:
             return Proof(UNPROVED, str(error), (), ())
@@ -167,7 +205,10 @@ class Prover:
 
     def _judged(self, runtime: Runtime, given: Prepared, model: Path, folder: Path) -> Proof:
         lines, failures, left_out = [], [], list(given.left_out)
-        left_out += [f"{name} of {runtime.tensorflow_version}: {reason}" for name, reason in self._lacks.items()]
+        left_out += [
+            f"{name} of {runtime.tensorflow_version}: {reason}"
+            for name, reason in self._lacks.items()
+        ]
         asked = 0
         found: dict[str, list[Reading]] = {name: [] for name in self.readers}
         for item in readings(self._hosts, runtime, given.directory, folder, model, self.readers):
@@ -178,7 +219,14 @@ class Prover:
             for item in found[name]:
                 who = f"{name} of {runtime.tensorflow_version}"
                 if item.outcome is Outcome.PASS:
-                    lines.append(f"{who}: " + (f"{item.asked} answers as recorded" if item.asked else "loads; nothing was asked"))
+                    lines.append(
+                        f"{who}: "
+                        + (
+                            f"{item.asked} answers as recorded"
+                            if item.asked
+                            else "loads; nothing was asked"
+                        )
+                    )
                     asked += item.asked
                 elif item.outcome in _NOBODY_ASKED:
                     left_out.append(f"{who}: {item.message[:500]}")
@@ -189,25 +237,47 @@ class Prover:
         if not asked:
             loads = "it loads, but " if lines else ""
             return Proof(UNPROVED, f"{loads}nothing could be asked", tuple(lines), tuple(left_out))
-        silent = [name for name in self._named if not any(item.outcome is Outcome.PASS for item in found.get(name, ()))]
+        silent = [
+            name
+            for name in self._named
+            if not any(item.outcome is Outcome.PASS for item in found.get(name, ()))
+        ]
         if silent:
-            return Proof(UNPROVED, f"named, and not asked: {', '.join(silent)}", tuple(lines), tuple(left_out))
+            return Proof(
+                UNPROVED,
+                f"named, and not asked: {', '.join(silent)}",
+                tuple(lines),
+                tuple(left_out),
+            )
         return Proof(PROVED, "", tuple(lines), tuple(left_out))
 
     def _again(
-        self, runtime: Runtime, given: Prepared, model: Path, folder: Path, name: str, left_out: list[str]
+        self,
+        runtime: Runtime,
+        given: Prepared,
+        model: Path,
+        folder: Path,
+        name: str,
+        left_out: list[str],
     ) -> list[Reading]:
-        """Return the readings of a new process, except what the installed TensorFlow cannot do either: ``left_out`` gets that."""
+        """Return the readings of a new process, except what the installed TensorFlow cannot do
+        either: ``left_out`` gets that.
+        """
         here = f"TensorFlow {self._local.tensorflow_version} itself"
         skip: set[str] = set()
         broken: set[tuple[str, ...]] = set()
         if self._local.tensorflow_version is not None:
             for item in readings(self._hosts, self._local, given.directory, folder, None, (name,)):
                 skip.update(item.failed)
-                left_out += [f"request {key} through {name}: {here} does not answer it as recorded" for key in item.failed]
+                left_out += [
+                    f"request {key} through {name}: {here} does not answer it as recorded"
+                    for key in item.failed
+                ]
                 if not item.loaded:
                     broken.add(item.tags)
-                    left_out.append(f"{name}: {here} does not load the source through it ({item.message[:200]})")
+                    left_out.append(
+                        f"{name}: {here} does not load the source through it ({item.message[:200]})"
+                    )
         self._hosts.of(runtime.name).worker(runtime.name, CONSUMERS[name].program).close()
         found = readings(self._hosts, runtime, given.directory, folder, model, (name,), skip)
         return [item for item in found if item.tags not in broken]

@@ -1,6 +1,8 @@
-"""Models behind a URL, through the user's own fsspec package: listed remotely, copied when they are read.
+"""Models behind a URL, through the user's own fsspec package: listed remotely, copied when they are
+read.
 
-The other side is not trusted: names are those of a model's directory or they are refused, sizes are counted while copying.
+The other side is not trusted: names are those of a model's directory or they are refused, sizes are
+counted while copying.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from compat_matrix.models.place import Entry, Place, Unusable
 from reference_impl.format import limits
 from reference_impl.format.container import files
 
-MAX_BYTES = 2**36  # of one model: four times the largest SavedModel message and a checkpoint beside it
+MAX_BYTES = (
+    2**36
+)  # of one model: four times the largest SavedModel message and a checkpoint beside it
 _CHUNK = 2**22
 
 
@@ -26,12 +30,17 @@ class Unreachable(OSError):
 
 
 def remote(url: str) -> Place:
-    """Return the place of a URL. Raises Unusable: what fsspec needs for it is not installed; the message names the package."""
+    """Return the place of a URL.
+
+    Raises Unusable: what fsspec needs for it is not installed; the message names the package.
+    """
     scheme = url.partition("://")[0].partition("::")[0]
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
-        raise Unusable(f"{url}: reading {scheme}:// needs the package fsspec: pip install 'fsspec[{scheme}]'") from error
+        raise Unusable(
+            f"{url}: reading {scheme}:// needs the package fsspec: pip install 'fsspec[{scheme}]'"
+        ) from error
     try:
         filesystem, path = url_to_fs(url)
     except ImportError as error:  # fsspec's own words name what the scheme needs
@@ -68,7 +77,11 @@ class Remote:
                 if str(item["name"]).strip("/") == self._path.strip("/") or not name:
                     continue  # object stores list the marker of the folder itself
                 kind = item.get("type")
-                plain = kind in ("directory", "file") and not item.get("islink") and not files.refuse_name(name)
+                plain = (
+                    kind in ("directory", "file")
+                    and not item.get("islink")
+                    and not files.refuse_name(name)
+                )
                 found[name] = Entry(name, str(kind) if plain else "other")
         return sorted(found.values())
 
@@ -88,7 +101,9 @@ class Remote:
             with _errors(self.name):
                 if self._filesystem.isfile(self._path):
                     if files.refuse_name(last):
-                        raise Unreachable(f"{self.name}: the name {last!r} {files.refuse_name(last)}")
+                        raise Unreachable(
+                            f"{self.name}: the name {last!r} {files.refuse_name(last)}"
+                        )
                     base.mkdir()
                     self._copy(self._path, base / last, min(room, MAX_BYTES))
                     base = base / last
@@ -113,10 +128,14 @@ class Remote:
                 elif entry.kind == "file":
                     room -= self._copy(inner._path, folder / entry.name, room)
                 else:
-                    raise Unreachable(f"{self.name}: {inner.name!r} is neither a plain file nor a folder")
+                    raise Unreachable(
+                        f"{self.name}: {inner.name!r} is neither a plain file nor a folder"
+                    )
 
     def _copy(self, source: str, target: Path, room: int) -> int:
-        """Copy one file of at most ``room`` bytes; the bytes that it has, whatever the listing says."""
+        """Copy one file of at most ``room`` bytes; the bytes that it has, whatever the listing
+        says.
+        """
         size = 0
         with self._filesystem.open(source, "rb") as stream, target.open("xb") as out:
             while data := stream.read(_CHUNK):
@@ -130,7 +149,9 @@ class Remote:
 
 @contextlib.contextmanager
 def _errors(name: str) -> Iterator[None]:
-    """Turn any error of a store's client, which need not be an OSError, into one error with the URL."""
+    """Turn any error of a store's client, which need not be an OSError, into one error with the
+    URL.
+    """
     try:
         yield
     except Unreachable:

@@ -1,9 +1,11 @@
-"""Handles that a function makes and returns to its caller: importers of 1.14 to 2.2 read freed memory if one is used.
+"""Handles that a function makes and returns to its caller: importers of 1.14 to 2.2 read freed
+memory if one is used.
 
-For a handle that a call returns, shape inference of these releases keeps pointers to the shapes of its content, which are freed
-after the call. When an op reads them, the process dies or sees other shapes; seen in genuine 1.14, 1.15, 2.0, 2.1 and 2.2 (not in
-1.13, not in 2.3). TensorFlow writes such calls when it saves again what it has loaded: each generation of a mutable table is made
-by a function that calls the one before.
+For a handle that a call returns, shape inference of these releases keeps pointers to the shapes of
+its content, which are freed after the call. When an op reads them, the process dies or sees other
+shapes; seen in genuine 1.14, 1.15, 2.0, 2.1 and 2.2 (not in 1.13, not in 2.3). TensorFlow writes
+such calls when it saves again what it has loaded: each generation of a mutable table is made by a
+function that calls the one before.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _MAX_STEPS = 1_000_000  # in all: Identity after Identity, call after call
 
 
 class Made(NamedTuple):
-    """A handle: the node that makes it, and the functions from the one that is called to the one that holds this node."""
+    """A handle: the node that makes it, and the functions from the one that is called to the one
+    that holds this node.
+    """
 
     node: schema.NodeDef
     functions: tuple[str, ...]
@@ -55,7 +59,8 @@ class ReturnedHandles:
     def used(
         self, nodes: Iterable[schema.NodeDef], in_function: bool = False, returned: bool = True
     ) -> Iterator[tuple[schema.NodeDef, Made]]:
-        """Calls among the nodes of a graph, or of a function's body, that hand out such a handle to another of them.
+        """Calls among the nodes of a graph, or of a function's body, that hand out such a handle to
+        another of them.
 
         ``returned``: whether an Identity counts, by which a function hands the handle on.
         """
@@ -74,20 +79,25 @@ class ReturnedHandles:
                 yield calls[name], made
 
     def instead(self, call: schema.NodeDef, made: Made) -> bool:
-        """Return whether the node that makes the handle can replace the call: the call does nothing else, and an attribute, not
-        the node, names the resource."""
+        """Return whether the node that makes the handle can replace the call: the call does nothing
+        else, and an attribute, not the node, names the resource."""
         named = "shared_name" in made.node.attr and made.node.attr["shared_name"].s
         if not named or data_inputs(call) or data_inputs(made.node):
             return False
         for name in made.functions:
             function = self.library.functions[name]
             others = [node for node in function.node_def if node.op not in _EMPTY]
-            if len(others) != 1 or len(function.signature.output_arg) != 1 or function.signature.input_arg:
+            if (
+                len(others) != 1
+                or len(function.signature.output_arg) != 1
+                or function.signature.input_arg
+            ):
                 return False
         return True
 
     def _find(self, name: Optional[str], output: int) -> Optional[Made]:
-        """Return the handle that an output of a function is, if this function or one that it calls makes it.
+        """Return the handle that an output of a function is, if this function or one that it calls
+        makes it.
 
         Raises LimitError.
         """
@@ -98,7 +108,9 @@ class ReturnedHandles:
             seen.add((name, text))
             self._steps += 1
             if self._steps > _MAX_STEPS:
-                raise LimitError("too many calls to follow what they return", node=name, limit="_MAX_STEPS")
+                raise LimitError(
+                    "too many calls to follow what they return", node=name, limit="_MAX_STEPS"
+                )
             if not functions or functions[-1] != name:
                 functions.append(name)
             edge = parse_input(text, True)

@@ -1,4 +1,6 @@
-"""The releases that a ``--target`` selects: a PEP 508 requirement, a PEP 440 range, or a release's number."""
+"""The releases that a ``--target`` selects: a PEP 508 requirement, a PEP 440 range, or a release's
+number.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,37 @@ class NoTarget(ValueError):
 
 
 def releases(text: str, table: History) -> tuple[int, ...]:
-    """Return the numbers of the releases in the op history that a target includes, oldest first. Raises NoTarget.
+    """Return the numbers of the releases in the op history that a target includes, oldest first.
 
-    A target is ``tensorflow>=1.15,<2.22``, ``>=2.4``, ``1.15`` or ``2.15.1``. A range holds a release when it holds the version
-    that was asked for the history, or any of its minor: ``>=2.15.2`` holds 2.15.
+    Raises NoTarget.
+
+    A target is ``tensorflow>=1.15,<2.22``, ``>=2.4``, ``1.15`` or ``2.15.1``. A range holds a
+    release when it holds the version that was asked for the history, or any of its minor:
+    ``>=2.15.2`` holds 2.15.
     """
     text = text.strip()
     if _BARE.fullmatch(text):
         index = table.index(text)
         if index is None:
-            raise NoTarget(unknown("release of the op history", [text], [release.name for release in table.releases]))
+            raise NoTarget(
+                unknown(
+                    "release of the op history",
+                    [text],
+                    [release.name for release in table.releases],
+                )
+            )
         return (index,)
     specifier = _specifier(text)
-    found = tuple(index for index, release in enumerate(table.releases) if _holds(specifier, release.tensorflow))
+    found = tuple(
+        index
+        for index, release in enumerate(table.releases)
+        if _holds(specifier, release.tensorflow)
+    )
     if not found:
-        raise NoTarget(f"{text!r} takes in no release of the op history: {', '.join(release.name for release in table.releases)}")
+        raise NoTarget(
+            f"{text!r} takes in no release of the op history:"
+            f" {', '.join(release.name for release in table.releases)}"
+        )
     return found
 
 
@@ -54,7 +72,11 @@ def _specifier(text: str) -> SpecifierSet:
         requirement = Requirement(f"tensorflow{text}" if _RANGE.match(text) else text)
     except InvalidRequirement:
         raise NoTarget(f"{text!r} is not a target; give {FORMS}") from None
-    if canonicalize_name(requirement.name) not in DISTRIBUTIONS or requirement.url or requirement.marker:
+    if (
+        canonicalize_name(requirement.name) not in DISTRIBUTIONS
+        or requirement.url
+        or requirement.marker
+    ):
         raise NoTarget(f"{text!r} names no versions of TensorFlow; give {FORMS}")
     return requirement.specifier
 

@@ -1,7 +1,9 @@
-"""The weights of a SavedModel, read from its checkpoint: nothing of the model runs, and no TensorFlow is needed.
+"""The weights of a SavedModel, read from its checkpoint: nothing of the model runs, and no
+TensorFlow is needed.
 
-A weight has up to three names: its key in the checkpoint (always), the name of its variable, and the path of its object from
-the root (TF 2.x). Partitioned variables are put together, and every checksum is compared.
+A weight has up to three names: its key in the checkpoint (always), the name of its variable, and
+the path of its object from the root (TF 2.x). Partitioned variables are put together, and every
+checksum is compared.
 """
 
 from __future__ import annotations
@@ -41,16 +43,19 @@ SUFFIXES = tuple(_CARRIED)
 
 
 class Unwritable(Exception):
-    """Raised when weights cannot be written as they are; the message has a line for each, and what to do."""
+    """Raised when weights cannot be written as they are; the message has a line for each, and what
+    to do.
+    """
 
 
 @dataclass(frozen=True)
 class Weight:
     """A tensor of the checkpoint.
 
-    ``path`` and ``name`` are those of its variable; None if it belongs to no variable, such as the rows of a table.
-    ``size`` is the number of bytes of its elements, None for partitioned strings. ``trainable`` is None where the model does not
-    say. ``digest`` is the SHA-256 of its elements in row-major order, little-endian; strings with their lengths before them.
+    ``path`` and ``name`` are those of its variable; None if it belongs to no variable, such as the
+    rows of a table. ``size`` is the number of bytes of its elements, None for partitioned strings.
+    ``trainable`` is None where the model does not say. ``digest`` is the SHA-256 of its elements in
+    row-major order, little-endian; strings with their lengths before them.
     """
 
     key: str
@@ -76,8 +81,9 @@ class Weights:
     def __init__(self, model: layout.Layout, tags: Optional[Sequence[str]] = None) -> None:
         """Open the checkpoint of a model.
 
-        ``tags``: name the variables of this MetaGraph; by default, those of all.
-        Raises SavedModelError: the checkpoint is damaged, or no MetaGraph has these tags. A model without one has no weights.
+        ``tags``: name the variables of this MetaGraph; by default, those of all. Raises
+        SavedModelError: the checkpoint is damaged, or no MetaGraph has these tags. A model without
+        one has no weights.
         """
         self.model = model
         # A checkpoint of format V1 has no index; the reader refuses it by name.
@@ -100,17 +106,23 @@ class Weights:
             self.reader.close()
 
     def keys(self, patterns: Sequence[str] = ()) -> list[str]:
-        """Return the keys of the weights with a name that matches one of the patterns (``dense*``), or all keys."""
+        """Return the keys of the weights with a name that matches one of the patterns (``dense*``),
+        or all keys.
+        """
         if self.reader is None:
             return []
-        stored = [key for key, entry in self.reader.entries().items() if not is_object_graph(key, entry)]
+        stored = [
+            key for key, entry in self.reader.entries().items() if not is_object_graph(key, entry)
+        ]
         return [key for key in stored if not patterns or self._matches(key, patterns)]
 
     def weight(self, key: str) -> Weight:
         """Read and verify one weight. Raises SavedModelError: its data is damaged."""
         reader = self._open()
         entry, variable = reader.entry(key), self._variables.get(key)
-        content = variable_fields(reader, key, {})["content"]  # without tables: the rows as they are stored
+        content = variable_fields(reader, key, {})[
+            "content"
+        ]  # without tables: the rows as they are stored
         return Weight(
             key=key,
             name=variable.name or None if variable else None,
@@ -136,11 +148,18 @@ class Weights:
         return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
     def _named(self, tags: Optional[Sequence[str]]) -> dict[str, Variable]:
-        """Return the variable of each key that has one. Of two variables with one key, the first names it."""
+        """Return the variable of each key that has one.
+
+        Of two variables with one key, the first names it.
+        """
         reader = self._open()
         entries = reader.entries()
         tracked = reader.object_graph() if OBJECT_GRAPH_KEY in entries else None
-        graphs = list(self.model.saved_model.meta_graphs) if tags is None else [self.model.meta_graph(list(tags))]
+        graphs = (
+            list(self.model.saved_model.meta_graphs)
+            if tags is None
+            else [self.model.meta_graph(list(tags))]
+        )
         found: dict[str, Variable] = {}
         for graph in graphs:
             for variable in _variables(graph, str(self.model.file), entries, tracked):
@@ -150,7 +169,10 @@ class Weights:
 
 
 def _variables(
-    graph: schema.MetaGraphDef, file: str, entries: Mapping[str, Any], tracked: Optional[schema.TrackableObjectGraph]
+    graph: schema.MetaGraphDef,
+    file: str,
+    entries: Mapping[str, Any],
+    tracked: Optional[schema.TrackableObjectGraph],
 ) -> tuple[Variable, ...]:
     view = GraphView(graph)
     plan = restore_plan(graph, file, view)
@@ -161,7 +183,8 @@ def _variables(
     return object_variables(saved, Paths(saved.nodes), keys, plan, entries)
 
 
-# Writing --------------------------------------------------------------------------------------------------------------
+# Writing
+# --------------------------------------------------------------------------------------------------------------
 
 
 def write(weights: Weights, keys: Sequence[str], by: str, out: Path) -> list[Weight]:
@@ -174,7 +197,8 @@ def write(weights: Weights, keys: Sequence[str], by: str, out: Path) -> list[Wei
       out: a file whose suffix is one of ``SUFFIXES``.
 
     Raises:
-      Unwritable: the format cannot carry one of them, or two would have one name. Nothing is written.
+      Unwritable: the format cannot carry one of them, or two would have one name. Nothing is
+        written.
       SavedModelError: the checkpoint is damaged.
       OSError: the file cannot be written.
       ModuleNotFoundError: safetensors is not installed.
@@ -196,9 +220,15 @@ def _check(found: Sequence[Weight], by: str, suffix: str) -> None:
         if weight.dtype not in _CARRIED[suffix]:
             reasons.append(f"{name}: {suffix} has no type for {weight.dtype}")
         elif suffix == ".npz" and (name.startswith("/") or ".." in name.split("/")):
-            reasons.append(f"{name}: as the name of a file in an archive it would lead out of a folder; name it by another kind")
+            reasons.append(
+                f"{name}: as the name of a file in an archive it would lead out of a folder; name"
+                " it by another kind"
+            )
         elif name in first:
-            reasons.append(f"{name}: is the {by} of {first[name]} and of {weight.key}; name them by another kind")
+            reasons.append(
+                f"{name}: is the {by} of {first[name]} and of {weight.key}; name them by another"
+                " kind"
+            )
         first.setdefault(name, weight.key)
     if reasons:
         raise Unwritable("\n".join(reasons))
@@ -219,6 +249,8 @@ def _write_safetensors(file: Path, weights: Weights, named: Mapping[str, Weight]
     import numpy as np
     from safetensors.numpy import save_file
 
-    arrays = {name: np.ascontiguousarray(weights.array(weight.key)) for name, weight in named.items()}
+    arrays = {
+        name: np.ascontiguousarray(weights.array(weight.key)) for name, weight in named.items()
+    }
     # A scalar would become a vector of one element.
     save_file({name: array.reshape(named[name].shape) for name, array in arrays.items()}, str(file))

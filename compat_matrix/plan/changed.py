@@ -13,7 +13,15 @@ from compat_matrix.runtimes.runtime import Runtime
 
 _ROOT = Path(__file__).resolve().parents[2]
 # Folders whose files are not read when a cell runs.
-_IDLE = ("docs", "tests", "benchmarks", "property_tests", ".ci", "compat_matrix/report", "compat_matrix/verdict")
+_IDLE = (
+    "docs",
+    "tests",
+    "benchmarks",
+    "property_tests",
+    ".ci",
+    "compat_matrix/report",
+    "compat_matrix/verdict",
+)
 _PRODUCT = ("compat_matrix", "reference_impl", "fixtures_v1")
 
 
@@ -23,7 +31,9 @@ class ChangesUnknown(Exception):
 
 @dataclass(frozen=True)
 class Changes:
-    """The changes: ``everything`` names a changed source on which all cells depend; else the changed cases and locks (stems)."""
+    """The changes: ``everything`` names a changed source on which all cells depend; else the
+    changed cases and locks (stems).
+    """
 
     everything: str | None
     cases: frozenset[str]
@@ -31,11 +41,22 @@ class Changes:
 
 
 def changed_since(revision: str, root: Path = _ROOT) -> Changes:
-    """Return the changes between a git revision and the files here, including uncommitted and new ones. Raises ChangesUnknown."""
+    """Return the changes between a git revision and the files here, including uncommitted and new
+    ones. Raises ChangesUnknown.
+    """
     names: list[str] = []
-    for command in (["diff", "--name-only", "-z", revision, "--"], ["ls-files", "--others", "--exclude-standard", "-z"]):
+    for command in (
+        ["diff", "--name-only", "-z", revision, "--"],
+        ["ls-files", "--others", "--exclude-standard", "-z"],
+    ):
         try:
-            done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True, check=True, timeout=60)
+            done = subprocess.run(
+                ["git", "-C", str(root), *command],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=60,
+            )
         except FileNotFoundError as error:
             raise ChangesUnknown("git is not on PATH") from error
         except subprocess.SubprocessError as error:
@@ -64,8 +85,19 @@ def effect_of(names: Iterable[str]) -> Changes:
 
 
 def affected(plan: Plan, changes: Changes, runtimes: Iterable[Runtime]) -> set[str]:
-    """Return the ids of the cells of changed cases, and of cells with a runtime whose lock changed, as reader or writer."""
+    """Return the ids of the cells of changed cases, and of cells with a runtime whose lock changed,
+    as reader or writer.
+    """
     known = registry.read()
-    stanzas = {runtime.name: known.find(runtime.spec.removeprefix(f"{runtime.name}=")) for runtime in runtimes}
-    renewed = {name for name, stanza in stanzas.items() if stanza and stanza.lock.stem in changes.locks}
-    return {cell.id for cell in plan if cell.case in changes.cases or renewed & {cell.runtime, cell.producer_runtime}}
+    stanzas = {
+        runtime.name: known.find(runtime.spec.removeprefix(f"{runtime.name}="))
+        for runtime in runtimes
+    }
+    renewed = {
+        name for name, stanza in stanzas.items() if stanza and stanza.lock.stem in changes.locks
+    }
+    return {
+        cell.id
+        for cell in plan
+        if cell.case in changes.cases or renewed & {cell.runtime, cell.producer_runtime}
+    }

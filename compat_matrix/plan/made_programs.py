@@ -1,4 +1,6 @@
-"""Programs that must be compiled, and environments of plug-ins that must be made, before cells run under a time limit."""
+"""Programs that must be compiled, and environments of plug-ins that must be made, before cells run
+under a time limit.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,13 @@ from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime
 
 
-def make_programs(plan: Plan, wanted: Collection[str], runtimes: Iterable[Runtime], registry: Registry = OURS) -> None:
-    """Make the missing programs and environments of the cells ``wanted``. A failure is reported by the cells themselves."""
+def make_programs(
+    plan: Plan, wanted: Collection[str], runtimes: Iterable[Runtime], registry: Registry = OURS
+) -> None:
+    """Make the missing programs and environments of the cells ``wanted``.
+
+    A failure is reported by the cells themselves.
+    """
     cells = [cell for cell in plan if cell.id in wanted]
     compiled = {cell.runtime for cell in cells if cell.consumer == CPP}
     for runtime in runtimes:

@@ -1,4 +1,6 @@
-"""Make the plan: artifacts x consumers x checks, without the cells that declared capabilities rule out. Nothing is executed."""
+"""Make the plan: artifacts x consumers x checks, without the cells that declared capabilities rule
+out. Nothing is executed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,17 @@ from compat_matrix.cases import CaseError, CaseInfo, all_cases
 from compat_matrix.cells.consumers import CPP, Consumer
 from compat_matrix.cells.generators import GeneratorInfo, all_generators, fixtures_root
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError, agreements, is_complete
+from compat_matrix.cells.plan import (
+    ABSENT,
+    NO_CONSUMER,
+    PRODUCE,
+    Cell,
+    Decision,
+    Plan,
+    PlanError,
+    agreements,
+    is_complete,
+)
 from compat_matrix.cells.producers import GENERATE, Producer
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.checks import CHECKS, SERVE_CHECKS, Check
@@ -35,9 +47,10 @@ PARTS = ("model", "io", *FORMATS)  # of what looks like an artifact, or a model
 class PlannedArtifact:
     """The facts about an artifact that exists or is to be made.
 
-    ``kinds`` are the kinds of its requests, ``checks`` the checks to plan (None: all); ``runtime`` makes it (``""``: it is
-    committed); ``refused``: why that runtime cannot make it. ``own``: the program that makes it has a version of its own,
-    independent of TensorFlow's. ``source``: digest of what describes it.
+    ``kinds`` are the kinds of its requests, ``checks`` the checks to plan (None: all); ``runtime``
+    makes it (``""``: it is committed); ``refused``: why that runtime cannot make it. ``own``: the
+    program that makes it has a version of its own, independent of TensorFlow's. ``source``: digest
+    of what describes it.
     """
 
     case: str
@@ -57,9 +70,10 @@ class PlannedArtifact:
 class Axes:
     """The runtimes that answer, and the checks for each of them.
 
-    The runtimes called ``home`` run every check on the committed artifacts and their own. Every other runtime runs one check on
-    an artifact: its answers if it can give any, else loading. With ``checks``, all runtimes run these. Servers run all checks of
-    servers; with ``served_only``, other runtimes only write artifacts.
+    The runtimes called ``home`` run every check on the committed artifacts and their own. Every
+    other runtime runs one check on an artifact: its answers if it can give any, else loading. With
+    ``checks``, all runtimes run these. Servers run all checks of servers; with ``served_only``,
+    other runtimes only write artifacts.
     """
 
     runtimes: tuple[Runtime, ...]
@@ -67,9 +81,19 @@ class Axes:
     checks: tuple[str, ...] | None = None
     served_only: bool = False
 
-    def asked(self, artifact: PlannedArtifact, runtime: Runtime, consumer: Consumer, checks: Mapping[str, Check]) -> list[Check]:
+    def asked(
+        self,
+        artifact: PlannedArtifact,
+        runtime: Runtime,
+        consumer: Consumer,
+        checks: Mapping[str, Check],
+    ) -> list[Check]:
         """Return the checks to plan for a consumer in ``runtime`` that is not a server."""
-        possible = [check for check in checks.values() if check.among(artifact.checks) and check.among(consumer.checks)]
+        possible = [
+            check
+            for check in checks.values()
+            if check.among(artifact.checks) and check.among(consumer.checks)
+        ]
         if self.checks is not None:
             return [check for check in possible if check.name in self.checks]
         if runtime.name in self.home and artifact.runtime in ("", runtime.name):
@@ -89,19 +113,28 @@ def make_plan(
     only: Collection[str] = (),
     registry: Registry = OURS,
 ) -> Plan:
-    """Return the plan: fixtures and artifacts made from the cases, all consumers, the runtimes of ``axes`` (default: the local
-    one).
+    """Return the plan: fixtures and artifacts made from the cases, all consumers, the runtimes of
+    ``axes`` (default: the local one).
 
-    ``fixtures`` and ``cases`` are folders that replace ours; ``producers`` are the producers to plan (default: the usual ones);
-    ``only``: patterns (with ``*``) of the names of the cases to plan, if given; ``registry``: consumers and producers. Raises
-    PlanError for a fixture or a case that cannot be read.
+    ``fixtures`` and ``cases`` are folders that replace ours; ``producers`` are the producers to
+    plan (default: the usual ones); ``only``: patterns (with ``*``) of the names of the cases to
+    plan, if given; ``registry``: consumers and producers. Raises PlanError for a fixture or a case
+    that cannot be read.
     """
     axes = axes or Axes((local_runtime(),), home=(local_runtime().name,))
-    axes = replace(axes, runtimes=tuple(r if r.server else native.examined(r, CPP) for r in axes.runtimes))
+    axes = replace(
+        axes, runtimes=tuple(r if r.server else native.examined(r, CPP) for r in axes.runtimes)
+    )
     ours = fixtures is None and cases is None
-    wanted = [p for p in registry.producers.values() if (p.name in producers if producers is not None else p.usual)]
+    wanted = [
+        p
+        for p in registry.producers.values()
+        if (p.name in producers if producers is not None else p.usual)
+    ]
     artifacts = [artifact for one in wanted for artifact in plugin_artifacts(one, axes.runtimes)]
-    if (ours or fixtures) and any(producer.program is None and producer.artifacts is None for producer in wanted):
+    if (ours or fixtures) and any(
+        producer.program is None and producer.artifacts is None for producer in wanted
+    ):
         artifacts += fixture_artifacts(fixtures or fixtures_root(), only)
         if fixtures and not cases and not artifacts:
             raise _no_artifact(fixtures)
@@ -110,7 +143,9 @@ def make_plan(
     except (CaseError, FileNotFoundError) as error:
         raise PlanError(str(error)) from error
     if cases and not infos and not artifacts:
-        raise NothingToPlan(f"{cases} holds no case, which is a file NAME.py (docs/contracts.md, section 4)")
+        raise NothingToPlan(
+            f"{cases} holds no case, which is a file NAME.py (docs/contracts.md, section 4)"
+        )
     names = [producer.name for producer in wanted if not producer.exports]
     for runtime in axes.runtimes:
         if runtime.server:
@@ -125,8 +160,14 @@ def make_plan(
 
 
 def plan_of(artifact: Path, axes: Axes, registry: Registry = OURS) -> Plan:
-    """Return the plan of one existing artifact, without those beside it. Raises PlanError if it cannot be read."""
-    return replace(expand([fixture_artifact(artifact)], registry.consumers, CHECKS, axes, Ledger()), narrowed=True)
+    """Return the plan of one existing artifact, without those beside it.
+
+    Raises PlanError if it cannot be read.
+    """
+    return replace(
+        expand([fixture_artifact(artifact)], registry.consumers, CHECKS, axes, Ledger()),
+        narrowed=True,
+    )
 
 
 class NothingToPlan(PlanError):
@@ -134,23 +175,33 @@ class NothingToPlan(PlanError):
 
 
 def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArtifact]:
-    """Return every folder of ``root`` that holds a ``provenance.json``. Raises PlanError if one cannot be read.
+    """Return every folder of ``root`` that holds a ``provenance.json``.
 
-    Raises NothingToPlan instead of silently leaving something out: if a folder of ``root`` holds a model or requests without a
-    ``provenance.json``, or if ``root`` itself is an artifact. With ``only`` (patterns), other folders are ignored.
+    Raises PlanError if one cannot be read.
+
+    Raises NothingToPlan instead of silently leaving something out: if a folder of ``root`` holds a
+    model or requests without a ``provenance.json``, or if ``root`` itself is an artifact. With
+    ``only`` (patterns), other folders are ignored.
     """
     if not root.is_dir():
         raise PlanError(f"no folder of fixtures at {root}")
     if is_complete(root) and (root / "model").is_dir():
-        raise NothingToPlan(f"{root} is an artifact itself. Name the folder it lies in: {root.resolve().parent}")
-    for folder in sorted(path for path in root.iterdir() if path.is_dir() and not is_complete(path)):
+        raise NothingToPlan(
+            f"{root} is an artifact itself. Name the folder it lies in: {root.resolve().parent}"
+        )
+    for folder in sorted(
+        path for path in root.iterdir() if path.is_dir() and not is_complete(path)
+    ):
         wanted = not only or _named(folder.name, only)
         if wanted and any((folder / part).exists() for part in PARTS):
             raise NothingToPlan(
-                f"{folder} has no provenance.json, so it is not an artifact. Write one (docs/contracts.md, section 1), move the "
-                f"folder away, or check its SavedModel without it: savedmodel-compat check {folder}"
+                f"{folder} has no provenance.json, so it is not an artifact. Write one"
+                " (docs/contracts.md, section 1), move the folder away, or check its SavedModel"
+                f" without it: savedmodel-compat check {folder}"
             )
-    found = [fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))]
+    found = [
+        fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))
+    ]
     return [_of_these_files(one) if not only or _named(one.case, only) else one for one in found]
 
 
@@ -159,7 +210,9 @@ def _named(case: str, patterns: Collection[str]) -> bool:
 
 
 def _of_these_files(artifact: PlannedArtifact) -> PlannedArtifact:
-    """Return the artifact with a digest of its provenance and all its files: an edited model is another one to `--resume`."""
+    """Return the artifact with a digest of its provenance and all its files: an edited model is
+    another one to `--resume`.
+    """
     try:
         digests = file_digests(Path(artifact.path))
     except OSError as error:
@@ -178,7 +231,10 @@ def _no_artifact(root: Path) -> NothingToPlan:
 
 
 def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[PlannedArtifact]:
-    """Return the artifacts that a third-party producer has written or will write. Raises PlanError if one cannot be read."""
+    """Return the artifacts that a third-party producer has written or will write.
+
+    Raises PlanError if one cannot be read.
+    """
     if producer.artifacts is not None:
         found = fixture_artifacts(producer.artifacts)
         if not found:
@@ -199,7 +255,11 @@ def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Pl
                 checks=export.checks,
                 timeout=export.timeout,
                 refused=runtime.lacks.get(producer.name)
-                or (None if producer.version else _requirement(export.requires, version, str(export.file))),
+                or (
+                    None
+                    if producer.version
+                    else _requirement(export.requires, version, str(export.file))
+                ),
                 own=producer.version is not None,
                 source=_digest(export.file),
             )
@@ -210,7 +270,9 @@ def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Pl
 
 def plugin_cases(registry: Registry, runtimes: Sequence[Runtime]) -> set[str]:
     """Return the names of the cases that third-party producers have written or will write."""
-    return {one.case for producer in registry.theirs[1] for one in plugin_artifacts(producer, runtimes)}
+    return {
+        one.case for producer in registry.theirs[1] for one in plugin_artifacts(producer, runtimes)
+    }
 
 
 def fixture_artifact(path: Path) -> PlannedArtifact:
@@ -237,41 +299,63 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def case_artifacts(
-    cases: Iterable[CaseInfo], runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
+    cases: Iterable[CaseInfo],
+    runtime: Runtime,
+    producers: Collection[str] | None = None,
+    registry: Registry = OURS,
 ) -> list[PlannedArtifact]:
-    """Return the artifacts of every case by every producer that can build it (of ``producers``, if given), made in
-    ``runtime``."""
+    """Return the artifacts of every case by every producer that can build it (of ``producers``, if
+    given), made in ``runtime``."""
     able = _able(PRODUCE, producers, registry)
     made = []
     for case in cases:
         kinds = frozenset(request.kind for request in case.requests)
-        made += [replace(_to_make(case, name, runtime, kinds), checks=case.checks, timeout=case.timeout) for name in able]
+        made += [
+            replace(_to_make(case, name, runtime, kinds), checks=case.checks, timeout=case.timeout)
+            for name in able
+        ]
     return made
 
 
 def generator_artifacts(
-    root: Path, runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
+    root: Path,
+    runtime: Runtime,
+    producers: Collection[str] | None = None,
+    registry: Registry = OURS,
 ) -> list[PlannedArtifact]:
-    """Return the artifacts of the fixtures of ``root``, made anew: every generator by every producer that runs generators (of
-    ``producers``, if given).
+    """Return the artifacts of the fixtures of ``root``, made anew: every generator by every
+    producer that runs generators (of ``producers``, if given).
 
-    The kinds of the requests are those of the committed artifact. Raises PlanError if a file cannot be read.
+    The kinds of the requests are those of the committed artifact. Raises PlanError if a file cannot
+    be read.
     """
     able = _able(GENERATE, producers, registry)
     try:
         generators = all_generators(root) if able else []
     except (CaseError, OSError) as error:
         raise PlanError(str(error)) from error
-    kinds = {generator.name: fixture_artifact(generator.file.parent).kinds for generator in generators}
-    return [_to_make(generator, name, runtime, kinds[generator.name]) for generator in generators for name in able]
+    kinds = {
+        generator.name: fixture_artifact(generator.file.parent).kinds for generator in generators
+    }
+    return [
+        _to_make(generator, name, runtime, kinds[generator.name])
+        for generator in generators
+        for name in able
+    ]
 
 
 def _able(capability: str, producers: Collection[str] | None, registry: Registry) -> list[str]:
-    able = [p.name for p in registry.producers.values() if capability in p.capabilities and not p.exports]
+    able = [
+        p.name
+        for p in registry.producers.values()
+        if capability in p.capabilities and not p.exports
+    ]
     return [name for name in able if producers is None or name in producers]
 
 
-def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, kinds: frozenset[str]) -> PlannedArtifact:
+def _to_make(
+    source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, kinds: frozenset[str]
+) -> PlannedArtifact:
     """Return the artifact that ``producer`` makes from a case or a generator in ``runtime``."""
     version = runtime.tensorflow_version or ABSENT
     return PlannedArtifact(
@@ -281,7 +365,8 @@ def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, 
         path=f"artifacts/{source.name}/{producer}@{version}",
         kinds=kinds,
         runtime=runtime.name,
-        refused=runtime.lacks.get(producer) or _requirement(source.requires, version, str(source.file)),
+        refused=runtime.lacks.get(producer)
+        or _requirement(source.requires, version, str(source.file)),
         source=_digest(source.file),
     )
 
@@ -314,20 +399,27 @@ def expand(
     axes: Axes,
     ledger: Ledger,
 ) -> Plan:
-    """Return the product of all axes. If one runtime answers, cells are ordered by artifact, the production first; if many do, by
-    runtime, all productions first.
+    """Return the product of all axes. If one runtime answers, cells are ordered by artifact, the
+    production first; if many do, by runtime, all productions first.
 
     Raises PlanError if two runtimes cannot be told apart.
     """
     _told_apart(axes.runtimes)
     ordered = sorted(artifacts, key=lambda a: (a.case, a.producer, a.version))
     by_name = {runtime.name: runtime for runtime in axes.runtimes}
-    productions = [_production(artifact, by_name[artifact.runtime]) if artifact.runtime else None for artifact in ordered]
-    refusals = [(cell.decided or _expected_refusal(cell, ledger)) if cell else None for cell in productions]
+    productions = [
+        _production(artifact, by_name[artifact.runtime]) if artifact.runtime else None
+        for artifact in ordered
+    ]
+    refusals = [
+        (cell.decided or _expected_refusal(cell, ledger)) if cell else None for cell in productions
+    ]
     # A program with a version of its own is asked once, not in every runtime.
     first = next((runtime for runtime in axes.runtimes if not runtime.server), None)
     here = {
-        runtime.name: {name: one for name, one in consumers.items() if one.version is None or runtime is first}
+        runtime.name: {
+            name: one for name, one in consumers.items() if one.version is None or runtime is first
+        }
         for runtime in axes.runtimes
     }
     if len(axes.runtimes) == 1:
@@ -348,17 +440,31 @@ def expand(
 
 
 def _told_apart(runtimes: Sequence[Runtime]) -> None:
-    versions = [(r.consumer, r.tensorflow_version) for r in runtimes]  # the consumer tells a server from a TensorFlow
+    versions = [
+        (r.consumer, r.tensorflow_version) for r in runtimes
+    ]  # the consumer tells a server from a TensorFlow
     for what, values in (("name", [(r.name,) for r in runtimes]), ("version", versions)):
         value, count = Counter(values).most_common(1)[0]
         if count > 1:
-            names = ", ".join(runtime.name for runtime, own in zip(runtimes, values) if own == value)
-            raise PlanError(f"two runtimes of one {what} ({value[-1]}): {names}; give one of them a label (LABEL=RUNTIME)")
+            names = ", ".join(
+                runtime.name for runtime, own in zip(runtimes, values) if own == value
+            )
+            raise PlanError(
+                f"two runtimes of one {what} ({value[-1]}): {names}; give one of them a label"
+                " (LABEL=RUNTIME)"
+            )
 
 
 def _production(artifact: PlannedArtifact, runtime: Runtime) -> Cell:
     refused = artifact.refused and Decision(Outcome.NOT_APPLICABLE, artifact.refused)
-    return cell_of(artifact, NO_CONSUMER, "", PRODUCE, runtime.name, refused or (None if artifact.own else _absent(runtime)))
+    return cell_of(
+        artifact,
+        NO_CONSUMER,
+        "",
+        PRODUCE,
+        runtime.name,
+        refused or (None if artifact.own else _absent(runtime)),
+    )
 
 
 def _questions(
@@ -372,13 +478,20 @@ def _questions(
     """Yield the cells that ask one runtime about one artifact."""
     version, cells = runtime.tensorflow_version or ABSENT, []
     if refused and refused.outcome is not Outcome.NOT_APPLICABLE:
-        refused = None  # without TensorFlow every cell gives that reason itself, unless it does not apply at all
+        # without TensorFlow every cell gives that reason itself, unless it does not apply at all
+        refused = None
     if runtime.server:
         for check in SERVE_CHECKS.values():
             if check.among(artifact.checks):
                 reason = check.not_applicable((), artifact.kinds)
-                decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else _absent(runtime, runtime.consumer))
-                cells.append(cell_of(artifact, runtime.consumer, version, check.name, runtime.name, decided))
+                decided = refused or (
+                    Decision(Outcome.NOT_APPLICABLE, reason)
+                    if reason
+                    else _absent(runtime, runtime.consumer)
+                )
+                cells.append(
+                    cell_of(artifact, runtime.consumer, version, check.name, runtime.name, decided)
+                )
         return cells
     if axes.served_only:
         return cells
@@ -390,7 +503,16 @@ def _questions(
             if consumer.version and (artifact.own or artifact.runtime != runtime.name):
                 absent = None  # neither writer nor reader needs the TensorFlow of this runtime
             decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else absent)
-            cells.append(cell_of(artifact, consumer.name, consumer.version or version, check.name, runtime.name, decided))
+            cells.append(
+                cell_of(
+                    artifact,
+                    consumer.name,
+                    consumer.version or version,
+                    check.name,
+                    runtime.name,
+                    decided,
+                )
+            )
     return cells + agreements(cells)
 
 
@@ -401,8 +523,18 @@ def _absent(runtime: Runtime, consumer: str = "") -> Decision | None:
     return Decision(Outcome.NOT_RUN, unready) if unready else None
 
 
-def cell_of(artifact: PlannedArtifact, consumer: str, version: str, check: str, runtime: str, decided: Decision | None) -> Cell:
-    """Return the cell of a check of an artifact. Raises PlanError for a name that does not fit into a cell id."""
+def cell_of(
+    artifact: PlannedArtifact,
+    consumer: str,
+    version: str,
+    check: str,
+    runtime: str,
+    decided: Decision | None,
+) -> Cell:
+    """Return the cell of a check of an artifact.
+
+    Raises PlanError for a name that does not fit into a cell id.
+    """
     cell = Cell(
         case=artifact.case,
         producer=artifact.producer,
@@ -417,12 +549,18 @@ def cell_of(artifact: PlannedArtifact, consumer: str, version: str, check: str, 
         decided=decided,
         source=artifact.source,
     )
-    return Cell.from_json(cell.to_json())  # finds a name that does not fit into a cell id now, not in the middle of the run
+    return Cell.from_json(
+        cell.to_json()
+    )  # finds a name that does not fit into a cell id now, not in the middle of the run
 
 
 def _expected_refusal(production: Cell, ledger: Ledger) -> Decision | None:
-    """Return NOT_APPLICABLE for the cells of an artifact whose production fails as the ledger expects."""
+    """Return NOT_APPLICABLE for the cells of an artifact whose production fails as the ledger
+    expects.
+    """
     entry = ledger.entry_for(production)
     if entry is None:
         return None
-    return Decision(Outcome.NOT_APPLICABLE, f"producer is expected to refuse this case: {entry.reason}")
+    return Decision(
+        Outcome.NOT_APPLICABLE, f"producer is expected to refuse this case: {entry.reason}"
+    )

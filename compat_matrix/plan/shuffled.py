@@ -11,10 +11,12 @@ PRODUCTION, QUESTION, COMPARISON = range(3)
 
 
 def shuffled(plan: Plan, seed: int) -> Plan:
-    """Return the plan with its artifacts, and the cells of each artifact, in an order drawn from a seed.
+    """Return the plan with its artifacts, and the cells of each artifact, in an order drawn from a
+    seed.
 
-    The production of an artifact stays before its questions, and these before the comparisons of two cells. If many runtimes
-    answer, all productions stay before the questions, and the runtimes keep their order.
+    The production of an artifact stays before its questions, and these before the comparisons of
+    two cells. If many runtimes answer, all productions stay before the questions, and the runtimes
+    keep their order.
     """
     draw = random.Random(seed)
     places = {artifact: draw.random() for artifact in sorted({cell.artifact_id for cell in plan})}
@@ -23,7 +25,14 @@ def shuffled(plan: Plan, seed: int) -> Plan:
 
     def place(cell: Cell) -> tuple[object, ...]:
         asking = plan.in_phases and not cell.is_production
-        return (asking, runtimes.get(cell.runtime, 0), places[cell.artifact_id], cell.artifact_id, _kind(cell), own[cell.id])
+        return (
+            asking,
+            runtimes.get(cell.runtime, 0),
+            places[cell.artifact_id],
+            cell.artifact_id,
+            _kind(cell),
+            own[cell.id],
+        )
 
     return replace(plan, cells=tuple(sorted(plan, key=place)))
 

@@ -33,7 +33,8 @@ _KINDS: Mapping[str, tuple[Any, str, str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """Plug-in options of a command line: words of ``--consumer`` and ``--producer``, and the file of ``--plugins``.
+    """Plug-in options of a command line: words of ``--consumer`` and ``--producer``, and the file
+    of ``--plugins``.
 
     ``consumers`` None: no consumers are wanted, not even those of the file.
     """
@@ -44,13 +45,15 @@ class Asked:
 
 
 def registry(asked: Asked, folder: Path | None = None) -> Registry:
-    """Return our plug-ins, all plug-ins of the file, and those named by the caller, each with its version and capabilities.
+    """Return our plug-ins, all plug-ins of the file, and those named by the caller, each with its
+    version and capabilities.
 
-    A name is looked up in the file (else in the ``pyproject.toml`` of ``folder``, by default the current one), then among the
-    entry points. ``NAME=COMMAND`` defines a consumer, ``NAME=FOLDER`` a producer whose artifacts exist.
+    A name is looked up in the file (else in the ``pyproject.toml`` of ``folder``, by default the
+    current one), then among the entry points. ``NAME=COMMAND`` defines a consumer, ``NAME=FOLDER``
+    a producer whose artifacts exist.
 
-    Raises :class:`PluginError`. A plug-in that is found but cannot be imported or started is still in the registry: only its own
-    cells fail, with the reason.
+    Raises :class:`PluginError`. A plug-in that is found but cannot be imported or started is still
+    in the registry: only its own cells fail, with the reason.
     """
     folder = folder or Path.cwd()
     declared = _of_file(asked.file) if asked.file else _of_project(folder)
@@ -65,7 +68,9 @@ def registry(asked: Asked, folder: Path | None = None) -> Registry:
 
 
 def names(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words of a command line without their commands: ``NAME=COMMAND`` becomes ``NAME``."""
+    """Return the words of a command line without their commands: ``NAME=COMMAND`` becomes
+    ``NAME``.
+    """
     return tuple(word.partition("=")[0] for word in words)
 
 
@@ -105,7 +110,10 @@ def _read(path: Path, data: Any, where: str) -> _Declared:
     if table.data.get("schema", FILE_SCHEMA) != FILE_SCHEMA:
         raise table.error(f"schema is {table.data['schema']}, this program reads {FILE_SCHEMA}")
     consumers, producers = (
-        [made(n, t, path.parent, f"{where}: {kind} {n}") for n, t in table.data.get(kind, {}).items()]
+        [
+            made(n, t, path.parent, f"{where}: {kind} {n}")
+            for n, t in table.data.get(kind, {}).items()
+        ]
         for kind, (made, *_) in _KINDS.items()
     )
     ledger = table.data.get("expectations")
@@ -115,7 +123,9 @@ def _read(path: Path, data: Any, where: str) -> _Declared:
 
 
 def _asked(kind: str, word: str, folder: Path, declared: _Declared, already: set[str]) -> list[Any]:
-    """Return the plug-ins that a word of ``--consumer`` or ``--producer`` (``kind``) adds to ours and to ``already``."""
+    """Return the plug-ins that a word of ``--consumer`` or ``--producer`` (``kind``) adds to ours
+    and to ``already``.
+    """
     made, fieldname, group, ours = _KINDS[kind]
     name, equals, value = word.partition("=")
     if equals:
@@ -127,9 +137,14 @@ def _asked(kind: str, word: str, folder: Path, declared: _Declared, already: set
 
 
 def points(group: str) -> list[importlib.metadata.EntryPoint]:
-    """Return the entry points of a group, by name. A name used by two distributions keeps both and is an error when requested."""
+    """Return the entry points of a group, by name.
+
+    A name used by two distributions keeps both and is an error when requested.
+    """
     found: Any = importlib.metadata.entry_points()
-    chosen = found.select(group=group) if hasattr(found, "select") else found.get(group, [])  # Python 3.9 has a mapping
+    chosen = (
+        found.select(group=group) if hasattr(found, "select") else found.get(group, [])
+    )  # Python 3.9 has a mapping
     return sorted(set(chosen), key=lambda point: (point.name, point.value))
 
 
@@ -151,13 +166,19 @@ def _of_entry_point(kind: str, point: importlib.metadata.EntryPoint) -> Any:
     program = Program(f"plugin-{point.name}", broken=reason)
     if kind == "consumer":
         return Consumer(point.name, program, frozenset(), reason, version=UNKNOWN)
-    return Producer(point.name, program, frozenset({"produce"}), reason, usual=False, version=UNKNOWN)
+    return Producer(
+        point.name, program, frozenset({"produce"}), reason, usual=False, version=UNKNOWN
+    )
 
 
 def described(point: importlib.metadata.EntryPoint) -> str:
     """Return the name of an entry point in messages."""
     distribution = getattr(point, "dist", None)
-    of = f" of {distribution.metadata['Name']} {distribution.version}" if distribution is not None else ""
+    of = (
+        f" of {distribution.metadata['Name']} {distribution.version}"
+        if distribution is not None
+        else ""
+    )
     return f"entry point {point.group}: {point.name} = {point.value}{of}"
 
 
@@ -165,20 +186,26 @@ def _made(kind: str, point: importlib.metadata.EntryPoint, where: str) -> Any:
     value = point.load()
     if isinstance(value, type) and issubclass(value, protocol.Worker):
         if kind != "consumer":
-            raise PluginError(f"{where}: a Worker is a consumer; a producer is a table with a command and its exports")
+            raise PluginError(
+                f"{where}: a Worker is a consumer; a producer is a table with a command and its"
+                " exports"
+            )
         value = {"command": [PYTHON, "-m", "compat_matrix.plugins.serve", point.value]}
     elif callable(value):
         value = value()
     if not isinstance(value, Mapping):
-        raise PluginError(f"{where}: is a {type(value).__name__}; it must be a table, a function that returns one, or a Worker")
+        raise PluginError(
+            f"{where}: is a {type(value).__name__}; it must be a table, a function that returns"
+            " one, or a Worker"
+        )
     module = sys.modules.get(point.value.partition(":")[0])
     folder = Path(getattr(module, "__file__", None) or ".").parent
     return _KINDS[kind][0](point.name, value, folder, where)
 
 
 def command_of(word: str, file: Path | None = None) -> Program:
-    """Return the program for ``plugin-check``: a consumer of ``file``, of ``pyproject.toml`` or an entry point, or a command
-    line.
+    """Return the program for ``plugin-check``: a consumer of ``file``, of ``pyproject.toml`` or an
+    entry point, or a command line.
 
     Raises :class:`PluginError`.
     """
@@ -191,7 +218,9 @@ def command_of(word: str, file: Path | None = None) -> Program:
         if word in OURS.consumers:
             return programs.of(OURS.consumers[word].program)
         if word.isidentifier() and shutil.which(word) is None:
-            raise PluginError(f"{word!r} is not a program, and {unknown('consumer', [word], OURS.consumers)}")
+            raise PluginError(
+                f"{word!r} is not a program, and {unknown('consumer', [word], OURS.consumers)}"
+            )
     try:
         shlex.split(word)
     except ValueError as error:

@@ -1,4 +1,6 @@
-"""Find out version and capabilities of a consumer that were not registered, by starting it once for its hello."""
+"""Find out version and capabilities of a consumer that were not registered, by starting it once for
+its hello.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,18 @@ _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
 def home() -> Runtime:
-    """Return the runtime for a program that does not need the harness's TensorFlow: it has its own version."""
+    """Return the runtime for a program that does not need the harness's TensorFlow: it has its own
+    version.
+    """
     return Runtime("plugin", Path(sys.executable), None)
 
 
 def asked(consumer: Consumer) -> Consumer:
-    """Return the consumer with version and capabilities; start it to ask if they were not registered. Never raises.
+    """Return the consumer with version and capabilities; start it to ask if they were not
+    registered. Never raises.
 
-    A consumer that does not start gets the version ``unknown`` and a program that reports the reason to each of its cells.
+    A consumer that does not start gets the version ``unknown`` and a program that reports the
+    reason to each of its cells.
     """
     program = programs.of(consumer.program)
     if program.broken:
@@ -38,9 +44,19 @@ def asked(consumer: Consumer) -> Consumer:
     try:
         hello = _hello(program, local_runtime() if in_runtimes else home())
     except NotStarted as error:
-        return replace(consumer, version=consumer.version or UNKNOWN, program=replace(program, broken=str(error)))
-    capabilities = program.capabilities if program.capabilities is not None else frozenset(hello["capabilities"])
-    version = consumer.version or (None if in_runtimes else _version(hello.get("versions", {}), hello["name"]))
+        return replace(
+            consumer,
+            version=consumer.version or UNKNOWN,
+            program=replace(program, broken=str(error)),
+        )
+    capabilities = (
+        program.capabilities
+        if program.capabilities is not None
+        else frozenset(hello["capabilities"])
+    )
+    version = consumer.version or (
+        None if in_runtimes else _version(hello.get("versions", {}), hello["name"])
+    )
     program = replace(program, version=version, capabilities=capabilities)
     return replace(consumer, version=version, capabilities=capabilities, program=program)
 

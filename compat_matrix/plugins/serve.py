@@ -1,4 +1,6 @@
-"""Run a consumer from an entry point, a subclass of ``Worker``: ``python -m compat_matrix.plugins.serve MODULE:CLASS``."""
+"""Run a consumer from an entry point, a subclass of ``Worker``: ``python -m
+compat_matrix.plugins.serve MODULE:CLASS``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read a plug-in from a table: part of a TOML file, or returned by an entry point. Every error names the place."""
+"""Read a plug-in from a table: part of a TOML file, or returned by an entry point.
+
+Every error names the place.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,16 @@ from compat_matrix.cells.registry import PluginError, usable_name
 from compat_matrix.runtimes.locked import Environment
 from compat_matrix.runtimes.programs import PYTHON, WORKERS, Program
 
-CAPABILITIES = ("functions", "resave", "variables", "describe", "fetch", "tags", "threads", "stored")
+CAPABILITIES = (
+    "functions",
+    "resave",
+    "variables",
+    "describe",
+    "fetch",
+    "tags",
+    "threads",
+    "stored",
+)
 EXPORTER = "exporter_worker"  # puts an exporter's command line behind the protocol
 CONSUMER_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "command": (list, str), "summary": str, "version": str, "capabilities": list, "checks": list, "environment": dict,
@@ -37,9 +49,14 @@ EXPORT_FIELDS: Mapping[str, type | tuple[type, ...]] = {
 
 
 class Table:
-    """One table, read field by field. ``where`` names it in errors; its paths are relative to ``folder``."""
+    """One table, read field by field.
 
-    def __init__(self, where: str, data: Any, folder: Path, fields: Mapping[str, type | tuple[type, ...]]) -> None:
+    ``where`` names it in errors; its paths are relative to ``folder``.
+    """
+
+    def __init__(
+        self, where: str, data: Any, folder: Path, fields: Mapping[str, type | tuple[type, ...]]
+    ) -> None:
         self.where, self.folder = where, folder
         if not isinstance(data, Mapping):
             raise self.error(f"is a {type(data).__name__}, not a table")
@@ -47,7 +64,9 @@ class Table:
         if unknown:
             raise self.error(f"unknown field {unknown[0]!r} (known: {', '.join(fields)})")
         for name, value in data.items():
-            if not isinstance(value, fields[name]) or (isinstance(value, bool) and fields[name] is not bool):
+            if not isinstance(value, fields[name]) or (
+                isinstance(value, bool) and fields[name] is not bool
+            ):
                 raise self.error(f"{name} has the wrong type, {type(value).__name__}")
         self.data = dict(data)
 
@@ -60,7 +79,11 @@ class Table:
             return None
         values = self.data[name]
         for value in values:
-            if not isinstance(value, str) or not value or (known is not None and value not in known):
+            if (
+                not isinstance(value, str)
+                or not value
+                or (known is not None and value not in known)
+            ):
                 allowed = f"; known: {', '.join(known)}" if known is not None else ""
                 raise self.error(f"{name} holds {value!r}{allowed}")
         return tuple(values)
@@ -74,7 +97,10 @@ class Table:
             raise self.error(f"version: {error}") from error
 
     def command(self) -> tuple[str, ...]:
-        """Return the words of the command. Relative paths of files below the folder become absolute: workers run elsewhere."""
+        """Return the words of the command.
+
+        Relative paths of files below the folder become absolute: workers run elsewhere.
+        """
         given = self.data.get("command")
         words = shlex.split(given) if isinstance(given, str) else list(self.texts("command") or ())
         if not words:
@@ -83,20 +109,32 @@ class Table:
 
     def absolute(self, word: str) -> str:
         path = self.folder / word
-        return str(path.resolve()) if not Path(word).is_absolute() and "/" in word + "/" and path.is_file() else word
+        return (
+            str(path.resolve())
+            if not Path(word).is_absolute() and "/" in word + "/" and path.is_file()
+            else word
+        )
 
     def environment(self) -> tuple[tuple[str, str], ...]:
         pairs = dict(self.data.get("environment", {}))
         if not all(isinstance(value, str) for value in pairs.values()):
             raise self.error("environment: values are strings")
-        if not self.in_runtimes and not {"python", "lock"} & set(self.data) and os.environ.get("PYTHONPATH"):
-            pairs.setdefault("PYTHONPATH", os.environ["PYTHONPATH"])  # the plug-in may share the interpreter of the harness
+        if (
+            not self.in_runtimes
+            and not {"python", "lock"} & set(self.data)
+            and os.environ.get("PYTHONPATH")
+        ):
+            pairs.setdefault(
+                "PYTHONPATH", os.environ["PYTHONPATH"]
+            )  # the plug-in may share the interpreter of the harness
         return tuple(sorted(pairs.items()))
 
     def interpreter(self) -> str:
-        """Return the meaning of ``{python}``: the field ``python``, or "" for the runtime's interpreter.
+        """Return the meaning of ``{python}``: the field ``python``, or "" for the runtime's
+        interpreter.
 
-        A plug-in with its own version has its own interpreter: the one that runs the harness, unless another is named.
+        A plug-in with its own version has its own interpreter: the one that runs the harness,
+        unless another is named.
         """
         named = self.data.get("python", "")
         if "lock" in self.data:
@@ -104,25 +142,36 @@ class Table:
         if named:
             found = self.folder / named
             if not found.is_file():
-                raise self.error(f"python: there is no interpreter {named} (with a lock, python is a version, 3.11)")
+                raise self.error(
+                    f"python: there is no interpreter {named} (with a lock, python is a version,"
+                    " 3.11)"
+                )
             return str(found.absolute())
         return "" if self.in_runtimes else sys.executable
 
     def lock(self) -> tuple[str, str] | tuple[()]:
-        """Return the environment of ``{python}`` named by the field ``lock``; it is created on first use."""
+        """Return the environment of ``{python}`` named by the field ``lock``; it is created on
+        first use.
+        """
         if "lock" not in self.data:
             return ()
-        made = Environment.of(self.folder / self.data["lock"], self.data.get("python", ""), self.error)
+        made = Environment.of(
+            self.folder / self.data["lock"], self.data.get("python", ""), self.error
+        )
         return str(made.lock), made.version
 
     @property
     def in_runtimes(self) -> bool:
-        """Return whether the plug-in is started in each TensorFlow runtime of a plan and takes the runtime's version."""
+        """Return whether the plug-in is started in each TensorFlow runtime of a plan and takes the
+        runtime's version.
+        """
         return bool(self.data.get("tensorflow", False))
 
 
 def consumer(name: str, data: Any, folder: Path, where: str) -> Consumer:
-    """Return the consumer of a table. Missing version and capabilities are asked by :func:`.probe.asked` later.
+    """Return the consumer of a table.
+
+    Missing version and capabilities are asked by :func:`.probe.asked` later.
 
     Raises :class:`PluginError`.
     """
@@ -162,16 +211,35 @@ def producer(name: str, data: Any, folder: Path, where: str) -> Producer:
     if "artifacts" in table.data:
         given = (folder / table.data["artifacts"]).resolve()
         if not given.is_dir() or set(table.data) - {"artifacts", "summary"}:
-            raise table.error(f"artifacts: no folder {given}" if not given.is_dir() else "artifacts need no further fields")
-        return Producer(name, None, frozenset(), summary or f"artifacts in {given.name}", usual=False, artifacts=given)
+            raise table.error(
+                f"artifacts: no folder {given}"
+                if not given.is_dir()
+                else "artifacts need no further fields"
+            )
+        return Producer(
+            name,
+            None,
+            frozenset(),
+            summary or f"artifacts in {given.name}",
+            usual=False,
+            artifacts=given,
+        )
     words, version = table.command(), table.version()
     if version is None and not table.in_runtimes:
-        raise table.error('has no version (version = "1.0"; or tensorflow = true, where it is the runtime\'s)')
+        raise table.error(
+            'has no version (version = "1.0"; or tensorflow = true, where it is the runtime\'s)'
+        )
     exports = _exports(table, words)
     program = Program(
-        f"plugin-{name}", (sys.executable, WORKERS, EXPORTER, *words), table.environment(), table.interpreter(), table.lock()
+        f"plugin-{name}",
+        (sys.executable, WORKERS, EXPORTER, *words),
+        table.environment(),
+        table.interpreter(),
+        table.lock(),
     )
-    return Producer(name, program, frozenset({"produce"}), summary or f"`{program}`", False, version, exports)
+    return Producer(
+        name, program, frozenset({"produce"}), summary or f"`{program}`", False, version, exports
+    )
 
 
 def _named(table: Table, kind: str, name: str) -> None:
@@ -179,15 +247,25 @@ def _named(table: Table, kind: str, name: str) -> None:
     if why:
         raise table.error(why)
     if table.in_runtimes and {"version", "lock"} & set(table.data):
-        raise table.error("tensorflow = true says that the version and the interpreter are the runtime's: no version, no lock")
+        raise table.error(
+            "tensorflow = true says that the version and the interpreter are the runtime's: no"
+            " version, no lock"
+        )
 
 
 def _exports(table: Table, words: tuple[str, ...]) -> tuple[Export, ...]:
     given = table.data.get("exports")
-    named = {name: {} for name in table.texts("exports") or ()} if isinstance(given, list) else dict(given or {})
+    named = (
+        {name: {} for name in table.texts("exports") or ()}
+        if isinstance(given, list)
+        else dict(given or {})
+    )
     if not named:
         raise table.error("has no exports: the names of the models that it writes")
-    script = next((Path(word) for word in words if word not in (PYTHON, WORKERS) and Path(word).is_file()), None)
+    script = next(
+        (Path(word) for word in words if word not in (PYTHON, WORKERS) and Path(word).is_file()),
+        None,
+    )
     if script is None:
         raise table.error(f"no word of the command is a file: {' '.join(words)}")
     # `{python} export.py`: the script after the interpreter identifies the exporter.
@@ -216,11 +294,18 @@ def _exports(table: Table, words: tuple[str, ...]) -> tuple[Export, ...]:
 
 
 def _tolerance(table: Table) -> tuple[float, float, str] | None:
-    """Return the consumer's own tolerance, whatever the artifact allows, and the reason: it computes differently."""
+    """Return the consumer's own tolerance, whatever the artifact allows, and the reason: it
+    computes differently.
+    """
     given = table.data.get("tolerance")
     if given is None:
         return None
-    one = Table(f"{table.where}: tolerance", given, table.folder, {"rtol": (int, float), "atol": (int, float), "reason": str})
+    one = Table(
+        f"{table.where}: tolerance",
+        given,
+        table.folder,
+        {"rtol": (int, float), "atol": (int, float), "reason": str},
+    )
     bounds = [float(one.data.get(name, 0)) for name in ("rtol", "atol")]
     if not all(0 <= bound < math.inf for bound in bounds) or not any(bounds):
         raise one.error(f"rtol and atol are {bounds[0]:g} and {bounds[1]:g}")

@@ -1,6 +1,8 @@
-"""The costs of cells, measured in an earlier whole run: ``cell_costs.json``, which ``python -m docs.cell_costs RUN`` writes.
+"""The costs of cells, measured in an earlier whole run: ``cell_costs.json``, which ``python -m
+docs.cell_costs RUN`` writes.
 
-A cost is a number of seconds on the machine of that run. Another machine is slower or faster, so only ratios of costs count.
+A cost is a number of seconds on the machine of that run. Another machine is slower or faster, so
+only ratios of costs count.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ class CellCosts:
       start: seconds from the start of a process to its first cell.
       usual: seconds of a cell of a kind that the run did not have.
       kinds: kind of a cell -> the mean of its seconds.
-      cases: case -> how many times the mean its cells take; cases that take about the mean are left out.
+      cases: case -> how many times the mean its cells take; cases that take about the mean are left
+        out.
     """
 
     start: float

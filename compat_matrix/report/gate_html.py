@@ -1,4 +1,7 @@
-"""``gate.html``: the verdict of a gate as one self-contained page. Pure: equal verdicts give equal bytes."""
+"""``gate.html``: the verdict of a gate as one self-contained page.
+
+Pure: equal verdicts give equal bytes.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,15 @@ TAGS = {"bad": "unexpected", "good": "pass", "odd": "known"}  # classes of the s
 
 
 def render(verdict: Mapping[str, Any]) -> str:
-    """Return the page. ``verdict`` is the content of ``gate.json``; its text is untrusted and is escaped."""
+    """Return the page.
+
+    ``verdict`` is the content of ``gate.json``; its text is untrusted and is escaped.
+    """
     totals = total_counts(verdict)
-    blocking, others = ([cause for cause in verdict["causes"] if cause["blocks"] is blocks] for blocks in (True, False))
+    blocking, others = (
+        [cause for cause in verdict["causes"] if cause["blocks"] is blocks]
+        for blocks in (True, False)
+    )
     return (
         environment()
         .get_template("gate.html.j2")

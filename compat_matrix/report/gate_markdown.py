@@ -1,4 +1,7 @@
-"""``gate.md``: the verdict of a gate as a comment for a CI system. Pure; text beyond the usual limit is cut, with a note."""
+"""``gate.md``: the verdict of a gate as a comment for a CI system.
+
+Pure; text beyond the usual limit is cut, with a note.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ TOLD = 20  # causes shown outside of collapsed parts
 REPLAYED = 5  # causes with the command that executes one of their cells again
 MAX_CELL = 240  # characters of one field of a table
 _RESERVE = 1_000  # bytes for the notes at the end
-# Characters with a meaning in Markdown or a CI system: emphasis, links, HTML, tables, mentions, references to issues.
+# Characters with a meaning in Markdown or a CI system: emphasis, links, HTML, tables, mentions,
+# references to issues.
 _SPECIAL = {ord(char): f"&#{ord(char)};" for char in "\\`*_{}[]<>()#!|~@&$:^"}
 
 Record = Mapping[str, Any]
@@ -28,25 +32,49 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
     sides = " → ".join(text(verdict[side]["label"]) for side in ("baseline", "candidate"))
     page.add(f"### {mark} TensorFlow {sides}{text(gate_words.dated('', verdict))}: ")
     headline = gate_words.headline(verdict)
-    page.add(f"{gate_words.EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n{text(headline, len(headline))}\n\n")
+    page.add(
+        f"{gate_words.EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n{text(headline, len(headline))}\n\n"
+    )
     page.add(_counts(verdict))
     blocking = [cause for cause in verdict["causes"] if cause["blocks"]]
     others = [cause for cause in verdict["causes"] if not cause["blocks"]]
     if blocking:
         page.add("\n#### What blocks\n\n")
         page.table(_CAUSE_HEAD, map(_cause_row, blocking[:TOLD]), "causes")
-        replays = list(dict.fromkeys(cause["replay"] for cause in blocking[:REPLAYED] if cause["replay"]))
+        replays = list(
+            dict.fromkeys(cause["replay"] for cause in blocking[:REPLAYED] if cause["replay"])
+        )
         if replays:
-            page.add("\nTo see them again:\n\n" + "".join(f"- <code>{text(line, len(line))}</code>\n" for line in replays))
-        commands = [command for cause in blocking[:TOLD] if (command := gate_words.bisect_command(verdict, cause))]
+            page.add(
+                "\nTo see them again:\n\n"
+                + "".join(f"- <code>{text(line, len(line))}</code>\n" for line in replays)
+            )
+        commands = [
+            command
+            for cause in blocking[:TOLD]
+            if (command := gate_words.bisect_command(verdict, cause))
+        ]
         if commands:
-            page.add("\nThe release each came with:\n\n" + "".join(f"* {_code(command)}\n" for command in commands))
+            page.add(
+                "\nThe release each came with:\n\n"
+                + "".join(f"* {_code(command)}\n" for command in commands)
+            )
     for title, causes in (("More that blocks", blocking[TOLD:]), ("What else changed", others)):
         if causes:
-            page.folded(f"{title} ({counted(len(causes), 'cause')})", _CAUSE_HEAD, list(map(_cause_row, causes)), "causes")
+            page.folded(
+                f"{title} ({counted(len(causes), 'cause')})",
+                _CAUSE_HEAD,
+                list(map(_cause_row, causes)),
+                "causes",
+            )
     facts = [fact for fact in verdict["facts"] if fact["kind"] not in gate_words.UNCHANGED]
     if facts:
-        page.folded(f"Every pair that changed ({len(facts)})", _PAIR_HEAD, list(map(_pair_row, facts)), "pairs")
+        page.folded(
+            f"Every pair that changed ({len(facts)})",
+            _PAIR_HEAD,
+            list(map(_pair_row, facts)),
+            "pairs",
+        )
     roles = "; ".join(f"*{role}*: {words}" for role, words in gate_words.ROLE_WORDS.items())
     page.end(f"\n<sub>{roles}. All of it is in gate.json and gate.html.</sub>\n")
     return "".join(page.parts)
@@ -76,9 +104,15 @@ class _Page:
         """Append the last part, for which room is reserved."""
         self.parts.append(part)
 
-    def table(self, head: Sequence[str], rows: Iterable[Sequence[str]], what: str, closing: str = "") -> None:
+    def table(
+        self, head: Sequence[str], rows: Iterable[Sequence[str]], what: str, closing: str = ""
+    ) -> None:
         rows = list(rows)
-        cut = "\n**Cut here: {} more " + what + " do not fit a comment; they are in gate.html and gate.json.**\n"
+        cut = (
+            "\n**Cut here: {} more "
+            + what
+            + " do not fit a comment; they are in gate.html and gate.json.**\n"
+        )
         reserve = len(cut) + 10 + len(closing)
         self.room -= reserve
         fits = self.add(_row(head) + _row(["---"] * len(head)))
@@ -91,7 +125,9 @@ class _Page:
         if closing:
             self.add(closing)
 
-    def folded(self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> None:
+    def folded(
+        self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]], what: str
+    ) -> None:
         closing = "\n</details>\n"
         self.room -= len(closing)
         opened = self.add(f"\n<details><summary>{title}</summary>\n\n")
@@ -103,8 +139,13 @@ class _Page:
 def _counts(verdict: Record) -> str:
     counts = verdict["counts"]
     kinds = [kind for kind in gate_words.KIND_WORDS if any(counts[role][kind] for role in counts)]
-    rows = [[gate_words.KIND_WORDS[kind], *(str(counts[role][kind]) for role in counts)] for kind in kinds]
-    return _row(["pairs", *counts]) + _row(["---", *["---:"] * len(counts)]) + "".join(map(_row, rows))
+    rows = [
+        [gate_words.KIND_WORDS[kind], *(str(counts[role][kind]) for role in counts)]
+        for kind in kinds
+    ]
+    return (
+        _row(["pairs", *counts]) + _row(["---", *["---:"] * len(counts)]) + "".join(map(_row, rows))
+    )
 
 
 def _cause_row(cause: Record) -> list[str]:
@@ -120,7 +161,9 @@ def _cause_row(cause: Record) -> list[str]:
 
 def _pair_row(fact: Record) -> list[str]:
     after = "; ".join(map(gate_words.drift_words, fact["drift"])) or (
-        fact["cause"] if fact["kind"] == "changed_error" else gate_words.side_words(fact["candidate"])
+        fact["cause"]
+        if fact["kind"] == "changed_error"
+        else gate_words.side_words(fact["candidate"])
     )
     return [
         gate_words.label(fact),
@@ -140,6 +183,8 @@ def _code(value: str) -> str:
 
 
 def text(value: str, most: int = MAX_CELL) -> str:
-    """Return untrusted text as one line for a table field, cut to its limit and without Markdown."""
+    """Return untrusted text as one line for a table field, cut to its limit and without
+    Markdown.
+    """
     line = " ".join("".join(c if c.isprintable() else " " for c in value).split())
     return shortened(line, most).translate(_SPECIAL)

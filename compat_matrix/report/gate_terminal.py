@@ -1,4 +1,7 @@
-"""The verdict of a gate on a terminal. The first screen shows the changes, the blocking ones and their causes."""
+"""The verdict of a gate on a terminal.
+
+The first screen shows the changes, the blocking ones and their causes.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,25 @@ STYLES = {"bad": "red", "good": "green", "odd": "yellow"}
 Record = Mapping[str, Any]
 
 
-def render(verdict: Record, console: Console, files: Iterable[str] = (), full: bool = False) -> None:
-    """Print the verdict (content of ``gate.json``). ``files``: paths of the outputs, shown at the end; ``full``: every pair."""
+def render(
+    verdict: Record, console: Console, files: Iterable[str] = (), full: bool = False
+) -> None:
+    """Print the verdict (content of ``gate.json``).
+
+    ``files``: paths of the outputs, shown at the end; ``full``: every pair.
+    """
     good = verdict["exit_code"] == 0
     sides = " -> ".join(_who(verdict[side]) for side in ("baseline", "candidate"))
     console.print(Text(gate_words.dated(f"gate: {sides}", verdict), style="bold"))
-    console.print(Text(gate_words.headline(verdict), style="bold green" if good else "bold red"), soft_wrap=True)
+    console.print(
+        Text(gate_words.headline(verdict), style="bold green" if good else "bold red"),
+        soft_wrap=True,
+    )
     console.print(_table(verdict))
     causes = verdict["causes"]
-    blocking, others = ([cause for cause in causes if cause["blocks"] is blocks] for blocks in (True, False))
+    blocking, others = (
+        [cause for cause in causes if cause["blocks"] is blocks] for blocks in (True, False)
+    )
     _list("what blocks", verdict, blocking, MAX_BLOCKING, console)
     _list("what else changed", verdict, others, MAX_OTHERS, console)
     for line in _pairs(verdict) if full else ():
@@ -37,7 +50,12 @@ def render(verdict: Record, console: Console, files: Iterable[str] = (), full: b
     for path in files:
         console.print(Text(f"  {path}"))
     code = ExitCode(verdict["exit_code"])
-    console.print(Text(f"exit {int(code)}: {gate_words.EXIT_WORDS[code]}", style="bold green" if good else "bold red"))
+    console.print(
+        Text(
+            f"exit {int(code)}: {gate_words.EXIT_WORDS[code]}",
+            style="bold green" if good else "bold red",
+        )
+    )
 
 
 def _who(side: Record) -> str:
@@ -47,11 +65,19 @@ def _who(side: Record) -> str:
 def _pairs(verdict: Record) -> Iterator[str]:
     """Print each kind with its count and the pairs that the verdict keeps."""
     for kind, facts in gate_words.by_kind(verdict).items():
-        yield f"{gate_words.KIND_WORDS[kind]}: {sum(counts[kind] for counts in verdict['counts'].values())}"
+        yield (
+            f"{gate_words.KIND_WORDS[kind]}:"
+            f" {sum(counts[kind] for counts in verdict['counts'].values())}"
+        )
         for fact in facts:
-            words = " -> ".join(gate_words.side_words(fact[side]) for side in ("baseline", "candidate"))
+            words = " -> ".join(
+                gate_words.side_words(fact[side]) for side in ("baseline", "candidate")
+            )
             known = f"  {gate_words.label(fact)}" if fact["known"] else ""
-            yield f"  {fact['pair']}{known}  {one_line('; '.join(map(gate_words.drift_words, fact['drift'])) or words, 200)}"
+            yield (
+                f"  {fact['pair']}{known} "
+                f" {one_line('; '.join(map(gate_words.drift_words, fact['drift'])) or words, 200)}"
+            )
 
 
 def _table(verdict: Record) -> Table:
@@ -73,7 +99,11 @@ def _list(title: str, verdict: Record, causes: list[Record], most: int, console:
         count = f"{cause['pairs']} pair{'s' if cause['pairs'] != 1 else ''}"
         what = f"  {gate_words.label(cause)}, {count}: {one_line(cause['cause'], 220)}"
         console.print(Text(what, style=STYLES[gate_words.tone(cause)]), soft_wrap=True)
-        where = [listed(cause["cases"], 4), listed(cause["consumers"] or ["production"], 6), ", ".join(cause["roles"])]
+        where = [
+            listed(cause["cases"], 4),
+            listed(cause["consumers"] or ["production"], 6),
+            ", ".join(cause["roles"]),
+        ]
         console.print(Text(f"      {one_line(' · '.join(where), 200)}"), soft_wrap=True)
         command = gate_words.bisect_command(verdict, cause)
         if command:
@@ -82,4 +112,7 @@ def _list(title: str, verdict: Record, causes: list[Record], most: int, console:
             console.print(Text(f"      replay: {one_line(cause['replay'], 400)}"), soft_wrap=True)
     if len(causes) > most:
         rest = causes[most:]
-        console.print(f"  ... and {len(rest)} more causes ({sum(cause['pairs'] for cause in rest)} pairs), see gate.html")
+        console.print(
+            f"  ... and {len(rest)} more causes ({sum(cause['pairs'] for cause in rest)} pairs),"
+            " see gate.html"
+        )

@@ -1,4 +1,7 @@
-"""Texts that all reports of a gate share. Pure functions; ``verdict`` is the content of ``gate.json``."""
+"""Texts that all reports of a gate share.
+
+Pure functions; ``verdict`` is the content of ``gate.json``.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ _NAMED = 8  # of one axis, in the verdict's line; gate.json has all
 def dated(text: str, verdict: Record) -> str:
     """Return ``text`` with the start time of the later of the two runs."""
     started = verdict.get("started", "")
-    return f"{text}, {printable(started[:16].replace('T', ' '), newlines=False)}" if started else text
+    return (
+        f"{text}, {printable(started[:16].replace('T', ' '), newlines=False)}" if started else text
+    )
 
 
 def headline(verdict: Record) -> str:
@@ -59,24 +64,37 @@ def headline(verdict: Record) -> str:
         kinds = [f"{count} {KIND_WORDS[kind]}" for kind, count in blocking_counts(verdict).items()]
         return f"BLOCKED: {', '.join(kinds)}, of {verdict['compared']} pairs"
     if code is ExitCode.HARNESS_ERROR:
-        return f"HARNESS ERROR in {totals['harness_error']} of {verdict['compared']} pairs: nothing else can be trusted"
+        return (
+            f"HARNESS ERROR in {totals['harness_error']} of {verdict['compared']} pairs: nothing"
+            " else can be trusted"
+        )
     if code is ExitCode.INCOMPLETE and verdict.get("named_not_asked"):
         return f"INCOMPLETE: named, and not asked: {named.words(verdict['named_not_asked'])}"
     if code is ExitCode.INCOMPLETE and not verdict["ended"]:
         return f"INCOMPLETE: {not_sealed('a run')}"
     if code is ExitCode.INCOMPLETE and not totals["unfinished"]:
-        return f"INCOMPLETE: nothing was compared, {verdict['compared']} pairs were observed on one side alone"
+        return (
+            f"INCOMPLETE: nothing was compared, {verdict['compared']} pairs were observed on one"
+            " side alone"
+        )
     if code is ExitCode.INCOMPLETE:
         return f"INCOMPLETE: {totals['unfinished']} of {verdict['compared']} pairs have no result"
     changed = verdict["compared"] - sum(totals[kind] for kind in UNCHANGED)
     if changed:
-        return f"OK: nothing blocks, {changed} of {verdict['compared']} pairs differ{not_asked(verdict)}"
+        return (
+            f"OK: nothing blocks, {changed} of {verdict['compared']} pairs"
+            f" differ{not_asked(verdict)}"
+        )
     return f"OK: all {verdict['compared']} pairs alike{not_asked(verdict)}"
 
 
 def not_asked(verdict: Record) -> str:
-    """Return what a green verdict is not about, to follow it in one line; "" if everything was asked."""
-    parts = [f"{axis}s {listed(names, _NAMED)}" for axis, names in verdict.get("not_asked", {}).items()]
+    """Return what a green verdict is not about, to follow it in one line; "" if everything was
+    asked.
+    """
+    parts = [
+        f"{axis}s {listed(names, _NAMED)}" for axis, names in verdict.get("not_asked", {}).items()
+    ]
     return f"; not asked: {'; '.join(parts)}" if parts else ""
 
 
@@ -86,8 +104,12 @@ def total_counts(verdict: Record) -> dict[str, int]:
 
 
 def by_kind(verdict: Record) -> dict[str, list[Any]]:
-    """Return kind -> its pairs, as far as the verdict keeps them: those that changed or still fail."""
-    return {kind: [fact for fact in verdict["facts"] if fact["kind"] == kind] for kind in KIND_WORDS}
+    """Return kind -> its pairs, as far as the verdict keeps them: those that changed or still
+    fail.
+    """
+    return {
+        kind: [fact for fact in verdict["facts"] if fact["kind"] == kind] for kind in KIND_WORDS
+    }
 
 
 def blocking_counts(verdict: Record) -> dict[str, int]:
@@ -100,14 +122,21 @@ def blocking_counts(verdict: Record) -> dict[str, int]:
 
 
 def label(fact: Record) -> str:
-    """Return the class of a pair, or of pairs with one cause. A known failure that blocks all the same says so."""
+    """Return the class of a pair, or of pairs with one cause.
+
+    A known failure that blocks all the same says so.
+    """
     if not fact.get("known"):
         return KIND_WORDS[fact["kind"]]
-    return KIND_WORDS[fact["kind"]] + (" (known, blocks without --accept-known)" if fact["blocks"] else " (known)")
+    return KIND_WORDS[fact["kind"]] + (
+        " (known, blocks without --accept-known)" if fact["blocks"] else " (known)"
+    )
 
 
 def tone(fact: Record) -> str:
-    """Return how a pair counts in the verdict: ``bad`` if it decides the exit code, ``good`` for an improvement, or ``odd``."""
+    """Return how a pair counts in the verdict: ``bad`` if it decides the exit code, ``good`` for an
+    improvement, or ``odd``.
+    """
     if fact["blocks"] or fact["kind"] == "harness_error":
         return "bad"
     return "good" if fact["kind"] == "fixed" else "odd"
@@ -128,9 +157,24 @@ def bisect_command(verdict: Record, cause: Record) -> str:
     "" if no release lies between the two sides, or if a version cannot be read.
     """
     first, last = (_minor(verdict[side]["label"]) for side in ("baseline", "candidate"))
-    alike = (fact for fact in verdict["facts"] if all(fact[name] == cause[name] for name in ("kind", "cause", "blocks")))
-    cells = [fact["candidate"]["cell"] for fact in alike if fact["role"] == "reads" and fact["consumer"] != "-"]
-    if cause["kind"] != "regressed" or not cells or not first or not last or first >= last or last == (first[0], first[1] + 1):
+    alike = (
+        fact
+        for fact in verdict["facts"]
+        if all(fact[name] == cause[name] for name in ("kind", "cause", "blocks"))
+    )
+    cells = [
+        fact["candidate"]["cell"]
+        for fact in alike
+        if fact["role"] == "reads" and fact["consumer"] != "-"
+    ]
+    if (
+        cause["kind"] != "regressed"
+        or not cells
+        or not first
+        or not last
+        or first >= last
+        or last == (first[0], first[1] + 1)
+    ):
         return ""
     ends = [".".join(map(str, end)) for end in (first, last)]
     return f"savedmodel-compat bisect {cells[0]} --from {ends[0]} --to {ends[1]}"
@@ -143,4 +187,6 @@ def _minor(version: str) -> tuple[int, ...]:
 
 def drift_words(item: Record) -> str:
     """Describe one diverging answer."""
-    return f"{item['request']}: {item['message']}" + ("" if item["within"] else ", beyond the tolerance of the case")
+    return f"{item['request']}: {item['message']}" + (
+        "" if item["within"] else ", beyond the tolerance of the case"
+    )

@@ -1,4 +1,7 @@
-"""The version grid as text: a field, a Markdown table, a terminal table. `compat_matrix.verdict.tally` has the numbers."""
+"""The version grid as text: a field, a Markdown table, a terminal table.
+
+`compat_matrix.verdict.tally` has the numbers.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,15 @@ from compat_matrix.verdict.tally import NOT_RUN, PASSED, UNEXPECTED
 
 
 def field_words(field: Mapping[str, Any] | None) -> str:
-    """Return ``34/41``, with ``!2`` for unexpected results and ``?3`` for cells that were not run."""
+    """Return ``34/41``, with ``!2`` for unexpected results and ``?3`` for cells that were not
+    run.
+    """
     if field is None:
         return ""
     words = f"{field[PASSED]}/{field['asked']}"
-    return words + "".join(f" {sign}{field[key]}" for sign, key in (("!", UNEXPECTED), ("?", NOT_RUN)) if field[key])
+    return words + "".join(
+        f" {sign}{field[key]}" for sign, key in (("!", UNEXPECTED), ("?", NOT_RUN)) if field[key]
+    )
 
 
 def minor(version: str) -> str:
@@ -33,13 +40,20 @@ def markdown(table: Mapping[str, Any]) -> list[str]:
     """Return the lines of a Markdown table with a row per writer and a column per reader."""
     lines = ["| written by | " + " | ".join(minor(reader) for reader in table["readers"]) + " |"]
     lines.append("|---" * (len(table["readers"]) + 1) + "|")
-    lines += [f"| {minor(writer)} | " + " | ".join(map(field_words, fields)) + " |" for writer, fields in table["rows"]]
+    lines += [
+        f"| {minor(writer)} | " + " | ".join(map(field_words, fields)) + " |"
+        for writer, fields in table["rows"]
+    ]
     return lines
 
 
 def terminal_table(table: Mapping[str, Any]) -> Table:
     """Return the same table for a terminal."""
-    out = Table(title=f"written by {table['producer']}, read by {table['consumer']}", header_style="bold", title_justify="left")
+    out = Table(
+        title=f"written by {table['producer']}, read by {table['consumer']}",
+        header_style="bold",
+        title_justify="left",
+    )
     out.add_column("written by \\ read by", no_wrap=True)
     for reader in table["readers"]:
         out.add_column(minor(reader), justify="right", no_wrap=True)

@@ -1,4 +1,6 @@
-"""The page of a run over many runtimes: version tables, unexpected cells, and the causes of known failures. A pure function."""
+"""The page of a run over many runtimes: version tables, unexpected cells, and the causes of known
+failures. A pure function.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,23 @@ def render(
     expectations: Mapping[int, Mapping[str, Any]],
     log_tails: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """Return the page. The arguments are those of :func:`compat_matrix.report.html.render`, as objects."""
+    """Return the page.
+
+    The arguments are those of :func:`compat_matrix.report.html.render`, as objects.
+    """
     by_cell = {result.cell: result for result in results}
     facts = tally.tally(plan, by_cell)
-    unexpected = [result for cell in plan if (result := by_cell.get(cell.id)) and result.expected is False]
-    causes = html.by_cause(_unexpected(result, log_tails.get(result.cell, {})) for result in unexpected)
-    known = ((cell, by_cell[cell.id]) for cell in plan if cell.id in by_cell and by_cell[cell.id].expected)
+    unexpected = [
+        result for cell in plan if (result := by_cell.get(cell.id)) and result.expected is False
+    ]
+    causes = html.by_cause(
+        _unexpected(result, log_tails.get(result.cell, {})) for result in unexpected
+    )
+    known = (
+        (cell, by_cell[cell.id])
+        for cell in plan
+        if cell.id in by_cell and by_cell[cell.id].expected
+    )
     return (
         html.environment()
         .get_template("grid.html.j2")
@@ -41,15 +54,31 @@ def render(
             **html.overview(summary, JUMPS),
             heading="What each TensorFlow writes, read by each TensorFlow",
             title=html.title_of_run("grid", summary),
-            unexpected=[(cells[0], cells[:SHOWN_CELLS], max(0, len(cells) - SHOWN_CELLS)) for cells in causes[:SHOWN_UNEXPECTED]],
+            unexpected=[
+                (cells[0], cells[:SHOWN_CELLS], max(0, len(cells) - SHOWN_CELLS))
+                for cells in causes[:SHOWN_UNEXPECTED]
+            ],
             odd=len(unexpected),
             unexpected_more=max(0, len(causes) - SHOWN_UNEXPECTED),
-            known_count=sum(result.outcome.gate_failure and result.expected is True for result in by_cell.values()),
-            made=[(producer, version, counts) for producer, found in facts["made"].items() for version, counts in found.items()],
+            known_count=sum(
+                result.outcome.gate_failure and result.expected is True
+                for result in by_cell.values()
+            ),
+            made=[
+                (producer, version, counts)
+                for producer, found in facts["made"].items()
+                for version, counts in found.items()
+            ],
             unexpected_state=tally.UNEXPECTED,
             states=(tally.PASSED, tally.KNOWN, tally.UNEXPECTED, tally.NOT_RUN),
-            tables=[{**_table(table), "anchor": f"table-{number}"} for number, table in enumerate(tally.tables(facts))],
-            known=[_entry(expectations.get(index, {}), by_cell, cells) for index, cells in tally.by_entry(known)],
+            tables=[
+                {**_table(table), "anchor": f"table-{number}"}
+                for number, table in enumerate(tally.tables(facts))
+            ],
+            known=[
+                _entry(expectations.get(index, {}), by_cell, cells)
+                for index, cells in tally.by_entry(known)
+            ],
         )
     )
 
@@ -69,17 +98,28 @@ def _unexpected(result: Result, tails: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _table(table: Mapping[str, Any]) -> dict[str, Any]:
-    rows = [(writer, [(grid.field_words(field), _state(field)) for field in fields]) for writer, fields in table["rows"]]
+    rows = [
+        (writer, [(grid.field_words(field), _state(field)) for field in fields])
+        for writer, fields in table["rows"]
+    ]
     return {**table, "readers": [grid.minor(reader) for reader in table["readers"]], "rows": rows}
 
 
 def _state(field: Mapping[str, Any] | None) -> str:
     if field is None or field[tally.NOT_RUN]:
         return ""
-    return "unexpected" if field[tally.UNEXPECTED] else "pass" if field[tally.PASSED] == field["asked"] else "known"
+    return (
+        "unexpected"
+        if field[tally.UNEXPECTED]
+        else "pass"
+        if field[tally.PASSED] == field["asked"]
+        else "known"
+    )
 
 
-def _entry(facts: Mapping[str, Any], by_cell: Mapping[str, Result], cells: list[str]) -> dict[str, Any]:
+def _entry(
+    facts: Mapping[str, Any], by_cell: Mapping[str, Result], cells: list[str]
+) -> dict[str, Any]:
     first = by_cell[cells[0]]
     return {
         "kind": facts.get("kind", ""),

@@ -1,7 +1,8 @@
-"""One self-contained HTML page from the files of a run: a pure function, equal results give equal bytes.
+"""One self-contained HTML page from the files of a run: a pure function, equal results give equal
+bytes.
 
-The first screen shows unexpected and blocking cells; then follow the matrix (cases by consumers) and every cell with its
-evidence.
+The first screen shows unexpected and blocking cells; then follow the matrix (cases by consumers)
+and every cell with its evidence.
 """
 
 from __future__ import annotations
@@ -69,10 +70,12 @@ def render(
       plan: content of ``plan.json``.
       results: records of ``results.jsonl``; planned cells without one are shown as NOT_RUN.
       summary: content of ``summary.json``.
-      expectations: index of a ledger entry, as results name it -> its ``kind``, ``reason`` and ``issue``.
+      expectations: index of a ledger entry, as results name it -> its ``kind``, ``reason`` and
+        ``issue``.
       log_tails: cell -> name of an evidence text -> its last lines.
-      about: of a check (`ABOUT_FILE`): ``names``, case -> the user's name for the model, and ``causes`` of unexpected cells, each
-      with ``outcome``, ``models``, ``title``, ``lines``, ``evidence``, ``replay`` and ``cells``.
+      about: of a check (`ABOUT_FILE`): ``names``, case -> the user's name for the model, and
+        ``causes`` of unexpected cells, each with ``outcome``, ``models``, ``title``, ``lines``,
+        ``evidence``, ``replay`` and ``cells``.
     """
     about = about or {"names": {}, "causes": []}
     by_cell = {result["cell"]: result for result in results}
@@ -84,7 +87,12 @@ def render(
         cell["tails"] = sorted((log_tails or {}).get(cell["id"], {}).items())
     unexpected = [cell for cell in cells if not cell["expected"]]
     disagreements = [_disagreement(item) for item in summary["disagreements"]]
-    jumps = [("unexpected", "Unexpected"), ("matrix", "By artifact"), ("cells", "Cells and evidence"), ("versions", "Versions")]
+    jumps = [
+        ("unexpected", "Unexpected"),
+        ("matrix", "By artifact"),
+        ("cells", "Cells and evidence"),
+        ("versions", "Versions"),
+    ]
     return (
         environment()
         .get_template("report.html.j2")
@@ -93,25 +101,34 @@ def render(
             heading=_heading(sorted(set(names.values()))),
             title=title_of_run("check" if names else "matrix", summary),
             names=names,
-            causes=[{**cause, "cells": _by_model(cause["cells"], names)} for cause in about["causes"]],
+            causes=[
+                {**cause, "cells": _by_model(cause["cells"], names)} for cause in about["causes"]
+            ],
             consumers=sorted({cell["consumer_label"] for cell in cells if cell["consumer"] != "-"}),
             rows=_rows(cells),
             unexpected=by_cause(unexpected),
             odd=len(unexpected) + sum(not item["expected"] for item in disagreements),
             known_count=sum(cell["known"] for cell in cells),
             disagreements=disagreements,
-            versions=sorted({(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}),
+            versions=sorted(
+                {(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}
+            ),
         )
     )
 
 
-def _of_selected_artifacts(cells: Sequence[Record], results: Mapping[str, Record], summary: Record) -> list[Record]:
-    """Return the cells of artifacts that the selection did not leave out completely: the others would hide these."""
+def _of_selected_artifacts(
+    cells: Sequence[Record], results: Mapping[str, Record], summary: Record
+) -> list[Record]:
+    """Return the cells of artifacts that the selection did not leave out completely: the others
+    would hide these.
+    """
     left_out = {entry["cell"] for entry in summary["not_run"] if entry["reason"] == DESELECTED}
     selected = {
         _artifact(cell)
         for cell in cells
-        if cell["id"] not in left_out and results.get(cell["id"], {}).get("outcome") != NOT_APPLICABLE
+        if cell["id"] not in left_out
+        and results.get(cell["id"], {}).get("outcome") != NOT_APPLICABLE
     }
     return [cell for cell in cells if _artifact(cell) in selected]
 
@@ -121,28 +138,42 @@ def _artifact(cell: Record) -> tuple[str, str, str]:
 
 
 def overview(
-    summary: Record, jumps: Sequence[tuple[str, str]], names: Mapping[str, str] = MappingProxyType({})
+    summary: Record,
+    jumps: Sequence[tuple[str, str]],
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return what the first screen of a run says, from its ``summary.json``. Cells that were not selected are only counted.
+    """Return what the first screen of a run says, from its ``summary.json``.
 
-    ``jumps``: anchors of the page's sections, with their titles; ``names``: case -> the user's name for the model.
+    Cells that were not selected are only counted.
+
+    ``jumps``: anchors of the page's sections, with their titles; ``names``: case -> the user's name
+    for the model.
     """
     groups: dict[str, list[str]] = defaultdict(list)
-    uncompared = {entry["reason"] for entry in summary["not_run"] if entry["reason"].startswith(NOT_COMPARED)}
+    uncompared = {
+        entry["reason"] for entry in summary["not_run"] if entry["reason"].startswith(NOT_COMPARED)
+    }
     for entry in summary["not_run"]:
         whole = f"{NOT_COMPARED}{entry['reason']}"  # the same reason, told of two checks
         groups[whole if whole in uncompared else entry["reason"]].append(entry["cell"])
     left_out = len(groups.pop(DESELECTED, ()))
     counts = {outcome: summary["by_outcome"].get(outcome.value, 0) for outcome in _SHOWN}
     counts[Outcome.NOT_RUN] = max(0, counts[Outcome.NOT_RUN] - left_out)
-    ledger = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, summary["ledger"].get(kind, ()))]
-    problems = [("blocks", "Expectations to repair")] * bool(ledger) + [("not-run", "Not run")] * bool(groups)
+    ledger = [
+        line
+        for kind in LEDGER_WORDS
+        for line in ledger_lines(kind, summary["ledger"].get(kind, ()))
+    ]
+    problems = [("blocks", "Expectations to repair")] * bool(ledger) + [
+        ("not-run", "Not run")
+    ] * bool(groups)
     return {
         "summary": summary,
         "selected": summary["planned"] - left_out,
         "left_out": left_out,
         "skipped": sum(map(len, groups.values())),
-        "exit_words": EXIT_WORDS[ExitCode(summary["exit_code"])] + ("" if summary["ended"] else f": {not_sealed()}"),
+        "exit_words": EXIT_WORDS[ExitCode(summary["exit_code"])]
+        + ("" if summary["ended"] else f": {not_sealed()}"),
         "counts": [(outcome.value, count) for outcome, count in counts.items()],
         "ledger": ledger,
         "waiting": len(summary["ledger"].get("listed_not_run", ())),
@@ -153,7 +184,9 @@ def overview(
 
 
 def by_cause(cells: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return cells that fail alike together: with the same outcome, class and normalised message (``said``), if there is one."""
+    """Return cells that fail alike together: with the same outcome, class and normalised message
+    (``said``), if there is one.
+    """
     grouped: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for cell in cells:
         key = (cell["outcome"], cell["error_class"], cell["said"] or cell["id"])
@@ -168,18 +201,27 @@ def _heading(names: Sequence[str]) -> str:
     return f"Check of {names[0]}" if len(names) == 1 else f"Check of {len(names)} models"
 
 
-def _by_model(cells: Iterable[str], names: Mapping[str, str]) -> list[tuple[str, list[tuple[str, list[dict[str, str]]]]]]:
-    """Return name of a model -> consumer -> its checks, with their places on the page, for the ids of some cells."""
+def _by_model(
+    cells: Iterable[str], names: Mapping[str, str]
+) -> list[tuple[str, list[tuple[str, list[dict[str, str]]]]]]:
+    """Return name of a model -> consumer -> its checks, with their places on the page, for the ids
+    of some cells.
+    """
     grouped: dict[str, dict[str, list[dict[str, str]]]] = defaultdict(lambda: defaultdict(list))
     for cell in cells:
         case, _, consumer, check = cell.split("/")
-        grouped[names.get(case, case)][consumer].append({"check": check, "anchor": _anchor("cell", cell)})
+        grouped[names.get(case, case)][consumer].append(
+            {"check": check, "anchor": _anchor("cell", cell)}
+        )
     return [(name, list(consumers.items())) for name, consumers in grouped.items()]
 
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """Return the templates of this folder. All text is escaped, and an undefined name is an error."""
+    """Return the templates of this folder.
+
+    All text is escaped, and an undefined name is an error.
+    """
     import jinja2
 
     out = jinja2.Environment(
@@ -196,15 +238,23 @@ def environment() -> jinja2.Environment:
 
 
 def title(what: str, versions: Iterable[str], started: str) -> str:
-    """Return the title of a report: what ran, on which TensorFlows, and when (``started``: date and time, "" if unknown)."""
+    """Return the title of a report: what ran, on which TensorFlows, and when (``started``: date and
+    time, "" if unknown).
+    """
     told = sorted(set(versions), key=_release_order)
     span = ", ".join(told) if len(told) <= _MANY_VERSIONS else f"{told[0]} to {told[-1]}"
-    return ", ".join(filter(None, [what, f"TensorFlow {span}" if told else "", started[:16].replace("T", " ")]))
+    return ", ".join(
+        filter(None, [what, f"TensorFlow {span}" if told else "", started[:16].replace("T", " ")])
+    )
 
 
 def title_of_run(what: str, summary: Record) -> str:
     """Return the title of a run from its ``summary.json``."""
-    seen = {version for parts in summary.get("versions", {}).values() for version in parts.get("tensorflow", ())}
+    seen = {
+        version
+        for parts in summary.get("versions", {}).values()
+        for version in parts.get("tensorflow", ())
+    }
     return title(what, seen, summary.get("run", {}).get("started", ""))
 
 
@@ -221,13 +271,24 @@ def _disagreement(item: Record) -> dict[str, Any]:
     return {**item, "sides": sides}
 
 
-def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expectations: Mapping[int, Record]) -> dict[str, Any]:
+def _cell(
+    cell: Record,
+    result: Record | None,
+    not_run: Mapping[str, str],
+    expectations: Mapping[int, Record],
+) -> dict[str, Any]:
     if result is None:
-        result = {"outcome": Outcome.NOT_RUN.value, "message": not_run.get(cell["id"], "planned, no result")}
+        result = {
+            "outcome": Outcome.NOT_RUN.value,
+            "message": not_run.get(cell["id"], "planned, no result"),
+        }
     outcome = result["outcome"]
     expected = result.get("expected") is not False  # None: nothing to judge
     return {
-        **{key: cell[key] for key in ("id", "case", "producer", "producer_version", "consumer", "check")},
+        **{
+            key: cell[key]
+            for key in ("id", "case", "producer", "producer_version", "consumer", "check")
+        },
         "anchor": _anchor("cell", cell["id"]),
         "consumer_label": f"{cell['consumer']} {cell['consumer_version']}".strip(),
         "outcome": outcome,
@@ -243,13 +304,15 @@ def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expec
         "evidence": sorted((result.get("evidence") or {}).items()),
         "seconds": sum((result.get("timings") or {}).values()),
         "replay": result.get("replay") or "",
-        "versions": "; ".join(f"{name} {version}" for name, version in sorted((result.get("versions") or {}).items())),
+        "versions": "; ".join(
+            f"{name} {version}" for name, version in sorted((result.get("versions") or {}).items())
+        ),
     }
 
 
 def shown_details(details: Record) -> dict[str, Any]:
-    """Return what a page shows of the details of a result: ``details`` by name, the ``note`` about the second try, and the
-    ``tries`` that are kept, with title, message and details of each."""
+    """Return what a page shows of the details of a result: ``details`` by name, the ``note`` about
+    the second try, and the ``tries`` that are kept, with title, message and details of each."""
     found = tries.facts_of(details)
     titles = {tries.FIRST: "first try", tries.SECOND: "second try, in a fresh process"}
     kept = [_try(title, found[which]) for which, title in titles.items() if which in found]
@@ -264,21 +327,36 @@ def _try(title: str, one: Record) -> tuple[str, str, list[tuple[str, Any]]]:
 
 def _listed_details(details: Record) -> list[tuple[str, Any]]:
     """Return details by name, without empty ones and those about the second try."""
-    return [(key, value) for key, value in sorted(details.items()) if key != tries.KEY and value not in (None, "", [], {})]
+    return [
+        (key, value)
+        for key, value in sorted(details.items())
+        if key != tries.KEY and value not in (None, "", [], {})
+    ]
 
 
 def _left(why: str, cells: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return why some cells were not run, the user's names of their models, their ids, and the number of further ids."""
+    """Return why some cells were not run, the user's names of their models, their ids, and the
+    number of further ids.
+    """
     models = dict.fromkeys(names[cell.partition("/")[0]] for cell in cells if names)
-    return {"why": why, "models": listed(models, 3), "ids": cells[:_MANY_CELLS], "more": max(0, len(cells) - _MANY_CELLS)}
+    return {
+        "why": why,
+        "models": listed(models, 3),
+        "ids": cells[:_MANY_CELLS],
+        "more": max(0, len(cells) - _MANY_CELLS),
+    }
 
 
 def _anchor(kind: str, text: str) -> str:
-    return f"{kind}-" + "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text)
+    return f"{kind}-" + "".join(
+        c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text
+    )
 
 
 def _rows(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row per artifact, in plan order, with one field per consumer and the cells of each field."""
+    """Return one row per artifact, in plan order, with one field per consumer and the cells of each
+    field.
+    """
     grouped: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         grouped[_artifact(cell)].append(cell)
@@ -291,12 +369,18 @@ def _rows(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             {
                 "case": case,
                 "producer": f"{producer} {version}",
-                "made": f"written by TensorFlow {version}" if producer == _GIVEN else f"by {producer} {version}",
+                "made": f"written by TensorFlow {version}"
+                if producer == _GIVEN
+                else f"by {producer} {version}",
                 "anchor": _anchor("row", f"{case}-{producer}-{version}"),
                 "fields": {label: _field(group) for label, group in fields.items()},
                 "cells": members,
                 "passed": _passed(members),
-                "told": [cell for cell in members if cell["outcome"] not in (Outcome.PASS.value, NOT_APPLICABLE)],
+                "told": [
+                    cell
+                    for cell in members
+                    if cell["outcome"] not in (Outcome.PASS.value, NOT_APPLICABLE)
+                ],
                 "not_applicable": [cell for cell in members if cell["outcome"] == NOT_APPLICABLE],
                 "state": _state(members),
             }
@@ -315,39 +399,59 @@ def _passed(cells: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, A
     grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         if cell["outcome"] == Outcome.PASS.value:
-            grouped[cell["consumer_label"] if cell["consumer"] != "-" else "production"].append(cell)
+            grouped[cell["consumer_label"] if cell["consumer"] != "-" else "production"].append(
+                cell
+            )
     return list(grouped.items())
 
 
 def _field(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the text and colour of one matrix field: never only a colour, never a mean."""
-    worst = min(cells, key=lambda cell: (cell["expected"], WORST_FIRST.index(Outcome(cell["outcome"]))))
+    worst = min(
+        cells, key=lambda cell: (cell["expected"], WORST_FIRST.index(Outcome(cell["outcome"])))
+    )
     asked = [cell for cell in cells if cell["outcome"] != Outcome.NOT_APPLICABLE.value]
     passed = sum(cell["outcome"] == Outcome.PASS.value for cell in asked)
     return {
         "outcome": worst["outcome"],
-        "state": "unexpected" if not worst["expected"] else "known" if worst["known"] else worst["outcome"].lower(),
+        "state": "unexpected"
+        if not worst["expected"]
+        else "known"
+        if worst["known"]
+        else worst["outcome"].lower(),
         "passed": passed,
         "asked": len(asked),
-        "checks": [cell["check"] for cell in asked if cell["outcome"] == worst["outcome"]] if passed < len(asked) else [],
+        "checks": [cell["check"] for cell in asked if cell["outcome"] == worst["outcome"]]
+        if passed < len(asked)
+        else [],
     }
 
 
 def plain(text: object) -> str:
-    """Return untrusted text with invisible characters (terminal escapes, direction overrides) made visible."""
+    """Return untrusted text with invisible characters (terminal escapes, direction overrides) made
+    visible.
+    """
     return printable(str(text), "\n\t")
 
 
 def _breakable(text: object) -> Any:
-    """Return a path, a name, or the id of a cell, that a narrow screen breaks behind a slash, an underscore, an @ or a dot."""
+    """Return a path, a name, or the id of a cell, that a narrow screen breaks behind a slash, an
+    underscore, an @ or a dot.
+    """
     import markupsafe
 
     return markupsafe.Markup("<wbr>").join(_BREAKS.split(plain(text)))
 
 
 def evidence_text(value: object) -> str:
-    """Return a detail of a result as text: strings as they are, other values as JSON; long text is cut with a note."""
-    text = value if isinstance(value, str) else json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
+    """Return a detail of a result as text: strings as they are, other values as JSON; long text is
+    cut with a note.
+    """
+    text = (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
+    )
     if len(text) > _LONG_TEXT:
         text = text[:_LONG_TEXT] + f"\n… {len(text) - _LONG_TEXT} more characters"
     return plain(text)

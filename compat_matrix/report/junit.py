@@ -1,6 +1,9 @@
-"""JUnit XML for CI systems: every planned cell of a run, or every compared pair of a gate. Pure functions.
+"""JUnit XML for CI systems: every planned cell of a run, or every compared pair of a gate.
 
-The dialect is the common one: ``testsuites/testsuite/testcase`` with ``failure``, ``error`` or ``skipped``.
+Pure functions.
+
+The dialect is the common one: ``testsuites/testsuite/testcase`` with ``failure``, ``error`` or
+``skipped``.
 """
 
 from __future__ import annotations
@@ -24,7 +27,11 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class TestCase:
-    """One test case. ``state``: failure, error, skipped, or None for one that passed; ``message`` and ``text`` say why."""
+    """One test case.
+
+    ``state``: failure, error, skipped, or None for one that passed; ``message`` and ``text`` say
+    why.
+    """
 
     group: str
     name: str
@@ -34,11 +41,18 @@ class TestCase:
     text: str = ""
 
 
-def render(suite: str, cases: Iterable[TestCase], properties: Mapping[str, str] | None = None) -> str:
+def render(
+    suite: str, cases: Iterable[TestCase], properties: Mapping[str, str] | None = None
+) -> str:
     """Return the document of one suite."""
     cases = list(cases)
     states = Counter(case.state for case in cases)
-    counts = {"failures": states[FAILURE], "errors": states[ERROR], "skipped": states[SKIPPED], "tests": len(cases)}
+    counts = {
+        "failures": states[FAILURE],
+        "errors": states[ERROR],
+        "skipped": states[SKIPPED],
+        "tests": len(cases),
+    }
     facts = {"name": suite, **{name: str(count) for name, count in counts.items()}}
     facts["time"] = _seconds(sum(case.seconds for case in cases))
     root = ElementTree.Element("testsuites", facts)
@@ -46,19 +60,28 @@ def render(suite: str, cases: Iterable[TestCase], properties: Mapping[str, str] 
     if properties:
         listed = ElementTree.SubElement(element, "properties")
         for name, value in properties.items():
-            ElementTree.SubElement(listed, "property", {"name": name, "value": _clean(value, MAX_MESSAGE)})
+            ElementTree.SubElement(
+                listed, "property", {"name": name, "value": _clean(value, MAX_MESSAGE)}
+            )
     for case in cases:
         one = {"classname": _clean(case.group, MAX_MESSAGE), "name": _clean(case.name, MAX_MESSAGE)}
         child = ElementTree.SubElement(element, "testcase", {**one, "time": _seconds(case.seconds)})
         if case.state:
-            why = ElementTree.SubElement(child, case.state, {"message": _clean(case.message, MAX_MESSAGE)})
+            why = ElementTree.SubElement(
+                child, case.state, {"message": _clean(case.message, MAX_MESSAGE)}
+            )
             why.text = _clean(case.text, MAX_TEXT)
     ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        + ElementTree.tostring(root, encoding="unicode")
+        + "\n"
+    )
 
 
 def of_run(plan: Record, results: Iterable[Record], summary: Record) -> str:
-    """Return ``junit.xml`` of a run, from its plan, results and summary: every cell that the plan does not rule out.
+    """Return ``junit.xml`` of a run, from its plan, results and summary: every cell that the plan
+    does not rule out.
 
     Cells of an earlier, resumed session are included.
     """
@@ -71,7 +94,14 @@ def of_run(plan: Record, results: Iterable[Record], summary: Record) -> str:
         if result and result["outcome"] == Outcome.NOT_APPLICABLE.value:
             continue
         if result is None or result["outcome"] == Outcome.NOT_RUN.value:
-            cases.append(TestCase(_group(cell), cell["id"], state=SKIPPED, message=not_run.get(cell["id"], "no result")))
+            cases.append(
+                TestCase(
+                    _group(cell),
+                    cell["id"],
+                    state=SKIPPED,
+                    message=not_run.get(cell["id"], "no result"),
+                )
+            )
         else:
             cases.append(_observed(cell, result, wanted.get(cell["id"])))
     properties = {"plan_id": summary["plan_id"], "not applicable": str(summary["not_applicable"])}
@@ -87,10 +117,22 @@ def _observed(cell: Record, result: Record, wanted: Record | None) -> TestCase:
     outcome = result["outcome"]
     if result["expected"] is not False:
         return TestCase(_group(cell), cell["id"], seconds)
-    due = " ".join(filter(None, (wanted["outcome"], wanted["error_class"], wanted["message"]))) if wanted else "PASS"
+    due = (
+        " ".join(filter(None, (wanted["outcome"], wanted["error_class"], wanted["message"])))
+        if wanted
+        else "PASS"
+    )
     said = " ".join(filter(None, (result["error_class"], result["message_normalised"])))
-    briefly = " ".join(filter(None, (result["error_class"], cause_of(result["message"], result["message_normalised"]))))
-    note = "" if outcome == Outcome.UNSTABLE.value else tries.facts_of(result.get("details") or {}).get(tries.NOTE, "")
+    briefly = " ".join(
+        filter(
+            None, (result["error_class"], cause_of(result["message"], result["message_normalised"]))
+        )
+    )
+    note = (
+        ""
+        if outcome == Outcome.UNSTABLE.value
+        else tries.facts_of(result.get("details") or {}).get(tries.NOTE, "")
+    )
     lines = [f"{outcome}, expected {due}", said, note]
     lines += [f"{name}: {path}" for name, path in sorted(result["evidence"].items())]
     lines += [f"replay: {result['replay']}"] if result["replay"] else []
@@ -105,7 +147,10 @@ def _observed(cell: Record, result: Record, wanted: Record | None) -> TestCase:
 
 
 def of_gate(facts: Iterable[Record], verdict: Record) -> str:
-    """Return ``junit.xml`` of a gate with every pair. Blocking pairs fail; pairs that still fail are skipped, with the error."""
+    """Return ``junit.xml`` of a gate with every pair.
+
+    Blocking pairs fail; pairs that still fail are skipped, with the error.
+    """
     properties = {side: verdict[side]["label"] for side in ("baseline", "candidate")}
     return render("savedmodel-compat gate", (_pair(fact) for fact in facts), properties)
 
@@ -116,16 +161,22 @@ def _pair(fact: Record) -> TestCase:
         state = ERROR
     elif fact["blocks"]:
         state = FAILURE
-    elif fact["kind"] in ("still_failing", "changed_error", "unfinished", "regressed", "vanished") or (
-        fact["kind"] == "newly_covered" and fact["candidate"]["outcome"] != Outcome.PASS.value
-    ):
+    elif fact["kind"] in (
+        "still_failing",
+        "changed_error",
+        "unfinished",
+        "regressed",
+        "vanished",
+    ) or (fact["kind"] == "newly_covered" and fact["candidate"]["outcome"] != Outcome.PASS.value):
         state = SKIPPED
     else:
         return TestCase(*names)
     lines = [f"{side}: {side_words(fact[side])}" for side in ("baseline", "candidate")]
     lines += [f"request {item['request']}: {item['message']}" for item in fact["drift"]]
     lines += [f"replay: {fact['candidate']['replay']}"] if fact["candidate"]["replay"] else []
-    return TestCase(*names, state, f"{fact['kind'].replace('_', ' ')}: {fact['cause']}", "\n".join(lines))
+    return TestCase(
+        *names, state, f"{fact['kind'].replace('_', ' ')}: {fact['cause']}", "\n".join(lines)
+    )
 
 
 def _seconds(value: float) -> str:
@@ -133,6 +184,9 @@ def _seconds(value: float) -> str:
 
 
 def _clean(text: str, limit: int) -> str:
-    # XML cannot hold most control characters, not even escaped; the others must not control a CI page.
+    # XML cannot hold most control characters, not even escaped; the others must not control a CI
+    # page.
     text = printable(text, "\n\t")
-    return text if len(text) <= limit else f"{text[:limit]}... ({len(text) - limit} characters more)"
+    return (
+        text if len(text) <= limit else f"{text[:limit]}... ({len(text) - limit} characters more)"
+    )

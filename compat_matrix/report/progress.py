@@ -1,6 +1,8 @@
-"""The progress display of a long run, on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere.
+"""The progress display of a long run, on stderr: a bar with rate and remaining time on a terminal,
+plain lines elsewhere.
 
-In its first minute a run says nothing about the time that is left: it starts TensorFlow then, and few of its things are done.
+In its first minute a run says nothing about the time that is left: it starts TensorFlow then, and
+few of its things are done.
 """
 
 from __future__ import annotations
@@ -22,12 +24,15 @@ PLAIN_SECONDS = 10  # between two plain lines
 
 
 class Progress:
-    """Count what is done ("cells", "models"), and print each problem at once; ``bad`` is the word for a thing with one.
+    """Count what is done ("cells", "models"), and print each problem at once; ``bad`` is the word
+    for a thing with one.
 
     ``tells`` False: problems are only counted, because the command prints them at its end.
     """
 
-    def __init__(self, things: str, bad: str, console: Console | None = None, tells: bool = True) -> None:
+    def __init__(
+        self, things: str, bad: str, console: Console | None = None, tells: bool = True
+    ) -> None:
         self.things, self.bad, self.tells = things, bad, tells
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
         self.done = self.kept = self.wrong = self.total = 0
@@ -36,26 +41,40 @@ class Progress:
         self.time_left: TimeLeft | None = None
 
     def start(self, total: int, time_left: TimeLeft | None = None, recorded: int = 0) -> None:
-        """Start the display; ``total``: the number of things. Without ``time_left``, all of them take the same time.
+        """Start the display; ``total``: the number of things.
 
-        ``recorded``: how many an earlier run has done; which of them have changed since is not known yet.
+        Without ``time_left``, all of them take the same time.
+
+        ``recorded``: how many an earlier run has done; which of them have changed since is not
+        known yet.
         """
         self.total, self.time_left = total, time_left
         self.begun = self.said = time.monotonic()
         if self.console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+            )
             self.bar = Bar(*columns, console=self.console, transient=True)
             self.bar.add_task(self.things, total=total)
             self.bar.start()
         else:
-            what = f"{recorded} done by an earlier run unless changed since, {total - recorded} to run" if recorded else "to run"
-            self.console.print(f"{counted(total, self.things[:-1])}{': ' if recorded else ' '}{what}")
+            what = (
+                f"{recorded} done by an earlier run unless changed since, {total - recorded} to run"
+                if recorded
+                else "to run"
+            )
+            self.console.print(
+                f"{counted(total, self.things[:-1])}{': ' if recorded else ' '}{what}"
+            )
 
     def advance(self, problem: str = "", kept: bool = False, cell: Cell | None = None) -> None:
         """Count one more.
 
-        ``problem``: what is wrong with it (untrusted text), or "". ``kept``: an earlier run did it, so its time says nothing.
-        ``cell``: the cell that ended, for ``time_left``.
+        ``problem``: what is wrong with it (untrusted text), or "". ``kept``: an earlier run did it,
+        so its time says nothing. ``cell``: the cell that ended, for ``time_left``.
         """
         self.done += 1
         if self.time_left and cell:
@@ -74,7 +93,9 @@ class Progress:
             self.console.print(f"{self.done}/{self.total} {says}")
 
     def _pace(self, seconds: float) -> str:
-        """Return how many were kept, the rate of the others, and the time that is left; "" for what is not known yet."""
+        """Return how many were kept, the rate of the others, and the time that is left; "" for what
+        is not known yet.
+        """
         kept = f", {self.kept} kept" if self.kept else ""
         made = self.done - self.kept
         if not made:
@@ -96,7 +117,9 @@ class Progress:
 
 
 def announce(what: str) -> None:
-    """Say on stderr what is being done after the last thing that is counted: ``writing the report ...``."""
+    """Say on stderr what is being done after the last thing that is counted: ``writing the report
+    ...``.
+    """
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"{what} ...", markup=False)
 
 
@@ -111,5 +134,8 @@ def unexpected(result: Result) -> str:
     """Return the problem of a cell, "" if it is as expected."""
     if result.expected is not False:
         return ""
-    what = one_line(f"{result.error_class or ''} {of_graph_error(result.message) or result.message_normalised}", 160)
+    what = one_line(
+        f"{result.error_class or ''} {of_graph_error(result.message) or result.message_normalised}",
+        160,
+    )
     return f"unexpected {result.outcome} {result.cell} {what}"

@@ -1,4 +1,6 @@
-"""The report on a terminal: unexpected cells first, then the matrix, the counts, and the paths of the files."""
+"""The report on a terminal: unexpected cells first, then the matrix, the counts, and the paths of
+the files.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ EXIT_WORDS = {
     ExitCode.INCOMPLETE: "incomplete run",
     ExitCode.HARNESS_ERROR: "harness or environment error",
 }
-NOT_COMPARED = "nothing was compared: "  # the reason of a check that had no answers to compare begins so
+NOT_COMPARED = (  # the reason of a check that had no answers to compare begins so
+    "nothing was compared: "
+)
 LEDGER_WORDS = {
     "dead_entry": "selects no cell",
     "too_wide": "selects too many cells without `wide`",
@@ -43,7 +47,11 @@ LEDGER_WORDS = {
 
 
 def render(
-    plan: Plan, results: Iterable[Result], summary: Mapping[str, Any], console: Console, files: Iterable[str] = ()
+    plan: Plan,
+    results: Iterable[Result],
+    summary: Mapping[str, Any],
+    console: Console,
+    files: Iterable[str] = (),
 ) -> None:
     """Print the report of a run. ``files``: paths of the outputs, shown at the end."""
     by_cell = {result.cell: result for result in results}
@@ -60,7 +68,10 @@ def render(
     code = ExitCode(summary["exit_code"])
     past = summary["run"].get("past")
     words = EXIT_WORDS[code] + (f", in {past['text']}" if past else "")
-    console.print(Text(f"exit {int(code)}: {words}", style="bold green" if code == 0 else "bold red"), soft_wrap=True)
+    console.print(
+        Text(f"exit {int(code)}: {words}", style="bold green" if code == 0 else "bold red"),
+        soft_wrap=True,
+    )
 
 
 def _artifacts(plan: Plan, by_cell: Mapping[str, Result], console: Console) -> None:
@@ -68,14 +79,18 @@ def _artifacts(plan: Plan, by_cell: Mapping[str, Result], console: Console) -> N
     if len(told) < len(seen):
         passed = len(seen) - len(told)
         console.print(
-            f"{passed} of {len(seen)} artifacts pass everything that was asked; the other {len(told)}:", highlight=False
+            f"{passed} of {len(seen)} artifacts pass everything that was asked; the other"
+            f" {len(told)}:",
+            highlight=False,
         )
     if told:
         for table in matrix_tables(plan, by_cell, told, console.width):
             console.print(table)
 
 
-def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], console: Console) -> None:
+def _unexpected(
+    summary: Mapping[str, Any], by_cell: Mapping[str, Result], console: Console
+) -> None:
     facts = summary["unexpected"]
     if not facts and summary["exit_code"] == ExitCode.INCOMPLETE and not summary["answered"]:
         console.print(Text("nothing was compared", style="bold red"))
@@ -86,10 +101,17 @@ def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], conso
     console.print(Text(f"{len(facts)} unexpected{_unstable_words(summary)}", style="bold red"))
     for fact in facts[:MAX_LISTED]:
         wanted = fact.get("wanted")
-        expected = " ".join(filter(None, (wanted["outcome"], wanted["error_class"], wanted["message"]))) if wanted else "PASS"
+        expected = (
+            " ".join(filter(None, (wanted["outcome"], wanted["error_class"], wanted["message"])))
+            if wanted
+            else "PASS"
+        )
         if fact["outcome"] == Outcome.DISAGREE and not wanted:
             expected = "the same of both"
-        console.print(Text(f"  {fact['outcome']:<14} {fact['cell']}", style="red"), Text(f"(expected {one_line(expected, 100)})"))
+        console.print(
+            Text(f"  {fact['outcome']:<14} {fact['cell']}", style="red"),
+            Text(f"(expected {one_line(expected, 100)})"),
+        )
         found = by_cell.get(fact["cell"])
         said = (of_graph_error(found.message) if found else "") or fact["message"]
         what = one_line(f"{fact['error_class'] or ''} {said}", 300)
@@ -106,7 +128,9 @@ def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], conso
 
 
 def _unstable_words(summary: Mapping[str, Any]) -> str:
-    """Return how many of the unexpected cells are UNSTABLE, and how many were not asked again, to follow their number."""
+    """Return how many of the unexpected cells are UNSTABLE, and how many were not asked again, to
+    follow their number.
+    """
     counts = summary.get("second_tries", {})
     words = ""
     if counts.get("unstable"):
@@ -117,7 +141,9 @@ def _unstable_words(summary: Mapping[str, Any]) -> str:
 
 
 def _second_try_lines(result: Result) -> Iterator[str]:
-    """Yield what the second try adds to the message of a result, and the evidence of an UNSTABLE cell."""
+    """Yield what the second try adds to the message of a result, and the evidence of an UNSTABLE
+    cell.
+    """
     if result.outcome is not Outcome.UNSTABLE:
         yield from filter(None, [tries.note_of(result)])
         return
@@ -137,7 +163,9 @@ def ledger_lines(kind: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
     lines = []
     for fact in facts:
         who = fact.get("title") or f"{fact['cell']} ({'; '.join(fact['titles'])})"
-        more = {"too_wide": f": {fact.get('cells')}", "expired": f" on {fact.get('until')}"}.get(kind, "")
+        more = {"too_wide": f": {fact.get('cells')}", "expired": f" on {fact.get('until')}"}.get(
+            kind, ""
+        )
         lines.append(f"{who} {LEDGER_WORDS[kind]}{more}")
     return lines
 
@@ -150,16 +178,24 @@ def _rest(facts: list[Any], console: Console) -> None:
 def rows_of(plan: Plan, by_cell: Mapping[str, Result]) -> tuple[set[str], set[str]]:
     """Return the artifacts with observations, and those of them that get a row of the table."""
     observed = [
-        (plan.by_id[cell], result) for cell, result in by_cell.items() if cell in plan.by_id and result.outcome.observable
+        (plan.by_id[cell], result)
+        for cell, result in by_cell.items()
+        if cell in plan.by_id and result.outcome.observable
     ]
     seen = {cell.artifact_id for cell, _ in observed}
-    failed = {cell.artifact_id for cell, result in observed if result.outcome is not Outcome.PASS or result.expected is False}
+    failed = {
+        cell.artifact_id
+        for cell, result in observed
+        if result.outcome is not Outcome.PASS or result.expected is False
+    }
     return seen, seen if len(seen) <= MAX_ROWS else failed
 
 
-def matrix_tables(plan: Plan, by_cell: Mapping[str, Result], told: set[str], width: int) -> Iterator[Table]:
-    """Yield tables with a row per artifact of ``told``. Columns: the production, and each consumer with the outcomes of its
-    checks.
+def matrix_tables(
+    plan: Plan, by_cell: Mapping[str, Result], told: set[str], width: int
+) -> Iterator[Table]:
+    """Yield tables with a row per artifact of ``told``. Columns: the production, and each consumer
+    with the outcomes of its checks.
 
     There are several tables if a line of ``width`` characters has no room for all consumers.
     """
@@ -172,7 +208,10 @@ def matrix_tables(plan: Plan, by_cell: Mapping[str, Result], told: set[str], wid
         fields.setdefault(cell.artifact_id, {}).setdefault(key, []).append(cell)
         if not cell.is_production and _was_asked(by_cell.get(cell.id)):
             asked[key] = None
-    names = sum(max(map(len, column)) + PADDING for column in ([*fields, "artifact"], ["committed"])) + 1
+    names = (
+        sum(max(map(len, column)) + PADDING for column in ([*fields, "artifact"], ["committed"]))
+        + 1
+    )
     columns: dict[_Consumer, tuple[int, int]] = {}
     room = width - names
     for key in asked:
@@ -186,17 +225,29 @@ def matrix_tables(plan: Plan, by_cell: Mapping[str, Result], told: set[str], wid
 
 
 def _column(
-    key: _Consumer, fields: Mapping[str, Mapping[_Consumer, list[Cell]]], by_cell: Mapping[str, Result]
+    key: _Consumer,
+    fields: Mapping[str, Mapping[_Consumer, list[Cell]]],
+    by_cell: Mapping[str, Result],
 ) -> tuple[int, int]:
-    """Return the least width of a consumer's column, which breaks no word of it, and the width that breaks no line."""
-    lines = [line for cells in fields.values() for line in field_text(cells.get(key, []), by_cell).plain.splitlines()]
+    """Return the least width of a consumer's column, which breaks no word of it, and the width that
+    breaks no line.
+    """
+    lines = [
+        line
+        for cells in fields.values()
+        for line in field_text(cells.get(key, []), by_cell).plain.splitlines()
+    ]
     words = [word for line in lines for word in line.split() if "," not in word]
     least = max(MIN_COLUMN, *map(len, key), *map(len, words))
     return least, max(least, *map(len, lines), 0)
 
 
 def _was_asked(result: Result | None) -> bool:
-    return result is None or result.outcome.observable or (result.outcome is Outcome.NOT_RUN and result.message != DESELECTED)
+    return (
+        result is None
+        or result.outcome.observable
+        or (result.outcome is Outcome.NOT_RUN and result.message != DESELECTED)
+    )
 
 
 def _table(
@@ -205,7 +256,9 @@ def _table(
     fields: Mapping[str, Mapping[_Consumer, list[Cell]]],
     by_cell: Mapping[str, Result],
 ) -> Table:
-    """Return a table whose columns have their least width, and of ``room`` more characters what they can use."""
+    """Return a table whose columns have their least width, and of ``room`` more characters what
+    they can use.
+    """
     table = Table(Column("artifact", no_wrap=True, overflow="fold"), "made", header_style="bold")
     for (name, version), (least, most) in columns.items():
         more = max(0, min(room, most - least))
@@ -214,12 +267,16 @@ def _table(
     for artifact, by_consumer in fields.items():
         made = [cell for cells in by_consumer.values() for cell in cells if cell.is_production]
         field = field_text(made, by_cell) if made else Text("committed", style="dim")
-        table.add_row(artifact, field, *(field_text(by_consumer.get(key, []), by_cell) for key in columns))
+        table.add_row(
+            artifact, field, *(field_text(by_consumer.get(key, []), by_cell) for key in columns)
+        )
     return table
 
 
 def field_text(cells: list[Cell], by_cell: Mapping[str, Result]) -> Text:
-    """Describe the outcomes of the checks of one artifact and one consumer; failures first, with the checks' names."""
+    """Describe the outcomes of the checks of one artifact and one consumer; failures first, with
+    the checks' names.
+    """
     unexpected: dict[str, list[str]] = {}
     known: Counter[str] = Counter()
     for cell in cells:
@@ -228,22 +285,34 @@ def field_text(cells: list[Cell], by_cell: Mapping[str, Result]) -> Text:
             unexpected.setdefault(str(result.outcome), []).append(cell.check)
         else:
             known[str(result.outcome if result else Outcome.NOT_RUN)] += 1
-    parts = [Text(f"{outcome} {','.join(checks)}", style="bold red") for outcome, checks in unexpected.items()]
+    parts = [
+        Text(f"{outcome} {','.join(checks)}", style="bold red")
+        for outcome, checks in unexpected.items()
+    ]
     for outcome in Outcome:
         count = known[str(outcome)]
         if count and outcome is Outcome.PASS:
             parts.append(Text(f"pass {count}", style="green"))
         elif count and outcome.gate_failure:
             parts.append(Text(f"known {outcome} {count}", style="yellow"))
-        elif count and (outcome is Outcome.NOT_RUN or len(known) == 1):  # n/a only if there is no other outcome
-            parts.append(Text(f"not run {count}" if outcome is Outcome.NOT_RUN else "n/a", style="dim"))
+        elif count and (
+            outcome is Outcome.NOT_RUN or len(known) == 1
+        ):  # n/a only if there is no other outcome
+            parts.append(
+                Text(f"not run {count}" if outcome is Outcome.NOT_RUN else "n/a", style="dim")
+            )
     return Text("\n").join(parts)
 
 
 def _counts(summary: Mapping[str, Any], console: Console) -> None:
     planned, observed = summary["planned"], summary["observed"]
-    console.print(f"planned {planned}, observed {observed}, not run {len(summary['not_run'])}", highlight=False)
-    console.print(f"not applicable {summary['not_applicable']} of {summary['cells']} cells", highlight=False)
+    console.print(
+        f"planned {planned}, observed {observed}, not run {len(summary['not_run'])}",
+        highlight=False,
+    )
+    console.print(
+        f"not applicable {summary['not_applicable']} of {summary['cells']} cells", highlight=False
+    )
     for outcome, count in summary["by_outcome"].items():
         if count and Outcome(outcome).observable:
             console.print(f"  {outcome:<14} {count} of {observed} observed", highlight=False)
@@ -255,24 +324,33 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
         known = sum(item["expected"] for item in summary["disagreements"])
         agree = summary["compared"] - len(summary["disagreements"])
         console.print(
-            f"  the C API and the C++ loader agree in {agree} of {summary['compared']} cells, {known} known otherwise",
+            f"  the C API and the C++ loader agree in {agree} of {summary['compared']} cells,"
+            f" {known} known otherwise",
             highlight=False,
         )
     if summary.get("not_carried"):
         text = (
-            f"  {summary['not_carried']} requests that JSON cannot carry were not asked over REST (details.not_carried says why)"
+            f"  {summary['not_carried']} requests that JSON cannot carry were not asked over REST"
+            " (details.not_carried says why)"
         )
         console.print(text, highlight=False)
     if not summary["ended"]:
         console.print(Text(f"  {not_sealed()}", style="yellow"))
     for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
         # Not wrapped: it may end in a command to copy.
-        console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 400)}", style="yellow"), soft_wrap=True)
+        console.print(
+            Text(f"  NOT_RUN        {count}: {one_line(reason, 400)}", style="yellow"),
+            soft_wrap=True,
+        )
     for runtime, checks in summary.get("left_out", {}).items():
-        console.print(f"  not asked of {runtime}: {', '.join(checks)} (--all-checks)", highlight=False)
+        console.print(
+            f"  not asked of {runtime}: {', '.join(checks)} (--all-checks)", highlight=False
+        )
     for one in summary.get("not_asked", ()):
         line = f"  named, and not asked: {one_line(named.words([one]), 400)}"
         console.print(Text(line, style="bold red"), soft_wrap=True)
     waiting = len(summary["ledger"]["listed_not_run"])
     if waiting:
-        console.print(f"  {waiting} expectation entries have cells that did not run", highlight=False)
+        console.print(
+            f"  {waiting} expectation entries have cells that did not run", highlight=False
+        )

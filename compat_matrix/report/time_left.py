@@ -1,6 +1,8 @@
-"""The time that a run still needs, estimated from the costs of its cells and from the speed of this machine so far.
+"""The time that a run still needs, estimated from the costs of its cells and from the speed of this
+machine so far.
 
-The number of cells is a bad measure: a run begins with the start of TensorFlow, and cells differ by a factor of a thousand.
+The number of cells is a bad measure: a run begins with the start of TensorFlow, and cells differ by
+a factor of a thousand.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ SILENT_SECONDS = 60.0  # at the start of a run: its speed is not known yet
 
 
 class TimeLeft:
-    """The work of a run in seconds of the machine on which the costs were measured: all of it, and what is done.
+    """The work of a run in seconds of the machine on which the costs were measured: all of it, and
+    what is done.
 
     Each of ``processes`` spends the time of a start before its first cell.
     """
@@ -30,7 +33,9 @@ class TimeLeft:
         self._done += self._costs.of(cell)
 
     def seconds(self, elapsed: float) -> float | None:
-        """Return the seconds that are left ``elapsed`` seconds after the start; None if nobody knows yet."""
+        """Return the seconds that are left ``elapsed`` seconds after the start; None if nobody
+        knows yet.
+        """
         if elapsed < SILENT_SECONDS or not self._done:
             return None
         done = self._start + self._done

@@ -1,4 +1,6 @@
-"""An artifact as the checks see it: requests, tolerance, and the comparison of its files with its provenance."""
+"""An artifact as the checks see it: requests, tolerance, and the comparison of its files with its
+provenance.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,16 @@ class ArtifactError(Exception):
 
 @dataclass(frozen=True)
 class Artifact:
-    """``requests`` are the entries of io.json, in order, their tags sorted; ``tag_sets`` the tag sets they ask, in that order."""
+    """``requests`` are the entries of io.json, in order, their tags sorted; ``tag_sets`` the tag
+    sets they ask, in that order.
+    """
 
     directory: Path
     stateful: bool
     tolerance: Tolerance
     requests: tuple[dict[str, Any], ...]
-    # The original's variables and functions, ``{"variables": {path: facts}, "functions": ...}``; None: they are not recorded.
+    # The original's variables and functions, ``{"variables": {path: facts}, "functions": ...}``;
+    # None: they are not recorded.
     objects: dict[str, dict[str, dict[str, Any]]] | None = None
 
     @property
@@ -47,7 +52,9 @@ class Artifact:
         return list(dict.fromkeys(tuple(request["tags"]) for request in self.requests))
 
     def tensorflow(self) -> str:
-        """Return the version of the TensorFlow that made it, as its provenance says; "" where that names none."""
+        """Return the version of the TensorFlow that made it, as its provenance says; "" where that
+        names none.
+        """
         producer = read_document(self.directory / "provenance.json").get("producer")
         versions = producer.get("versions") if isinstance(producer, dict) else None
         return str(versions.get("tensorflow") or "") if isinstance(versions, dict) else ""
@@ -70,9 +77,14 @@ def read_artifact(directory: Path) -> Artifact:
 
 
 def _stated(tolerance: dict[str, Any]) -> Tolerance:
-    """Return the tolerance that the artifact states: it counts up to a limit, since it is the artifact that is judged by it."""
+    """Return the tolerance that the artifact states: it counts up to a limit, since it is the
+    artifact that is judged by it.
+    """
     default = RECORDED.tolerance
-    rtol, atol = _bound(tolerance.get("rtol", default.rtol)), _bound(tolerance.get("atol", default.atol))
+    rtol, atol = (
+        _bound(tolerance.get("rtol", default.rtol)),
+        _bound(tolerance.get("atol", default.atol)),
+    )
     return Tolerance(stated_rtol=rtol, stated_atol=atol)
 
 
@@ -96,8 +108,13 @@ def _checked(request: dict[str, Any]) -> dict[str, Any]:
     for name in (request["inputs"], request["outputs"], request.get("gradients")):
         if name is not None and (Path(name).name != name or name in ("", ".", "..")):
             raise ValueError(f"request {request['id']}: {name!r} is not the name of a file in io/")
-    if "error" in request and (request["outputs"] is not None or not (request["error"] and isinstance(request["error"], str))):
-        raise ValueError(f"request {request['id']}: an error is a text, and stands in place of outputs")
+    if "error" in request and (
+        request["outputs"] is not None
+        or not (request["error"] and isinstance(request["error"], str))
+    ):
+        raise ValueError(
+            f"request {request['id']}: an error is a text, and stands in place of outputs"
+        )
     if not all(isinstance(tag, str) for tag in request["tags"]):
         raise ValueError(f"request {request['id']}: tags are strings")
     if not all(isinstance(name, str) for name in request.get("compared", ())):
@@ -114,25 +131,40 @@ def _checked_objects(objects: Any) -> Any:
 
 
 def is_recorded(request: Mapping[str, Any]) -> bool:
-    """Return whether a request has a recorded answer, or the recorded error of a request that must fail."""
+    """Return whether a request has a recorded answer, or the recorded error of a request that must
+    fail.
+    """
     return request["outputs"] is not None or "error" in request
 
 
 def altered_files(directory: Path) -> list[str]:
-    """Return a sentence for each file of model/ and io/ that differs from the provenance. Raises :class:`ArtifactError`."""
+    """Return a sentence for each file of model/ and io/ that differs from the provenance.
+
+    Raises :class:`ArtifactError`.
+    """
     provenance = directory / "provenance.json"
     recorded = read_document(provenance).get("files")
-    if not isinstance(recorded, dict) or not all(isinstance(digest, str) for digest in recorded.values()):
+    if not isinstance(recorded, dict) or not all(
+        isinstance(digest, str) for digest in recorded.values()
+    ):
         raise ArtifactError(f"{provenance}: no list of files")
     present = file_digests(directory)
     out = [f"{name} is missing" for name in sorted(set(recorded) - set(present))]
     out += [f"{name} is not listed" for name in sorted(set(present) - set(recorded))]
-    changed = [name for name in sorted(set(recorded) & set(present)) if recorded[name] != present[name]]
-    return out + [f"{name} was changed (sha256 {present[name][:12]}…, recorded {recorded[name][:12]}…)" for name in changed]
+    changed = [
+        name for name in sorted(set(recorded) & set(present)) if recorded[name] != present[name]
+    ]
+    return out + [
+        f"{name} was changed (sha256 {present[name][:12]}…, recorded {recorded[name][:12]}…)"
+        for name in changed
+    ]
 
 
 def file_digests(directory: Path) -> dict[str, str]:
-    """Return the digest of each file of model/ and io/. They are computed again when a size or a time has changed."""
+    """Return the digest of each file of model/ and io/.
+
+    They are computed again when a size or a time has changed.
+    """
     return _hashes(directory, stamp(directory / "model") + stamp(directory / "io"))
 
 

@@ -1,5 +1,6 @@
-"""Outputs of a TF 1.x signature that depend on chance: one call reads and updates a variable, and the graph does not say which
-comes first. A session may answer either value, and not always the same one. Metrics of Estimators are an example.
+"""Outputs of a TF 1.x signature that depend on chance: one call reads and updates a variable, and
+the graph does not say which comes first. A session may answer either value, and not always the same
+one. Metrics of Estimators are an example.
 """
 
 from __future__ import annotations
@@ -15,13 +16,25 @@ from reference_impl.graph.variable_defs import VARIABLE_OPS
 from reference_impl.inspection.signatures import parts_of
 
 # Ops that pass references and handles on; the output of an update is the reference too.
-PASSING = ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "RefSelect", "Switch", "Enter")
+PASSING = (
+    "RefSwitch",
+    "RefMerge",
+    "RefEnter",
+    "RefExit",
+    "RefNextIteration",
+    "RefIdentity",
+    "RefSelect",
+    "Switch",
+    "Enter",
+)
 UPDATES = ("Assign", "Scatter", "Apply", "SparseApply", "StridedSliceAssign", "CountUpTo")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
 
 
 def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
-    """Return output -> variable for the signature ``key``; empty for a graph that contradicts itself."""
+    """Return output -> variable for the signature ``key``; empty for a graph that contradicts
+    itself.
+    """
     signature = meta_graph.signature_def[key]
     outputs = tensors_of(signature.outputs)
     fed = [ref for info in signature.inputs.values() for ref in refs_of(info)]
@@ -36,27 +49,44 @@ def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
         if graph.nodes[name].op in VARIABLE_OPS:
             for reader in flow.racing(name):
                 behind = flow.reach([reader], flow.data)
-                found.update((output, name) for output, refs in outputs.items() if any(ref.source in behind for ref in refs))
+                found.update(
+                    (output, name)
+                    for output, refs in outputs.items()
+                    if any(ref.source in behind for ref in refs)
+                )
     return found
 
 
 def chance_notes(signature: str, chance: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each output of a signature that is left to chance; ``chance``: output -> variable."""
-    said = "of signature {!r} is not compared, the old model leaves it to chance: one call reads variable {!r} and updates it"
-    return [f"output {name!r} {said.format(signature, variable)}, in no order" for name, variable in sorted(chance.items())]
+    """Return a sentence for each output of a signature that is left to chance; ``chance``: output
+    -> variable.
+    """
+    said = (
+        "of signature {!r} is not compared, the old model leaves it to chance: one call reads"
+        " variable {!r} and updates it"
+    )
+    return [
+        f"output {name!r} {said.format(signature, variable)}, in no order"
+        for name, variable in sorted(chance.items())
+    ]
 
 
 def random_notes(signature: str, random: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each output of a signature that is random; ``random``: output -> node that draws, or ""."""
+    """Return a sentence for each output of a signature that is random; ``random``: output -> node
+    that draws, or "".
+    """
     said = f"of signature {signature!r} is not compared, the old model answers otherwise"
     why = {
-        name: f"in each call: node {node!r} draws numbers" if node else "when it is loaded again" for name, node in random.items()
+        name: f"in each call: node {node!r} draws numbers" if node else "when it is loaded again"
+        for name, node in random.items()
     }
     return [f"output {name!r} {said} {text}" for name, text in sorted(why.items())]
 
 
 def tensors_of(infos: Mapping[str, Any]) -> dict[str, list[Edge]]:
-    """Return the tensor of each output: several outputs for a sparse or a composite one, with names as in requests."""
+    """Return the tensor of each output: several outputs for a sparse or a composite one, with names
+    as in requests.
+    """
     found: dict[str, list[Edge]] = {}
     for name, info in infos.items():
         for part, tensor, _, _ in parts_of(info)[1]:
@@ -108,12 +138,18 @@ class _Flow:
                 updating = position == 0 and op.removeprefix("Resource").startswith(UPDATES)
                 if updating:
                     updates.add(name)
-                elif op == "Identity" and not is_handle:  # it returns the buffer, which is read when it is used
+                elif (
+                    op == "Identity" and not is_handle
+                ):  # it returns the buffer, which is read when it is used
                     readers.update(user for user, _ in self.users.get(Edge(name), ()))
                     readers.update({name} & self.fetched)
                 elif op in _READS or not (is_handle or op in PASSING):
                     readers.add(name)
-                if (updating and not is_handle) or op in PASSING or (op == "Identity" and is_handle):
+                if (
+                    (updating and not is_handle)
+                    or op in PASSING
+                    or (op == "Identity" and is_handle)
+                ):
                     passed = {Edge(name), Edge(name, "1")} - seen
                     seen |= passed
                     stack += passed

@@ -1,9 +1,11 @@
-"""Compare two tensors, two sets of named tensors or two nests: the differences, their places and sizes.
+"""Compare two tensors, two sets of named tensors or two nests: the differences, their places and
+sizes.
 
-The default is bit-exact, and means it: -0.0 is not 0.0, since ``1 / x`` and ``sign`` tell them apart. Only NaN is one
-value whatever its payload. With a tolerance a difference of ``atol + rtol * |expected|`` is allowed; it applies to floating
-and complex tensors, never to integers, booleans, quantised values and strings. The tolerance that an artifact states about
-itself counts up to the limit of the dtype (`compat_matrix.requests.limits`).
+The default is bit-exact, and means it: -0.0 is not 0.0, since ``1 / x`` and ``sign`` tell them
+apart. Only NaN is one value whatever its payload. With a tolerance a difference of ``atol + rtol *
+|expected|`` is allowed; it applies to floating and complex tensors, never to integers, booleans,
+quantised values and strings. The tolerance that an artifact states about itself counts up to the
+limit of the dtype (`compat_matrix.requests.limits`).
 """
 
 from __future__ import annotations
@@ -22,14 +24,16 @@ from reference_impl.errors import shortened
 
 Array = npt.NDArray[Any]
 
-FLOATS = {"float16", "float32", "float64"} | {name for name in CARRIERS if name.startswith(("bfloat", "float8"))}
+FLOATS = {"float16", "float32", "float64"} | {
+    name for name in CARRIERS if name.startswith(("bfloat", "float8"))
+}
 COMPLEX = {"complex64": "float32", "complex128": "float64"}
 _SHOWN = 80  # characters of a value in a message
 
 
 class Tolerance(NamedTuple):
-    """The allowed difference of an answer: ``rtol`` and ``atol`` as this project or its user says, ``stated_rtol`` and
-    ``stated_atol`` as the artifact says that is judged by them."""
+    """The allowed difference of an answer: ``rtol`` and ``atol`` as this project or its user says,
+    ``stated_rtol`` and ``stated_atol`` as the artifact says that is judged by them."""
 
     rtol: float = 0.0
     atol: float = 0.0
@@ -37,21 +41,32 @@ class Tolerance(NamedTuple):
     stated_atol: float = 0.0
 
     def or_wider(self, *bounds: float) -> Tolerance:
-        """Return the tolerance that allows what either allows; ``bounds``: as many of the fields as are known."""
+        """Return the tolerance that allows what either allows; ``bounds``: as many of the fields as
+        are known.
+        """
         return Tolerance(*(max(pair) for pair in zip_longest(self, bounds, fillvalue=0.0)))
 
     def of(self, dtype: str) -> tuple[float, float]:
-        """Return the relative and the absolute difference that are allowed in a floating or complex tensor of ``dtype``."""
+        """Return the relative and the absolute difference that are allowed in a floating or complex
+        tensor of ``dtype``.
+        """
         limit = limit_of(dtype)
-        return max(self.rtol, min(self.stated_rtol, limit.rtol)), max(self.atol, min(self.stated_atol, limit.atol))
+        return max(self.rtol, min(self.stated_rtol, limit.rtol)), max(
+            self.atol, min(self.stated_atol, limit.atol)
+        )
 
     def cut(self, dtype: str) -> str:
-        """Return in words that the artifact states more than counts for ``dtype``; "" if it does not."""
+        """Return in words that the artifact states more than counts for ``dtype``; "" if it does
+        not.
+        """
         limit = limit_of(dtype)
         if self.stated_rtol <= limit.rtol and self.stated_atol <= limit.atol:
             return ""
         stated = f"rtol {self.stated_rtol:g} and atol {self.stated_atol:g}"
-        return f"the artifact states {stated}; for {dtype} only {limit.rtol:g} and {limit.atol:g} count"
+        return (
+            f"the artifact states {stated}; for {dtype} only {limit.rtol:g} and {limit.atol:g}"
+            " count"
+        )
 
 
 EXACT = Tolerance()
@@ -59,7 +74,10 @@ EXACT = Tolerance()
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One difference, of the ``kind`` names, dtype, shape, value or structure. ``where``: tensor name or path in the nest."""
+    """One difference, of the ``kind`` names, dtype, shape, value or structure.
+
+    ``where``: tensor name or path in the nest.
+    """
 
     kind: str
     where: str
@@ -74,15 +92,26 @@ class Mismatch:
         return {"where": self.where, "kind": self.kind, **self.details}
 
 
-def compare_named(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], tolerance: Tolerance) -> list[Mismatch]:
+def compare_named(
+    expected: Mapping[str, Tensor], got: Mapping[str, Tensor], tolerance: Tolerance
+) -> list[Mismatch]:
     """Return all differences between two sets of named tensors, in any order."""
     out = []
     missing, extra = sorted(set(expected) - set(got)), sorted(set(got) - set(expected))
     if missing or extra:
         parts = [
-            f"{word} {', '.join(map(repr, names))}" for word, names in (("missing", missing), ("unexpected", extra)) if names
+            f"{word} {', '.join(map(repr, names))}"
+            for word, names in (("missing", missing), ("unexpected", extra))
+            if names
         ]
-        out.append(Mismatch("names", "", "outputs differ: " + "; ".join(parts), {"missing": missing, "unexpected": extra}))
+        out.append(
+            Mismatch(
+                "names",
+                "",
+                "outputs differ: " + "; ".join(parts),
+                {"missing": missing, "unexpected": extra},
+            )
+        )
     for name in expected:
         if name in got:
             difference = compare_tensor(name, expected[name], got[name], tolerance)
@@ -91,15 +120,22 @@ def compare_named(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], tol
     return out
 
 
-def compare_tensor(where: str, expected: Tensor, got: Tensor, tolerance: Tolerance = EXACT) -> Mismatch | None:
+def compare_tensor(
+    where: str, expected: Tensor, got: Tensor, tolerance: Tolerance = EXACT
+) -> Mismatch | None:
     """Return the difference between two tensors, or None."""
     if expected.dtype != got.dtype:
         return Mismatch(
-            "dtype", where, f"is {got.dtype}, expected {expected.dtype}", {"expected": expected.dtype, "got": got.dtype}
+            "dtype",
+            where,
+            f"is {got.dtype}, expected {expected.dtype}",
+            {"expected": expected.dtype, "got": got.dtype},
         )
     if expected.array.shape != got.array.shape:
         shapes = {"expected": list(expected.array.shape), "got": list(got.array.shape)}
-        return Mismatch("shape", where, f"has the shape {shapes['got']}, expected {shapes['expected']}", shapes)
+        return Mismatch(
+            "shape", where, f"has the shape {shapes['got']}, expected {shapes['expected']}", shapes
+        )
     differs = _differing(expected, got, tolerance)
     count = int(np.count_nonzero(differs))
     if not count:
@@ -108,7 +144,12 @@ def compare_tensor(where: str, expected: Tensor, got: Tensor, tolerance: Toleran
     shown = {"expected": _show(expected, index), "got": _show(got, index)}
     at = f"element {list(index)}" if index else "the scalar"
     text = f"{at} is {shown['got']}, expected {shown['expected']} ({count} of {differs.size} differ"
-    details: dict[str, Any] = {**shown, "index": list(index), "differing": count, "elements": int(differs.size)}
+    details: dict[str, Any] = {
+        **shown,
+        "index": list(index),
+        "differing": count,
+        "elements": int(differs.size),
+    }
     errors = _errors(expected, got, differs)
     details.update(errors)
     for name, value in errors.items():
@@ -120,7 +161,9 @@ def compare_tensor(where: str, expected: Tensor, got: Tensor, tolerance: Toleran
 
 
 def numbers(tensor: Tensor) -> Array:
-    """Return the tensor's numbers in a NumPy type that can compute: a carrier of bits becomes the type that it carries."""
+    """Return the tensor's numbers in a NumPy type that can compute: a carrier of bits becomes the
+    type that it carries.
+    """
     if tensor.dtype in FLOATS and tensor.dtype != tensor.array.dtype.name:
         import ml_dtypes
 
@@ -163,7 +206,9 @@ def _same_bits(expected: Tensor, got: Tensor) -> Array:
 
 
 def _errors(expected: Tensor, got: Tensor, differs: Array) -> dict[str, float]:
-    """Return the largest absolute error and the largest error in units of the last place, over the differing finite elements."""
+    """Return the largest absolute error and the largest error in units of the last place, over the
+    differing finite elements.
+    """
     if not _is_inexact(expected.dtype):
         return {}
     left, right = numbers(expected)[differs], numbers(got)[differs]
@@ -172,22 +217,35 @@ def _errors(expected: Tensor, got: Tensor, differs: Array) -> dict[str, float]:
         return {}
     wide = np.complex128 if expected.dtype in COMPLEX else np.float64
     with np.errstate(over="ignore"):
-        out = {"max_abs_error": float(np.max(np.abs(left[finite].astype(wide) - right[finite].astype(wide))))}
+        out = {
+            "max_abs_error": float(
+                np.max(np.abs(left[finite].astype(wide) - right[finite].astype(wide)))
+            )
+        }
     if expected.dtype in FLOATS:
-        pair = [Tensor(tensor.dtype, np.asarray(tensor.array)[differs][finite]) for tensor in (expected, got)]
+        pair = [
+            Tensor(tensor.dtype, np.asarray(tensor.array)[differs][finite])
+            for tensor in (expected, got)
+        ]
         out["max_ulp_error"] = float(np.max(ulps(*pair)))
     return out
 
 
 def ulps(one: Tensor, other: Tensor) -> Array:
-    """Return the distance of floats in units of the last place, as uint64: that of two doubles may not fit into 63 bits."""
+    """Return the distance of floats in units of the last place, as uint64: that of two doubles may
+    not fit into 63 bits.
+    """
     left, right = _ordered(one), _ordered(other)
-    distance: Array = np.maximum(left, right).view(np.uint64) - np.minimum(left, right).view(np.uint64)
+    distance: Array = np.maximum(left, right).view(np.uint64) - np.minimum(left, right).view(
+        np.uint64
+    )
     return distance
 
 
 def _ordered(tensor: Tensor) -> Array:
-    """Return each float as an integer, such that neighbouring floats become neighbouring integers."""
+    """Return each float as an integer, such that neighbouring floats become neighbouring
+    integers.
+    """
     array = np.asarray(tensor.array)
     size = array.dtype.itemsize
     bits = array.view(np.dtype(f"i{size}")).astype(np.int64)
@@ -200,25 +258,40 @@ def _show(tensor: Tensor, index: tuple[int, ...]) -> str:
     return shortened(repr(item) if isinstance(item, bytes) else str(item), _SHOWN)
 
 
-# Nests (docs/contracts.md, section 3) -----------------------------------------------------------------------------------
+# Nests (docs/contracts.md, section 3)
+# -----------------------------------------------------------------------------------
 
-_MEMBERS = {"$tensor", "$sparse", "$ragged"}  # their content names tensors, and names are the encoder's choice
+_MEMBERS = {
+    "$tensor",
+    "$sparse",
+    "$ragged",
+}  # their content names tensors, and names are the encoder's choice
 
 
 def compare_nests(
-    expected: Any, got: Any, expected_tensors: Mapping[str, Tensor], got_tensors: Mapping[str, Tensor], tolerance: Tolerance
+    expected: Any,
+    got: Any,
+    expected_tensors: Mapping[str, Tensor],
+    got_tensors: Mapping[str, Tensor],
+    tolerance: Tolerance,
 ) -> list[Mismatch]:
-    """Return the differences between two nests: of structure, else of the tensors at the same places."""
+    """Return the differences between two nests: of structure, else of the tensors at the same
+    places.
+    """
     return list(_walk(expected, got, expected_tensors, got_tensors, tolerance, "result"))
 
 
 def flatten(nest: Any, tensors: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
-    """Return a nest without tensors, and the tensors by path (as in :func:`compare_nests`), independent of their names."""
+    """Return a nest without tensors, and the tensors by path (as in :func:`compare_nests`),
+    independent of their names.
+    """
     out: dict[str, Tensor] = {}
     return _without_tensors(nest, tensors, "result", out), out
 
 
-def _without_tensors(nest: Any, tensors: Mapping[str, Tensor], path: str, out: dict[str, Tensor]) -> Any:
+def _without_tensors(
+    nest: Any, tensors: Mapping[str, Tensor], path: str, out: dict[str, Tensor]
+) -> Any:
     kind = _kind(nest)
     if kind in _MEMBERS:
         names = nest[kind] if isinstance(nest[kind], list) else [nest[kind]]
@@ -228,7 +301,11 @@ def _without_tensors(nest: Any, tensors: Mapping[str, Tensor], path: str, out: d
     children = _children(nest)
     if children is None:
         return nest
-    return [kind, _title(nest), [[key, _without_tensors(item, tensors, f"{path}[{key!r}]", out)] for key, item in children]]
+    return [
+        kind,
+        _title(nest),
+        [[key, _without_tensors(item, tensors, f"{path}[{key!r}]", out)] for key, item in children],
+    ]
 
 
 def _where(path: str, kind: str, position: int) -> str:
@@ -236,7 +313,12 @@ def _where(path: str, kind: str, position: int) -> str:
 
 
 def _walk(
-    expected: Any, got: Any, left: Mapping[str, Tensor], right: Mapping[str, Tensor], tolerance: Tolerance, path: str
+    expected: Any,
+    got: Any,
+    left: Mapping[str, Tensor],
+    right: Mapping[str, Tensor],
+    tolerance: Tolerance,
+    path: str,
 ) -> Any:
     if _kind(expected) != _kind(got):
         yield Mismatch("structure", path, f"is {_describe(got)}, expected {_describe(expected)}")
@@ -245,17 +327,23 @@ def _walk(
     if kind in _MEMBERS:
         names = [item if isinstance(item, list) else [item] for item in (expected[kind], got[kind])]
         if len(names[0]) != len(names[1]):
-            yield Mismatch("structure", path, f"has {len(names[1])} components, expected {len(names[0])}")
+            yield Mismatch(
+                "structure", path, f"has {len(names[1])} components, expected {len(names[0])}"
+            )
             return
         for position, (one, other) in enumerate(zip(*names)):
-            difference = compare_tensor(_where(path, kind, position), left[one], right[other], tolerance)
+            difference = compare_tensor(
+                _where(path, kind, position), left[one], right[other], tolerance
+            )
             if difference:
                 yield difference
         return
     here, there = _children(expected), _children(got)
     if here is None or there is None:
         if expected != got:
-            yield Mismatch("structure", path, f"is {_describe(got)}, expected {_describe(expected)}")
+            yield Mismatch(
+                "structure", path, f"is {_describe(got)}, expected {_describe(expected)}"
+            )
     elif [key for key, _ in here] != [key for key, _ in there] or _title(expected) != _title(got):
         yield Mismatch("structure", path, f"is {_describe(got)}, expected {_describe(expected)}")
     else:

@@ -1,6 +1,7 @@
 """Digests of answers: two answers are equal, bit for bit, when their digests are.
 
-Equal as :mod:`compat_matrix.requests.compare` means it without a tolerance: -0.0 is not 0.0, all NaN are one value.
+Equal as :mod:`compat_matrix.requests.compare` means it without a tolerance: -0.0 is not 0.0, all
+NaN are one value.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ LENGTH = 16  # hexadecimal digits: a result keeps one for each request
 
 
 def answer_digest(request: Mapping[str, Any], structure: Any, tensors: Mapping[str, Tensor]) -> str:
-    """Return the digest of all outputs of one answer. Tensor names of a function's result are left out: the encoder chooses them.
+    """Return the digest of all outputs of one answer.
+
+    Tensor names of a function's result are left out: the encoder chooses them.
 
     ``structure`` is the nest of a function's result; it is ignored for a signature.
     """
@@ -36,13 +39,25 @@ def digest_of(skeleton: Any, named: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()[:LENGTH]
 
 
-def named_outputs(request: Mapping[str, Any], structure: Any, tensors: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
-    """Return the structure of an answer without tensors (None for a signature), and its tensors by output or path."""
-    return flatten(structure, tensors) if request["kind"] == "function" else (None, compared_outputs(request, tensors))
+def named_outputs(
+    request: Mapping[str, Any], structure: Any, tensors: Mapping[str, Tensor]
+) -> tuple[Any, dict[str, Tensor]]:
+    """Return the structure of an answer without tensors (None for a signature), and its tensors by
+    output or path.
+    """
+    return (
+        flatten(structure, tensors)
+        if request["kind"] == "function"
+        else (None, compared_outputs(request, tensors))
+    )
 
 
-def compared_outputs(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors of an answer that are compared: those that a signature's request names, or all."""
+def compared_outputs(
+    request: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Return the tensors of an answer that are compared: those that a signature's request names, or
+    all.
+    """
     wanted = request.get("compared") if request["kind"] == "signature" else None
     return {name: tensor for name, tensor in tensors.items() if wanted is None or name in wanted}
 

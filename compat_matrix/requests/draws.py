@@ -1,9 +1,11 @@
-"""Outputs of a signature that depend on numbers which each call draws anew: the graph says which they may be.
+"""Outputs of a signature that depend on numbers which each call draws anew: the graph says which
+they may be.
 
-A node that draws is followed forwards, through calls, loops, conditions and variables that are written in the same call, to the
-outputs. Branches that a constant condition closes are left out: exporters of TF 1.x leave a dropout behind a
-``keras_learning_phase`` that nobody feeds. What is found may still be idle, as a dropout that keeps everything is. So the caller
-asks the model repeatedly, too.
+A node that draws is followed forwards, through calls, loops, conditions and variables that are
+written in the same call, to the outputs. Branches that a constant condition closes are left out:
+exporters of TF 1.x leave a dropout behind a ``keras_learning_phase`` that nobody feeds. What is
+found may still be idle, as a dropout that keeps everything is. So the caller asks the model
+repeatedly, too.
 """
 
 from __future__ import annotations
@@ -26,10 +28,16 @@ RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt SampleDistorte
 SkipGramGenerateCandidates ThreadUnsafeUnigramCandidateSampler TruncatedNormal UniformCandidateSampler"""
 _OF_GENERATORS = """RngReadAndSkip StatefulRandomBinomial StatefulStandardNormal StatefulStandardNormalV2 StatefulTruncatedNormal
 StatefulUniform StatefulUniformFullInt StatefulUniformInt"""
-SEEDED_OPS = frozenset(_SEEDED.split())  # ops that draw; without a seed, or with one of 0, each process draws other numbers
+SEEDED_OPS = frozenset(
+    _SEEDED.split()
+)  # ops that draw; without a seed, or with one of 0, each process draws other numbers
 # Ops whose seed is that of the machine.
-UNSEEDED_OPS = frozenset({"NonDeterministicInts", "AnonymousRandomSeedGenerator", "AnonymousSeedGenerator"})
-GENERATOR_OPS = frozenset(_OF_GENERATORS.split())  # ops whose seed is in a variable, which is saved: like a node with a seed
+UNSEEDED_OPS = frozenset(
+    {"NonDeterministicInts", "AnonymousRandomSeedGenerator", "AnonymousSeedGenerator"}
+)
+GENERATOR_OPS = frozenset(
+    _OF_GENERATORS.split()
+)  # ops whose seed is in a variable, which is saved: like a node with a seed
 TOO_LARGE = "a graph that is too large to be followed"
 # Ops that tell of their input only what is the same whatever was drawn.
 _SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
@@ -43,17 +51,20 @@ Sources = Mapping[int, str]  # number of an output or an argument -> the node th
 
 
 class _Call(NamedTuple):
-    """The effect of a call: outputs that depend on drawn numbers, and arguments that hold such numbers afterwards."""
+    """The effect of a call: outputs that depend on drawn numbers, and arguments that hold such
+    numbers afterwards.
+    """
 
     outputs: Sources
     written: Sources
 
 
 def drawn(meta_graph: schema.MetaGraphDef, key: str, seeded: bool = False) -> dict[str, str]:
-    """Return output -> node that draws, for the outputs of the signature ``key`` that may depend on drawn numbers.
+    """Return output -> node that draws, for the outputs of the signature ``key`` that may depend on
+    drawn numbers.
 
-    Nothing is found in a graph that contradicts itself. ``seeded``: nodes with a seed count, too. With a seed each process
-    draws the same, but each call otherwise.
+    Nothing is found in a graph that contradicts itself. ``seeded``: nodes with a seed count, too.
+    With a seed each process draws the same, but each call otherwise.
     """
     search = _Search(meta_graph.graph_def, seeded)
     if not search.draws:
@@ -87,7 +98,11 @@ class _Search:
 
     def __init__(self, graph: schema.GraphDef, seeded: bool) -> None:
         self.library, self.seeded, self.visits = FunctionIndex(graph.library), seeded, 0
-        names = [name for name, function in self.library.functions.items() if any(map(self.is_drawing, function.node_def))]
+        names = [
+            name
+            for name, function in self.library.functions.items()
+            if any(map(self.is_drawing, function.node_def))
+        ]
         callers: dict[str, list[str]] = {}
         for name, called in self.library.calls().items() if names else ():
             for other in called:
@@ -99,11 +114,15 @@ class _Search:
     def is_drawing(self, node: schema.NodeDef) -> bool:
         """Return whether a node itself draws numbers that count."""
         if node.op in SEEDED_OPS:
-            return self.seeded or not any(name in node.attr and node.attr[name].i for name in ("seed", "seed2"))
+            return self.seeded or not any(
+                name in node.attr and node.attr[name].i for name in ("seed", "seed2")
+            )
         return node.op in UNSEEDED_OPS or (self.seeded and node.op in GENERATOR_OPS)
 
     def call(self, name: str, given: Sources, known: Mapping[int, bool], depth: int) -> _Call:
-        """Return what the call of a function does whose arguments are drawn (``given``) or known to be true or false."""
+        """Return what the call of a function does whose arguments are drawn (``given``) or known to
+        be true or false.
+        """
         function = self.library.functions.get(name)
         if function is None or not (given or name in self.drawing):
             return _Call({}, {})
@@ -116,7 +135,12 @@ class _Search:
             return _everything(function)
         self._known[key] = None
         arguments = [item.name for item in function.signature.input_arg]
-        body = _Body(function.node_def, (), {arguments[at]: value for at, value in known.items() if at < len(arguments)}, True)
+        body = _Body(
+            function.node_def,
+            (),
+            {arguments[at]: value for at, value in known.items() if at < len(arguments)},
+            True,
+        )
         start = {arguments[at]: source for at, source in given.items() if at < len(arguments)}
         sources = _Sources(self, body, start, depth + 1)
         outputs, written = {}, {}
@@ -132,7 +156,12 @@ class _Search:
 
 def _everything(function: schema.FunctionDef) -> _Call:
     signature = function.signature
-    return _Call(*(dict.fromkeys(range(len(items)), TOO_LARGE) for items in (signature.output_arg, signature.input_arg)))
+    return _Call(
+        *(
+            dict.fromkeys(range(len(items)), TOO_LARGE)
+            for items in (signature.output_arg, signature.input_arg)
+        )
+    )
 
 
 class _Body:
@@ -147,7 +176,10 @@ class _Body:
     ) -> None:
         self.nodes = {node.name: node for node in nodes}
         self.fed, self.known = fed, known
-        self.inputs = {name: [parse_input(text, in_function) for text in node.input] for name, node in self.nodes.items()}
+        self.inputs = {
+            name: [parse_input(text, in_function) for text in node.input]
+            for name, node in self.nodes.items()
+        }
         self.users: dict[str, list[str]] = {}
         for name, refs in self.inputs.items():
             for source in dict.fromkeys(ref.source for ref in refs):
@@ -174,7 +206,9 @@ class _Body:
         return None
 
     def _dead(self) -> set[str]:
-        """Return the nodes that never run, since a constant condition closes the branch that they are in."""
+        """Return the nodes that never run, since a constant condition closes the branch that they
+        are in.
+        """
         closed = set()
         for name, node in self.nodes.items():
             if node.op in ("Switch", "RefSwitch") and len(self.inputs[name]) > 1:
@@ -187,7 +221,10 @@ class _Body:
             for user in self.users.get(stack.pop(), ()):
                 if user in dead:
                     continue
-                missing = [ref.source in dead or (ref.source, ref.port) in closed for ref in self.inputs[user]]
+                missing = [
+                    ref.source in dead or (ref.source, ref.port) in closed
+                    for ref in self.inputs[user]
+                ]
                 if all(missing) if "Merge" in self.nodes[user].op else any(missing):
                     dead.add(user)
                     stack.append(user)
@@ -198,22 +235,33 @@ def _constant(node: schema.NodeDef) -> Optional[bool]:
     tensor = node.attr["value"].tensor if "value" in node.attr else None
     if tensor is None or tensor.dtype != schema.DT_BOOL or tensor.tensor_shape.dim:
         return None
-    return bool(tensor.bool_val[0]) if tensor.bool_val else bool(tensor.tensor_content[:1].strip(b"\0"))
+    return (
+        bool(tensor.bool_val[0])
+        if tensor.bool_val
+        else bool(tensor.tensor_content[:1].strip(b"\0"))
+    )
 
 
 class _Sources:
     """The tensors of a body that depend on what was drawn, each with the node that draws."""
 
-    def __init__(self, search: _Search, body: _Body, arguments: Mapping[str, str], depth: int) -> None:
+    def __init__(
+        self, search: _Search, body: _Body, arguments: Mapping[str, str], depth: int
+    ) -> None:
         self.search, self.body, self.depth = search, body, depth
-        self.whole: dict[str, str] = dict(arguments)  # node or argument -> the node that draws, for all of its outputs
+        self.whole: dict[str, str] = dict(
+            arguments
+        )  # node or argument -> the node that draws, for all of its outputs
         self.parts: dict[str, dict[int, str]] = {}  # likewise for some of its outputs
         self._changed = list(self.whole)
         for name, node in body.nodes.items():
             if name not in body.dead:
                 if search.is_drawing(node):
                     self._mark(name, name)
-                elif any(called in search.drawing for called in search.library.references(node, gradients=False)):
+                elif any(
+                    called in search.drawing
+                    for called in search.library.references(node, gradients=False)
+                ):
                     self._called(node)
         while self._changed:
             for user in body.users.get(self._changed.pop(), ()):
@@ -280,7 +328,11 @@ class _Sources:
         library, op = self.search.library, node.op
         called = library.called(node)
         if called is not None:
-            values = {number: value for number, value in enumerate(map(self.body.value, refs)) if value is not None}
+            values = {
+                number: value
+                for number, value in enumerate(map(self.body.value, refs))
+                if value is not None
+            }
             self._returned(node, self.search.call(called, given, values, self.depth), 0)
         elif op in _LOOPS:
             self._loop(node, given)
@@ -289,7 +341,11 @@ class _Sources:
             for name in self._chosen(node, refs):
                 self._returned(node, self.search.call(name, moved, {}, self.depth), 1)
         else:
-            drawing = (name for name in library.references(node, gradients=False) if name in self.search.drawing)
+            drawing = (
+                name
+                for name in library.references(node, gradients=False)
+                if name in self.search.drawing
+            )
             source = next(iter(given.values()), None) or next(drawing, None)
             if source is not None:
                 self._mark(node.name, source)

@@ -1,4 +1,6 @@
-"""Make an artifact (docs/contracts.md, section 1) of a user's SavedModel, with requests and recorded answers."""
+"""Make an artifact (docs/contracts.md, section 1) of a user's SavedModel, with requests and
+recorded answers.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,9 @@ Requests = Union[Path, Mapping[str, Any], None]
 
 @dataclass
 class Export:
-    """A user's SavedModel. ``requests``: a mapping (questions.from_python), a folder with an ``io.json``, or None. ``tags`` and
-    ``stateful`` belong to requests in Python; ``name`` is the user's name for the model.
+    """A user's SavedModel. ``requests``: a mapping (questions.from_python), a folder with an
+    ``io.json``, or None. ``tags`` and ``stateful`` belong to requests in Python; ``name`` is the
+    user's name for the model.
     """
 
     path: Path
@@ -47,22 +50,38 @@ class Prepared:
     name: str  # of the export, as its user calls it
     directory: Path  # of the artifact
     problems: list[str] = field(default_factory=list)  # requests that do not fit the export
-    left_out: list[str] = field(default_factory=list)  # signatures and requests that cannot be asked, and why
-    refused: Exception | None = None  # why the model cannot be read or taken along; the artifact has none then
+    left_out: list[str] = field(
+        default_factory=list
+    )  # signatures and requests that cannot be asked, and why
+    refused: Exception | None = (
+        None  # why the model cannot be read or taken along; the artifact has none then
+    )
 
     @property
     def answered_by(self) -> dict[str, str]:
-        """Return request -> the consumer whose answer was recorded, without requests whose answers the exporter recorded."""
-        return {str(r["id"]): str(r[ANSWERED_BY]) for r in read_artifact(self.directory).requests if r.get(ANSWERED_BY)}
+        """Return request -> the consumer whose answer was recorded, without requests whose answers
+        the exporter recorded.
+        """
+        return {
+            str(r["id"]): str(r[ANSWERED_BY])
+            for r in read_artifact(self.directory).requests
+            if r.get(ANSWERED_BY)
+        }
 
 
-def as_artifact(path: Path, folder: Path, policy: Policy, requests: Path | None = None, host: Host | None = None) -> Prepared:
-    """Make an artifact of the SavedModel at ``path`` in ``folder``, which is emptied, unless it is one.
+def as_artifact(
+    path: Path, folder: Path, policy: Policy, requests: Path | None = None, host: Host | None = None
+) -> Prepared:
+    """Make an artifact of the SavedModel at ``path`` in ``folder``, which is emptied, unless it is
+    one.
 
-    The local TensorFlow answers, through ``host`` or one that is ended afterwards. Raises as :func:`prepare`.
+    The local TensorFlow answers, through ``host`` or one that is ended afterwards. Raises as
+    :func:`prepare`.
     """
     with Host(folder / "recording") if host is None else nullcontext(host) as shared:
-        made = prepare(Export(path, requests), policy, folder, lambda _: shared, local_readers(policy))
+        made = prepare(
+            Export(path, requests), policy, folder, lambda _: shared, local_readers(policy)
+        )
     made.left_out[:0] = made.problems
     return made
 
@@ -84,47 +103,75 @@ def prepare(
       taken: names of cases; that of this one is added.
       tolerance: of answers, whatever the requests state.
 
-    Raises OptionError, ArtifactError: the requests cannot be read; SavedModelError, Unstageable, OSError: there is no
-    SavedModel, or it cannot be taken along.
+    Raises OptionError, ArtifactError: the requests cannot be read; SavedModelError, Unstageable,
+    OSError: there is no SavedModel, or it cannot be taken along.
     """
     taken = set() if taken is None else taken
     name = export.name or str(export.path)
     path = export.path.resolve()
     path = path.parent if path.name == "model" and is_complete(path.parent) else path
-    plain = export.requests is None and tolerance is None and policy.beside and policy.make_up is None
+    plain = (
+        export.requests is None and tolerance is None and policy.beside and policy.make_up is None
+    )
     if plain and _is_artifact(path, policy) and (case := _case_of(path)) not in taken:
         taken.add(case)
         return Prepared(name, path)
-    model = path / "model" if (path / "model").is_dir() and not any((path / name).is_file() for name in layout.FORMATS) else path
+    model = (
+        path / "model"
+        if (path / "model").is_dir() and not any((path / name).is_file() for name in layout.FORMATS)
+        else path
+    )
     found = layout.read(model)
     directory = folder / _free(case_name(path), taken)
     io = lay_out(model, directory)
-    source = export.requests if export.requests is not None or not policy.beside else beside(path, model)
+    source = (
+        export.requests if export.requests is not None or not policy.beside else beside(path, model)
+    )
     asked, stated = questions_of(export, source, found, directory)
-    made_up = policy.make_up if policy.make_up is not None else int(not asked.questions and not asked.problems)
+    made_up = (
+        policy.make_up
+        if policy.make_up is not None
+        else int(not asked.questions and not asked.problems)
+    )
     questions = [*asked.questions, *asking.invent(found, asked.questions, made_up, policy.instead)]
     recorder = Recorder(found, directory / "model", io, host, policy, bool(stated.get("stateful")))
     gone = recorder.record(questions, readers)
-    entries = [question.entry for question in questions if not (question in gone or question.is_needless)]
-    used = tolerance._asdict() if tolerance else stated.get("tolerance") or policy.tolerance._asdict()
+    entries = [
+        question.entry for question in questions if not (question in gone or question.is_needless)
+    ]
+    used = (
+        tolerance._asdict() if tolerance else stated.get("tolerance") or policy.tolerance._asdict()
+    )
     _write(io, {"schema": 1, "stateful": recorder.stateful, "tolerance": used, "requests": entries})
     sign(directory, found, f"the SavedModel at {name}", f"savedmodel-compat check {name}")
-    return Prepared(name, directory, asked.problems, asking.left_out(gone) + asking.unasked(found, questions))
+    return Prepared(
+        name, directory, asked.problems, asking.left_out(gone) + asking.unasked(found, questions)
+    )
 
 
 def unreadable(export: Export, folder: Path, taken: set[str], error: Exception) -> Prepared:
-    """Make an artifact below ``folder`` that stands for a model which cannot be read or taken along: it has no model."""
+    """Make an artifact below ``folder`` that stands for a model which cannot be read or taken
+    along: it has no model.
+    """
     name = export.name or str(export.path)
     directory = folder / _free(case_name(export.path), taken)
     io = directory / "io"
     io.mkdir(parents=True)
     _write(io, {"schema": 1, "stateful": False, "tolerance": None, "requests": []})
-    sign(directory, None, f"the SavedModel at {name}, which cannot be read", f"savedmodel-compat check {name}")
+    sign(
+        directory,
+        None,
+        f"the SavedModel at {name}, which cannot be read",
+        f"savedmodel-compat check {name}",
+    )
     return Prepared(name, directory, refused=error)
 
 
 def lay_out(model: Path, artifact: Path) -> Path:
-    """Begin an artifact in place of whatever is there; returns its folder ``io``, empty. Raises Unstageable."""
+    """Begin an artifact in place of whatever is there; returns its folder ``io``, empty.
+
+    Raises Unstageable.
+    """
     shutil.rmtree(artifact, ignore_errors=True)
     io = artifact / "io"
     io.mkdir(parents=True)
@@ -140,35 +187,53 @@ def sign(artifact: Path, found: layout.Layout | None, title: str, command: str) 
         title=title,
         clauses=(),
         features=(),
-        producer={"name": PRODUCER, "versions": {"tensorflow": written_by(found) if found else ABSENT}},
+        producer={
+            "name": PRODUCER,
+            "versions": {"tensorflow": written_by(found) if found else ABSENT},
+        },
         generator=artifact / "io" / "io.json",
         environment={"runtime": "", "platform": ""},
         command=command,
     )
 
 
-def copied(artifact: Path, io: Path, document: dict[str, Any], model: layout.Layout, title: str) -> None:
-    """Complete an artifact: the requests of ``document``, whose tensors lie in the folder ``io``, and the provenance."""
+def copied(
+    artifact: Path, io: Path, document: dict[str, Any], model: layout.Layout, title: str
+) -> None:
+    """Complete an artifact: the requests of ``document``, whose tensors lie in the folder ``io``,
+    and the provenance.
+    """
     (artifact / "io").mkdir(parents=True, exist_ok=True)
     for name in sorted(_files_of(document)):
         shutil.copyfile(io / name, artifact / "io" / name)
-    (artifact / "io" / "io.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    (artifact / "io" / "io.json").write_text(
+        json.dumps(document, indent=1) + "\n", encoding="utf-8"
+    )
     sign(artifact, model, title, "")
 
 
 def _files_of(document: Mapping[str, Any]) -> set[str]:
     """Return the files of tensors that an ``io.json`` names."""
-    return {request[side] for request in document["requests"] for side in ("inputs", "outputs", "gradients") if request.get(side)}
+    return {
+        request[side]
+        for request in document["requests"]
+        for side in ("inputs", "outputs", "gradients")
+        if request.get(side)
+    }
 
 
 def written_by(found: layout.Layout) -> str:
     """Return the TensorFlow version that a model names as its writer, as a segment of a cell id."""
-    versions = {graph.meta_info_def.tensorflow_version for graph in found.saved_model.meta_graphs} - {""}
+    versions = {
+        graph.meta_info_def.tensorflow_version for graph in found.saved_model.meta_graphs
+    } - {""}
     return re.sub(r"[^A-Za-z0-9_.+-]", "_", max(versions, default="")) or ABSENT
 
 
 def case_name(path: Path) -> str:
-    """Return the name of the directory, or of its parent if the name is just "model" or a version number."""
+    """Return the name of the directory, or of its parent if the name is just "model" or a version
+    number.
+    """
     name = path.resolve().name
     name = path.resolve().parent.name if name.isdigit() or name == "model" else name
     return _UNSAFE.sub("_", name).strip("_") or "model"
@@ -182,7 +247,9 @@ def _is_artifact(path: Path, policy: Policy) -> bool:
 
 
 def _case_of(artifact: Path) -> str:
-    """Return the name of an artifact in a plan; any name if its provenance cannot be read, since the plan refuses it."""
+    """Return the name of an artifact in a plan; any name if its provenance cannot be read, since
+    the plan refuses it.
+    """
     try:
         return str(read_document(artifact / "provenance.json")["case"])
     except (ArtifactError, KeyError):
@@ -190,15 +257,20 @@ def _case_of(artifact: Path) -> str:
 
 
 def beside(path: Path, model: Path) -> Path | None:
-    """Return the folder of requests that lies in the directory named, or beside that of the model; None where there is none."""
+    """Return the folder of requests that lies in the directory named, or beside that of the model;
+    None where there is none.
+    """
     for folder in (path, model.parent):
         if (folder / QUESTIONS).is_file():
             return folder / "io"
     return None
 
 
-def questions_of(export: Export, source: Requests, found: layout.Layout, directory: Path) -> tuple[asking.Asked, dict[str, Any]]:
-    """Return the questions of ``source``, and what else their ``io.json`` states; their tensors go to ``directory/io``.
+def questions_of(
+    export: Export, source: Requests, found: layout.Layout, directory: Path
+) -> tuple[asking.Asked, dict[str, Any]]:
+    """Return the questions of ``source``, and what else their ``io.json`` states; their tensors go
+    to ``directory/io``.
 
     Raises OptionError, ArtifactError: they cannot be read.
     """

@@ -1,10 +1,11 @@
 """How much of the tolerance that an artifact states counts, per dtype.
 
-The artifact is what is judged: with a tolerance of its own choice every answer would be right. So its statement counts up to a
-limit. A user who wants more says so on the command line (`check --tolerance`), with a reason.
+The artifact is what is judged: with a tolerance of its own choice every answer would be right. So
+its statement counts up to a limit. A user who wants more says so on the command line (`check
+--tolerance`), with a reason.
 
-The limits are above all that this project allows by itself: 1e-3 and 5e-4, for servers with other kernels. They also allow two
-steps of the last place, which are much for a dtype of few bits.
+The limits are above all that this project allows by itself: 1e-3 and 5e-4, for servers with other
+kernels. They also allow two steps of the last place, which are much for a dtype of few bits.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ _STEPS = 2
 
 
 def limit_of(dtype: str) -> Limit:
-    """Return the limit of a floating or complex dtype. Raises KeyError for another one, which is compared exactly."""
+    """Return the limit of a floating or complex dtype.
+
+    Raises KeyError for another one, which is compared exactly.
+    """
     part = PARTS.get(dtype, dtype)
     rtol = max(_BASE.get(part, 1e-2), _STEPS * 2.0 ** -FRACTION_BITS[part])
     return Limit(rtol, max(_LEAST_ATOL, rtol / 10))

@@ -1,5 +1,5 @@
-"""Inputs made up for a signature: small numbers that every dtype holds exactly, consistent parts of sparse tensors, tf.Examples
-with the features that a graph parses."""
+"""Inputs made up for a signature: small numbers that every dtype holds exactly, consistent parts of
+sparse tensors, tf.Examples with the features that a graph parses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def made_up(
     """Yield inputs for a signature, to be tried in turn.
 
     Args:
-      inputs: name -> ``{"dtype", "shape"}``, as `reference_impl.inspection.signatures.signature_spec` gives them.
+      inputs: name -> ``{"dtype", "shape"}``, as
+        `reference_impl.inspection.signatures.signature_spec` gives them.
       examples: serialised `tf.Example`s, tried first for string inputs.
       variant: the seed of other numbers in the same shapes; 0 counts upwards.
     """
@@ -40,35 +41,53 @@ def made_up(
             shapes = {}
             for name, info in inputs.items():
                 dims = [None] * rank if info["shape"] is None else info["shape"]
-                sizes = [size if size is not None and size >= 0 else (other if at else first) for at, size in enumerate(dims)]
+                sizes = [
+                    size if size is not None and size >= 0 else (other if at else first)
+                    for at, size in enumerate(dims)
+                ]
                 shapes[name] = tuple(sizes)
-            fits = all(np.prod(shape, dtype=np.float64) <= MAX_ELEMENTS for shape in shapes.values())
+            fits = all(
+                np.prod(shape, dtype=np.float64) <= MAX_ELEMENTS for shape in shapes.values()
+            )
             if fits and (text, *shapes.items()) not in seen:
                 seen.add((text, *shapes.items()))
-                made = {name: _tensor(info["dtype"], shapes[name], text, variant) for name, info in inputs.items()}
+                made = {
+                    name: _tensor(info["dtype"], shapes[name], text, variant)
+                    for name, info in inputs.items()
+                }
                 yield {**made, **_sparse(made)}
 
 
 def _sparse(made: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Make indices and shapes consistent if the names of three inputs say that they are the parts of a sparse tensor."""
+    """Make indices and shapes consistent if the names of three inputs say that they are the parts
+    of a sparse tensor.
+    """
     found = {}
     for name, values in made.items():
         prefix = name[: -len("values")]
         parts = [made.get(prefix + part) for part in ("indices", "dense_shape")]
-        if not name.endswith("values") or None in parts or any(part.dtype != "int64" for part in parts if part):
+        if (
+            not name.endswith("values")
+            or None in parts
+            or any(part.dtype != "int64" for part in parts if part)
+        ):
             continue
         count, rank = values.array.size, max(parts[1].array.size, 1)  # type: ignore[union-attr]
         if values.array.ndim == 1 and count * rank <= MAX_ELEMENTS:
             indices = np.zeros([count, rank], np.int64)
             indices[:, 0] = np.arange(count)  # one value a row
             found[prefix + "indices"] = Tensor("int64", indices)
-            found[prefix + "dense_shape"] = Tensor("int64", np.array([count] + [1] * (rank - 1), np.int64))
+            found[prefix + "dense_shape"] = Tensor(
+                "int64", np.array([count] + [1] * (rank - 1), np.int64)
+            )
     return found
 
 
 def _tensor(dtype: str, shape: tuple[int, ...], text: bytes | None, variant: int) -> Tensor:
     count = int(np.prod(shape, dtype=np.int64))
-    steps = np.random.default_rng(variant).integers(0, 3, count) if variant else np.arange(count) % 3
+    steps = (
+        np.random.default_rng(variant).integers(0, 3, count) if variant else np.arange(count) % 3
+    )
     if dtype == "string":
         array = np.empty(count, dtype=object)
         array[:] = [b"%d" % step if text is None else text for step in steps.tolist()]
@@ -84,10 +103,11 @@ def _tensor(dtype: str, shape: tuple[int, ...], text: bytes | None, variant: int
 
 
 def examples_of(meta_graph: schema.MetaGraphDef) -> list[bytes]:
-    """Return serialised `tf.Example`s with all features that the graph or its functions parse, and with the dense ones only.
+    """Return serialised `tf.Example`s with all features that the graph or its functions parse, and
+    with the dense ones only.
 
-    Features that cannot be read from a node (if keys are not constants, for example) are left out, since the example is only
-    tried. The result is empty if the graph parses nothing.
+    Features that cannot be read from a node (if keys are not constants, for example) are left out,
+    since the example is only tried. The result is empty if the graph parses nothing.
     """
     from compat_matrix.serving.messages import Example
 
@@ -108,8 +128,12 @@ def examples_of(meta_graph: schema.MetaGraphDef) -> list[bytes]:
     return list(dict.fromkeys(made)) if found else []
 
 
-def _features(node: schema.NodeDef, nodes: Mapping[str, schema.NodeDef]) -> Iterator[tuple[str, int, int]]:
-    """Yield the key, dtype and number of values of each feature; 0 for a sparse feature, which accepts any number."""
+def _features(
+    node: schema.NodeDef, nodes: Mapping[str, schema.NodeDef]
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the key, dtype and number of values of each feature; 0 for a sparse feature, which
+    accepts any number.
+    """
     inputs = data_inputs(node)
     shapes = [[dim.size for dim in shape.dim] for shape in node.attr["dense_shapes"].list.shape]
     dense, sparse = list(node.attr["Tdense"].list.type), list(node.attr["sparse_types"].list.type)
@@ -130,7 +154,10 @@ def _strings(name: str, nodes: Mapping[str, schema.NodeDef]) -> list[str]:
     node = nodes.get(name.split(":")[0])
     if node is None or node.op != "Const":
         raise ValueError(f"{name} is not a constant")
-    return [item.decode("utf-8") for item in np.asarray(decode(node.attr["value"].tensor)).ravel().tolist()]
+    return [
+        item.decode("utf-8")
+        for item in np.asarray(decode(node.attr["value"].tensor)).ravel().tolist()
+    ]
 
 
 def _fill(feature: Any, dtype: int, size: int) -> None:

@@ -21,10 +21,12 @@ def broken_promises(
     """Return in what the tensors of an answer are not those that the signature promises.
 
     Args:
-      promised: output -> ``{"dtype", "shape"}``, as `reference_impl.inspection.signatures.signature_spec` gives it. A dtype,
-        a rank or a size that the signature leaves open fits every tensor.
+      promised: output -> ``{"dtype", "shape"}``, as
+        `reference_impl.inspection.signatures.signature_spec` gives it. A dtype, a rank or a size
+        that the signature leaves open fits every tensor.
       got: the answer, by output.
-      whole: whether the answer has all outputs of the signature, so that a missing one breaks the promise.
+      whole: whether the answer has all outputs of the signature, so that a missing one breaks the
+        promise.
     """
     found = list[BrokenPromise]()
     missing = sorted(set(promised) - set(got)) if whole else []
@@ -32,17 +34,31 @@ def broken_promises(
     if missing or extra:
         said = [f"promised and not answered: {', '.join(map(repr, missing))}"] if missing else []
         said += [f"answered and not promised: {', '.join(map(repr, extra))}"] if extra else []
-        found.append(BrokenPromise("names", "", "; ".join(said), {"missing": missing, "unexpected": extra}))
+        found.append(
+            BrokenPromise("names", "", "; ".join(said), {"missing": missing, "unexpected": extra})
+        )
     for name in sorted(set(promised) & set(got)):
         dtype = promised[name]["dtype"].removesuffix("_ref")
         shape, actual = promised[name]["shape"], list(got[name].array.shape)
         if dtype not in (_UNSTATED, got[name].dtype):
             details = {"expected": dtype, "got": got[name].dtype}
-            found.append(BrokenPromise("dtype", name, f"is {got[name].dtype}, and the signature promises {dtype}", details))
+            found.append(
+                BrokenPromise(
+                    "dtype",
+                    name,
+                    f"is {got[name].dtype}, and the signature promises {dtype}",
+                    details,
+                )
+            )
         if not _fits(shape, actual):
             details = {"expected": shape, "got": actual}
             found.append(
-                BrokenPromise("shape", name, f"has the shape {actual}, and the signature promises {_words(shape)}", details)
+                BrokenPromise(
+                    "shape",
+                    name,
+                    f"has the shape {actual}, and the signature promises {_words(shape)}",
+                    details,
+                )
             )
     return found
 
@@ -50,7 +66,9 @@ def broken_promises(
 def _fits(promised: Sequence[int | None] | None, actual: Sequence[int]) -> bool:
     if promised is None:
         return True
-    return len(promised) == len(actual) and all(size in (None, -1, found) for size, found in zip(promised, actual))
+    return len(promised) == len(actual) and all(
+        size in (None, -1, found) for size, found in zip(promised, actual)
+    )
 
 
 def _words(shape: Sequence[int | None]) -> str:

@@ -1,4 +1,6 @@
-"""Where requests come from: a mapping in Python, a folder with an ``io.json``, warm-up requests of the model, inputs of ours."""
+"""Where requests come from: a mapping in Python, a folder with an ``io.json``, warm-up requests of
+the model, inputs of ours.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ RANDOM = "loaded again it answers otherwise: something is drawn at random"
 STATEFUL = "its answers depend on earlier requests"
 NO_INPUTS = "no input of its dtypes and shapes can be made up"
 NOBODY = f"no TensorFlow is here to ask: {INSTALL}"
-Spec = Mapping[str, Mapping[str, Mapping[str, Any]]]  # of one signature: side -> name -> dtype and shape
+Spec = Mapping[
+    str, Mapping[str, Mapping[str, Any]]
+]  # of one signature: side -> name -> dtype and shape
 
 
 @dataclass(eq=False)
@@ -42,22 +46,28 @@ class Question:
     """A request on its way into an artifact."""
 
     entry: dict[str, Any]  # of ``io.json``; ``outputs`` is None as long as no answer is recorded
-    # Gives inputs to try, the first answered one becomes the request's; None where the inputs are given. ``variant``: others.
+    # Gives inputs to try, the first answered one becomes the request's; None where the inputs are
+    # given. ``variant``: others.
     candidates: Callable[..., Iterator[dict[str, Tensor]]] | None = None
-    instead_of: tuple[Question, ...] = ()  # questions; this one is asked only where none of them is answered
+    instead_of: tuple[
+        Question, ...
+    ] = ()  # questions; this one is asked only where none of them is answered
     reasons: list[str] = field(default_factory=list)  # what those said who did not answer
     fatal: bool = False  # a process died of it
     stateful: bool = False  # the answer depends on earlier requests
     is_useless: bool = False  # it is answered, but there is nothing to compare another answer with
     # Output that the graph leaves to chance -> the variable; its value does not count.
     chance: dict[str, str] = field(default_factory=dict)
-    # Output that is drawn at random -> the node that draws, "" if none is known; its value does not count either.
+    # Output that is drawn at random -> the node that draws, "" if none is known; its value does not
+    # count either.
     random: dict[str, str] = field(default_factory=dict)
 
     @property
     def target(self) -> tuple[tuple[str, ...], str]:
         """Return the tags of the MetaGraph and the signature, or the path of the function."""
-        return tuple(self.entry["tags"]), str(self.entry["signature"] if "signature" in self.entry else self.entry["path"])
+        return tuple(self.entry["tags"]), str(
+            self.entry["signature"] if "signature" in self.entry else self.entry["path"]
+        )
 
     @property
     def signature(self) -> str:
@@ -74,7 +84,9 @@ class Question:
         """Return why no answer is recorded, or "" if one is. All commands use this text."""
         if self.is_answered:
             return ""
-        reason = (self.reasons[-1] if self.is_useless else self.reasons[0]) if self.reasons else NOBODY
+        reason = (
+            (self.reasons[-1] if self.is_useless else self.reasons[0]) if self.reasons else NOBODY
+        )
         if self.is_useless:
             return f"{reason}: there is nothing to compare with"
         if self.fatal:
@@ -93,8 +105,12 @@ class Question:
         """Return the outputs that do not count."""
         return {*self.chance, *self.random}
 
-    def leave_out(self, chance: Mapping[str, str], random: Mapping[str, str], outputs: Iterable[str]) -> None:
-        """Do not count outputs that the graph leaves to chance, and random ones, unless there are no others."""
+    def leave_out(
+        self, chance: Mapping[str, str], random: Mapping[str, str], outputs: Iterable[str]
+    ) -> None:
+        """Do not count outputs that the graph leaves to chance, and random ones, unless there are
+        no others.
+        """
         chance, random = {**self.chance, **chance}, {**self.random, **random}
         counted = sorted(set(filter(None, outputs)) - chance.keys() - random.keys())
         if counted and (chance or random):
@@ -104,16 +120,24 @@ class Question:
 
 @dataclass
 class Asked:
-    """The questions about one export. ``problems``: sentences about requests that do not fit it, as for a missing signature."""
+    """The questions about one export.
+
+    ``problems``: sentences about requests that do not fit it, as for a missing signature.
+    """
 
     questions: list[Question] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def chosen_tags(found: layout.Layout, tags: Iterable[str] | str | None) -> tuple[str, ...]:
-    """Return the tags of the MetaGraph to ask: those given, else of the only one, else ``serve``. Raises OptionError."""
+    """Return the tags of the MetaGraph to ask: those given, else of the only one, else ``serve``.
+
+    Raises OptionError.
+    """
     there = list(map(layout.tags_of, found.saved_model.meta_graphs))
-    wanted = tuple(sorted({tags} if isinstance(tags, str) else set(tags))) if tags is not None else None
+    wanted = (
+        tuple(sorted({tags} if isinstance(tags, str) else set(tags))) if tags is not None else None
+    )
     if wanted is None:
         wanted = there[0] if len(there) == 1 else ("serve",)
     if wanted not in there:
@@ -123,19 +147,29 @@ def chosen_tags(found: layout.Layout, tags: Iterable[str] | str | None) -> tuple
 
 def _no_meta_graph(tags: Iterable[str], there: Iterable[Iterable[str]]) -> str:
     asked, listed = layout.tags_text(tags), list(map(layout.tags_text, there))
-    return f"no MetaGraph has the tags {asked}; there are: {'; '.join(listed[:_SHOWN])}.{like(asked, listed)}"
+    return (
+        f"no MetaGraph has the tags {asked}; there are:"
+        f" {'; '.join(listed[:_SHOWN])}.{like(asked, listed)}"
+    )
 
 
-def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[str, ...], io: Path) -> Asked:
-    """Signature -> list of ``(inputs, outputs)``, of inputs alone, or one of these; the tensors go to files in ``io``.
+def from_python(
+    requests: Mapping[str, Any], found: layout.Layout, tags: tuple[str, ...], io: Path
+) -> Asked:
+    """Signature -> list of ``(inputs, outputs)``, of inputs alone, or one of these; the tensors go
+    to files in ``io``.
 
-    Inputs and outputs are mappings name -> value, or a value where the signature has one. A value is what NumPy makes an array
-    of; numbers and lists without a dtype get that of the signature. Outputs None: nothing is recorded.
+    Inputs and outputs are mappings name -> value, or a value where the signature has one. A value
+    is what NumPy makes an array of; numbers and lists without a dtype get that of the signature.
+    Outputs None: nothing is recorded.
 
     Raises OptionError for anything else.
     """
     if not isinstance(requests, Mapping):
-        raise OptionError(f"requests are a mapping signature -> list of (inputs, outputs), not {type(requests).__name__}")
+        raise OptionError(
+            "requests are a mapping signature -> list of (inputs, outputs), not"
+            f" {type(requests).__name__}"
+        )
     graph = found.meta_graph(tags)
     spec, asked = signature_spec(graph), Asked()
     for key, listed in requests.items():
@@ -146,13 +180,25 @@ def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[s
             where = f"request {number} of signature {key!r}"
             name = f"{len(asked.questions)}-{_UNSAFE.sub('_', str(key))[:60]}"
             given = _tensors(inputs, spec[key]["inputs"], f"{where}, inputs")
-            recorded = None if outputs is None else _tensors(outputs, spec[key]["outputs"], f"{where}, outputs")
-            problem = _misfit(given, spec[key], graph.signature_def[key]) or _other(recorded, spec[key])
+            recorded = (
+                None
+                if outputs is None
+                else _tensors(outputs, spec[key]["outputs"], f"{where}, outputs")
+            )
+            problem = _misfit(given, spec[key], graph.signature_def[key]) or _other(
+                recorded, spec[key]
+            )
             if problem:
                 asked.problems.append(f"{where}: {problem}")
                 continue
             file = f"{name}.in.npz"
-            entry = {"id": name, "kind": "signature", "tags": list(tags), "signature": key, "inputs": file}
+            entry = {
+                "id": name,
+                "kind": "signature",
+                "tags": list(tags),
+                "signature": key,
+                "inputs": file,
+            }
             tensors.save(io / file, given)
             answer = None
             if recorded is not None:
@@ -163,7 +209,10 @@ def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[s
 
 
 def _pairs(listed: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield (inputs, outputs) of each request: a pair, or inputs alone. A single request needs no list."""
+    """Yield (inputs, outputs) of each request: a pair, or inputs alone.
+
+    A single request needs no list.
+    """
     for item in listed if isinstance(listed, list) else [listed]:
         if isinstance(item, tuple):
             if len(item) != 2:
@@ -198,10 +247,14 @@ def _unfit(request: Mapping[str, Any], io: Path, found: layout.Layout) -> str:
         return _missing(request["signature"], spec, tags)
     sides, signature = spec[request["signature"]], graph.signature_def[request["signature"]]
     recorded = tensors.load(io / request["outputs"]) if request["outputs"] else None
-    return _misfit(tensors.load(io / request["inputs"]), sides, signature) or _other(recorded, sides)
+    return _misfit(tensors.load(io / request["inputs"]), sides, signature) or _other(
+        recorded, sides
+    )
 
 
-def invent(found: layout.Layout, known: Sequence[Question], count: int, instead: bool = False) -> list[Question]:
+def invent(
+    found: layout.Layout, known: Sequence[Question], count: int, instead: bool = False
+) -> list[Question]:
     """Return ``count`` requests for each signature that has none.
 
     ``instead``: for the other signatures too, to be asked where none of theirs is answered.
@@ -221,14 +274,20 @@ def invent(found: layout.Layout, known: Sequence[Question], count: int, instead:
             seen: set[str] = set()
             warm = functools.partial(_warm, warming.get(key, ()), sides, graph.signature_def[key])
             for variant in range(count):
-                candidates = functools.partial(_candidates, warm, sides["inputs"], examples, variant=variant)
+                candidates = functools.partial(
+                    _candidates, warm, sides["inputs"], examples, variant=variant
+                )
                 first = digest_of(None, next(candidates(), {}))
                 if first in seen:
                     continue  # nothing to vary: no inputs, or none but examples
                 seen.add(first)
                 name = names(key)
                 entry = {"id": name, "kind": "signature", "tags": list(tags), "signature": key}
-                out.append(Question({**entry, "inputs": f"{name}.in.npz", "outputs": None}, candidates, theirs))
+                out.append(
+                    Question(
+                        {**entry, "inputs": f"{name}.in.npz", "outputs": None}, candidates, theirs
+                    )
+                )
     return out
 
 
@@ -244,14 +303,18 @@ def _free_names(taken: Collection[str], start: int) -> Callable[[str], str]:
 
 
 def _warming(found: layout.Layout, tags: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-    """Return the model's own warm-up requests by signature; none of other tags than a server asks, none that cannot be read."""
+    """Return the model's own warm-up requests by signature; none of other tags than a server asks,
+    none that cannot be read.
+    """
     try:
         return warmup.requests_of(found) if "serve" in tags else {}
     except SavedModelError:
         return {}
 
 
-def _warm(requests: Sequence[Any], spec: Spec, signature: schema.SignatureDef) -> Iterator[dict[str, Tensor]]:
+def _warm(
+    requests: Sequence[Any], spec: Spec, signature: schema.SignatureDef
+) -> Iterator[dict[str, Tensor]]:
     """Yield the inputs of those warm-up requests that fit the signature."""
     for request in requests:
         try:
@@ -263,7 +326,10 @@ def _warm(requests: Sequence[Any], spec: Spec, signature: schema.SignatureDef) -
 
 
 def _candidates(
-    warm: Callable[[], Iterator[dict[str, Tensor]]], inputs: Mapping[str, Any], examples: Sequence[bytes], variant: int
+    warm: Callable[[], Iterator[dict[str, Tensor]]],
+    inputs: Mapping[str, Any],
+    examples: Sequence[bytes],
+    variant: int,
 ) -> Iterator[dict[str, Tensor]]:
     yield from itertools.islice(warm(), variant, None)
     yield from made_up(inputs, examples, variant)
@@ -275,7 +341,11 @@ def unasked(found: layout.Layout, known: Sequence[Question]) -> list[str]:
     out = []
     for graph in found.saved_model.meta_graphs:
         tags = layout.tags_of(graph)
-        out += [f"{about(key, tags)}: no request asks it" for key in signature_spec(graph) if (tags, key) not in covered]
+        out += [
+            f"{about(key, tags)}: no request asks it"
+            for key in signature_spec(graph)
+            if (tags, key) not in covered
+        ]
     return out
 
 
@@ -291,7 +361,9 @@ def left_out(questions: Iterable[Question]) -> list[str]:
 
 def about(key: str, tags: Sequence[str]) -> str:
     """Return the words for a signature in a message."""
-    return f"signature {key!r}" + ("" if tuple(tags) == ("serve",) else f" of the MetaGraph {layout.tags_text(tags)}")
+    return f"signature {key!r}" + (
+        "" if tuple(tags) == ("serve",) else f" of the MetaGraph {layout.tags_text(tags)}"
+    )
 
 
 def _missing(key: Any, spec: Mapping[str, Any], tags: Sequence[str]) -> str:
@@ -303,13 +375,21 @@ def _tensors(values: Any, sides: Mapping[str, Mapping[str, Any]], where: str) ->
     if not isinstance(values, Mapping):
         if len(sides) != 1:
             names = ", ".join(map(repr, list(sides)[:_SHOWN]))
-            raise OptionError(f"{where}: the signature has {len(sides)} ({names}): a mapping says which is which")
+            raise OptionError(
+                f"{where}: the signature has {len(sides)} ({names}): a mapping says which is which"
+            )
         values = {next(iter(sides)): values}
-    return {str(name): _tensor(value, sides.get(name), f"{where}, {name!r}") for name, value in values.items()}
+    return {
+        str(name): _tensor(value, sides.get(name), f"{where}, {name!r}")
+        for name, value in values.items()
+    }
 
 
 def _tensor(value: Any, info: Mapping[str, Any] | None, where: str) -> Tensor:
-    """Return a value as a tensor. Values without a dtype (Python numbers, lists) get that of the signature."""
+    """Return a value as a tensor.
+
+    Values without a dtype (Python numbers, lists) get that of the signature.
+    """
     try:
         if isinstance(value, Tensor):
             return value
@@ -321,7 +401,9 @@ def _tensor(value: Any, info: Mapping[str, Any] | None, where: str) -> Tensor:
         if dtype == "string":
             return tensors.from_numpy(np.asarray(value, dtype=object))
         if dtype in CARRIERS:
-            return tensors.from_numpy(np.asarray(value, dtype=getattr(ml_dtypes, dtype, None) or CARRIERS[dtype]), dtype)
+            return tensors.from_numpy(
+                np.asarray(value, dtype=getattr(ml_dtypes, dtype, None) or CARRIERS[dtype]), dtype
+            )
         return tensors.from_numpy(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise OptionError(f"{where}: no tensor: {error}") from error
@@ -335,14 +417,23 @@ def _misfit(given: Mapping[str, Tensor], spec: Spec, signature: schema.Signature
     if extra or missing:
         parts = [f"it has no input {', '.join(map(repr, extra))}"] if extra else []
         parts += [f"the request lacks {', '.join(map(repr, missing))}"] if missing else []
-        return f"{'; '.join(parts)} (inputs of the signature: {', '.join(map(repr, list(wanted)[:_SHOWN])) or 'none'})"
+        return (
+            f"{'; '.join(parts)} (inputs of the signature:"
+            f" {', '.join(map(repr, list(wanted)[:_SHOWN])) or 'none'})"
+        )
     for name, tensor in given.items():
         info = wanted[name]
         if tensor.dtype != info["dtype"].removesuffix("_ref"):
-            return f"input {name!r} is {info['dtype']} in the signature, the request gives {tensor.dtype}"
+            return (
+                f"input {name!r} is {info['dtype']} in the signature, the request gives"
+                f" {tensor.dtype}"
+            )
         if not covers(info["shape"], np.shape(tensor.array)):
             got = list(np.shape(tensor.array))
-            return f"input {name!r} has the shape {info['shape']} in the signature, the request gives {got}"
+            return (
+                f"input {name!r} has the shape {info['shape']} in the signature, the request gives"
+                f" {got}"
+            )
     return ""
 
 
@@ -355,8 +446,14 @@ def _other(recorded: Mapping[str, Tensor] | None, spec: Spec) -> str:
     if missing or extra:
         parts = [f"the signature has no output {', '.join(map(repr, extra))}"] if extra else []
         parts += [f"the recorded answer lacks {', '.join(map(repr, missing))}"] if missing else []
-        return f"{'; '.join(parts)} (outputs of the signature: {', '.join(map(repr, list(promised)[:_SHOWN])) or 'none'})"
+        return (
+            f"{'; '.join(parts)} (outputs of the signature:"
+            f" {', '.join(map(repr, list(promised)[:_SHOWN])) or 'none'})"
+        )
     for name, tensor in recorded.items():
         if tensor.dtype != promised[name]["dtype"].removesuffix("_ref"):
-            return f"output {name!r} is {promised[name]['dtype']} in the signature, the recorded answer is {tensor.dtype}"
+            return (
+                f"output {name!r} is {promised[name]['dtype']} in the signature, the recorded"
+                f" answer is {tensor.dtype}"
+            )
     return ""

@@ -1,11 +1,12 @@
 """The one recorder: whether a model answers a request, always the same, and with what.
 
-An answer counts only if a model that is loaded again and asked in the same order gives it again. Both models are asked several
-rounds: an answer that differs between the rounds of one model, and not between the models, depends on earlier requests. What
-differs between the models is drawn at random, unless the graph says that only some outputs are left to chance.
+An answer counts only if a model that is loaded again and asked in the same order gives it again.
+Both models are asked several rounds: an answer that differs between the rounds of one model, and
+not between the models, depends on earlier requests. What differs between the models is drawn at
+random, unless the graph says that only some outputs are left to chance.
 
-Two rounds may draw the same: a class seldom changes with the numbers behind it. So a signature whose graph draws is asked more
-often, and with other inputs.
+Two rounds may draw the same: a class seldom changes with the numbers behind it. So a signature
+whose graph draws is asked more often, and with other inputs.
 """
 
 from __future__ import annotations
@@ -32,10 +33,16 @@ from reference_impl.format.container import layout
 
 ANSWERED_BY = "answered_by"  # member of a request in io.json
 _FAILED = "failed"  # in place of the name of an output, where a later call fails
-_DRAWS = 6  # calls for each of some inputs, to see whether what the graph draws arrives in an output
+_DRAWS = (
+    6  # calls for each of some inputs, to see whether what the graph draws arrives in an output
+)
 _DRAWN_INPUTS = 3
 
-Digests = Mapping[str, str]  # of one answer: output, or path in the result -> digest; "" -> what the result holds beside tensors
+Digests = Mapping[
+    str, str
+    # of one answer: output, or path in the result -> digest; "" -> what the result holds beside
+    # tensors
+]
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,9 @@ class Reader:
 
 
 def readers_of(runtimes: Sequence[Runtime], consumers: Mapping[str, Consumer]) -> list[Reader]:
-    """Return who can be asked for an answer, in order; a consumer that brings its version along once."""
+    """Return who can be asked for an answer, in order; a consumer that brings its version along
+    once.
+    """
     able = [runtime for runtime in runtimes if not runtime.server]
     out = []
     for runtime in able:
@@ -90,19 +99,26 @@ class Recorder:
     stateful: bool = False  # an answer depends on earlier requests
     # Reader -> why it does not load the model, by the tags of the MetaGraph.
     refused: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
-    _files: dict[int, str] = field(default_factory=dict)  # id of a question -> the file of its answer
+    _files: dict[int, str] = field(
+        default_factory=dict
+    )  # id of a question -> the file of its answer
     _scrap: str = ""
 
     def record(self, questions: Sequence[Question], readers: Iterable[Reader]) -> list[Question]:
-        """Answer the questions that have no answer; return those that cannot be asked: their ``why`` says the reason.
+        """Answer the questions that have no answer; return those that cannot be asked: their
+        ``why`` says the reason.
 
         Raises WorkerDied where the policy does not survive that.
         """
-        self._files = {id(question): _free_file(self.io, number) for number, question in enumerate(questions)}
+        self._files = {
+            id(question): _free_file(self.io, number) for number, question in enumerate(questions)
+        }
         self._scrap = _free_file(self.io, len(questions))
         for reader in readers:
             for tags in dict.fromkeys(question.target[0] for question in questions):
-                pending = [q for q in questions if q.target[0] == tags and self._is_pending(q, reader)]
+                pending = [
+                    q for q in questions if q.target[0] == tags and self._is_pending(q, reader)
+                ]
                 while pending:
                     try:
                         pending = self._asked(reader, tags, pending)
@@ -112,8 +128,12 @@ class Recorder:
                             question.fatal = True
                         pending = [q for q in pending if death.question and q is not death.question]
         self.stateful = self.stateful or any(question.stateful for question in questions)
-        left = [question for question in questions if not (question.is_answered or question.is_needless)]
-        return [question for question in left if not (self.policy.keeps_unanswered and _stays(question))]
+        left = [
+            question for question in questions if not (question.is_answered or question.is_needless)
+        ]
+        return [
+            question for question in left if not (self.policy.keeps_unanswered and _stays(question))
+        ]
 
     def begin(self, loaded: Loaded) -> None:
         """Called with the model that was loaded again, before it is asked anything."""
@@ -125,8 +145,12 @@ class Recorder:
         able = answerable(question.entry["kind"], reader.consumer.capabilities)
         return able and not (question.is_answered or question.is_useless or question.is_needless)
 
-    def _asked(self, reader: Reader, tags: Sequence[str], pending: Sequence[Question]) -> list[Question]:
-        """Record what one reader answers. Return the questions to be asked once more, without those that changed their answers.
+    def _asked(
+        self, reader: Reader, tags: Sequence[str], pending: Sequence[Question]
+    ) -> list[Question]:
+        """Record what one reader answers.
+
+        Return the questions to be asked once more, without those that changed their answers.
 
         Raises _Died, and nothing is recorded then; WorkerDied.
         """
@@ -179,10 +203,14 @@ class Recorder:
     def _loaded(self, reader: Reader, tags: Sequence[str]) -> AbstractContextManager[Loaded]:
         host = self.host(reader.runtime)
         worker = host.worker(reader.runtime, reader.consumer.program)
-        return host.model(worker, self.model, tags, self.policy.limit, shared=False, role=reader.consumer.role)
+        return host.model(
+            worker, self.model, tags, self.policy.limit, shared=False, role=reader.consumer.role
+        )
 
     def _first(self, loaded: Loaded, question: Question, reader: Reader) -> Digests | None:
-        """Return the answer to the question, or to the first of its candidates that is answered; None where there is none."""
+        """Return the answer to the question, or to the first of its candidates that is answered;
+        None where there is none.
+        """
         reason, first = "", None
         for candidate in question.candidates() if question.candidates else (None,):
             if candidate is not None:
@@ -191,7 +219,9 @@ class Recorder:
             try:
                 return self._ask(loaded, question)
             except ReplyError as error:
-                reason = reason or line_of(error)  # that of the first: what is tried later is less likely
+                reason = reason or line_of(
+                    error
+                )  # that of the first: what is tried later is less likely
         if first is not None:
             tensors.save(self.io / question.entry["inputs"], first)
         question.reasons.append(f"{reader.name}: {reason}" if reason else NO_INPUTS)
@@ -206,17 +236,30 @@ class Recorder:
     def _ask(self, loaded: Loaded, question: Question, scrap: bool = False) -> Digests:
         target = self.io / (self._files[id(question)] if not scrap else self._scrap)
         request = {**question.entry, "outputs": None}
-        reply = loaded.ask("call", self.policy.limit, request=request, io_dir=str(self.io), outputs=str(target))
+        reply = loaded.ask(
+            "call", self.policy.limit, request=request, io_dir=str(self.io), outputs=str(target)
+        )
         answer = tensors.load(target)
         if scrap:
             target.unlink()
         elif question.entry["kind"] == "function":
             question.entry["structure"] = reply.get("structure")
         skeleton, named = named_outputs(question.entry, reply.get("structure"), answer)
-        return {"": digest_of(skeleton, {}), **{where: digest_of(None, {where: one}) for where, one in named.items()}}
+        return {
+            "": digest_of(skeleton, {}),
+            **{where: digest_of(None, {where: one}) for where, one in named.items()},
+        }
 
-    def _judge(self, question: Question, answers: Sequence[Digests], again: Sequence[Digests], loaded: Loaded) -> None:
-        """Say of a question whether its answer counts, and whether it depends on earlier requests."""
+    def _judge(
+        self,
+        question: Question,
+        answers: Sequence[Digests],
+        again: Sequence[Digests],
+        loaded: Loaded,
+    ) -> None:
+        """Say of a question whether its answer counts, and whether it depends on earlier
+        requests.
+        """
         differing = {name for one, other in zip(answers, again) for name in _differing(one, other)}
         changing = {name for one in answers[1:] for name in _differing(answers[0], one)}
         if question.entry["kind"] == "signature":
@@ -244,14 +287,19 @@ class Recorder:
             question.is_useless = True
 
     def _arriving(self, loaded: Loaded, question: Question, random: Mapping[str, str]) -> set[str]:
-        """Return outputs that change from call to call, of those that depend on nodes that draw; the model's state changes."""
+        """Return outputs that change from call to call, of those that depend on nodes that draw;
+        the model's state changes.
+        """
         for inputs in (None, *self._others(question)):
             entry = dict(question.entry)
             if inputs is not None:
                 entry["inputs"] = f"{self._scrap}.inputs.npz"
                 tensors.save(self.io / entry["inputs"], inputs)
             try:
-                answers = [self._ask(loaded, replace(question, entry=entry), scrap=True) for _ in range(_DRAWS)]
+                answers = [
+                    self._ask(loaded, replace(question, entry=entry), scrap=True)
+                    for _ in range(_DRAWS)
+                ]
             except ReplyError:  # it takes no such inputs
                 continue
             changing = {name for one in answers[1:] for name in _differing(answers[0], one)}
@@ -273,7 +321,9 @@ class Recorder:
 
 
 def _free_file(io: Path, number: int) -> str:
-    """Return the name of a file that is not there; names of requests are their author's, and may be no names of files."""
+    """Return the name of a file that is not there; names of requests are their author's, and may be
+    no names of files.
+    """
     names = (f"{number}.{'_' * length}answer.npz" for length in itertools.count())
     return next(name for name in names if not (io / name).exists())
 

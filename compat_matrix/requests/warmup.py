@@ -1,4 +1,6 @@
-"""The warm-up requests of a model: a model server answers them while it loads the model, before anyone calls it."""
+"""The warm-up requests of a model: a model server answers them while it loads the model, before
+anyone calls it.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,16 @@ class Warmup(NamedTuple):
     """The warm-up requests of a model."""
 
     signatures: tuple[str, ...]  # those asked, in order, up to where a server stops reading
-    refused: Optional[str] = None  # why a server refuses the model; None if it may answer all requests
+    refused: Optional[str] = (
+        None  # why a server refuses the model; None if it may answer all requests
+    )
 
 
 def read(model: layout.Layout) -> Warmup:
     """Return what the warm-up requests of a model ask; nothing for a model without the file.
 
-    Raises PathEscapeError, FileAccessError: the file is not a plain file of the model; LimitError: a record is too large.
+    Raises PathEscapeError, FileAccessError: the file is not a plain file of the model; LimitError:
+    a record is too large.
     """
     asked: dict[str, None] = {}
     try:
@@ -45,7 +50,10 @@ def read(model: layout.Layout) -> Warmup:
 
 
 def requests_of(model: layout.Layout) -> dict[str, list[Any]]:
-    """Return the first warm-up requests of each signature, as far as a server reads them. Raises what :func:`read` raises."""
+    """Return the first warm-up requests of each signature, as far as a server reads them.
+
+    Raises what :func:`read` raises.
+    """
     found: dict[str, list[Any]] = {}
     with suppress(_Refused):
         for log in _logs(model):
@@ -56,12 +64,17 @@ def requests_of(model: layout.Layout) -> dict[str, list[Any]]:
 
 
 def inputs_of(request: Any, names: Collection[str]) -> dict[str, Tensor] | None:
-    """Return what a warm-up request asks a signature with these inputs; None for one that does not fit, or is larger than ours.
+    """Return what a warm-up request asks a signature with these inputs; None for one that does not
+    fit, or is larger than ours.
 
-    Classify and Regress requests carry `tf.Example`s: they are the one input of their signature. Raises SavedModelError.
+    Classify and Regress requests carry `tf.Example`s: they are the one input of their signature.
+    Raises SavedModelError.
     """
     if isinstance(request, messages.PredictRequest):
-        sizes = (math.prod(max(dim.size, 0) for dim in proto.tensor_shape.dim) for proto in request.inputs.values())
+        sizes = (
+            math.prod(max(dim.size, 0) for dim in proto.tensor_shape.dim)
+            for proto in request.inputs.values()
+        )
         return from_protos(request.inputs) if all(size <= MAX_ELEMENTS for size in sizes) else None
     kind = request.input.WhichOneof("kind")
     if len(names) != 1 or kind is None:
@@ -70,7 +83,11 @@ def inputs_of(request: Any, names: Collection[str]) -> dict[str, Tensor] | None:
     examples = list(listed.examples)
     for example in examples if kind == "example_list_with_context" else ():
         example.MergeFrom(listed.context)
-    return {next(iter(names)): tensors.from_numpy([one.SerializeToString(deterministic=True) for one in examples])}
+    return {
+        next(iter(names)): tensors.from_numpy(
+            [one.SerializeToString(deterministic=True) for one in examples]
+        )
+    }
 
 
 class _Refused(Exception):
@@ -83,7 +100,9 @@ def _logs(model: layout.Layout) -> Iterator[Any]:
         return
     file = model.root.path(layout.WARMUP_REQUESTS)
     try:
-        for number, record in enumerate(records(map_file(file), masked_crc32c, limits.WARMUP_RECORD_BYTES)):
+        for number, record in enumerate(
+            records(map_file(file), masked_crc32c, limits.WARMUP_RECORD_BYTES)
+        ):
             if number >= MAX_RECORDS:
                 raise _Refused(f"it has more than {MAX_RECORDS} records")
             log = schema.parse(messages.PredictionLog, record, file, f"record {number}")

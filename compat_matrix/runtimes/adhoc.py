@@ -1,4 +1,6 @@
-"""Resolve a requirement that is not in the registry to a Python of this machine and exact versions."""
+"""Resolve a requirement that is not in the registry to a Python of this machine and exact
+versions.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +31,26 @@ class Resolution:
 
 
 def resolve(wanted: Wanted, known: registry.Registry) -> Resolution:
-    """Return the newest Python that supports the requirement, with reference_impl's dependencies where they are compatible.
+    """Return the newest Python that supports the requirement, with reference_impl's dependencies
+    where they are compatible.
 
-    The other pins of the nearest runtime of the registry (a compatible protobuf or NumPy) are constraints here. Raises
-    :class:`NoResolution`.
+    The other pins of the nearest runtime of the registry (a compatible protobuf or NumPy) are
+    constraints here. Raises :class:`NoResolution`.
     """
     assert wanted.requirement is not None
-    pythons = {wanted.python: interpreters.find(wanted.python)} if wanted.python else interpreters.here()
+    pythons = (
+        {wanted.python: interpreters.find(wanted.python)} if wanted.python else interpreters.here()
+    )
     near = known.nearest(wanted.tensorflow) if wanted.tensorflow else None
     constraints = near.pins if near else ()
     attempts: list[tuple[tuple[str, ...], dict[str, str]]]
     if "reference" in known.lacks(wanted.tensorflow):
         attempts = [((), {})]
     else:
-        attempts = [(known.reference, {}), ((), dict.fromkeys(importing("reference_impl"), CONFLICT))]
+        attempts = [
+            (known.reference, {}),
+            ((), dict.fromkeys(importing("reference_impl"), CONFLICT)),
+        ]
     complaints: dict[str, list[str]] = {}  # uv's message -> the Pythons it is about
     for needs, missing in attempts:
         for version, interpreter in pythons.items():
@@ -54,14 +62,31 @@ def resolve(wanted: Wanted, known: registry.Registry) -> Resolution:
                 complaints.setdefault(str(error), []).append(version)
             else:
                 return Resolution(interpreter, pinned, missing)
-    told = "\n".join(f"Python {', '.join(dict.fromkeys(versions))}: {text}" for text, versions in complaints.items())
-    raise NoResolution(f"{wanted.spec}: no Python here can have it ({', '.join(pythons) or 'none found'})\n{told}")
+    told = "\n".join(
+        f"Python {', '.join(dict.fromkeys(versions))}: {text}"
+        for text, versions in complaints.items()
+    )
+    raise NoResolution(
+        f"{wanted.spec}: no Python here can have it ({', '.join(pythons) or 'none found'})\n{told}"
+    )
 
 
 def _compile(requirements: Iterable[str], constraints: Iterable[str], interpreter: str) -> str:
-    """Return exact versions for one interpreter. A pin that the requirement contradicts must make the resolution fail."""
+    """Return exact versions for one interpreter.
+
+    A pin that the requirement contradicts must make the resolution fail.
+    """
     lines = list(requirements)
     named = {Requirement(line).name for line in lines}
     lines += [line for line in constraints if Requirement(line).name not in named]
-    arguments = ["pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", interpreter, "-"]
+    arguments = [
+        "pip",
+        "compile",
+        "--quiet",
+        "--no-header",
+        "--no-annotate",
+        "--python",
+        interpreter,
+        "-",
+    ]
     return uv.run(arguments, "\n".join(lines))

@@ -17,7 +17,10 @@ Descriptors = tuple[int, int, int, int]
 
 
 class Child(Protocol):
-    """A process whose end we are told. It stays a zombie until it is reaped, so that its group's id stays ours."""
+    """A process whose end we are told.
+
+    It stays a zombie until it is reaped, so that its group's id stays ours.
+    """
 
     pid: int
 
@@ -28,7 +31,10 @@ class Child(Protocol):
         """Return whether a signal has stopped the process, where the system tells."""
 
     def reap(self, seconds: float) -> int | None:
-        """Wait for the end of the process. Return its exit status, or minus the signal's number; None if it has not ended."""
+        """Wait for the end of the process.
+
+        Return its exit status, or minus the signal's number; None if it has not ended.
+        """
 
 
 Start = Callable[[Sequence[str], Mapping[str, str], Path, Descriptors], Child]
@@ -37,7 +43,13 @@ Start = Callable[[Sequence[str], Mapping[str, str], Path, Descriptors], Child]
 class Own:
     """A child process, as the leader of its own session."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path, descriptors: Descriptors) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        descriptors: Descriptors,
+    ) -> None:
         """Start ``command`` in ``folder``. Raises OSError."""
         out, err, *channel = descriptors
         self._process = subprocess.Popen(
@@ -55,7 +67,9 @@ class Own:
     def exited(self) -> bool:
         if hasattr(os, "waitid"):
             with suppress(ChildProcessError):
-                return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+                return (
+                    os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+                )
         return self._process.poll() is not None
 
     def stopped(self) -> bool:
@@ -67,6 +81,8 @@ class Own:
         return False
 
     def reap(self, seconds: float) -> int | None:
-        with suppress(subprocess.TimeoutExpired):  # in uninterruptible sleep: only the system can end it
+        with suppress(
+            subprocess.TimeoutExpired
+        ):  # in uninterruptible sleep: only the system can end it
             return self._process.wait(seconds)
         return None

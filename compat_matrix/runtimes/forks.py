@@ -1,7 +1,8 @@
 """Workers as forks of a process that has imported TensorFlow.
 
-An import takes seconds of CPU, a fork some hundredths of one (the benchmark "start of a worker"). The worker's side is
-``compat_matrix/workers/forking.py``. Where a system cannot fork so, a worker starts by its command.
+An import takes seconds of CPU, a fork some hundredths of one (the benchmark "start of a worker").
+The worker's side is ``compat_matrix/workers/forking.py``. Where a system cannot fork so, a worker
+starts by its command.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class _Fork:
 
 
 class _CannotFork(Exception):
-    """Raised when a process does not fork: it has no TensorFlow, it has threads, it has died, or the system lacks the means."""
+    """Raised when a process does not fork: it has no TensorFlow, it has threads, it has died, or
+    the system lacks the means.
+    """
 
 
 class _Forker:
@@ -82,9 +85,16 @@ class _Forker:
         self._retired = False
         self.has_forked = False
 
-    def fork(self, program: str, environment: Mapping[str, str], folder: Path, descriptors: Descriptors) -> _Fork:
+    def fork(
+        self, program: str, environment: Mapping[str, str], folder: Path, descriptors: Descriptors
+    ) -> _Fork:
         """Return a new process. Raises _CannotFork."""
-        request = {"program": program, "folder": str(folder), "environment": dict(environment), "channel": CHANNEL}
+        request = {
+            "program": program,
+            "folder": str(folder),
+            "environment": dict(environment),
+            "channel": CHANNEL,
+        }
         reply = self._ask(request, descriptors)
         if "pid" not in reply:
             raise _CannotFork(reply["refused"])
@@ -93,7 +103,9 @@ class _Forker:
         return _Fork(self, reply["pid"])
 
     def reap(self, pid: int) -> int | None:
-        """Return the exit status of a fork that has ended; None if this process has died before it."""
+        """Return the exit status of a fork that has ended; None if this process has died before
+        it.
+        """
         try:
             return os.waitstatus_to_exitcode(self._ask({"reap": pid})["status"])
         except _CannotFork:
@@ -110,7 +122,9 @@ class _Forker:
                 reply = self._receive()
             except OSError as error:
                 raise _CannotFork(str(error)) from error
-            except BaseException:  # interrupted: its reply would be taken for the reply to the next request
+            except (
+                BaseException
+            ):  # interrupted: its reply would be taken for the reply to the next request
                 self._close()
                 raise
         if not reply:
@@ -163,17 +177,27 @@ class _Pool:
                     self._refused.clear()
 
     def fork(
-        self, command: Sequence[str], shared: Mapping[str, str], environment: Mapping[str, str], folder: Path, ends: Descriptors
+        self,
+        command: Sequence[str],
+        shared: Mapping[str, str],
+        environment: Mapping[str, str],
+        folder: Path,
+        ends: Descriptors,
     ) -> _Fork:
         """Return a fork that runs ``command``. Raises _CannotFork."""
         *words, program = command
         key = (os.getpid(), *words, *sorted(shared.items()))
         with self._lock:
             if not self._keepers or key in self._refused or not _system_can():
-                raise _CannotFork("nobody keeps the process, it did not fork before, or the system lacks the means")
+                raise _CannotFork(
+                    "nobody keeps the process, it did not fork before, or the system lacks the"
+                    " means"
+                )
             if key not in self._forkers:
                 self._leave(_KEPT - 1)
-            forker = self._forkers[key] = self._forkers.pop(key) if key in self._forkers else _Forker(words, shared)
+            forker = self._forkers[key] = (
+                self._forkers.pop(key) if key in self._forkers else _Forker(words, shared)
+            )
         try:
             return forker.fork(program, environment, folder, ends)
         except _CannotFork:
@@ -205,13 +229,21 @@ kept = _pool.kept
 
 
 def forked(own_names: Collection[str]) -> Start:
-    """Return the way to start a program of ours that imports TensorFlow: a fork where that can be, else its command.
+    """Return the way to start a program of ours that imports TensorFlow: a fork where that can be,
+    else its command.
 
-    ``own_names``: the variables of its environment that other programs do not have, though they share the import.
+    ``own_names``: the variables of its environment that other programs do not have, though they
+    share the import.
     """
 
-    def start(command: Sequence[str], environment: Mapping[str, str], folder: Path, ends: Descriptors) -> Child:
-        shared = {name: value for name, value in environment.items() if name not in {*own_names, TEMPORARY}}
+    def start(
+        command: Sequence[str], environment: Mapping[str, str], folder: Path, ends: Descriptors
+    ) -> Child:
+        shared = {
+            name: value
+            for name, value in environment.items()
+            if name not in {*own_names, TEMPORARY}
+        }
         try:
             return _pool.fork(command, shared, environment, folder, ends)
         except _CannotFork:

@@ -1,4 +1,7 @@
-"""Find the Pythons on this machine: pyenv's, those on PATH, uv's. Each is started once to verify its version."""
+"""Find the Pythons on this machine: pyenv's, those on PATH, uv's.
+
+Each is started once to verify its version.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +37,22 @@ def find(version: str) -> str:
     tried = []
     for candidate in _candidates(version):
         tried.append(candidate)
-        # Run it: a pyenv shim also exists for versions that are not selected, and fails only when started.
+        # Run it: a pyenv shim also exists for versions that are not selected, and fails only when
+        # started.
         if _output([candidate, "-c", _ASK]) == version:
             return candidate
     looked = ", ".join(tried) or "pyenv, PATH and uv know none"
-    raise NoInterpreter(f"no Python {version} ({looked}); `uv python install {version}` or `pyenv install {version}` makes one")
+    raise NoInterpreter(
+        f"no Python {version} ({looked}); `uv python install {version}` or `pyenv install"
+        f" {version}` makes one"
+    )
 
 
 def here() -> dict[str, str]:
-    """Return ``{major.minor: interpreter}`` for all installed Pythons, newest first. Downloads nothing."""
+    """Return ``{major.minor: interpreter}`` for all installed Pythons, newest first.
+
+    Downloads nothing.
+    """
     found = {}
     known = _Known.asked()
     for version in MINORS:
@@ -97,10 +107,25 @@ def _pyenv() -> str:
 def _managed() -> dict[str, str]:
     """Return ``{major.minor: interpreter}`` for the Pythons that uv installed."""
     try:
-        listed = json.loads(uv.run(["python", "list", "--managed-python", "--only-installed", "--output-format", "json"]))
+        listed = json.loads(
+            uv.run(
+                [
+                    "python",
+                    "list",
+                    "--managed-python",
+                    "--only-installed",
+                    "--output-format",
+                    "json",
+                ]
+            )
+        )
     except (uv.UvTrouble, ValueError):
         return {}
-    parts = [(one["version_parts"], one["path"]) for one in listed if one.get("implementation") == "cpython" and one.get("path")]
+    parts = [
+        (one["version_parts"], one["path"])
+        for one in listed
+        if one.get("implementation") == "cpython" and one.get("path")
+    ]
     return {f"{part['major']}.{part['minor']}": path for part, path in parts}
 
 
@@ -115,7 +140,13 @@ def _output(command: list[str]) -> str:
     """Return the standard output of a command, empty when it fails or does not exist."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=60, stdin=subprocess.DEVNULL, env=environment()
+            command,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            env=environment(),
         )
     except (OSError, subprocess.SubprocessError):
         return ""

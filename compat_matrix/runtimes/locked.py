@@ -1,4 +1,6 @@
-"""The environment of a plug-in: made from its lock on first use, kept by the lock's content, shared by runs."""
+"""The environment of a plug-in: made from its lock on first use, kept by the lock's content, shared
+by runs.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,20 @@ VERSION = re.compile(r"3\.\d+")
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python environment that holds the packages of a lock. ``lock`` is a requirements file with hashes."""
+    """A Python environment that holds the packages of a lock.
+
+    ``lock`` is a requirements file with hashes.
+    """
 
     lock: Path
     version: str
 
     @classmethod
     def of(cls, lock: Path, version: str, error: Callable[[str], Exception]) -> Environment:
-        """Return the checked environment, which is not made yet. Raises the exception that ``error`` makes from the reason."""
+        """Return the checked environment, which is not made yet.
+
+        Raises the exception that ``error`` makes from the reason.
+        """
         if not lock.is_file():
             raise error(f"lock: there is no file {lock}")
         if version and not VERSION.fullmatch(version):
@@ -35,12 +43,17 @@ class Environment:
 
     @property
     def place(self) -> Path:
-        digest = hashlib.sha256(self.version.encode() + b"\0" + self.lock.read_bytes()).hexdigest()[:12]
+        digest = hashlib.sha256(self.version.encode() + b"\0" + self.lock.read_bytes()).hexdigest()[
+            :12
+        ]
         return places.environments() / f"plugin-{self.lock.stem}-{digest}"
 
     @property
     def python(self) -> Path:
-        """Return its interpreter; make the environment first if it does not exist. Raises RuntimeTrouble."""
+        """Return its interpreter; make the environment first if it does not exist.
+
+        Raises RuntimeTrouble.
+        """
         place = self.place
         if not (place / DONE).is_file():
             self._make(place)
@@ -51,7 +64,11 @@ class Environment:
         with alone(place.with_name(f"{place.name}.lock")):
             if (place / DONE).is_file():
                 return
-            print(f"making the environment of {self.lock.name} (Python {self.version})", file=sys.stderr, flush=True)
+            print(
+                f"making the environment of {self.lock.name} (Python {self.version})",
+                file=sys.stderr,
+                flush=True,
+            )
             with new_folder(place) as staging:
                 uv.make(staging, interpreters.find(self.version))
                 uv.install(staging, self.version, ["--require-hashes", "-r", str(self.lock)])

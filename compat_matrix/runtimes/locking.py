@@ -11,12 +11,17 @@ class LockRefused(RuntimeTrouble):
 
 
 def lock(stanza: registry.Stanza, known: registry.Registry, upgrade: bool = False) -> bool:
-    """Write the lock of a runtime; return whether it changed. Existing pins stay unless ``upgrade`` is set or they conflict.
+    """Write the lock of a runtime; return whether it changed.
 
-    Raises :class:`LockRefused` for a lock outside the registry's folder, because fixtures cite it by its hash. Raises UvTrouble.
+    Existing pins stay unless ``upgrade`` is set or they conflict.
+
+    Raises :class:`LockRefused` for a lock outside the registry's folder, because fixtures cite it
+    by its hash. Raises UvTrouble.
     """
     if known.path.parent not in stanza.lock.parents:
-        raise LockRefused(f"{stanza.name}: {stanza.lock.name} is cited by committed fixtures; it stays as it is")
+        raise LockRefused(
+            f"{stanza.name}: {stanza.lock.name} is cited by committed fixtures; it stays as it is"
+        )
     old = stanza.lock.read_text(encoding="utf-8") if stanza.lock.exists() else ""
     stanza.lock.parent.mkdir(parents=True, exist_ok=True)
     fresh = stanza.lock.with_suffix(".tmp")
@@ -25,7 +30,10 @@ def lock(stanza: registry.Stanza, known: registry.Registry, upgrade: bool = Fals
         python = ["--python", interpreters.find(stanza.python), "--python-version", stanza.python]
         target = ["--python-platform", known.platform, "--output-file", str(fresh)]
         form = ["--quiet", "--generate-hashes", "--no-header", "--no-annotate"]
-        uv.run(["pip", "compile", *form, *python, *target, "-"], "\n".join(known.locked_requirements(stanza)))
+        uv.run(
+            ["pip", "compile", *form, *python, *target, "-"],
+            "\n".join(known.locked_requirements(stanza)),
+        )
         changed = fresh.read_text(encoding="utf-8") != old
         fresh.replace(stanza.lock)
     finally:

@@ -1,8 +1,10 @@
-"""Another past of worker processes: where they started and what they did before the first question of a run.
+"""Another past of worker processes: where they started and what they did before the first question
+of a run.
 
-A result must not depend on the past of the process that gave it. A past varies the environment, the counters of TensorFlow, the
-garbage collector and the models of earlier requests; the plan is shuffled by the same seed (`compat_matrix.plan.shuffled`).
-Past 0 is the plain one: a new process for each cell, and nothing else.
+A result must not depend on the past of the process that gave it. A past varies the environment, the
+counters of TensorFlow, the garbage collector and the models of earlier requests; the plan is
+shuffled by the same seed (`compat_matrix.plan.shuffled`). Past 0 is the plain one: a new process
+for each cell, and nothing else.
 """
 
 from __future__ import annotations
@@ -46,11 +48,13 @@ class Past:
       umask: of files that a worker makes; None for that of the user.
       temporary: the folder below the worker's own that is its TMPDIR; empty for the worker's own.
       garbage: when Python looks for cycles.
-      fresh: how long a process lives. A counter only grows, so only a new process can stand below a number in a file.
-      models: committed artifacts that each process loads, and saves if it can, before the first question.
+      fresh: how long a process lives. A counter only grows, so only a new process can stand below a
+        number in a file.
+      models: committed artifacts that each process loads, and saves if it can, before the first
+        question.
       counters: whether counters are advanced to a few below the numbers in a file.
-      plain_productions: exports whose bytes depend on the process are made in the plain past, so that the re-exports of two pasts
-        start from the same bytes.
+      plain_productions: exports whose bytes depend on the process are made in the plain past, so
+        that the re-exports of two pasts start from the same bytes.
     """
 
     seed: int
@@ -98,14 +102,19 @@ class Past:
     def environment(self) -> dict[str, str]:
         """Return the variables of a worker's environment that this past sets."""
         given = {"TZ": self.time_zone, "LC_ALL": self.locale, "LANG": self.locale}
-        return {"PYTHONHASHSEED": str(self.hash_seed), **{name: value for name, value in given.items() if value}}
+        return {
+            "PYTHONHASHSEED": str(self.hash_seed),
+            **{name: value for name, value in given.items() if value},
+        }
 
     def start(self) -> dict[str, Any]:
         """Return the members of the request ``past`` to a process that has just started."""
         return {"umask": self.umask, "garbage": self.garbage, "counter": None}
 
     def counter_before(self, model: Path) -> int | None:
-        """Return where the counter of unique numbers is to stand before a model is loaded; None to leave it."""
+        """Return where the counter of unique numbers is to stand before a model is loaded; None to
+        leave it.
+        """
         numbers = numbers_in(model) if self.counters else {}
         if not numbers:
             return None
@@ -119,7 +128,10 @@ class Past:
 
     def __str__(self) -> str:
         """Return the name and the parts of the past, for a report."""
-        lives = {CELL: "a new process for each cell", ARTIFACT: "a new process for each artifact"}.get(self.fresh, "")
+        lives = {
+            CELL: "a new process for each cell",
+            ARTIFACT: "a new process for each artifact",
+        }.get(self.fresh, "")
         parts = [f"PYTHONHASHSEED={self.hash_seed}"]
         parts += [f"TZ={self.time_zone}"] if self.time_zone else []
         parts += [f"LC_ALL={self.locale}"] if self.locale else []
@@ -133,7 +145,19 @@ class Past:
 
 
 def numbers_in(model: Path) -> dict[str, list[int]]:
-    """Return the numbers in the names of a SavedModel, by kind of name. They are read from its bytes, whatever its form."""
-    data = b"\n".join(file.read_bytes() for file in sorted(model.glob("saved_model*")) if file.is_file())
-    found = {kind: {int(number) for number in pattern.findall(data)} for kind, pattern in _NUMBERS.items()}
-    return {kind: sorted(number for number in numbers if number <= MOST) for kind, numbers in found.items() if numbers}
+    """Return the numbers in the names of a SavedModel, by kind of name.
+
+    They are read from its bytes, whatever its form.
+    """
+    data = b"\n".join(
+        file.read_bytes() for file in sorted(model.glob("saved_model*")) if file.is_file()
+    )
+    found = {
+        kind: {int(number) for number in pattern.findall(data)}
+        for kind, pattern in _NUMBERS.items()
+    }
+    return {
+        kind: sorted(number for number in numbers if number <= MOST)
+        for kind, numbers in found.items()
+        if numbers
+    }

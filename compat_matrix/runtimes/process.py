@@ -1,7 +1,7 @@
 """One worker process: its channel, its log files, its end.
 
-The process leads its own group, so that everything it started dies with it. Nothing here can block forever: reading and writing
-share one deadline, and the wait after the end has another.
+The process leads its own group, so that everything it started dies with it. Nothing here can block
+forever: reading and writing share one deadline, and the wait after the end has another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from compat_matrix.common import interrupts
 from compat_matrix.runtimes.children import TEMPORARY, Own, Start
 
 MAX_REPLY = 64 << 20  # bytes; a longer line is not a reply
-SLICE = 0.25  # seconds between checks for the death of a process whose children keep the channel open
+SLICE = (
+    0.25  # seconds between checks for the death of a process whose children keep the channel open
+)
 DUMP_GRACE = 0.2  # seconds a worker has to write its stack before it is killed
 EXIT_GRACE = 5.0  # seconds between the end of the channel and the end of the process
 TAIL_BYTES, TAIL_LINES = 64 << 10, 200
@@ -43,19 +45,32 @@ class TimedOut(Exception):
 
 
 class Process:
-    """A started worker. ``request`` is the only conversation; after :class:`Crashed` or :class:`TimedOut` it is dead."""
+    """A started worker.
+
+    ``request`` is the only conversation; after :class:`Crashed` or :class:`TimedOut` it is dead.
+    """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, logs: Path, start: Start = Own
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        logs: Path,
+        start: Start = Own,
     ) -> None:
-        """Start ``command`` in ``folder``; output goes to ``logs``.stdout and ``logs``.stderr. Raises OSError.
+        """Start ``command`` in ``folder``; output goes to ``logs``.stdout and ``logs``.stderr.
 
-        Temporary files go to ``folder`` as well, unless ``environment`` says where: nobody else deletes the Python that AutoGraph
-        writes.
+        Raises OSError.
+
+        Temporary files go to ``folder`` as well, unless ``environment`` says where: nobody else
+        deletes the Python that AutoGraph writes.
         """
         logs.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
-        self.stdout, self.stderr = logs.with_name(logs.name + ".stdout"), logs.with_name(logs.name + ".stderr")
+        self.stdout, self.stderr = (
+            logs.with_name(logs.name + ".stdout"),
+            logs.with_name(logs.name + ".stderr"),
+        )
         theirs_in, self._write = os.pipe()
         self._read, theirs_out = os.pipe()
         self._buffer = b""
@@ -63,7 +78,9 @@ class Process:
         try:
             with self.stdout.open("ab") as out, self.stderr.open("ab") as err:
                 own = {TEMPORARY: str(folder.absolute()), **environment}
-                self._child = start(command, own, folder, (out.fileno(), err.fileno(), theirs_in, theirs_out))
+                self._child = start(
+                    command, own, folder, (out.fileno(), err.fileno(), theirs_in, theirs_out)
+                )
         except BaseException:
             os.close(self._write)
             os.close(self._read)
@@ -73,7 +90,9 @@ class Process:
             os.close(theirs_out)
         self.alive = True
         self._status: int | None = None
-        self._first_id = self.pid << 20  # so that a reply to another worker's request never matches ours
+        self._first_id = (
+            self.pid << 20
+        )  # so that a reply to another worker's request never matches ours
         os.set_blocking(self._write, False)
         os.set_blocking(self._read, False)
 
@@ -86,7 +105,10 @@ class Process:
         self._empty_large_logs()
         self._asked += 1
         deadline = time.monotonic() + timeout
-        line = json.dumps({**message, "id": self._first_id + self._asked}, allow_nan=False).encode() + b"\n"
+        line = (
+            json.dumps({**message, "id": self._first_id + self._asked}, allow_nan=False).encode()
+            + b"\n"
+        )
         try:
             self._send(memoryview(line), deadline)
             return self._reply(self._receive(deadline))
@@ -99,15 +121,21 @@ class Process:
             raise TimedOut(f"no reply to {message.get('op')!r} within {timeout:g} s{how}") from None
         except (BrokenPipeError, EOFError):
             error_class, how = self._end()
-            raise Crashed(error_class, f"the worker {how} while it was asked to {message.get('op')!r}") from None
-        except BaseException:  # interrupted: its reply would be taken for the reply to the next request
+            raise Crashed(
+                error_class, f"the worker {how} while it was asked to {message.get('op')!r}"
+            ) from None
+        except (
+            BaseException
+        ):  # interrupted: its reply would be taken for the reply to the next request
             self.kill()
             raise
 
     def check(self) -> None:
-        """Raise :class:`Crashed` when an idle process has ended, is stopped or has written something.
+        """Raise :class:`Crashed` when an idle process has ended, is stopped or has written
+        something.
 
-        The process then counts as dead: late or unrequested output must not become part of the next reply.
+        The process then counts as dead: late or unrequested output must not become part of the next
+        reply.
         """
         if not self.alive:
             return
@@ -119,7 +147,9 @@ class Process:
                 self._garbage(self._buffer)
         elif self._child.stopped():
             self.kill()
-            raise Crashed("stopped", "the worker was stopped by a signal while it was asked nothing")
+            raise Crashed(
+                "stopped", "the worker was stopped by a signal while it was asked nothing"
+            )
         elif not self._exited():
             return
         error_class, how = self._end()
@@ -179,15 +209,22 @@ class Process:
 
     def _garbage(self, data: bytes) -> NoReturn:
         self.kill()
-        raise Crashed("garbage", f"the worker wrote something that is not a reply to request {self._asked}: {data[:200]!r}")
+        raise Crashed(
+            "garbage",
+            f"the worker wrote something that is not a reply to request {self._asked}:"
+            f" {data[:200]!r}",
+        )
 
-    # The end --------------------------------------------------------------------------------------------------------
+    # The end
+    # --------------------------------------------------------------------------------------------------------
 
     def _exited(self) -> bool:
         return self._child.exited()
 
     def _end(self) -> tuple[str, str]:
-        """Wait for the exit status of a process that closed its channel; ``(error class, what happened)``."""
+        """Wait for the exit status of a process that closed its channel; ``(error class, what
+        happened)``.
+        """
         deadline = time.monotonic() + EXIT_GRACE
         while not self._exited() and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -215,15 +252,19 @@ class Process:
         os.close(self._write)
 
     def close(self, timeout: float = EXIT_GRACE) -> None:
-        """Ask the process to end, then kill it; kill it at once when this program is interrupted."""
+        """Ask the process to end, then kill it; kill it at once when this program is
+        interrupted.
+        """
         if not self.alive:
             return
         if not interrupts.received():
             with suppress(Crashed, TimedOut):
                 self.request({"op": "bye"}, timeout)
-        self.kill()  # at once: unloading TensorFlow takes most of a second and serves no purpose now
+        # at once: unloading TensorFlow takes most of a second and serves no purpose now
+        self.kill()
 
-    # Logs -----------------------------------------------------------------------------------------------------------
+    # Logs
+    # -----------------------------------------------------------------------------------------------------------
 
     def _empty_large_logs(self) -> None:
         # Both are open for appending in the worker, so it continues at the new end.

@@ -1,4 +1,6 @@
-"""How a worker is started: the one table of our own programs, and the description of a plug-in's program."""
+"""How a worker is started: the one table of our own programs, and the description of a plug-in's
+program.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import Runtime
 
 FOLDER = Path(next(iter(compat_matrix.workers.__path__)))
-PYTHON, WORKERS = "{python}", "{workers}"  # in a command: the runtime's interpreter, the folder of our worker programs
+PYTHON, WORKERS = (
+    "{python}",
+    "{workers}",
+)  # in a command: the runtime's interpreter, the folder of our worker programs
 REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
 _IMPORTS = re.compile(r"^IMPORTS = (\(.*\))$", re.MULTILINE)  # in a program
 _CONSUMER = "\nCONSUMER = {"
@@ -28,12 +33,14 @@ _CONSUMER = "\nCONSUMER = {"
 class Program:
     """A command line that speaks the worker protocol (docs/protocol.md).
 
-    ``command``: words; ``{python}`` stands for the interpreter of the runtime, unless ``python`` names another one, ``{workers}``
-    for the folder of our programs. ``environment``: pairs to add. ``version`` and ``capabilities``: as registered; a program that
-    contradicts them is not used. ``broken``: why it cannot be started at all. ``lock``: (requirements file, version of Python) of
-    the environment that holds ``{python}``, made on first use. ``isolated``: it runs untrusted models and needs no network.
-    ``compiled``: makes the last word of the command, the path of a program compiled for the runtime. ``tensorflow``: one of our
-    programs that imports TensorFlow, so that it may be started as a fork of a process that has imported it.
+    ``command``: words; ``{python}`` stands for the interpreter of the runtime, unless ``python``
+    names another one, ``{workers}`` for the folder of our programs. ``environment``: pairs to add.
+    ``version`` and ``capabilities``: as registered; a program that contradicts them is not used.
+    ``broken``: why it cannot be started at all. ``lock``: (requirements file, version of Python) of
+    the environment that holds ``{python}``, made on first use. ``isolated``: it runs untrusted
+    models and needs no network. ``compiled``: makes the last word of the command, the path of a
+    program compiled for the runtime. ``tensorflow``: one of our programs that imports TensorFlow,
+    so that it may be started as a fork of a process that has imported it.
     """
 
     name: str
@@ -49,8 +56,14 @@ class Program:
     tensorflow: bool = False
 
     def words(self, runtime: Runtime) -> list[str]:
-        """Return the command line in a runtime. Raises BuildError (compilation failed) or RuntimeTrouble (no environment)."""
-        known = {PYTHON: self.python or str(self.environment_of_lock() or runtime.python), WORKERS: str(FOLDER)}
+        """Return the command line in a runtime.
+
+        Raises BuildError (compilation failed) or RuntimeTrouble (no environment).
+        """
+        known = {
+            PYTHON: self.python or str(self.environment_of_lock() or runtime.python),
+            WORKERS: str(FOLDER),
+        }
         words = [known.get(word, word) for word in self.command]
         if self.compiled is not None:
             words.append(str(self.compiled(runtime)))
@@ -62,7 +75,10 @@ class Program:
         return bool(self.python or self.lock)
 
     def environment_of_lock(self) -> Path | None:
-        """Return the interpreter of its own environment, which is made on first use. Raises RuntimeTrouble."""
+        """Return the interpreter of its own environment, which is made on first use.
+
+        Raises RuntimeTrouble.
+        """
         return Environment(Path(self.lock[0]), self.lock[1]).python if self.lock else None
 
     def contradiction(self, hello: Mapping[str, Any]) -> str:
@@ -72,12 +88,24 @@ class Program:
             if said is not None and str(said) != self.version:
                 return f"it was registered with the version {self.version}, and says {said}"
         missing = sorted((self.capabilities or frozenset()) - set(hello.get("capabilities", ())))
-        return f"it was registered with capabilities that its hello does not name: {', '.join(missing)}" if missing else ""
+        return (
+            "it was registered with capabilities that its hello does not name:"
+            f" {', '.join(missing)}"
+            if missing
+            else ""
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form for the processes of a run. Our own programs are written as their names."""
+        """Return the JSON form for the processes of a run.
+
+        Our own programs are written as their names.
+        """
         known = self.capabilities
-        return {**vars(self), "compiled": None, "capabilities": None if known is None else sorted(known)}
+        return {
+            **vars(self),
+            "compiled": None,
+            "capabilities": None if known is None else sorted(known),
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Program:
@@ -96,23 +124,39 @@ class Program:
 
 
 # What the file of a program of ours does not say.
-_MORE: dict[str, dict[str, Any]] = {"migration_worker": {"isolated": True}, native.BINARY: {"compiled": native.build}}
+_MORE: dict[str, dict[str, Any]] = {
+    "migration_worker": {"isolated": True},
+    native.BINARY: {"compiled": native.build},
+}
 
 
 def of(program: str | Program) -> Program:
-    """Return the program of one of our names, a file of ``compat_matrix/workers`` without ``.py``; return a Program unchanged."""
+    """Return the program of one of our names, a file of ``compat_matrix/workers`` without ``.py``;
+    return a Program unchanged.
+    """
     if isinstance(program, Program):
         return program
     packages = _imports(program)
-    # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other packages of the harness's Python.
-    reference = ((REFERENCE, str(FOLDER.parent.parent / "reference_impl")),) if "reference_impl" in packages else ()
-    more = {"environment": reference, "tensorflow": "tensorflow" in packages, **_MORE.get(program, {})}
+    # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other
+    # packages of the harness's Python.
+    reference = (
+        ((REFERENCE, str(FOLDER.parent.parent / "reference_impl")),)
+        if "reference_impl" in packages
+        else ()
+    )
+    more = {
+        "environment": reference,
+        "tensorflow": "tensorflow" in packages,
+        **_MORE.get(program, {}),
+    }
     return Program(program, (PYTHON, WORKERS, program), **more)
 
 
 @functools.cache
 def _texts() -> dict[str, str]:
-    return {file.stem: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*_worker.py"))}
+    return {
+        file.stem: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*_worker.py"))
+    }
 
 
 @functools.cache
@@ -126,4 +170,8 @@ def _imports(program: str) -> tuple[str, ...]:
 def importing(package: str) -> tuple[str, ...]:
     """Return the names of the consumers whose program imports a package."""
     consumers = (program for program, text in _texts().items() if _CONSUMER in text)
-    return tuple(sorted(program.removesuffix("_worker") for program in consumers if package in _imports(program)))
+    return tuple(
+        sorted(
+            program.removesuffix("_worker") for program in consumers if package in _imports(program)
+        )
+    )

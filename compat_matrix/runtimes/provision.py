@@ -1,5 +1,6 @@
-"""Make an environment: staged in a sibling folder, started once for proof, then renamed. Killed at any moment, it leaves
-either the environment or a folder that does not count and that the next installation removes.
+"""Make an environment: staged in a sibling folder, started once for proof, then renamed. Killed at
+any moment, it leaves either the environment or a folder that does not count and that the next
+installation removes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ Report = Callable[[str], None]  # is called with the current step, in a few word
 Step = Callable[[Runtime, Report], None]  # runs after the installation; raises RuntimeTrouble
 PROOF = "v1_session_worker"  # starts on every TensorFlow and imports it
 LOCKED_FOR = ("Linux", "x86_64")
-PACKAGES = ("numpy", "protobuf", "keras", "h5py", "ml-dtypes", "google-crc32c", "cramjam")  # packages listed in the record
+PACKAGES = (
+    "numpy",
+    "protobuf",
+    "keras",
+    "h5py",
+    "ml-dtypes",
+    "google-crc32c",
+    "cramjam",
+)  # packages listed in the record
 
 
 class InstallFailed(RuntimeTrouble):
@@ -35,7 +44,9 @@ class InstallFailed(RuntimeTrouble):
 
 @dataclass(frozen=True)
 class Prepared:
-    """The facts about an installation that are known before anything is made: a Python, and exact versions."""
+    """The facts about an installation that are known before anything is made: a Python, and exact
+    versions.
+    """
 
     python: str  # the interpreter; "" leaves the choice to uv
     arguments: Sequence[str]  # of the installer
@@ -54,22 +65,34 @@ def prepare(wanted: Wanted, known: registry.Registry, report: Report) -> Prepare
     if wanted.lock is not None:
         if (platform.system(), platform.machine()) != LOCKED_FOR:
             raise InstallFailed(
-                f"{wanted.name}: its lock is for {' '.join(LOCKED_FOR)}, this is {platform.system()} {platform.machine()}; "
-                f"install a requirement instead: tensorflow=={wanted.tensorflow}"
+                f"{wanted.name}: its lock is for {' '.join(LOCKED_FOR)}, this is"
+                f" {platform.system()} {platform.machine()}; install a requirement instead:"
+                f" tensorflow=={wanted.tensorflow}"
             )
         return Prepared(python, ("--require-hashes", "-r", str(wanted.lock)))
     report("resolving")
     found = adhoc.resolve(wanted, known)
-    return Prepared(found.interpreter, ("-r", "-"), found.pinned, found.lacks, round(time.monotonic() - began, 1))
+    return Prepared(
+        found.interpreter,
+        ("-r", "-"),
+        found.pinned,
+        found.lacks,
+        round(time.monotonic() - began, 1),
+    )
 
 
 def install(
-    wanted: Wanted, known: registry.Registry, report: Report, again: bool = False, prepared: Prepared | None = None
+    wanted: Wanted,
+    known: registry.Registry,
+    report: Report,
+    again: bool = False,
+    prepared: Prepared | None = None,
 ) -> Record:
-    """Make an environment unless it exists, and return its record; ``again`` makes it anew; ``prepared``: where it is known.
+    """Make an environment unless it exists, and return its record; ``again`` makes it anew;
+    ``prepared``: where it is known.
 
-    Raises :class:`RuntimeTrouble`: no uv, no interpreter, no network, no space, a TensorFlow that does not start or has the wrong
-    version.
+    Raises :class:`RuntimeTrouble`: no uv, no interpreter, no network, no space, a TensorFlow that
+    does not start or has the wrong version.
     """
     with _alone(wanted, report):
         if not again:
@@ -87,7 +110,10 @@ def install(
 
 
 def installed(wanted: Wanted) -> Record:
-    """Return the record of an environment that is complete and has the right content. Raises :class:`records.Untrue`."""
+    """Return the record of an environment that is complete and has the right content.
+
+    Raises :class:`records.Untrue`.
+    """
     record = records.read(wanted.place)
     if wanted.tensorflow is not None and not same_release(record.tensorflow, wanted.tensorflow):
         raise records.Untrue(f"holds TensorFlow {record.tensorflow}, not {wanted.tensorflow}")
@@ -130,13 +156,17 @@ def _make(wanted: Wanted, staging: Path, prepared: Prepared, report: Report) -> 
 
 
 def _proof(wanted: Wanted, staging: Path) -> dict[str, str]:
-    """Start a real worker in a new environment and return the versions it reports. Raises :class:`InstallFailed`.
+    """Start a real worker in a new environment and return the versions it reports.
+
+    Raises :class:`InstallFailed`.
 
     A worker that reports a TensorFlow other than the installed one does not count as started.
     """
     found = records.distributions(staging).get("tensorflow", "of no version")
     if not same_release(found, wanted.tensorflow or found):
-        raise InstallFailed(f"{wanted.name}: is to be TensorFlow {wanted.tensorflow}, installed was {found}")
+        raise InstallFailed(
+            f"{wanted.name}: is to be TensorFlow {wanted.tensorflow}, installed was {found}"
+        )
     runtime = Runtime(wanted.name, records.interpreter(staging), found)
     with tempfile.TemporaryDirectory() as folder:
         worker = Worker(runtime, PROOF, Path(folder) / "cwd", Path(folder) / "log")
@@ -157,7 +187,11 @@ def _alone(wanted: Wanted, report: Report) -> Iterator[None]:
         try:
             locks.mkdir(parents=True, exist_ok=True)
             places.environments().mkdir(exist_ok=True)
-            held.enter_context(alone(locks / wanted.folder, lambda: report("waiting for another installation of it")))
+            held.enter_context(
+                alone(
+                    locks / wanted.folder, lambda: report("waiting for another installation of it")
+                )
+            )
         except OSError as error:
             raise InstallFailed(f"{wanted.name}: {error}") from error
         yield

@@ -1,4 +1,7 @@
-"""The record in an environment: its content and its cost. An environment without a true record does not count."""
+"""The record in an environment: its content and its cost.
+
+An environment without a true record does not count.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ _DIST_INFO = re.compile(r"([A-Za-z0-9_.]+)-([^-]+)\.(?:dist-info|egg-info)")
 class Record:
     """The record of an installed environment.
 
-    ``spec`` makes the environment again; ``locked`` is the sha256 of its lock, None for an ad-hoc environment; ``seconds`` are by
-    phase; ``bytes`` are ``own`` and ``shared`` (hard links to uv's cache or to another environment); ``lacks`` lists what this
-    environment is missing.
+    ``spec`` makes the environment again; ``locked`` is the sha256 of its lock, None for an ad-hoc
+    environment; ``seconds`` are by phase; ``bytes`` are ``own`` and ``shared`` (hard links to uv's
+    cache or to another environment); ``lacks`` lists what this environment is missing.
     """
 
     name: str
@@ -57,7 +60,10 @@ def write(place: Path, record: Record) -> None:
 
 
 def read(place: Path) -> Record:
-    """Read the record of an environment and compare it with the installed packages. Raises :class:`Untrue`."""
+    """Read the record of an environment and compare it with the installed packages.
+
+    Raises :class:`Untrue`.
+    """
     if not place.is_dir():
         raise Untrue("not installed")
     if not (place / NAME).exists():
@@ -89,7 +95,9 @@ def ad_hoc(folder: Path) -> dict[Path, Record]:
 
 
 def distributions(place: Path) -> dict[str, str]:
-    """Return ``{distribution: version}`` of an environment, read from its folder names; any TensorFlow is ``tensorflow``."""
+    """Return ``{distribution: version}`` of an environment, read from its folder names; any
+    TensorFlow is ``tensorflow``.
+    """
     out = {}
     for folder in place.glob("lib/python3*/site-packages/*-*"):
         match = _DIST_INFO.fullmatch(folder.name)
@@ -100,7 +108,9 @@ def distributions(place: Path) -> dict[str, str]:
 
 
 def disk(place: Path) -> dict[str, int]:
-    """Return the bytes of an environment: ``own``, and ``shared`` by hard links with uv's cache or another environment."""
+    """Return the bytes of an environment: ``own``, and ``shared`` by hard links with uv's cache or
+    another environment.
+    """
     own = shared = 0
     for folder, _, names in os.walk(place):
         for name in names:

@@ -1,7 +1,7 @@
 """``runtimes.toml``: the runtimes that this project knows, read with a check of every field.
 
-One stanza is one TensorFlow. Missing programs are listed by ranges of versions, so that the list also covers runtimes made from
-a requirement or found on the machine.
+One stanza is one TensorFlow. Missing programs are listed by ranges of versions, so that the list
+also covers runtimes made from a requirement or found on the machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class RegistryError(RuntimeTrouble):
 
 @dataclass(frozen=True)
 class Stanza:
-    """One runtime. ``tensorflow`` is the exact version, ``python`` major.minor, ``lock`` an absolute path."""
+    """One runtime.
+
+    ``tensorflow`` is the exact version, ``python`` major.minor, ``lock`` an absolute path.
+    """
 
     name: str
     tensorflow: str
@@ -45,8 +48,14 @@ class Stanza:
 
     @property
     def pins(self) -> tuple[str, ...]:
-        """Return the requirements beside TensorFlow, which exclude versions that do not work with it."""
-        return tuple(text for text in self.requirements if canonicalize_name(Requirement(text).name) not in DISTRIBUTIONS)
+        """Return the requirements beside TensorFlow, which exclude versions that do not work with
+        it.
+        """
+        return tuple(
+            text
+            for text in self.requirements
+            if canonicalize_name(Requirement(text).name) not in DISTRIBUTIONS
+        )
 
 
 @dataclass(frozen=True)
@@ -80,16 +89,21 @@ class Registry:
         if tensorflow is None:
             return found
         for lack in self.lacking:
-            if lack.versions.contains(Version(tensorflow).public, prereleases=True):  # a range would not match a local label
+            if lack.versions.contains(
+                Version(tensorflow).public, prereleases=True
+            ):  # a range would not match a local label
                 found.update({name: lack.reason for name in lack.programs if name not in found})
         return found
 
     def locked_requirements(self, stanza: Stanza) -> tuple[str, ...]:
         """Return the requirements from which the lock of a stanza is made."""
-        return stanza.requirements + (() if "reference" in self.lacks(stanza.tensorflow) else self.reference)
+        return stanza.requirements + (
+            () if "reference" in self.lacks(stanza.tensorflow) else self.reference
+        )
 
     def find(self, spelling: str) -> Stanza | None:
-        """Return the stanza called ``tf2.12``, ``2.12`` or ``2.12.1``; None when ``spelling`` has another form.
+        """Return the stanza called ``tf2.12``, ``2.12`` or ``2.12.1``; None when ``spelling`` has
+        another form.
 
         Raises :class:`UnknownRuntime` when it has one of these forms but no stanza fits.
         """
@@ -99,17 +113,25 @@ class Registry:
         minor, micro = match.groups()
         stanza = self.stanzas.get(f"tf{minor}")
         if stanza is None:
-            raise UnknownRuntime(f"{unknown('runtime', [spelling], self.stanzas)} Any other release: tensorflow=={minor}.*")
+            raise UnknownRuntime(
+                f"{unknown('runtime', [spelling], self.stanzas)} Any other release:"
+                f" tensorflow=={minor}.*"
+            )
         if micro and stanza.tensorflow != minor + micro:
             raise UnknownRuntime(
-                f"no runtime {spelling}: {stanza.name} is TensorFlow {stanza.tensorflow}; any other by tensorflow=={minor}{micro}"
+                f"no runtime {spelling}: {stanza.name} is TensorFlow {stanza.tensorflow}; any other"
+                f" by tensorflow=={minor}{micro}"
             )
         return stanza
 
     def nearest(self, tensorflow: str) -> Stanza | None:
         """Return the stanza of the same minor release, else the newest older one."""
         wanted = Version(tensorflow)
-        older = [one for one in self.stanzas.values() if Version(one.tensorflow).release[:2] <= wanted.release[:2]]
+        older = [
+            one
+            for one in self.stanzas.values()
+            if Version(one.tensorflow).release[:2] <= wanted.release[:2]
+        ]
         return older[-1] if older else None
 
 
@@ -140,23 +162,37 @@ class _Reader:
         if data.get("schema") != SCHEMA:
             raise self.fail("schema", f"is {data.get('schema')!r}, this program reads {SCHEMA}")
         self.members(
-            "the file", data, {"schema": int, "platform": str, "reference": list, "runtime": dict, "lacks": list}, {"lacks"}
+            "the file",
+            data,
+            {"schema": int, "platform": str, "reference": list, "runtime": dict, "lacks": list},
+            {"lacks"},
         )
         stanzas = [self.stanza(name, table) for name, table in data["runtime"].items()]
         stanzas.sort(key=lambda one: Version(one.tensorflow))
-        lacking = tuple(self.lack(f"lacks {i}", table) for i, table in enumerate(data.get("lacks", ()), start=1))
+        lacking = tuple(
+            self.lack(f"lacks {i}", table) for i, table in enumerate(data.get("lacks", ()), start=1)
+        )
         for i, lack in enumerate(lacking, start=1):
             if not any(lack.versions.contains(one.tensorflow, prereleases=True) for one in stanzas):
                 raise self.fail(f"lacks {i}", f"no runtime is in the range {lack.versions}")
-        reference = tuple(str(self.requirement("reference", text)) for text in self.texts("reference", data["reference"]))
-        return Registry(self.path, data["platform"], reference, {one.name: one for one in stanzas}, lacking)
+        reference = tuple(
+            str(self.requirement("reference", text))
+            for text in self.texts("reference", data["reference"])
+        )
+        return Registry(
+            self.path, data["platform"], reference, {one.name: one for one in stanzas}, lacking
+        )
 
     def stanza(self, name: str, table: Any) -> Stanza:
         place = f"runtime {name}"
-        self.members(place, table, {"tensorflow": str, "python": str, "requirements": list, "lock": str})
+        self.members(
+            place, table, {"tensorflow": str, "python": str, "requirements": list, "lock": str}
+        )
         version = self.version(place, table["tensorflow"])
         if name != "tf{}.{}".format(*version.release):
-            raise self.fail(place, f"the name of TensorFlow {version} is tf{version.major}.{version.minor}")
+            raise self.fail(
+                place, f"the name of TensorFlow {version} is tf{version.major}.{version.minor}"
+            )
         if not re.fullmatch(r"3\.\d+", table["python"]):
             raise self.fail(place, f"python is {table['python']!r}, not like 3.11")
         requirements = self.texts(f"{place}: requirements", table["requirements"])
@@ -166,7 +202,11 @@ class _Reader:
             if canonicalize_name(requirement.name) in DISTRIBUTIONS:
                 pinned.append(str(requirement.specifier))
         if pinned != [f"=={table['tensorflow']}"]:
-            raise self.fail(place, f"requirements pin TensorFlow {', '.join(pinned) or 'not at all'}, tensorflow is {version}")
+            raise self.fail(
+                place,
+                f"requirements pin TensorFlow {', '.join(pinned) or 'not at all'}, tensorflow is"
+                f" {version}",
+            )
         lock = (self.path.parent / table["lock"]).resolve()
         if Path(table["lock"]).is_absolute():
             raise self.fail(place, "lock is an absolute path")
@@ -174,7 +214,12 @@ class _Reader:
 
     def lack(self, place: str, table: Any) -> Lack:
         optional = {"programs", "imports"}
-        self.members(place, table, {"programs": list, "imports": str, "tensorflow": str, "reason": str}, optional)
+        self.members(
+            place,
+            table,
+            {"programs": list, "imports": str, "tensorflow": str, "reason": str},
+            optional,
+        )
         if len(optional & set(table)) != 1:
             raise self.fail(place, "has either programs or imports")
         try:
@@ -183,10 +228,16 @@ class _Reader:
             raise self.fail(place, str(error)) from error
         if not table["reason"].strip():
             raise self.fail(place, "has no reason")
-        names = importing(table["imports"]) if "imports" in table else self.texts(f"{place}: programs", table["programs"])
+        names = (
+            importing(table["imports"])
+            if "imports" in table
+            else self.texts(f"{place}: programs", table["programs"])
+        )
         return Lack(names, versions, table["reason"])
 
-    def members(self, place: str, table: Any, wanted: Mapping[str, type], optional: Iterable[str] = ()) -> None:
+    def members(
+        self, place: str, table: Any, wanted: Mapping[str, type], optional: Iterable[str] = ()
+    ) -> None:
         if not isinstance(table, dict):
             raise self.fail(place, "is not a table")
         unknown = sorted(set(table) - set(wanted))

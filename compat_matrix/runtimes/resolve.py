@@ -1,4 +1,7 @@
-"""Find the runtime that a text names (see wanted.py). No TensorFlow is imported; only ``provide`` installs."""
+"""Find the runtime that a text names (see wanted.py).
+
+No TensorFlow is imported; only ``provide`` installs.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,14 @@ from packaging.utils import canonicalize_name
 from compat_matrix.runtimes import provision, records, registry, wanted
 from compat_matrix.runtimes.places import NotInstalled, UnknownRuntime
 from compat_matrix.runtimes.programs import importing
-from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LABELLED, LOCAL, Runtime, local_runtime, same_release
+from compat_matrix.runtimes.runtime import (
+    DISTRIBUTIONS,
+    LABELLED,
+    LOCAL,
+    Runtime,
+    local_runtime,
+    same_release,
+)
 from compat_matrix.runtimes.worker import environment
 
 ALL, INSTALLED = "all", "installed"  # specs that name several runtimes
@@ -38,11 +48,11 @@ print(json.dumps({"python": sys.executable, "found": found}))
 
 
 def resolve(spec: str, known: registry.Registry | None = None) -> Runtime:
-    """Return the runtime that a spec names. The local one stands in for a release that is asked by its number, if it is that one
-    and no environment of it is installed.
+    """Return the runtime that a spec names. The local one stands in for a release that is asked by
+    its number, if it is that one and no environment of it is installed.
 
-    Raises :class:`UnknownRuntime` when it names none, :class:`NotInstalled` (with the command that installs it) when it is not
-    installed, RegistryError.
+    Raises :class:`UnknownRuntime` when it names none, :class:`NotInstalled` (with the command that
+    installs it) when it is not installed, RegistryError.
     """
     known = known or registry.read()
     try:
@@ -54,17 +64,24 @@ def resolve(spec: str, known: registry.Registry | None = None) -> Runtime:
 
 
 def is_local_release(target: wanted.Wanted | Path) -> bool:
-    """Return whether an environment that is wanted by the number of its release would hold the TensorFlow that is here.
+    """Return whether an environment that is wanted by the number of its release would hold the
+    TensorFlow that is here.
 
-    A wheel is wanted for its content, extras for the packages they bring, and a Python if it is named.
+    A wheel is wanted for its content, extras for the packages they bring, and a Python if it is
+    named.
     """
     here = local_runtime().tensorflow_version
     if isinstance(target, Path) or here is None or target.tensorflow is None:
         return False
     if target.lock is None:
         requirement = Requirement(target.requirement or "")
-        plain = not (requirement.url or requirement.extras) and canonicalize_name(requirement.name) == DISTRIBUTIONS[0]
-        if not plain or (target.python and target.python != ".".join(platform.python_version_tuple()[:2])):
+        plain = (
+            not (requirement.url or requirement.extras)
+            and canonicalize_name(requirement.name) == DISTRIBUTIONS[0]
+        )
+        if not plain or (
+            target.python and target.python != ".".join(platform.python_version_tuple()[:2])
+        ):
             return False
     return same_release(here, target.tensorflow)
 
@@ -80,7 +97,9 @@ def installed(spec: str, known: registry.Registry) -> Runtime:
     try:
         record = provision.installed(target)
     except records.Untrue as why:
-        message = f"the runtime {target.name} cannot be used ({why}); {install_command(target.spec)}"
+        message = (
+            f"the runtime {target.name} cannot be used ({why}); {install_command(target.spec)}"
+        )
         raise NotInstalled(message, (target.spec,)) from None
     return of_record(target, record, known)
 
@@ -97,9 +116,12 @@ def provide(spec: str, report: provision.Report) -> Runtime:
 
 
 def provide_all(specs: Sequence[str], report: Callable[[str, str], None]) -> None:
-    """Install what is missing of the runtimes that specs name. ``report`` is called with a spec and the step of its installation.
+    """Install what is missing of the runtimes that specs name.
 
-    All are resolved before the first is made: one that cannot be had leaves nothing behind. Raises RuntimeTrouble.
+    ``report`` is called with a spec and the step of its installation.
+
+    All are resolved before the first is made: one that cannot be had leaves nothing behind. Raises
+    RuntimeTrouble.
     """
     known = registry.read()
     missing = {}
@@ -118,7 +140,9 @@ def provide_all(specs: Sequence[str], report: Callable[[str, str], None]) -> Non
 def of_record(target: wanted.Wanted, record: records.Record, known: registry.Registry) -> Runtime:
     """Return the runtime in an installed environment."""
     lacks = {**known.lacks(record.tensorflow), **record.lacks}
-    return Runtime(target.name, records.interpreter(target.place), record.tensorflow, lacks, target.spec)
+    return Runtime(
+        target.name, records.interpreter(target.place), record.tensorflow, lacks, target.spec
+    )
 
 
 def install_command(*specs: str) -> str:
@@ -127,7 +151,8 @@ def install_command(*specs: str) -> str:
 
 
 def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runtime]:
-    """Return several runtimes, each once: ``all`` of the registry, all ``installed``, or specs separated by commas.
+    """Return several runtimes, each once: ``all`` of the registry, all ``installed``, or specs
+    separated by commas.
 
     Raises what :func:`resolve` raises; :class:`NotInstalled` names all missing runtimes at once.
     """
@@ -135,7 +160,10 @@ def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runt
     runtimes: dict[str, Runtime] = {}
     missing: list[str] = []
     for spec in split(specs):
-        of_registry = spec in (ALL, INSTALLED)  # means the environments, whatever is here beside them
+        of_registry = spec in (
+            ALL,
+            INSTALLED,
+        )  # means the environments, whatever is here beside them
         for one in named(spec, known):
             try:
                 runtime = installed(one, known) if of_registry else resolve(one, known)
@@ -145,14 +173,18 @@ def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runt
                 continue
             runtimes.setdefault(runtime.name, runtime)
     if missing:
-        raise NotInstalled(f"not installed: {', '.join(missing)}; {install_command(*missing)}", tuple(missing))
+        raise NotInstalled(
+            f"not installed: {', '.join(missing)}; {install_command(*missing)}", tuple(missing)
+        )
     if not runtimes:
         raise UnknownRuntime(f"{specs!r} names no runtime")
     return list(runtimes.values())
 
 
 def named(specs: str, known: registry.Registry | None = None) -> list[str]:
-    """Return the specs of single runtimes in a list at commas: ``all`` and ``installed`` stand for those of the registry."""
+    """Return the specs of single runtimes in a list at commas: ``all`` and ``installed`` stand for
+    those of the registry.
+    """
     out = []
     for spec in split(specs):
         out += list((known or registry.read()).stanzas) if spec in (ALL, INSTALLED) else [spec]
@@ -160,9 +192,15 @@ def named(specs: str, known: registry.Registry | None = None) -> list[str]:
 
 
 def resolve_labelled(spec: str) -> list[Runtime]:
-    """Do the same as :func:`resolve_all` for a command line: ``LABEL=SPECS`` tells two runtimes of one version apart."""
+    """Do the same as :func:`resolve_all` for a command line: ``LABEL=SPECS`` tells two runtimes of
+    one version apart.
+    """
     label = LABELLED.fullmatch(spec.strip())
-    return [runtime.labelled(label[1]) for runtime in resolve_all(label[2])] if label else resolve_all(spec)
+    return (
+        [runtime.labelled(label[1]) for runtime in resolve_all(label[2])]
+        if label
+        else resolve_all(spec)
+    )
 
 
 def split(specs: str) -> list[str]:
@@ -177,8 +215,8 @@ def split(specs: str) -> list[str]:
 
 
 def existing(python: Path, known: registry.Registry) -> Runtime:
-    """Return the runtime of an existing interpreter, which lists its distributions. Missing needs of reference_impl go into
-    ``lacks``.
+    """Return the runtime of an existing interpreter, which lists its distributions. Missing needs
+    of reference_impl go into ``lacks``.
 
     Raises :class:`UnknownRuntime` when it does not start or has no TensorFlow.
     """
@@ -211,7 +249,9 @@ def _ask(python: Path) -> Mapping[str, str]:
         )
         found: Mapping[str, str] = json.loads(done.stdout.splitlines()[-1])["found"]
     except subprocess.CalledProcessError as error:
-        raise UnknownRuntime(f"{python}: is no Python that starts: {error.stderr.strip()[-500:]}") from error
+        raise UnknownRuntime(
+            f"{python}: is no Python that starts: {error.stderr.strip()[-500:]}"
+        ) from error
     except (OSError, subprocess.SubprocessError, ValueError, LookupError) as error:
         raise UnknownRuntime(f"{python}: is no Python that starts: {error}") from error
     return found

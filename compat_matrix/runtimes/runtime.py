@@ -1,4 +1,7 @@
-"""A runtime: a Python interpreter and the TensorFlow installed beside it, or a model server. Nothing here imports TensorFlow."""
+"""A runtime: a Python interpreter and the TensorFlow installed beside it, or a model server.
+
+Nothing here imports TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,14 @@ from compat_matrix.common.extras import install
 from reference_impl.remembering import found_once
 
 # Distributions that install the package `tensorflow`, the usual first.
-DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-intel", "tensorflow-macos")
+DISTRIBUTIONS = (
+    "tensorflow",
+    "tensorflow-cpu",
+    "tf-nightly",
+    "tf-nightly-cpu",
+    "tensorflow-intel",
+    "tensorflow-macos",
+)
 
 
 LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")  # LABEL=SPEC, on a command line
@@ -27,15 +37,20 @@ _NO_MODULE = "No module named 'tensorflow'"  # the message of a worker
 
 @dataclass(frozen=True)
 class Runtime:
-    """A place where workers run. ``python`` is the interpreter; ``tensorflow_version`` is None without TensorFlow.
+    """A place where workers run.
 
-    ``tensorflow_version`` is the version in cell ids; a local label tells two runtimes of one version apart
-    (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime does not have it; ``unready``:
+    ``python`` is the interpreter; ``tensorflow_version`` is None without TensorFlow.
+
+    ``tensorflow_version`` is the version in cell ids; a local label tells two runtimes of one
+    version apart
+    (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime does
+    not have it; ``unready``:
     likewise,
-    why it is not available on this machine at present, and what would help. ``spec``: the name on a command line.
+    why it is not available on this machine at present, and what would help. ``spec``: the name on a
+    command line.
 
-    A runtime with ``server`` (how to reach or start one) is queried over the network, as the consumer ``consumer``. It writes
-    nothing, and its ``python`` is the harness's own.
+    A runtime with ``server`` (how to reach or start one) is queried over the network, as the
+    consumer ``consumer``. It writes nothing, and its ``python`` is the harness's own.
     """
 
     name: str
@@ -48,22 +63,40 @@ class Runtime:
     consumer: str = ""
 
     def labelled(self, label: str) -> Runtime:
-        """Return this runtime under another name, which is added to its version, so that one plan can hold two of one release."""
+        """Return this runtime under another name, which is added to its version, so that one plan
+        can hold two of one release.
+        """
         separator = "." if "+" in (self.tensorflow_version or "") else "+"
-        version = self.tensorflow_version and f"{self.tensorflow_version}{separator}{label.replace('_', '.')}"
-        return replace(self, name=label, tensorflow_version=version, spec=f"{label}={self.spec or self.name}")
+        version = (
+            self.tensorflow_version
+            and f"{self.tensorflow_version}{separator}{label.replace('_', '.')}"
+        )
+        return replace(
+            self, name=label, tensorflow_version=version, spec=f"{label}={self.spec or self.name}"
+        )
 
     @property
     def no_tensorflow(self) -> str:
         """Return a message that this runtime has no TensorFlow, and what to do."""
-        return f"no TensorFlow in runtime {self.name}" + (f" ({INSTALL})" if self.name == LOCAL else "")
+        return f"no TensorFlow in runtime {self.name}" + (
+            f" ({INSTALL})" if self.name == LOCAL else ""
+        )
 
     def with_advice(self, reason: str) -> str:
         """Return why a worker did not start here, and what to do if TensorFlow is missing."""
-        return f"{reason} ({INSTALL})" if self.name == LOCAL and _NO_MODULE in reason and INSTALL not in reason else reason
+        return (
+            f"{reason} ({INSTALL})"
+            if self.name == LOCAL and _NO_MODULE in reason and INSTALL not in reason
+            else reason
+        )
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "python": str(self.python), "lacks": dict(self.lacks), "unready": dict(self.unready)}
+        return {
+            **vars(self),
+            "python": str(self.python),
+            "lacks": dict(self.lacks),
+            "unready": dict(self.unready),
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Runtime:
@@ -71,7 +104,9 @@ class Runtime:
 
 
 def local_runtime() -> Runtime:
-    """Return the interpreter that runs the harness, with the version of the TensorFlow distribution found beside it."""
+    """Return the interpreter that runs the harness, with the version of the TensorFlow distribution
+    found beside it.
+    """
     return Runtime(LOCAL, Path(sys.executable), _tensorflow_version(), spec=LOCAL)
 
 
@@ -86,7 +121,9 @@ def _tensorflow_version() -> str | None:
 
 
 def same_release(one: str, other: str) -> bool:
-    """Return whether two versions are the same release, ignoring local labels (``2.21.0+candidate``) and spelling."""
+    """Return whether two versions are the same release, ignoring local labels
+    (``2.21.0+candidate``) and spelling.
+    """
     try:
         return Version(one).public == Version(other).public
     except InvalidVersion:

@@ -1,14 +1,17 @@
-"""The intended content of an environment: a locked runtime of the registry, or the resolution of a requirement or wheel.
+"""The intended content of an environment: a locked runtime of the registry, or the resolution of a
+requirement or wheel.
 
 The text of a request is its *spec*:
 
     local                                  the interpreter that runs the harness
     tf2.12, 2.12, 2.12.1                   a runtime of the registry
-    tensorflow==2.21.0rc1                  a requirement, installed into an environment of its own; not locked
+    tensorflow==2.21.0rc1                  a requirement, installed into an environment of its own;
+                                           not locked
     tensorflow-cpu==2.20.0 @3.12           the same with a Python that is named
     dist/tensorflow-2.22.0-….whl           a wheel, likewise
     tensorflow-2.21.0rc1                   what `runtimes list` calls one of these that is installed
-    path/to/venv, path/to/bin/python       an environment or interpreter that exists; nothing is installed
+    path/to/venv, path/to/bin/python       an environment or interpreter that exists; nothing is
+                                           installed
 """
 
 from __future__ import annotations
@@ -28,7 +31,10 @@ from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LOCAL
 from compat_matrix.workers.provenance import file_sha256
 
 PYTHON = re.compile(r"\s*@\s*(3\.\d+)\s*$")
-FORMS = "a name of `savedmodel-compat runtimes list`, a requirement (tensorflow==2.20.0), a wheel, or an interpreter's path"
+FORMS = (
+    "a name of `savedmodel-compat runtimes list`, a requirement (tensorflow==2.20.0), a wheel, or"
+    " an interpreter's path"
+)
 WORDS = (LOCAL, "installed", "all", *DISTRIBUTIONS)
 
 
@@ -36,8 +42,8 @@ WORDS = (LOCAL, "installed", "all", *DISTRIBUTIONS)
 class Wanted:
     """An environment that can be installed.
 
-    ``requirement`` is None for a runtime of the registry, which has a ``lock``; ``python`` None leaves the choice to the
-    installation; ``tensorflow`` None, where only the resolution will tell.
+    ``requirement`` is None for a runtime of the registry, which has a ``lock``; ``python`` None
+    leaves the choice to the installation; ``tensorflow`` None, where only the resolution will tell.
     """
 
     name: str
@@ -55,9 +61,19 @@ class Wanted:
 
 
 def of_stanza(stanza: registry.Stanza) -> Wanted:
-    """Return the environment of a runtime of the registry. Raises RegistryError when it has no lock yet."""
+    """Return the environment of a runtime of the registry.
+
+    Raises RegistryError when it has no lock yet.
+    """
     digest = _digest(stanza.python.encode() + lock_bytes(stanza))
-    return Wanted(stanza.name, stanza.name, f"{stanza.name}-{digest}", stanza.python, stanza.tensorflow, lock=stanza.lock)
+    return Wanted(
+        stanza.name,
+        stanza.name,
+        f"{stanza.name}-{digest}",
+        stanza.python,
+        stanza.tensorflow,
+        lock=stanza.lock,
+    )
 
 
 def lock_bytes(stanza: registry.Stanza) -> bytes:
@@ -66,12 +82,14 @@ def lock_bytes(stanza: registry.Stanza) -> bytes:
         return stanza.lock.read_bytes()
     except OSError as error:
         raise registry.RegistryError(
-            f"{stanza.name} has no lock ({error}); `savedmodel-compat runtimes lock {stanza.name}` makes it"
+            f"{stanza.name} has no lock ({error}); `savedmodel-compat runtimes lock {stanza.name}`"
+            " makes it"
         ) from error
 
 
 def parse(spec: str, known: registry.Registry) -> Wanted | Path:
-    """Return the environment that a spec means, or the path of an existing interpreter; ``local`` is not handled here.
+    """Return the environment that a spec means, or the path of an existing interpreter; ``local``
+    is not handled here.
 
     Raises :class:`UnknownRuntime`.
     """
@@ -114,21 +132,36 @@ def _wheel(path: Path, python: str | None) -> Wanted:
         raise UnknownRuntime(str(error)) from error
     if name not in DISTRIBUTIONS:
         raise UnknownRuntime(f"{path.name} is no TensorFlow ({', '.join(DISTRIBUTIONS)})")
-    pythons = {f"{tag.interpreter[2]}.{tag.interpreter[3:]}" for tag in tags if re.fullmatch(r"cp3\d+", tag.interpreter)}
+    pythons = {
+        f"{tag.interpreter[2]}.{tag.interpreter[3:]}"
+        for tag in tags
+        if re.fullmatch(r"cp3\d+", tag.interpreter)
+    }
     given = python is not None
     if python is None and len(pythons) == 1:
         python = next(iter(pythons))
-    digest = _digest(f"{file_sha256(path)} {python}".encode())  # a rebuilt wheel is a different wheel
+    digest = _digest(
+        f"{file_sha256(path)} {python}".encode()
+    )  # a rebuilt wheel is a different wheel
     folder, requirement = f"{name}-{version}-{digest}", f"{name} @ {path.absolute().as_uri()}"
     spec = f"{path.absolute()}" + (f" @{python}" if given else "")
-    return Wanted(f"{name}-{version}-{digest[:6]}", spec, folder, python, str(version), requirement=requirement)
+    return Wanted(
+        f"{name}-{version}-{digest[:6]}",
+        spec,
+        folder,
+        python,
+        str(version),
+        requirement=requirement,
+    )
 
 
 def _requirement(text: str, python: str | None) -> Wanted:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise UnknownRuntime(f"{text!r} is not a runtime: give {FORMS}.{like(text, WORDS)}") from None
+        raise UnknownRuntime(
+            f"{text!r} is not a runtime: give {FORMS}.{like(text, WORDS)}"
+        ) from None
     if canonicalize_name(requirement.name) not in DISTRIBUTIONS:
         raise UnknownRuntime(f"{text!r} installs no TensorFlow: give {FORMS}.{like(text, WORDS)}")
     if requirement.marker:
@@ -136,7 +169,9 @@ def _requirement(text: str, python: str | None) -> Wanted:
     spec = str(requirement) + (f" @{python}" if python else "")
     digest = _digest(spec.encode())
     version = exact(requirement)
-    label = f"{canonicalize_name(requirement.name)}-{version or digest[:6]}" + (f"-py{python}" if python else "")
+    label = f"{canonicalize_name(requirement.name)}-{version or digest[:6]}" + (
+        f"-py{python}" if python else ""
+    )
     if requirement.extras:
         label += f"-{digest[:6]}"
     return Wanted(label, spec, f"{label}-{digest}", python, version, requirement=str(requirement))
@@ -145,7 +180,11 @@ def _requirement(text: str, python: str | None) -> Wanted:
 def exact(requirement: Requirement) -> str | None:
     """Return the version that a requirement pins, None when it leaves a choice."""
     specifiers = list(requirement.specifier)
-    if len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and not specifiers[0].version.endswith(".*"):
+    if (
+        len(specifiers) == 1
+        and specifiers[0].operator in ("==", "===")
+        and not specifiers[0].version.endswith(".*")
+    ):
         return specifiers[0].version
     return None
 

@@ -1,4 +1,6 @@
-"""A worker: a program of ``compat_matrix/workers`` in a runtime, started on first use, restarted after it died."""
+"""A worker: a program of ``compat_matrix/workers`` in a runtime, started on first use, restarted
+after it died.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,27 @@ from compat_matrix.workers import stored
 PROTOCOL = 1
 STORED = "stored"  # a capability
 INPUTS = "inputs.npz"
-ASKING = ("call", "call_in_threads", "differentiate")  # operations that receive a request of io.json
-RECORDED = ("outputs", "structure", "gradients", "compared", "error")  # members of an entry of io.json: the producer's answer
+ASKING = (
+    "call",
+    "call_in_threads",
+    "differentiate",
+)  # operations that receive a request of io.json
+RECORDED = (
+    "outputs",
+    "structure",
+    "gradients",
+    "compared",
+    "error",
+)  # members of an entry of io.json: the producer's answer
 START_LIMIT = forks.IMPORT_LIMIT
 LIFE_LIMIT = 60.0  # seconds for one step of the past of a process
 STARTS = 2  # a process that dies during its start may have been killed from outside
 
 
 class ReplyError(Exception):
-    """Raised when the worker's answer is not ``ok``: ``status`` is ``error``, ``rejected`` or ``unsupported``."""
+    """Raised when the worker's answer is not ``ok``: ``status`` is ``error``, ``rejected`` or
+    ``unsupported``.
+    """
 
     def __init__(self, op: str, reply: Mapping[str, Any], tail: str) -> None:
         super().__init__(str(reply.get("message", "")))
@@ -43,7 +57,9 @@ class ReplyError(Exception):
 
 
 class WorkerDied(Exception):
-    """Raised when the process crashed (``timed_out`` False) or was killed because it did not answer in time."""
+    """Raised when the process crashed (``timed_out`` False) or was killed because it did not answer
+    in time.
+    """
 
     def __init__(self, op: str, cause: Crashed | TimedOut, tail: str) -> None:
         super().__init__(str(cause))
@@ -54,11 +70,16 @@ class WorkerDied(Exception):
 
 
 class NotStarted(Exception):
-    """Raised for a worker that does not start or does not answer ``hello``. It is never tried again."""
+    """Raised for a worker that does not start or does not answer ``hello``.
+
+    It is never tried again.
+    """
 
 
 class Worker:
-    """One program in one runtime. ``generation`` counts its processes: handles of an earlier process are invalid.
+    """One program in one runtime.
+
+    ``generation`` counts its processes: handles of an earlier process are invalid.
 
     ``past`` is what each process has behind it; ``models``: the folders of the models of that past.
     """
@@ -104,7 +125,10 @@ class Worker:
         return self._hello
 
     def refresh(self) -> Crashed | None:
-        """Check the process and return why it is dead, if it died by itself since the last request. The log also tells."""
+        """Check the process and return why it is dead, if it died by itself since the last request.
+
+        The log also tells.
+        """
         if self._process is None:
             return None
         try:
@@ -116,17 +140,19 @@ class Worker:
         return None
 
     def check(self, op: str) -> None:
-        """Raise :class:`WorkerDied` when the process has died since the last request, which was ``op`` or a prerequisite of
-        ``op``.
+        """Raise :class:`WorkerDied` when the process has died since the last request, which was
+        ``op`` or a prerequisite of ``op``.
         """
         cause = self.refresh()
         if cause is not None:
             assert self._process is not None
             raise WorkerDied(op, cause, log_tail(self._process.stderr))
 
-    def request(self, op: str, limit: float, generation: int | None = None, **fields: Any) -> dict[str, Any]:
-        """Send a request and wait ``limit`` seconds for the reply. With ``generation``, only that process is used and none is
-        started.
+    def request(
+        self, op: str, limit: float, generation: int | None = None, **fields: Any
+    ) -> dict[str, Any]:
+        """Send a request and wait ``limit`` seconds for the reply. With ``generation``, only that
+        process is used and none is started.
 
         Raises :class:`ReplyError`, :class:`WorkerDied`, :class:`NotStarted`.
         """
@@ -135,7 +161,9 @@ class Worker:
         else:
             self.check(op)
             if not self.alive or self.generation != generation:
-                raise WorkerDied(op, Crashed("gone", f"the worker that was to be asked to {op!r} is gone"), "")
+                raise WorkerDied(
+                    op, Crashed("gone", f"the worker that was to be asked to {op!r} is gone"), ""
+                )
         assert self._process is not None
         if op in ASKING:
             fields = self._inputs_alone(fields)
@@ -152,7 +180,8 @@ class Worker:
         return reply
 
     def _inputs_alone(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a call that hides the recorded answer: the request and its folder hold only the inputs.
+        """Return a call that hides the recorded answer: the request and its folder hold only the
+        inputs.
 
         The file is left uncompressed for a worker that cannot read compressed files.
         """
@@ -164,19 +193,29 @@ class Worker:
             stored.rewrite(str(source), str(folder / INPUTS))  # type: ignore[no-untyped-call]
         else:
             try:
-                os.link(source, folder / INPUTS)  # a hard link: the target of a symbolic link could be read
+                os.link(
+                    source, folder / INPUTS
+                )  # a hard link: the target of a symbolic link could be read
             except OSError:
                 shutil.copyfile(source, folder / INPUTS)
         return {**fields, "request": {**request, "inputs": INPUTS}, "io_dir": str(folder)}
 
     def log_position(self) -> tuple[int, int]:
-        """Return the current end of the error log; pass it to :meth:`log_since` to read later output."""
+        """Return the current end of the error log; pass it to :meth:`log_since` to read later
+        output.
+        """
         return self.generation, log_size(self._process.stderr) if self._process else 0
 
     def log_since(self, position: tuple[int, int]) -> str:
-        """Return the tail of the error log, from ``position`` on; a process started later has its own log."""
+        """Return the tail of the error log, from ``position`` on; a process started later has its
+        own log.
+        """
         generation, start = position
-        return log_tail(self._process.stderr, start if generation == self.generation else 0) if self._process else ""
+        return (
+            log_tail(self._process.stderr, start if generation == self.generation else 0)
+            if self._process
+            else ""
+        )
 
     def close(self) -> None:
         """End the process: ask first, then kill."""
@@ -204,12 +243,15 @@ class Worker:
             break
         reason = self.runtime.with_advice(reason)
         self._unusable = NotStarted(
-            f"{self.program.name} does not start in the runtime {self.runtime.name}: {reason}\n{tail}".rstrip()
+            f"{self.program.name} does not start in the runtime {self.runtime.name}:"
+            f" {reason}\n{tail}".rstrip()
         )
         raise self._unusable
 
     def _try_start(self) -> tuple[str, str]:
-        """Start a process; return why it cannot be used and its own message, nothing when it can be used."""
+        """Start a process; return why it cannot be used and its own message, nothing when it can be
+        used.
+        """
         logs = self._logs.with_name(f"{self._logs.name}-{self.generation}")
         words = command(self.runtime, self.program)
         self._process = Process(words, self._environment(), self._folder, logs, start(self.program))
@@ -221,7 +263,10 @@ class Worker:
                 self._live()
                 return "", ""
         else:
-            reason, tail = f"{hello.get('error_class')}: {hello.get('message')}", str(hello.get("traceback") or hello)
+            reason, tail = (
+                f"{hello.get('error_class')}: {hello.get('message')}",
+                str(hello.get("traceback") or hello),
+            )
         self._process.close()
         return reason, tail
 
@@ -238,21 +283,35 @@ class Worker:
         return given
 
     def _live(self) -> None:
-        """Give a process that has just started its past: load, save and free earlier models. Raises Crashed, TimedOut.
+        """Give a process that has just started its past: load, save and free earlier models.
 
-        A program that does not know the operation, or cannot load a model, keeps the rest of its past.
+        Raises Crashed, TimedOut.
+
+        A program that does not know the operation, or cannot load a model, keeps the rest of its
+        past.
         """
         if self.past is None or self._process is None:
             return
         ask = self._process.request
         ask({"op": "past", **self.past.start()}, LIFE_LIMIT)
         for model in self._models:
-            loaded = ask({"op": "load", "dir": str(model), "tags": ["serve"], "timeout": LIFE_LIMIT}, LIFE_LIMIT)
+            loaded = ask(
+                {"op": "load", "dir": str(model), "tags": ["serve"], "timeout": LIFE_LIMIT},
+                LIFE_LIMIT,
+            )
             if loaded["status"] != "ok":
                 continue
             saved = self._folder / "earlier"
             if "resave" in self._hello.get("capabilities", ()):
-                ask({"op": "resave", "handle": loaded["handle"], "dir": str(saved), "tags": ["serve"]}, LIFE_LIMIT)
+                ask(
+                    {
+                        "op": "resave",
+                        "handle": loaded["handle"],
+                        "dir": str(saved),
+                        "tags": ["serve"],
+                    },
+                    LIFE_LIMIT,
+                )
                 shutil.rmtree(saved, ignore_errors=True)
             ask({"op": "close", "handle": loaded["handle"]}, LIFE_LIMIT)
 
@@ -266,7 +325,8 @@ class Worker:
                 self.request("past", LIFE_LIMIT, umask=None, garbage=pasts.USUAL, counter=counter)
 
     def _other_version(self, hello: Mapping[str, Any]) -> str:
-        """Return what is wrong with the TensorFlow that a worker uses, or "": a cell must not name one version and test another.
+        """Return what is wrong with the TensorFlow that a worker uses, or "": a cell must not name
+        one version and test another.
 
         A program with its own Python is exempt: its cells name its own version.
         """
@@ -279,7 +339,10 @@ class Worker:
 
 
 def command(runtime: Runtime, program: str | Program) -> list[str]:
-    """Return the command line of a worker. Raises BuildError (compilation failed) or RuntimeTrouble (no environment)."""
+    """Return the command line of a worker.
+
+    Raises BuildError (compilation failed) or RuntimeTrouble (no environment).
+    """
     return programs.of(program).words(runtime)
 
 
@@ -289,8 +352,8 @@ def start(program: Program) -> Start:
 
 
 def environment(program: str | Program) -> dict[str, str]:
-    """Return a worker's environment: the user's, without variables that change answers or the interpreter, with ones that pin
-    them.
+    """Return a worker's environment: the user's, without variables that change answers or the
+    interpreter, with ones that pin them.
     """
     return {
         **places.environment("PYTEST_", "TF_", "TF2_", "SAVEDMODEL_COMPAT_", TEMPORARY),
@@ -298,7 +361,8 @@ def environment(program: str | Program) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",  # the last output of a crashing process must be in its log
         "CUDA_VISIBLE_DEVICES": "-1",
         "TF_CPP_MIN_LOG_LEVEL": "2",
-        # Fused kernels and the division of a sum among threads depend on the CPU; the answers' bits must not.
+        # Fused kernels and the division of a sum among threads depend on the CPU; the answers' bits
+        # must not.
         "TF_ENABLE_ONEDNN_OPTS": "0",
         "TF_NUM_INTRAOP_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",

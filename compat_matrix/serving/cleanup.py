@@ -1,4 +1,6 @@
-"""Remove the leftovers of dead harnesses: containers are found by their labels, processes by their records."""
+"""Remove the leftovers of dead harnesses: containers are found by their labels, processes by their
+records.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,19 @@ from .drivers.binary import records
 from .drivers.docker import LABEL
 
 # Of what is found.
-DEAD, ALIVE, UNKNOWN = "its harness is gone", "its harness lives", "its harness is of another machine or container"
+DEAD, ALIVE, UNKNOWN = (
+    "its harness is gone",
+    "its harness lives",
+    "its harness is of another machine or container",
+)
 
 
 @dataclass(frozen=True)
 class Found:
-    """A container or a process of ours. ``removed``: whether it is gone now; ``trouble``: why it could not be removed."""
+    """A container or a process of ours.
+
+    ``removed``: whether it is gone now; ``trouble``: why it could not be removed.
+    """
 
     what: str
     state: str
@@ -31,13 +40,19 @@ class Found:
 
 
 def containers(client: Any, everything: bool, dry_run: bool) -> Iterator[Found]:
-    """Remove the containers of dead harnesses; with ``everything`` all of ours. Raises EngineTrouble."""
+    """Remove the containers of dead harnesses; with ``everything`` all of ours.
+
+    Raises EngineTrouble.
+    """
     with engine.asked("containers of ours"):
         ours = client.api.containers(all=True, filters={"label": f"{LABEL}=1"})
     for one in ours:
         labels, number = one.get("Labels") or {}, str(one["Id"])
         state = _state(harness.Harness.from_labels(labels))
-        what = f"container {(one.get('Names') or [number[:12]])[0].lstrip('/')} ({one.get('Status', '')})"
+        what = (
+            f"container {(one.get('Names') or [number[:12]])[0].lstrip('/')}"
+            f" ({one.get('Status', '')})"
+        )
         if state != DEAD and not everything:
             yield Found(what, state, False)
             continue
@@ -51,11 +66,18 @@ def containers(client: Any, everything: bool, dry_run: bool) -> Iterator[Found]:
 
 
 def processes(everything: bool, dry_run: bool) -> Iterator[Found]:
-    """End the server processes of dead harnesses; with ``everything`` all of ours. Records of ended ones are removed."""
+    """End the server processes of dead harnesses; with ``everything`` all of ours.
+
+    Records of ended ones are removed.
+    """
     for record in sorted(records().glob("*.json")):
         try:
             told = json.loads(record.read_text(encoding="utf-8"))
-            pid, began, owner = int(told["pid"]), str(told["started"]), harness.Harness(**told["harness"])
+            pid, began, owner = (
+                int(told["pid"]),
+                str(told["started"]),
+                harness.Harness(**told["harness"]),
+            )
             command = Path(str(told["command"][0])).name
         except (OSError, ValueError, KeyError, TypeError, IndexError):
             if not dry_run:

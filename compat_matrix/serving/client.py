@@ -1,10 +1,13 @@
-"""The interface of a serving client, over either transport, and its errors. No transport is imported here.
+"""The interface of a serving client, over either transport, and its errors.
+
+No transport is imported here.
 
     with GrpcClient("127.0.0.1", 8500) as client:
-        client.predict(ModelRef("half_plus_two"), "serving_default", {"x": Tensor("float32", x)}, limit=30)
+        client.predict(ModelRef("half_plus_two"), "serving_default", {"x": Tensor("float32", x)},
+        limit=30)
 
-Every call takes `limit`, the seconds after which it ends with `Timeout` whatever the server does. The server is not trusted: an
-invalid or too large answer is a `BadAnswer`.
+Every call takes `limit`, the seconds after which it ends with `Timeout` whatever the server does.
+The server is not trusted: an invalid or too large answer is a `BadAnswer`.
 """
 
 from __future__ import annotations
@@ -49,13 +52,20 @@ class ServerError(ServingError):
 
     Attributes:
       code: a canonical code by its name, "NOT_FOUND"; over REST the likeliest one of `codes`.
-      codes: all possible codes. HTTP has fewer: status 400 is INVALID_ARGUMENT, FAILED_PRECONDITION or OUT_OF_RANGE.
+      codes: all possible codes. HTTP has fewer: status 400 is INVALID_ARGUMENT, FAILED_PRECONDITION
+        or OUT_OF_RANGE.
       message: the server's text, without additions of ours.
       http_status: the HTTP status over REST, else 0.
     """
 
     def __init__(
-        self, code: str, message: str, transport: str, method: str, http_status: int = 0, codes: Sequence[str] = ()
+        self,
+        code: str,
+        message: str,
+        transport: str,
+        method: str,
+        http_status: int = 0,
+        codes: Sequence[str] = (),
     ) -> None:
         self.code, self.codes, self.http_status = code, tuple(codes) or (code,), http_status
         self.message = message[:MAX_ERROR_TEXT]
@@ -63,28 +73,43 @@ class ServerError(ServingError):
 
 
 class Unreachable(ServingError):
-    """Raised when there is no connection or it broke before an answer: the server is not up yet, or gone."""
+    """Raised when there is no connection or it broke before an answer: the server is not up yet, or
+    gone.
+    """
 
 
 class Timeout(ServingError):
-    """Raised when no answer came within the limit. The server may still be working on the request."""
+    """Raised when no answer came within the limit.
+
+    The server may still be working on the request.
+    """
 
 
 class BadAnswer(ServingError):
-    """Raised for an invalid answer: broken JSON or bytes, a missing output, a tensor that contradicts its own shape."""
+    """Raised for an invalid answer: broken JSON or bytes, a missing output, a tensor that
+    contradicts its own shape.
+    """
 
 
 class NotRepresentable(ServingError):
-    """Raised when the transport cannot carry the request or the answer (a complex number in JSON). The model is not at fault."""
+    """Raised when the transport cannot carry the request or the answer (a complex number in JSON).
+
+    The model is not at fault.
+    """
 
 
 class NotInstalled(ServingError):
-    """Raised when the package for this transport is missing; the text has the command that installs it."""
+    """Raised when the package for this transport is missing; the text has the command that installs
+    it.
+    """
 
 
 @dataclass(frozen=True)
 class ModelRef:
-    """A model of a server: its latest version, one version, or the version under a label. Raises ValueError for both."""
+    """A model of a server: its latest version, one version, or the version under a label.
+
+    Raises ValueError for both.
+    """
 
     name: str
     version: int | None = None
@@ -105,7 +130,10 @@ class VersionStatus(NamedTuple):
 
 
 def as_text(message: str | bytes) -> str:
-    """Return the text of an error message. Where bytes are not UTF-8 there is a replacement character."""
+    """Return the text of an error message.
+
+    Where bytes are not UTF-8 there is a replacement character.
+    """
     return message.decode("utf-8", "replace") if isinstance(message, bytes) else message
 
 
@@ -114,7 +142,12 @@ def statuses(answer: Union[GetModelStatusResponse, RawModelStatusResponse]) -> l
     from .messages import state_name
 
     return [
-        VersionStatus(item.version, state_name(item.state), item.status.error_code, as_text(item.status.error_message))
+        VersionStatus(
+            item.version,
+            state_name(item.state),
+            item.status.error_code,
+            as_text(item.status.error_message),
+        )
         for item in answer.model_version_status
     ]
 
@@ -127,7 +160,9 @@ class Class(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One part of a MultiInference: a signature and its method ("tensorflow/serving/classify" or ".../regress")."""
+    """One part of a MultiInference: a signature and its method ("tensorflow/serving/classify" or
+    ".../regress").
+    """
 
     ref: ModelRef
     signature: str
@@ -141,7 +176,9 @@ C = TypeVar("C", bound="Client")
 
 
 class Client(abc.ABC):
-    """A client of one server over one transport. It must not be used by several threads at once. Close it, or use it in a `with`.
+    """A client of one server over one transport.
+
+    It must not be used by several threads at once. Close it, or use it in a `with`.
 
     Every method raises ServerError, Unreachable, Timeout, BadAnswer, NotRepresentable.
 
@@ -155,7 +192,10 @@ class Client(abc.ABC):
 
     @abc.abstractmethod
     def status(self, ref: ModelRef, *, limit: float) -> list[VersionStatus]:
-        """Return the versions that the server has or had of a model. NOT_FOUND for a model it never had."""
+        """Return the versions that the server has or had of a model.
+
+        NOT_FOUND for a model it never had.
+        """
 
     @abc.abstractmethod
     def metadata(self, ref: ModelRef, *, limit: float) -> dict[str, SignatureDef]:
@@ -163,18 +203,31 @@ class Client(abc.ABC):
 
     @abc.abstractmethod
     def predict(
-        self, ref: ModelRef, signature: str, inputs: Mapping[str, Tensor], outputs: Sequence[str] = (), *, limit: float
+        self,
+        ref: ModelRef,
+        signature: str,
+        inputs: Mapping[str, Tensor],
+        outputs: Sequence[str] = (),
+        *,
+        limit: float,
     ) -> dict[str, Tensor]:
         """Call a signature.
 
         Args:
           inputs: the tensors by the names of the signature.
-          outputs: the wanted names; empty for all. REST has no such filter: all are computed, only the wanted ones are returned.
+          outputs: the wanted names; empty for all. REST has no such filter: all are computed, only
+            the wanted ones are returned.
         """
 
     @abc.abstractmethod
     def classify(
-        self, ref: ModelRef, signature: str, examples: Sequence[bytes], context: bytes | None = None, *, limit: float
+        self,
+        ref: ModelRef,
+        signature: str,
+        examples: Sequence[bytes],
+        context: bytes | None = None,
+        *,
+        limit: float,
     ) -> Classified:
         """Call a signature of the method classify.
 
@@ -185,19 +238,37 @@ class Client(abc.ABC):
 
     @abc.abstractmethod
     def regress(
-        self, ref: ModelRef, signature: str, examples: Sequence[bytes], context: bytes | None = None, *, limit: float
+        self,
+        ref: ModelRef,
+        signature: str,
+        examples: Sequence[bytes],
+        context: bytes | None = None,
+        *,
+        limit: float,
     ) -> Regressed:
         """Call a signature of the method regress; see `classify`."""
 
     def multi_inference(
-        self, tasks: Sequence[Task], examples: Sequence[bytes], context: bytes | None = None, *, limit: float
+        self,
+        tasks: Sequence[Task],
+        examples: Sequence[bytes],
+        context: bytes | None = None,
+        *,
+        limit: float,
     ) -> list[Union[Classified, Regressed]]:
-        """Call several signatures of one model with the same examples; return an answer for each task."""
+        """Call several signatures of one model with the same examples; return an answer for each
+        task.
+        """
         raise NotRepresentable("there is no such method", self.transport, "MultiInference")
 
     def reload(self, configs: Sequence[ModelConfig], *, limit: float) -> None:
-        """Replace the models that the server holds. Returns when they are loaded or have failed to load."""
-        raise NotRepresentable("there is no such method", self.transport, "HandleReloadConfigRequest")
+        """Replace the models that the server holds.
+
+        Returns when they are loaded or have failed to load.
+        """
+        raise NotRepresentable(
+            "there is no such method", self.transport, "HandleReloadConfigRequest"
+        )
 
     @abc.abstractmethod
     def close(self) -> None:

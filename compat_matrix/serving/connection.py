@@ -1,4 +1,6 @@
-"""One HTTP connection to an untrusted server: one limit for the time of the whole exchange, and one for its size."""
+"""One HTTP connection to an untrusted server: one limit for the time of the whole exchange, and one
+for its size.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ class Connection:
         self._http.close()
 
     def exchange(self, verb: str, path: str, body: bytes | None, limit: float) -> Response:
-        """Send a request and read the whole answer. Raises Refused, TooLate, NotHttp; the connection is closed then."""
+        """Send a request and read the whole answer.
+
+        Raises Refused, TooLate, NotHttp; the connection is closed then.
+        """
         self._http.deadline = time.monotonic() + limit
         try:
             return self._exchange(verb, path, body)
@@ -89,15 +94,17 @@ def _explained(error: Exception) -> Exception:
 
 
 class _Http(http.client.HTTPConnection):
-    """The library's connection, on a socket that knows the deadline of the exchange: the library's limit holds only for each
-    read.
+    """The library's connection, on a socket that knows the deadline of the exchange: the library's
+    limit holds only for each read.
     """
 
     deadline = math.inf
 
     def connect(self) -> None:
         error: OSError = OSError(f"no address for {self.host}")
-        for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
+        for family, kind, protocol, _, address in socket.getaddrinfo(
+            self.host, self.port, type=socket.SOCK_STREAM
+        ):
             opened = _Socket(family, kind, protocol)
             opened.of = self
             try:

@@ -1,4 +1,6 @@
-"""Lists of tf.Example, which Classify, Regress and MultiInference take: as messages, and as the JSON that REST wants."""
+"""Lists of tf.Example, which Classify, Regress and MultiInference take: as messages, and as the
+JSON that REST wants.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,20 @@ def _parse(data: bytes, what: str) -> messages.Example:
 
 
 def to_json(examples: Sequence[bytes], context: bytes | None = None) -> dict[str, Any]:
-    """The keys "examples" and "context" of a request. Raises NotAnExample, and ValueError for an empty list that has a kind.
+    """The keys "examples" and "context" of a request.
 
-    A server takes a feature's kind from its values: a decimal point makes a float, a whole number or a truth value an int64.
+    Raises NotAnExample, and ValueError for an empty list that has a kind.
+
+    A server takes a feature's kind from its values: a decimal point makes a float, a whole number
+    or a truth value an int64.
     """
     out: dict[str, Any] = {}
     if context is not None:
         out["context"] = _features(_parse(context, "context"), "context")
-    out["examples"] = [_features(_parse(data, f"example {index}"), f"example {index}") for index, data in enumerate(examples)]
+    out["examples"] = [
+        _features(_parse(data, f"example {index}"), f"example {index}")
+        for index, data in enumerate(examples)
+    ]
     return out
 
 
@@ -55,7 +63,10 @@ def _features(example: messages.Example, what: str) -> dict[str, list[Any]]:
         kind = feature.WhichOneof("kind")
         values = list(getattr(feature, kind).value) if kind else []
         if kind and not values:
-            raise ValueError(f"{what}: the feature {name!r} is an empty {kind}; JSON has only a list without a kind")
+            raise ValueError(
+                f"{what}: the feature {name!r} is an empty {kind}; JSON has only a list without a"
+                " kind"
+            )
         out[name] = [text(value) for value in values] if kind == "bytes_list" else values
     return out
 

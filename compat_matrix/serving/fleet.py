@@ -1,10 +1,12 @@
-"""Many models, few servers: models are staged below one folder and handed to a running server in batches.
+"""Many models, few servers: models are staged below one folder and handed to a running server in
+batches.
 
     with Fleet(drivers.of("standin"), work) as fleet:
         served = fleet.served(model, ahead=[(next_model, ("serve",)), ...])
         served.grpc.predict(served.ref, "", {...}, limit=30)
 
-There is one server per set of tags, since a server loads only one set. A model that harms its server affects only itself.
+There is one server per set of tags, since a server loads only one set. A model that harms its
+server affects only itself.
 """
 
 from __future__ import annotations
@@ -26,10 +28,20 @@ from .verdicts import NotStarted as NotStarted
 
 
 class Fleet:
-    """The servers of one driver. ``work``: a folder for staged models (removed at the end) and the evidence (kept)."""
+    """The servers of one driver.
 
-    def __init__(self, driver: Driver, work: Path, limits: Limits = LIMITS, connect: Connect = connect) -> None:
-        self._driver, self._work, self._limits, self._connect = driver, work.absolute(), limits, connect
+    ``work``: a folder for staged models (removed at the end) and the evidence (kept).
+    """
+
+    def __init__(
+        self, driver: Driver, work: Path, limits: Limits = LIMITS, connect: Connect = connect
+    ) -> None:
+        self._driver, self._work, self._limits, self._connect = (
+            driver,
+            work.absolute(),
+            limits,
+            connect,
+        )
         self._stations: dict[tuple[str, ...], ManagedStation | RemoteStation] = {}
         self._closed: dict[str, Any] | None = None
 
@@ -45,13 +57,19 @@ class Fleet:
         """The identity of the servers. Raises NotHere."""
         return self._driver.identify()
 
-    def served(self, model: Path, tags: Iterable[str] = SERVE, ahead: Sequence[tuple[Path, Iterable[str]]] = ()) -> Served:
+    def served(
+        self,
+        model: Path,
+        tags: Iterable[str] = SERVE,
+        ahead: Sequence[tuple[Path, Iterable[str]]] = (),
+    ) -> Served:
         """Make a model available and return it.
 
         Args:
           model: a folder with a SavedModel.
           tags: the tags of the MetaGraph to serve.
-          ahead: the models that will be requested next, in order; some of them are loaded in advance.
+          ahead: the models that will be requested next, in order; some of them are loaded in
+            advance.
 
         Raises:
           NotServed: the model is not available, or killed its server now or earlier.
@@ -62,7 +80,9 @@ class Fleet:
         key = tuple(sorted(set(tags)))
         if not key or any("," in tag or not tag for tag in key):
             how = "by commas, and takes none at all for `serve`"
-            raise NotServed("refused", f"a server cannot be told the tags {list(key)}: it separates them {how}")
+            raise NotServed(
+                "refused", f"a server cannot be told the tags {list(key)}: it separates them {how}"
+            )
         if key not in self._stations:
             self._stations[key] = self._station(key)
         same = [path.absolute() for path, others in ahead if tuple(sorted(set(others))) == key]
@@ -75,18 +95,26 @@ class Fleet:
         return ManagedStation(self._driver, place, tags, self._limits, self._connect)
 
     def report(self) -> dict[str, Any]:
-        """Return the cost of the run: ``started`` servers, ``retried`` troubles of the machine, ``quarantined`` models with their
-        reasons.
+        """Return the cost of the run: ``started`` servers, ``retried`` troubles of the machine,
+        ``quarantined`` models with their reasons.
         """
         reports = [station.report() for station in self._stations.values()]
         return {
             "started": sum(one["started"] for one in reports),
-            "retried": [*self._driver.retried, *(text for one in reports for text in one["retried"])],
-            "quarantined": {name: why for one in reports for name, why in one["quarantined"].items()},
+            "retried": [
+                *self._driver.retried,
+                *(text for one in reports for text in one["retried"]),
+            ],
+            "quarantined": {
+                name: why for one in reports for name, why in one["quarantined"].items()
+            },
         }
 
     def close(self) -> None:
-        """Stop all servers and collect their evidence. Nothing of them is left, even after an interruption."""
+        """Stop all servers and collect their evidence.
+
+        Nothing of them is left, even after an interruption.
+        """
         try:
             for station in self._stations.values():
                 station.close()

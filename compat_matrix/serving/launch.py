@@ -17,7 +17,9 @@ from .staging import Staged
 from .verdicts import Fell, NotStarted, words_of
 
 CONFIG = "models.config"
-NOBODY = ModelRef("savedmodel_compat_is_it_up")  # a model that no server has: the error in the answer is a sign of life
+NOBODY = ModelRef(
+    "savedmodel_compat_is_it_up"
+)  # a model that no server has: the error in the answer is a sign of life
 ANSWER_LIMIT = 5.0  # seconds for one sign of life
 ATTEMPTS = 3
 PAUSES = (0.02, 0.5)  # seconds between two looks, from and to
@@ -25,7 +27,10 @@ PAUSES = (0.02, 0.5)  # seconds between two looks, from and to
 
 @dataclass(frozen=True)
 class Launched:
-    """A server that answers, and its clients. ``seen``: the folder of models as the server sees it."""
+    """A server that answers, and its clients.
+
+    ``seen``: the folder of models as the server sees it.
+    """
 
     server: Server
     endpoint: Endpoint
@@ -35,7 +40,9 @@ class Launched:
     connect: Connect
 
     def ended_within(self, limit: float) -> ExitState | None:
-        """Return how the server ended, now or within ``limit`` seconds: a connection may break before the process ends."""
+        """Return how the server ended, now or within ``limit`` seconds: a connection may break
+        before the process ends.
+        """
         deadline = time.monotonic() + limit
         while True:
             state = self.server.exit_state()
@@ -58,7 +65,13 @@ class Launcher:
     """Starts the servers of one set of tags, one after the other."""
 
     def __init__(
-        self, driver: Driver, folder: Path, evidence: Path, tags: Sequence[str], limits: Limits, connect: Connect
+        self,
+        driver: Driver,
+        folder: Path,
+        evidence: Path,
+        tags: Sequence[str],
+        limits: Limits,
+        connect: Connect,
     ) -> None:
         self._driver, self._folder, self._evidence = driver, folder, evidence
         self._tags, self._limits, self._connect = tuple(tags), limits, connect
@@ -67,9 +80,12 @@ class Launcher:
         self.retried: list[str] = []
 
     def launch(self, models: Sequence[Staged]) -> Launched:
-        """Start a server that answers and holds ``models``. Raises NotStarted, Fell (with models), NotHere, EngineTrouble.
+        """Start a server that answers and holds ``models``.
 
-        A server that could not be started without models is not tried again: it would fail in the same way for each model.
+        Raises NotStarted, Fell (with models), NotHere, EngineTrouble.
+
+        A server that could not be started without models is not tried again: it would fail in the
+        same way for each model.
         """
         if self._broken is not None:
             raise NotStarted(self._broken.reason, self._broken.log)
@@ -77,7 +93,9 @@ class Launcher:
         if self._driver.manages:
             (self._folder / CONFIG).write_text(config_text(models, seen), encoding="utf-8")
         for left in reversed(range(ATTEMPTS)):
-            server = self._driver.start(self._folder, self._flags(seen), self._evidence / f"start-{self.started + 1}")
+            server = self._driver.start(
+                self._folder, self._flags(seen), self._evidence / f"start-{self.started + 1}"
+            )
             self.started += 1
             try:
                 return self._up(server, seen, bool(models))
@@ -96,8 +114,16 @@ class Launcher:
         raise AssertionError("unreachable")
 
     def _flags(self, seen: str) -> list[str]:
-        flags = [f"--model_config_file={seen}/{CONFIG}", "--max_num_load_retries=0", "--load_retry_interval_micros=0"]
-        return flags if set(self._tags) == {"serve"} else [*flags, f"--saved_model_tags={','.join(self._tags)}"]
+        flags = [
+            f"--model_config_file={seen}/{CONFIG}",
+            "--max_num_load_retries=0",
+            "--load_retry_interval_micros=0",
+        ]
+        return (
+            flags
+            if set(self._tags) == {"serve"}
+            else [*flags, f"--saved_model_tags={','.join(self._tags)}"]
+        )
 
     def _up(self, server: Server, seen: str, holding: bool) -> Launched:
         # A server with models does not answer before they are loaded.
@@ -115,7 +141,9 @@ class Launcher:
                 raise EngineTrouble(f"{server.name} {state} before it answered", passing=True)
             if state is not None:
                 log = server.logs()
-                raise NotStarted(f"the server {state} before it answered; the log says: {words_of(log)}", log)
+                raise NotStarted(
+                    f"the server {state} before it answered; the log says: {words_of(log)}", log
+                )
             launched, why = self._try(server, seen)
             if launched is not None:
                 return launched
@@ -123,7 +151,11 @@ class Launcher:
                 if holding:
                     raise Fell(None, waited=limit, log=server.logs())
                 log = server.logs()
-                raise NotStarted(f"the server did not answer within {limit:g} s ({why}); its log ends: {words_of(log)}", log)
+                raise NotStarted(
+                    f"the server did not answer within {limit:g} s ({why}); its log ends:"
+                    f" {words_of(log)}",
+                    log,
+                )
             time.sleep(pause)
             pause = min(pause * 1.5, PAUSES[1])
 
@@ -135,7 +167,8 @@ class Launcher:
         grpc, rest = self._connect(endpoint)
         launched = None
         try:
-            # REST first: a server starts it last, and a refused gRPC channel waits for a second by itself.
+            # REST first: a server starts it last, and a refused gRPC channel waits for a second by
+            # itself.
             why = (rest and signs_of_life(rest, ANSWER_LIMIT)) or signs_of_life(grpc, ANSWER_LIMIT)
             if why is None:
                 doubt = server.doubt(answered=True)
@@ -166,7 +199,11 @@ def config_text(models: Sequence[Staged], seen: str) -> str:
     It is never empty, even without models: a server could not read an empty file.
     """
     one = '  config {{ name: "{0}" base_path: "{1}/{0}" model_platform: "tensorflow" }}\n'
-    return "model_config_list {\n" + "".join(one.format(staged.name, _quoted(seen)) for staged in models) + "}\n"
+    return (
+        "model_config_list {\n"
+        + "".join(one.format(staged.name, _quoted(seen)) for staged in models)
+        + "}\n"
+    )
 
 
 def _quoted(path: str) -> str:

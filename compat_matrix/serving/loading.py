@@ -8,7 +8,15 @@ from collections.abc import Sequence
 
 from compat_matrix.common import interrupts
 
-from .client import BadAnswer, ModelRef, ServerError, ServingError, Timeout, Unreachable, VersionStatus
+from .client import (
+    BadAnswer,
+    ModelRef,
+    ServerError,
+    ServingError,
+    Timeout,
+    Unreachable,
+    VersionStatus,
+)
 from .launch import Launched
 from .staging import VERSION, Staged
 from .verdicts import Fell, NoReload
@@ -23,10 +31,11 @@ REFUSED_CONFIGS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
 def load(
     now: Launched, wanted: Sequence[Staged], fresh: Sequence[Staged], limit: float, reload: bool
 ) -> dict[str, list[VersionStatus]]:
-    """Make the server hold exactly ``wanted``, and wait until all of ``fresh`` are available or have ended.
+    """Make the server hold exactly ``wanted``, and wait until all of ``fresh`` are available or
+    have ended.
 
-    ``limit``: seconds without any change. ``reload`` False: it has been started with them. Returns the states of the one version,
-    by name. Raises Fell, NoReload.
+    ``limit``: seconds without any change. ``reload`` False: it has been started with them. Returns
+    the states of the one version, by name. Raises Fell, NoReload.
     """
     mark = now.server.log_size()
     request = _Reload(now, wanted, limit * max(1, len(fresh))) if reload else None
@@ -37,7 +46,11 @@ def load(
         interrupts.check()
         if _look(now, pending, seen):
             changed, pause = time.monotonic(), PAUSES[0]
-        pending = [staged for staged in pending if not seen[staged.name] or seen[staged.name][-1].state not in FINAL]
+        pending = [
+            staged
+            for staged in pending
+            if not seen[staged.name] or seen[staged.name][-1].state not in FINAL
+        ]
         if not pending:
             break
         state = now.server.exit_state()
@@ -46,7 +59,11 @@ def load(
         if request is not None:
             request.check(pending, seen)
         if time.monotonic() - changed > limit:
-            loading = [staged for staged in pending if seen[staged.name] and seen[staged.name][-1].state == "LOADING"]
+            loading = [
+                staged
+                for staged in pending
+                if seen[staged.name] and seen[staged.name][-1].state == "LOADING"
+            ]
             raise Fell(None, loading or pending, waited=limit, log=now.server.logs(mark))
         time.sleep(pause)
         pause = min(pause * 1.5, PAUSES[1])
@@ -73,21 +90,30 @@ def _look(now: Launched, pending: Sequence[Staged], seen: dict[str, list[Version
 
 
 class _Reload:
-    """The pending request: a server answers it when all its models are loaded or have failed to load."""
+    """The pending request: a server answers it when all its models are loaded or have failed to
+    load.
+    """
 
     def __init__(self, now: Launched, wanted: Sequence[Staged], limit: float) -> None:
         from .messages import ModelConfig
 
         self._configs = [
-            ModelConfig(name=staged.name, base_path=f"{now.seen}/{staged.name}", model_platform="tensorflow") for staged in wanted
+            ModelConfig(
+                name=staged.name, base_path=f"{now.seen}/{staged.name}", model_platform="tensorflow"
+            )
+            for staged in wanted
         ]
         self._now, self._limit = now, limit
         self._error: ServingError | None = None
-        self._thread = threading.Thread(target=self._ask, daemon=True, name="HandleReloadConfigRequest")
+        self._thread = threading.Thread(
+            target=self._ask, daemon=True, name="HandleReloadConfigRequest"
+        )
         self._thread.start()
 
     def _ask(self) -> None:
-        client, rest = self._now.connect(self._now.endpoint)  # a client must not be shared by two threads
+        client, rest = self._now.connect(
+            self._now.endpoint
+        )  # a client must not be shared by two threads
         try:
             client.reload(self._configs, limit=self._limit)
         except ServingError as error:
@@ -105,7 +131,9 @@ class _Reload:
         if error.code == "UNIMPLEMENTED":
             raise NoReload(str(error))
         if error.code in REFUSED_CONFIGS and not any(seen[staged.name] for staged in pending):
-            raise Fell(None, pending, refusal=f"the server refused the list of models: {error.message}")
+            raise Fell(
+                None, pending, refusal=f"the server refused the list of models: {error.message}"
+            )
 
     def join(self, limit: float) -> None:
         """Wait until the request is answered: the next one would wait for it."""

@@ -1,7 +1,8 @@
 """TensorFlow Serving's messages and methods, by the names of its API.
 
-`METHODS["Predict"].path` is the gRPC method `/tensorflow.serving.PredictionService/Predict`; a method of a generated stub is its
-path, a class to serialise and a class to parse, so that a client and a server need no more than this.
+`METHODS["Predict"].path` is the gRPC method `/tensorflow.serving.PredictionService/Predict`; a
+method of a generated stub is its path, a class to serialise and a class to parse, so that a client
+and a server need no more than this.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def _methods() -> dict[str, Method]:
     found = {}
     for name in SERVICES:
         for method in schema.pool.FindServiceByName(name).methods:
-            classes = (schema.message_class(kind) for kind in (method.input_type, method.output_type))
+            classes = (
+                schema.message_class(kind) for kind in (method.input_type, method.output_type)
+            )
             found[method.name] = Method(f"/{name}/{method.name}", *classes)
     return found
 

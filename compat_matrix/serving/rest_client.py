@@ -1,4 +1,7 @@
-"""The client over REST. Facts missing in JSON (dtypes, the name of a single output) come from the model's metadata."""
+"""The client over REST.
+
+Facts missing in JSON (dtypes, the name of a single output) come from the model's metadata.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +57,14 @@ T = TypeVar("T")
 
 
 class RestClient(Client):
-    """Asks a server over REST. ``host``: an IPv6 address without brackets; ``max_bytes``: of an answer.
+    """Asks a server over REST.
 
-    The metadata of a model is asked once: make another client when another model may have come under an old name.
-    ``known``: SignatureDefs of models, by name and key. A client that was written for them goes by them, whatever model
-    answers, and passes over outputs that they do not name.
+    ``host``: an IPv6 address without brackets; ``max_bytes``: of an answer.
+
+    The metadata of a model is asked once: make another client when another model may have come
+    under an old name. ``known``: SignatureDefs of models, by name and key. A client that was
+    written for them goes by them, whatever model answers, and passes over outputs that they do not
+    name.
     """
 
     transport = REST
@@ -89,7 +95,9 @@ class RestClient(Client):
         except (KeyError, TypeError) as error:
             raise BadAnswer("no signature_def in the metadata", REST, "GetModelMetadata") from error
         found = _message("GetModelMetadata", messages.SignatureDefMap, packed)
-        self._signatures[ref] = {key: found.signature_def[key] for key in sorted(found.signature_def)}
+        self._signatures[ref] = {
+            key: found.signature_def[key] for key in sorted(found.signature_def)
+        }
         return dict(self._signatures[ref])
 
     def predict(
@@ -105,8 +113,8 @@ class RestClient(Client):
         """Call a signature; see `Client.predict`.
 
         Args:
-          layout: ROWS or COLUMNS; by default columns, which carry every shape that rows carry and more. In rows, the server
-            also wants all outputs to have one first dimension.
+          layout: ROWS or COLUMNS; by default columns, which carry every shape that rows carry and
+            more. In rows, the server also wants all outputs to have one first dimension.
         """
         started = time.monotonic()
         fixed = self._known.get(ref.name)
@@ -125,25 +133,50 @@ class RestClient(Client):
         return {name: tensor for name, tensor in tensors.items() if not outputs or name in outputs}
 
     def classify(
-        self, ref: ModelRef, signature: str, examples: Sequence[bytes], context: bytes | None = None, *, limit: float
+        self,
+        ref: ModelRef,
+        signature: str,
+        examples: Sequence[bytes],
+        context: bytes | None = None,
+        *,
+        limit: float,
     ) -> Classified:
         request = _said("Classify", lambda: _examples(examples, context))
         answer = self._post("Classify", ref, "classify", signature, request, limit)
-        return [[_class(item) for item in _list("Classify", row)] for row in _list("Classify", answer.get("results"))]
+        return [
+            [_class(item) for item in _list("Classify", row)]
+            for row in _list("Classify", answer.get("results"))
+        ]
 
     def regress(
-        self, ref: ModelRef, signature: str, examples: Sequence[bytes], context: bytes | None = None, *, limit: float
+        self,
+        ref: ModelRef,
+        signature: str,
+        examples: Sequence[bytes],
+        context: bytes | None = None,
+        *,
+        limit: float,
     ) -> Regressed:
         request = _said("Regress", lambda: _examples(examples, context))
         answer = self._post("Regress", ref, "regress", signature, request, limit)
         return _float32("Regress", _list("Regress", answer.get("results")))
 
-    def _post(self, name: str, ref: ModelRef, verb: str, signature: str, request: dict[str, Any], limit: float) -> dict[str, Any]:
+    def _post(
+        self,
+        name: str,
+        ref: ModelRef,
+        verb: str,
+        signature: str,
+        request: dict[str, Any],
+        limit: float,
+    ) -> dict[str, Any]:
         if signature:
             request = {"signature_name": signature, **request}
         return self._ask(name, "POST", f"{_path(ref)}:{verb}", rest_json.dumps(request), limit)
 
-    def _ask(self, name: str, verb: str, path: str, body: bytes | None, limit: float) -> dict[str, Any]:
+    def _ask(
+        self, name: str, verb: str, path: str, body: bytes | None, limit: float
+    ) -> dict[str, Any]:
         try:
             response = self._connection.exchange(verb, path, body, limit)
         except connection.TooLate as error:
@@ -153,8 +186,12 @@ class RestClient(Client):
         except connection.NotHttp as error:
             raise BadAnswer(str(error), REST, name) from error
         if response.status != 200:
-            codes = _CODES.get(response.status, ("INTERNAL" if response.status >= 500 else "UNKNOWN",))
-            raise ServerError(codes[0], _error_text(response.body), REST, name, response.status, codes)
+            codes = _CODES.get(
+                response.status, ("INTERNAL" if response.status >= 500 else "UNKNOWN",)
+            )
+            raise ServerError(
+                codes[0], _error_text(response.body), REST, name, response.status, codes
+            )
         return _said(name, lambda: rest_json.loads(response.body))
 
 
@@ -166,17 +203,28 @@ def _path(ref: ModelRef) -> str:
 
 
 def _request(
-    signature: SignatureDef, inputs: Mapping[str, Tensor], outputs: Sequence[str], layout: Optional[str]
+    signature: SignatureDef,
+    inputs: Mapping[str, Tensor],
+    outputs: Sequence[str],
+    layout: Optional[str],
 ) -> dict[str, Any]:
     rest_json.check_signature(signature, inputs)
     unknown = sorted(set(outputs) - set(signature.outputs))
     if unknown:
-        raise CannotSay(f"REST has no filter of outputs to send {unknown[0]!r} in; the signature has no such output")
+        raise CannotSay(
+            f"REST has no filter of outputs to send {unknown[0]!r} in; the signature has no such"
+            " output"
+        )
     if layout == ROWS:
-        return rest_json.rows(inputs, bare=len(inputs) == 1 and set(inputs) == set(signature.inputs))
+        return rest_json.rows(
+            inputs, bare=len(inputs) == 1 and set(inputs) == set(signature.inputs)
+        )
     surplus = sorted(set(inputs) - set(signature.inputs))
     if surplus and set(signature.inputs) <= set(inputs):
-        raise CannotSay(f"the input {surplus[0]!r} is not in the signature, and the server would pass over it in columns")
+        raise CannotSay(
+            f"the input {surplus[0]!r} is not in the signature, and the server would pass over it"
+            " in columns"
+        )
     return rest_json.columns(inputs)
 
 
@@ -205,17 +253,27 @@ def _error_text(body: bytes) -> str:
         text = rest_json.loads(body).get("error")
     except Unreadable:
         text = None
-    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else body.decode("utf-8", "replace")
+    return (
+        text.encode("utf-8", "replace").decode()
+        if isinstance(text, str)
+        else body.decode("utf-8", "replace")
+    )
 
 
 def _message(name: str, cls: type[Any], value: Any) -> Any:
-    """A message of its JSON form. Fields that the schema does not know are passed over: a newer server has more of them."""
+    """A message of its JSON form.
+
+    Fields that the schema does not know are passed over: a newer server has more of them.
+    """
     found: Message = cls()
     try:
         if not isinstance(value, dict):
             raise TypeError(f"a {type(value).__name__}")
-        return json_format.ParseDict(value, found, ignore_unknown_fields=True, descriptor_pool=_pool.schema().pool)
-    except Exception as error:  # the parser lets through whatever its parts raise: OverflowError, with protobuf 7 a SystemError
+        return json_format.ParseDict(
+            value, found, ignore_unknown_fields=True, descriptor_pool=_pool.schema().pool
+        )
+    # the parser lets through whatever its parts raise: OverflowError, with protobuf 7 a SystemError
+    except Exception as error:
         raise BadAnswer(f"no {cls.DESCRIPTOR.name}: {error}", REST, name) from error
 
 

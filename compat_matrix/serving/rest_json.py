@@ -1,19 +1,23 @@
-"""Tensors <-> the JSON of TensorFlow Serving's REST API: rows ("instances", "predictions") or columns ("inputs", "outputs").
+"""Tensors <-> the JSON of TensorFlow Serving's REST API: rows ("instances", "predictions") or
+columns ("inputs", "outputs").
 
 JSON carries no dtypes, so both directions need the signature. Its numbers carry:
 
-- float32 exactly, both ways, but for subnormal numbers. A request writes the shortest decimal of the value as a double. An
-  answer's decimal has six digits if these give the value back, else nine; read as a double and rounded again to float32 it gives
-  that value: nine digits lie too near to it for the first rounding to matter, and of all decimals of six digits none is affected
-  (all were tried).
-- float64 exactly in answers. In requests the server reads an integer of at most 2^53 times a power of ten up to 22 exactly, any
-  other number to 3 units in the last place. Integers exactly, as nobody reads them through a float.
+- float32 exactly, both ways, but for subnormal numbers. A request writes the shortest decimal of
+  the value as a double. An answer's decimal has six digits if these give the value back, else nine;
+  read as a double and rounded again to float32 it gives that value: nine digits lie too near to it
+  for the first rounding to matter, and of all decimals of six digits none is affected (all were
+  tried).
+- float64 exactly in answers. In requests the server reads an integer of at most 2^53 times a power
+  of ten up to 22 exactly, any other number to 3 units in the last place. Integers exactly, as
+  nobody reads them through a float.
 - NaN without its sign and its bits; infinities.
 - No subnormal numbers: the server reads and writes them as 0.0.
 
-All else is refused with `CannotSay`: subnormal numbers, other dtypes, which the server neither reads nor writes
-(uint16, half, bfloat16, complex, quantised), rows of scalars, an empty batch in rows, and a shape with a 0 that is not the last
-dimension (of an empty list the server sees no more than that).
+All else is refused with `CannotSay`: subnormal numbers, other dtypes, which the server neither
+reads nor writes (uint16, half, bfloat16, complex, quantised), rows of scalars, an empty batch in
+rows, and a shape with a 0 that is not the last dimension (of an empty list the server sees no more
+than that).
 """
 
 from __future__ import annotations
@@ -33,14 +37,29 @@ from reference_impl.format.values import dtypes
 
 from .examples import text
 
-DTYPES = frozenset(["bool", "string", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64", "float32", "float64"])
+DTYPES = frozenset(
+    [
+        "bool",
+        "string",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint32",
+        "uint64",
+        "float32",
+        "float64",
+    ]
+)
 
 BYTES_SUFFIX = "_bytes"  # of names: a string tensor whose values are always base64
 
 _INTEGER_DIGITS = 32  # more than any dtype needs; Python takes quadratic time for longer ones
 _MAX_RANK = 254  # TensorFlow's
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
-# The server compares its parsed value, which may be a unit too large, with the largest float32. This value passes.
+# The server compares its parsed value, which may be a unit too large, with the largest float32.
+# This value passes.
 _NEARLY_MAX_FLOAT32 = 3.4028234e38
 
 
@@ -61,7 +80,9 @@ def columns(inputs: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def rows(inputs: Mapping[str, Tensor], *, bare: bool) -> dict[str, Any]:
-    """{"instances": [...]}, one for each index of the first dimension, which all inputs share. Raises CannotSay.
+    """{"instances": [...]}, one for each index of the first dimension, which all inputs share.
+
+    Raises CannotSay.
 
     ``bare``: an instance is the value itself, not {name: value}; for a signature of one input.
     """
@@ -89,7 +110,10 @@ def _values(name: str, tensor: Tensor) -> Any:
     array, dtype = np.asarray(tensor.array), tensor.dtype
     _check_dtype(f"input {name!r}", dtype)
     if 0 in array.shape[:-1]:
-        raise CannotSay(f"input {name!r} has the shape {list(array.shape)}: of a list without elements the server knows no more")
+        raise CannotSay(
+            f"input {name!r} has the shape {list(array.shape)}: of a list without elements the"
+            " server knows no more"
+        )
     if dtype == "string":
         # A lone {"b64": "text"} is read as base64, even when b64 is the input's name.
         encode = _base64 if name.endswith(BYTES_SUFFIX) or name == "b64" else text
@@ -97,10 +121,15 @@ def _values(name: str, tensor: Tensor) -> Any:
         out[:] = [encode(item) for item in array.ravel().tolist()]
         return out.reshape(array.shape).tolist()
     if subnormal(tensor):
-        raise CannotSay(f"input {name!r} has a subnormal number, which TensorFlow Serving reads as 0.0 over REST")
+        raise CannotSay(
+            f"input {name!r} has a subnormal number, which TensorFlow Serving reads as 0.0 over"
+            " REST"
+        )
     if dtype == "float32":
         wide = array.astype(np.float64)
-        return np.where(np.abs(wide) == _MAX_FLOAT32, np.copysign(_NEARLY_MAX_FLOAT32, wide), wide).tolist()
+        return np.where(
+            np.abs(wide) == _MAX_FLOAT32, np.copysign(_NEARLY_MAX_FLOAT32, wide), wide
+        ).tolist()
     return array.tolist()
 
 
@@ -118,21 +147,31 @@ def _base64(value: bytes) -> dict[str, str]:
 
 def _check_dtype(what: str, dtype: str) -> None:
     if dtype not in DTYPES:
-        raise CannotSay(f"{what} is {dtype}, which TensorFlow Serving neither reads from JSON nor writes as JSON")
+        raise CannotSay(
+            f"{what} is {dtype}, which TensorFlow Serving neither reads from JSON nor writes as"
+            " JSON"
+        )
 
 
 def check_signature(signature: SignatureDef, inputs: Mapping[str, Tensor]) -> None:
     """Check that the server's REST API can be asked this question.
 
-    Raises CannotSay: no inputs, an omitted default (REST requires every input), an input or output of a dtype that JSON lacks.
+    Raises CannotSay: no inputs, an omitted default (REST requires every input), an input or output
+    of a dtype that JSON lacks.
     """
     if not signature.inputs:
-        raise CannotSay("a signature without inputs cannot be asked over REST: the server wants at least one")
+        raise CannotSay(
+            "a signature without inputs cannot be asked over REST: the server wants at least one"
+        )
     left_out = sorted(set(signature.inputs) - set(inputs))
     if left_out and all(name in signature.defaults for name in left_out):
-        raise CannotSay(f"over REST every input must be given; {left_out[0]!r} has a default and is left out")
+        raise CannotSay(
+            f"over REST every input must be given; {left_out[0]!r} has a default and is left out"
+        )
     for name in sorted(signature.outputs):
-        if signature.outputs[name].WhichOneof("encoding") != "composite_tensor":  # has no dtype, and no server answers it
+        if (
+            signature.outputs[name].WhichOneof("encoding") != "composite_tensor"
+        ):  # has no dtype, and no server answers it
             _check_dtype(f"output {name!r}", dtype_of(signature.outputs[name]))
 
 
@@ -145,7 +184,9 @@ def loads(body: bytes) -> dict[str, Any]:
     Strings that are not UTF-8 are kept as surrogates: the server writes bytes unchanged.
     """
     try:
-        value = json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer, object_pairs_hook=_object)
+        value = json.loads(
+            body.decode("utf-8", "surrogateescape"), parse_int=_integer, object_pairs_hook=_object
+        )
     except RecursionError as error:
         raise Unreadable("JSON nested too deep") from error
     except ValueError as error:
@@ -168,8 +209,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def read_columns(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo], *, more: bool = False) -> dict[str, Tensor]:
-    """Return the tensors of {"outputs": ...}; a single output is the value itself. Raises Unreadable, CannotSay.
+def read_columns(
+    answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo], *, more: bool = False
+) -> dict[str, Tensor]:
+    """Return the tensors of {"outputs": ...}; a single output is the value itself.
+
+    Raises Unreadable, CannotSay.
 
     ``more``: whether the answer may have outputs that are not in ``outputs``; they are passed over.
     """
@@ -180,7 +225,9 @@ def read_columns(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo], *
     return {name: _tensor(name, value[name], outputs[name]) for name in sorted(outputs)}
 
 
-def read_rows(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo], *, more: bool = False) -> dict[str, Tensor]:
+def read_rows(
+    answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo], *, more: bool = False
+) -> dict[str, Tensor]:
     """The tensors of {"predictions": [...]}; see `read_columns`."""
     found = _key(answer, "predictions")
     if not isinstance(found, list):
@@ -189,7 +236,9 @@ def read_rows(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo], *, m
         return {name: _tensor(name, found, info) for name, info in outputs.items()}
     for index, row in enumerate(found):
         _names_of(row, outputs, f"prediction {index}", more)
-    return {name: _tensor(name, [row[name] for row in found], outputs[name]) for name in sorted(outputs)}
+    return {
+        name: _tensor(name, [row[name] for row in found], outputs[name]) for name in sorted(outputs)
+    }
 
 
 def _key(answer: Mapping[str, Any], key: str) -> Any:
@@ -199,7 +248,9 @@ def _key(answer: Mapping[str, Any], key: str) -> Any:
 
 
 def _names_of(value: Any, outputs: Mapping[str, TensorInfo], what: str, more: bool) -> None:
-    fits = isinstance(value, dict) and (set(value) >= set(outputs) if more else set(value) == set(outputs))
+    fits = isinstance(value, dict) and (
+        set(value) >= set(outputs) if more else set(value) == set(outputs)
+    )
     if not fits:
         found = sorted(value)[:10] if isinstance(value, dict) else f"a {type(value).__name__}"
         raise Unreadable(f"{what}: {found} where {sorted(outputs)} are due")
@@ -210,13 +261,19 @@ def _tensor(name: str, value: Any, info: TensorInfo) -> Tensor:
     _check_dtype(f"output {name!r}", dtype)
     try:
         shape, flat = _flatten(value)
-        array = _strings(flat, name.endswith(BYTES_SUFFIX)) if dtype == "string" else numbers(flat, dtype)
+        array = (
+            _strings(flat, name.endswith(BYTES_SUFFIX))
+            if dtype == "string"
+            else numbers(flat, dtype)
+        )
     except Unreadable as error:
         raise Unreadable(f"output {name!r}: {error}") from None
     try:
         return Tensor(dtype, array.reshape(_completed(name, shape, info)))
     except ValueError as error:  # more dimensions, or a larger product of them, than NumPy has
-        raise error if isinstance(error, CannotSay) else Unreadable(f"output {name!r}: {error}") from error
+        raise (
+            error if isinstance(error, CannotSay) else Unreadable(f"output {name!r}: {error}")
+        ) from error
 
 
 def _flatten(value: Any) -> tuple[list[int], list[Any]]:
@@ -240,21 +297,33 @@ def _completed(name: str, shape: list[int], info: TensorInfo) -> list[int]:
         return shape
     declared = info.tensor_shape
     if declared.unknown_rank:
-        raise CannotSay(f"output {name!r} has no elements, and the signature does not say how many dimensions")
+        raise CannotSay(
+            f"output {name!r} has no elements, and the signature does not say how many dimensions"
+        )
     sizes = [dim.size for dim in declared.dim]
     hidden = sizes[len(shape) :]
     if any(size < 0 for size in hidden):
-        raise CannotSay(f"output {name!r} has no elements, and the signature leaves open the dimensions {hidden}")
+        raise CannotSay(
+            f"output {name!r} has no elements, and the signature leaves open the dimensions"
+            f" {hidden}"
+        )
     return [*shape, *hidden]
 
 
 def numbers(flat: list[Any], dtype: str) -> np.ndarray[Any, Any]:
-    """Return JSON numbers or truth values as a vector of a dtype that can hold each of them. Raises Unreadable."""
+    """Return JSON numbers or truth values as a vector of a dtype that can hold each of them.
+
+    Raises Unreadable.
+    """
     if dtype == "bool":
         _check(flat, lambda item: item is True or item is False, dtype)
         return np.array(flat, dtype=bool)
     if dtype.startswith("float"):
-        _check(flat, lambda item: type(item) is float or (type(item) is int and abs(item) <= 2**53), dtype)
+        _check(
+            flat,
+            lambda item: type(item) is float or (type(item) is int and abs(item) <= 2**53),
+            dtype,
+        )
         wide = np.array(flat, dtype=np.float64)
         with np.errstate(over="ignore"):
             narrow = wide.astype(dtype)
@@ -269,7 +338,9 @@ def numbers(flat: list[Any], dtype: str) -> np.ndarray[Any, Any]:
 def _check(flat: list[Any], is_one: Any, dtype: str) -> None:
     for item in flat:
         if not is_one(item):
-            raise Unreadable(f"{reprlib.repr(item)} ({type(item).__name__}) is not a value of {dtype}")
+            raise Unreadable(
+                f"{reprlib.repr(item)} ({type(item).__name__}) is not a value of {dtype}"
+            )
 
 
 def _strings(flat: list[Any], as_bytes: bool) -> np.ndarray[Any, Any]:

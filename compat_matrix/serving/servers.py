@@ -1,4 +1,6 @@
-"""Model servers as runtimes of a plan: a server named on a command line becomes a column of the matrix, even if it is missing."""
+"""Model servers as runtimes of a plan: a server named on a command line becomes a column of the
+matrix, even if it is missing.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,17 @@ from packaging.version import InvalidVersion, Version
 from compat_matrix.cells.plan import SERVING, STANDIN
 from compat_matrix.runtimes.runtime import LABELLED, Runtime
 
-UNKNOWN = "0+unknown"  # version of a server that does not tell; a label (LABEL=SPEC) tells two of them apart
+# version of a server that does not tell; a label (LABEL=SPEC) tells two of them apart
+UNKNOWN = "0+unknown"
 _TAG = re.compile(r":([A-Za-z0-9_.-]+?)(?:-devel)?(?:-gpu)?(?:@sha256:.*)?\Z")
 
 
 def server_runtime(spec: str, build: Callable[[], None] | None = None) -> Runtime:
-    """Return the runtime of a server: an image, `standin`, `binary:PATH`, `remote:HOST:PORT`; LABEL=SPEC names it.
+    """Return the runtime of a server: an image, `standin`, `binary:PATH`, `remote:HOST:PORT`;
+    LABEL=SPEC names it.
 
-    A missing server becomes a runtime that is not ready; the reason is the command that would provide it. ``build`` makes a
+    A missing server becomes a runtime that is not ready; the reason is the command that would
+    provide it. ``build`` makes a
     missing
     image of the stand-in if there is an engine. Raises ValueError for an invalid spec.
     """
@@ -42,7 +47,13 @@ def server_runtime(spec: str, build: Callable[[], None] | None = None) -> Runtim
     consumer = STANDIN if identity.kind == drivers.STANDIN else SERVING
     version = identity.version or UNKNOWN
     runtime = Runtime(
-        f"{consumer}{version}", Path(sys.executable), version, spec=wanted, unready=unready, server=wanted, consumer=consumer
+        f"{consumer}{version}",
+        Path(sys.executable),
+        version,
+        spec=wanted,
+        unready=unready,
+        server=wanted,
+        consumer=consumer,
     )
     return runtime.labelled(label[1]) if label else runtime
 

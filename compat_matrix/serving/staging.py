@@ -21,7 +21,10 @@ NAME_LENGTH = 60
 
 @dataclass(frozen=True)
 class Staged:
-    """A model as a server knows it. Its name is never used twice, because a server remembers the state of earlier models."""
+    """A model as a server knows it.
+
+    Its name is never used twice, because a server remembers the state of earlier models.
+    """
 
     name: str
     model: Path
@@ -62,6 +65,8 @@ def size(model: Path) -> int:
 
 
 def _safe_name(model: Path) -> str:
-    """Return a name from the path of a model; for the folder ``model`` of an artifact that of the artifact."""
+    """Return a name from the path of a model; for the folder ``model`` of an artifact that of the
+    artifact.
+    """
     words = model.parent.name if model.name == "model" else model.name
     return re.sub(r"[^A-Za-z0-9_-]+", "_", words).strip("_")[:NAME_LENGTH] or "model"

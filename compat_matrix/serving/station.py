@@ -1,8 +1,10 @@
-"""The server of one set of tags: what it holds, what is loaded next, and who is to blame when it falls.
+"""The server of one set of tags: what it holds, what is loaded next, and who is to blame when it
+falls.
 
-It starts with an empty list of models, since a real server ends when one of its first models fails, and gets its models through
-HandleReloadConfigRequest. A batch that kills the server makes suspects of its models; they are loaded one at a time then, so that
-the one to blame is known. A server without that request is started anew with every batch.
+It starts with an empty list of models, since a real server ends when one of its first models fails,
+and gets its models through HandleReloadConfigRequest. A batch that kills the server makes suspects
+of its models; they are loaded one at a time then, so that the one to blame is known. A server
+without that request is started anew with every batch.
 """
 
 from __future__ import annotations
@@ -19,7 +21,17 @@ from .drivers.remote import RemoteDriver
 from .launch import Launched, Launcher
 from .loading import load
 from .served import Connect, Limits, Served
-from .verdicts import HUNG, REFUSED, Fell, NoReload, NotServed, NotStarted, crashed, fallen, words_of
+from .verdicts import (
+    HUNG,
+    REFUSED,
+    Fell,
+    NoReload,
+    NotServed,
+    NotStarted,
+    crashed,
+    fallen,
+    words_of,
+)
 from .watched import watched
 
 IDLE_DEATHS = 3  # of a server, with nobody to blame, before it is given up
@@ -29,7 +41,9 @@ ALIVE_LIMIT = 5.0  # seconds for a sign of life after a request that got none
 class ManagedStation:
     """A server that we start and stop."""
 
-    def __init__(self, driver: Driver, place: Path, tags: Sequence[str], limits: Limits, connect: Connect) -> None:
+    def __init__(
+        self, driver: Driver, place: Path, tags: Sequence[str], limits: Limits, connect: Connect
+    ) -> None:
         self._limits = limits
         self._staging = staging.Staging(place / "models")
         self._launcher = Launcher(driver, self._staging.folder, place, tags, limits, connect)
@@ -41,7 +55,8 @@ class ManagedStation:
         self._deaths: list[str] = []
         self._static = False
 
-    # Asking ---------------------------------------------------------------------------------------------------------
+    # Asking
+    # ---------------------------------------------------------------------------------------------------------
 
     def bring(self, model: Path, ahead: Sequence[Path]) -> Served:
         """See ``Fleet.served``."""
@@ -62,7 +77,10 @@ class ManagedStation:
                 self._end()
 
     def _look(self) -> None:
-        """Check that the server lives. If it ended between two requests no model is blamed, until it has happened too often."""
+        """Check that the server lives.
+
+        If it ended between two requests no model is blamed, until it has happened too often.
+        """
         state = self._now.server.exit_state() if self._now else None
         if self._now is None or state is None:
             return
@@ -81,7 +99,13 @@ class ManagedStation:
         for other in dict.fromkeys(ahead):
             if len(chosen) >= self._limits.batch:
                 break
-            if other in self._out or other in self._held or other in self._suspects or other in chosen or not other.is_dir():
+            if (
+                other in self._out
+                or other in self._held
+                or other in self._suspects
+                or other in chosen
+                or not other.is_dir()
+            ):
                 continue
             room -= staging.size(other)
             if room < 0:
@@ -90,7 +114,9 @@ class ManagedStation:
         return chosen
 
     def _hold(self, batch: list[Path], ahead: Sequence[Path]) -> None:
-        """Make the server hold a batch, and of what it holds already no more than is asked for next. Raises Fell, NoReload."""
+        """Make the server hold a batch, and of what it holds already no more than is asked for
+        next. Raises Fell, NoReload.
+        """
         fresh = [staged for staged in (self._staged(path) for path in batch) if staged is not None]
         if not fresh:
             return
@@ -110,7 +136,9 @@ class ManagedStation:
             self._drop(fresh)
             raise
         finally:
-            self._drop(dropped)  # after the server was told: it looks at all the models it has been told of
+            self._drop(
+                dropped
+            )  # after the server was told: it looks at all the models it has been told of
         self._judge_loaded(now, fresh, statuses, mark)
 
     def _staged(self, path: Path) -> staging.Staged | None:
@@ -125,7 +153,11 @@ class ManagedStation:
             self._staging.remove(staged)
 
     def _judge_loaded(
-        self, now: Launched, fresh: Sequence[staging.Staged], statuses: dict[str, list[VersionStatus]], mark: int
+        self,
+        now: Launched,
+        fresh: Sequence[staging.Staged],
+        statuses: dict[str, list[VersionStatus]],
+        mark: int,
     ) -> None:
         for staged in fresh:
             last = statuses[staged.name][-1]
@@ -134,17 +166,27 @@ class ManagedStation:
                 self._suspects.discard(staged.model)
                 continue
             log = now.server.logs(mark)
-            reason = last.error_message or f"its state is {last.state}; the log says: {words_of(log)}"
+            reason = (
+                last.error_message or f"its state is {last.state}; the log says: {words_of(log)}"
+            )
             self._out[staged.model] = NotServed(REFUSED, reason, last, log)
 
-    # Blame ----------------------------------------------------------------------------------------------------------
+    # Blame
+    # ----------------------------------------------------------------------------------------------------------
 
     def _blame(self, batch: list[Path], fall: Fell) -> None:
         """After a fall while ``batch`` was loaded: one model is out, or several are suspects."""
         suspects = [staged.model for staged in fall.suspects if staged.model in batch] or batch
-        if fall.state is not None and fall.state.from_outside and not self._forgiven.issuperset(suspects):
+        if (
+            fall.state is not None
+            and fall.state.from_outside
+            and not self._forgiven.issuperset(suspects)
+        ):
             self._forgiven.update(suspects)
-            self._deaths.append(f"the server {fall.state} while {', '.join(path.name for path in suspects)} was loaded")
+            self._deaths.append(
+                f"the server {fall.state} while {', '.join(path.name for path in suspects)} was"
+                " loaded"
+            )
             return
         if len(suspects) > 1:
             self._suspects.update(suspects)
@@ -157,7 +199,9 @@ class ManagedStation:
 
         def begin() -> None:
             if self._now is not now:
-                raise Unreachable("its server was stopped meanwhile; ask the fleet again", "grpc", "any")
+                raise Unreachable(
+                    "its server was stopped meanwhile; ask the fleet again", "grpc", "any"
+                )
             marks[0] = now.server.log_size()
 
         def judge(method: str, error: ServingError) -> None:
@@ -167,8 +211,13 @@ class ManagedStation:
         assert grpc is not None
         return Served(ModelRef(staged.name), grpc, rest, statuses)
 
-    def _judge_request(self, now: Launched, model: Path, method: str, error: ServingError, mark: int) -> None:
-        """After a request without an answer: has the server ended, or does it hang? Raises NotServed when it ended."""
+    def _judge_request(
+        self, now: Launched, model: Path, method: str, error: ServingError, mark: int
+    ) -> None:
+        """After a request without an answer: has the server ended, or does it hang?
+
+        Raises NotServed when it ended.
+        """
         if self._now is not now:
             return
         state = now.ended_within(ALIVE_LIMIT if isinstance(error, Unreachable) else 0)
@@ -176,7 +225,9 @@ class ManagedStation:
         if state is None:
             if isinstance(error, Timeout) and not now.answers(ALIVE_LIMIT):
                 now.server.kill()
-                self._out[model] = NotServed(HUNG, f"the server answered nobody any more, {where}", log=now.server.logs(mark))
+                self._out[model] = NotServed(
+                    HUNG, f"the server answered nobody any more, {where}", log=now.server.logs(mark)
+                )
                 self._end()
             return
         verdict = crashed(state, where, now.server.logs(mark))
@@ -188,7 +239,8 @@ class ManagedStation:
         self._end()
         raise verdict from error
 
-    # The end --------------------------------------------------------------------------------------------------------
+    # The end
+    # --------------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
         now, self._now = self._now, None
@@ -202,7 +254,11 @@ class ManagedStation:
 
     def report(self) -> dict[str, Any]:
         crashes = {str(path): why.reason for path, why in self._out.items() if why.kind != REFUSED}
-        return {"started": self._launcher.started, "retried": [*self._launcher.retried, *self._deaths], "quarantined": crashes}
+        return {
+            "started": self._launcher.started,
+            "retried": [*self._launcher.retried, *self._deaths],
+            "quarantined": crashes,
+        }
 
 
 class RemoteStation:
@@ -229,7 +285,11 @@ class RemoteStation:
                 reason = last.error_message if last else "it has no version"
                 raise NotServed(REFUSED, reason or "its state is END", last)
             if time.monotonic() > deadline:
-                raise NotServed(HUNG, f"not available after {self._limits.available:g} s: {sorted(states)}", last)
+                raise NotServed(
+                    HUNG,
+                    f"not available after {self._limits.available:g} s: {sorted(states)}",
+                    last,
+                )
             time.sleep(0.5)
 
     def _statuses(self, client: Client, ref: ModelRef) -> list[VersionStatus]:
@@ -237,7 +297,9 @@ class RemoteStation:
             return client.status(ref, limit=self._limits.up)
         except ServerError as error:
             if error.code == "NOT_FOUND":
-                raise NotServed(REFUSED, f"the server has no model {ref.name!r}: {error.message}") from None
+                raise NotServed(
+                    REFUSED, f"the server has no model {ref.name!r}: {error.message}"
+                ) from None
             raise
 
     def close(self) -> None:

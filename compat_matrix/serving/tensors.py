@@ -15,7 +15,10 @@ from reference_impl.format.values import dtypes, tensor_proto
 
 
 def to_proto(tensor: Tensor) -> TensorProto:
-    """Return the message of a tensor, with its numbers as bytes. Raises DtypeError: no such dtype, or no element of it."""
+    """Return the message of a tensor, with its numbers as bytes.
+
+    Raises DtypeError: no such dtype, or no element of it.
+    """
     number = dtypes.by_name(tensor.dtype).number
     proto = tensor_proto.encode(tensor.array)
     proto.dtype = number  # that of the array may be of integers that carry its bits
@@ -23,17 +26,24 @@ def to_proto(tensor: Tensor) -> TensorProto:
 
 
 def from_proto(proto: TensorProto) -> Tensor:
-    """Return the tensor of a message. If there are fewer elements than the shape needs, the last one is repeated.
+    """Return the tensor of a message.
 
-    Raises SavedModelError: DtypeError, ShapeError, LimitError of `reference_impl.format.values.tensor_proto.decode`.
+    If there are fewer elements than the shape needs, the last one is repeated.
+
+    Raises SavedModelError: DtypeError, ShapeError, LimitError of
+    `reference_impl.format.values.tensor_proto.decode`.
     """
     array = tensor_proto.decode(proto)
     dtype = dtypes.by_number(proto.dtype)
     if dtype.is_ref:
         raise errors.DtypeError(f"a {dtype.name} has no value outside its graph")
     tensor = tensors.from_numpy(array, dtype.name)
-    if dtype.bits is not None and dtype.bits < 8:  # what is above the bits of the value differs between writers
-        return Tensor(dtype.name, np.asarray(tensor.array & tensor.array.dtype.type(2**dtype.bits - 1)))
+    if (
+        dtype.bits is not None and dtype.bits < 8
+    ):  # what is above the bits of the value differs between writers
+        return Tensor(
+            dtype.name, np.asarray(tensor.array & tensor.array.dtype.type(2**dtype.bits - 1))
+        )
     return tensor
 
 
@@ -49,7 +59,9 @@ def from_protos(protos: Mapping[str, TensorProto]) -> dict[str, Tensor]:
         except errors.SavedModelError as error:
             error.node = name
             raise
-        left -= out[name].array.size * (tensor_proto.STRING_COST if out[name].dtype == "string" else out[name].array.itemsize)
+        left -= out[name].array.size * (
+            tensor_proto.STRING_COST if out[name].dtype == "string" else out[name].array.itemsize
+        )
         if left < 0:
             raise errors.LimitError("the tensors of one answer", node=name, limit="TENSOR_BYTES")
     return out

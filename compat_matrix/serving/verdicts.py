@@ -18,8 +18,9 @@ class NotServed(Exception):
     """A model that no server serves, and why.
 
     Attributes:
-      kind: "refused" (the server said no), "crashed" (it killed the server, at load or at a request), "hung", or "killed"
-        (the server got SIGKILL, SIGTERM or the like below its memory limit: from the machine, or somebody on it).
+      kind: "refused" (the server said no), "crashed" (it killed the server, at load or at a
+        request), "hung", or "killed" (the server got SIGKILL, SIGTERM or the like below its memory
+        limit: from the machine, or somebody on it).
       reason: one line.
       error: the state of the model that the server told, if it told one.
       log: what the server wrote since the load of the model, or the request, began.
@@ -27,10 +28,21 @@ class NotServed(Exception):
     """
 
     def __init__(
-        self, kind: str, reason: str, error: VersionStatus | None = None, log: str = "", exit: ExitState | None = None
+        self,
+        kind: str,
+        reason: str,
+        error: VersionStatus | None = None,
+        log: str = "",
+        exit: ExitState | None = None,
     ) -> None:
         super().__init__(reason)
-        self.kind, self.reason, self.error, self.log, self.exit = kind, reason, error, log[-LOG_TAIL:], exit
+        self.kind, self.reason, self.error, self.log, self.exit = (
+            kind,
+            reason,
+            error,
+            log[-LOG_TAIL:],
+            exit,
+        )
 
     def again(self) -> NotServed:
         """The same, to be raised once more."""
@@ -38,7 +50,10 @@ class NotServed(Exception):
 
 
 class NotStarted(Exception):
-    """The server itself does not start, or not stay, with no model to blame. ``log``: what it wrote."""
+    """The server itself does not start, or not stay, with no model to blame.
+
+    ``log``: what it wrote.
+    """
 
     def __init__(self, reason: str, log: str = "") -> None:
         super().__init__(reason)
@@ -46,17 +61,29 @@ class NotStarted(Exception):
 
 
 class Fell(Exception):
-    """Raised when a server failed to load models: it ended (``state``), refused all of them (``refusal``), or hangs.
+    """Raised when a server failed to load models: it ended (``state``), refused all of them
+    (``refusal``), or hangs.
 
-    ``suspects``: the models that may be the cause, empty for all; ``waited``: seconds without a change; ``log``: the part since
-    they were added.
+    ``suspects``: the models that may be the cause, empty for all; ``waited``: seconds without a
+    change; ``log``: the part since they were added.
     """
 
     def __init__(
-        self, state: ExitState | None, suspects: Sequence[Staged] = (), waited: float = 0, refusal: str = "", log: str = ""
+        self,
+        state: ExitState | None,
+        suspects: Sequence[Staged] = (),
+        waited: float = 0,
+        refusal: str = "",
+        log: str = "",
     ) -> None:
         super().__init__(refusal or str(state))
-        self.state, self.suspects, self.waited, self.refusal, self.log = state, list(suspects), waited, refusal, log
+        self.state, self.suspects, self.waited, self.refusal, self.log = (
+            state,
+            list(suspects),
+            waited,
+            refusal,
+            log,
+        )
 
 
 class NoReload(Exception):
@@ -70,12 +97,15 @@ def crashed(state: ExitState, where: str, log: str) -> NotServed:
 
 
 def fallen(fall: Fell, static: bool) -> NotServed:
-    """Return the verdict on the one model that may be the cause. A ``static`` server had it from the start, and ends if it does
-    not load."""
+    """Return the verdict on the one model that may be the cause. A ``static`` server had it from
+    the start, and ends if it does not load."""
     if fall.refusal:
         return NotServed(REFUSED, fall.refusal, log=fall.log)
     if fall.state is None:
-        said = f"nothing happened for {fall.waited:g} s while it was loaded; the log says: {words_of(fall.log)}"
+        said = (
+            f"nothing happened for {fall.waited:g} s while it was loaded; the log says:"
+            f" {words_of(fall.log)}"
+        )
         return NotServed(HUNG, said, log=fall.log)
     if static and fall.state.signal is None and not fall.state.oom_killed:
         said = f"the server {fall.state} with it; the log says: {words_of(fall.log)}"
@@ -84,11 +114,16 @@ def fallen(fall: Fell, static: bool) -> NotServed:
 
 
 # 2026-11-21 21:38:28.123456: E path/file.cc:123] text
-_LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([EFW]) \S+\] (.*)$|^(F|E)\d{4} .*?\] (.*)$", re.MULTILINE)
+_LINE = re.compile(
+    r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([EFW]) \S+\] (.*)$|^(F|E)\d{4} .*?\] (.*)$",
+    re.MULTILINE,
+)
 
 
 def words_of(log: str) -> str:
-    """Return the line of a log that says what went wrong: the last fatal one, else the last error, else the last line."""
+    """Return the line of a log that says what went wrong: the last fatal one, else the last error,
+    else the last line.
+    """
     found = [(one[1] or one[3], one[2] or one[4]) for one in _LINE.finditer(log)]
     for letter in "FE":
         texts = [text for which, text in found if which == letter]

@@ -1,4 +1,6 @@
-"""The frames of ``assets.extra/tf_serving_warmup_requests``: a TFRecord file, whose records are PredictionLogs."""
+"""The frames of ``assets.extra/tf_serving_warmup_requests``: a TFRecord file, whose records are
+PredictionLogs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class TooLong(Exception):
 
 
 def records(
-    data: Union[bytes, mmap.mmap], checksum: Optional[Callable[[bytes], int]] = None, longest: int = MAX_RECORD
+    data: Union[bytes, mmap.mmap],
+    checksum: Optional[Callable[[bytes], int]] = None,
+    longest: int = MAX_RECORD,
 ) -> Iterator[bytes]:
     """Yield the records of a TFRecord file: length and its checksum, bytes and their checksum.
 
@@ -30,7 +34,8 @@ def records(
 
     Args:
       data: the file.
-      checksum: the masked checksum (CRC-32C); one in Python by default, for runtimes that have no package for it.
+      checksum: the masked checksum (CRC-32C); one in Python by default, for runtimes that have no
+        package for it.
       longest: bytes that a record may have.
 
     Raises:
@@ -41,12 +46,19 @@ def records(
     while len(data) - position >= _HEADER:
         (length, length_crc) = struct.unpack_from("<QI", data, position)
         if checksum(data[position : position + 8]) != length_crc:
-            raise Damaged(f"corrupted record at {position}" + ("" if position else " (Is this even a TFRecord file?)"))
+            raise Damaged(
+                f"corrupted record at {position}"
+                + ("" if position else " (Is this even a TFRecord file?)")
+            )
         if length > longest:
-            raise TooLong(f"a warmup record of {length} bytes at {position}; at most {longest} are read")
+            raise TooLong(
+                f"a warmup record of {length} bytes at {position}; at most {longest} are read"
+            )
         start, end = position + _HEADER, position + _HEADER + length
         if end + 4 > len(data):
-            raise Damaged(f"truncated record at {position}' failed with Read less bytes than requested")
+            raise Damaged(
+                f"truncated record at {position}' failed with Read less bytes than requested"
+            )
         if checksum(data[start:end]) != struct.unpack_from("<I", data, end)[0]:
             raise Damaged(f"corrupted record at {start}")
         yield data[start:end]

@@ -11,7 +11,8 @@ Judge = Callable[[str, ServingError], None]
 
 
 def watched(client: Client, begin: Callable[[], None], judge: Judge) -> Client:
-    """``client``, which tells ``begin`` before every call, and ``judge`` of every call that an ended server would explain.
+    """``client``, which tells ``begin`` before every call, and ``judge`` of every call that an
+    ended server would explain.
 
     ``judge(method, error)`` raises what is to be raised instead, or returns.
     """

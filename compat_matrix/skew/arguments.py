@@ -1,4 +1,6 @@
-"""The input and output tensors of a node, one by one: the arguments of the op's signature, expanded by the node's attrs."""
+"""The input and output tensors of a node, one by one: the arguments of the op's signature, expanded
+by the node's attrs.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from compat_matrix.skew.records import Op
 class Tensors(NamedTuple):
     """The input or output tensors of a node, as (type, number of tensors) of each argument.
 
-    An attr may claim any number of tensors, so they are counted and never listed unless somebody iterates.
-    A type is written as ``float32``, the name of an attr, or ``Ref(T)``.
+    An attr may claim any number of tensors, so they are counted and never listed unless somebody
+    iterates. A type is written as ``float32``, the name of an attr, or ``Ref(T)``.
     """
 
     runs: tuple[tuple[str, int], ...]
@@ -39,7 +41,8 @@ class Tensors(NamedTuple):
 def inputs(op: Op, values: Mapping[str, Any]) -> Optional[Tensors]:
     """Return the input tensors of a node; None when the attrs do not say how many there are.
 
-    ``values`` are the node's attrs as :func:`compat_matrix.skew.protos.plain_value` writes them; an absent one has its default.
+    ``values`` are the node's attrs as :func:`compat_matrix.skew.protos.plain_value` writes them; an
+    absent one has its default.
     """
     return _tensors(op, op.signature.partition("->")[0], values)
 
@@ -50,7 +53,8 @@ def outputs(op: Op, values: Mapping[str, Any]) -> Optional[Tensors]:
 
 
 def dtype(op: Op, tensors: Tensors, number: int, values: Mapping[str, Any]) -> Optional[str]:
-    """Return the dtype of one tensor of a node, of a reference the dtype of its variable; None when the attrs do not say it.
+    """Return the dtype of one tensor of a node, of a reference the dtype of its variable; None when
+    the attrs do not say it.
 
     Args:
       op: the op of the node.

@@ -9,7 +9,17 @@ from compat_matrix.skew.history import History
 from compat_matrix.skew.records import Attr, Op
 from compat_matrix.skew.table import products
 
-KINDS = ("op added", "op removed", "signature", "deprecated", "attr added", "attr removed", "default", "values", "kernels")
+KINDS = (
+    "op added",
+    "op removed",
+    "signature",
+    "deprecated",
+    "attr added",
+    "attr removed",
+    "default",
+    "values",
+    "kernels",
+)
 
 
 @dataclass(frozen=True)
@@ -41,12 +51,21 @@ def _of_op(was: Op, now: Op) -> Iterator[Change]:
     if was.signature != now.signature:
         yield Change(now.name, "signature", f"{was.signature}  ->  {now.signature}")
     if now.deprecated and was.deprecated != now.deprecated:
-        yield Change(now.name, "deprecated", f"for graphs of GraphDef version {now.deprecated[0]} or newer: {now.deprecated[1]}")
+        yield Change(
+            now.name,
+            "deprecated",
+            f"for graphs of GraphDef version {now.deprecated[0]} or newer: {now.deprecated[1]}",
+        )
     for name in sorted({attr.name for attr in (*was.attrs, *now.attrs)}):
         yield from _of_attr(now.name, was.attr(name), now.attr(name))
     if was.kernels is not None and now.kernels is not None:
         more, fewer = now.kernels - was.kernels, was.kernels - now.kernels
-        words = [f"{sign} {text}" for sign, some in (("+", more), ("-", fewer)) if some for text in kernel_words(products(some))]
+        words = [
+            f"{sign} {text}"
+            for sign, some in (("+", more), ("-", fewer))
+            if some
+            for text in kernel_words(products(some))
+        ]
         if words:
             yield Change(now.name, "kernels", "; ".join(words))
 
@@ -60,7 +79,10 @@ def _of_attr(op: str, was: Attr | None, now: Attr | None) -> Iterator[Change]:
     if (was.default, was.type) != (now.default, now.type):
         yield Change(op, "default", f"{attr_words(was)}  ->  {attr_words(now)}")
     if was.allowed != now.allowed:
-        more, fewer = (sorted(set(a or ()) - set(b or ())) for a, b in ((now.allowed, was.allowed), (was.allowed, now.allowed)))
+        more, fewer = (
+            sorted(set(a or ()) - set(b or ()))
+            for a, b in ((now.allowed, was.allowed), (was.allowed, now.allowed))
+        )
         words = [f"+ {', '.join(more)}"] * bool(more) + [f"- {', '.join(fewer)}"] * bool(fewer)
         if now.allowed is None or was.allowed is None:
             words = ["any value" if now.allowed is None else f"only {', '.join(now.allowed)}"]
@@ -71,12 +93,18 @@ def _of_attr(op: str, was: Attr | None, now: Attr | None) -> Iterator[Change]:
 
 def attr_words(attr: Attr) -> str:
     """``name: type = default``."""
-    return f"{attr.name}: {attr.type}" + (f" = {attr.default!r}" if attr.default is not None else "")
+    return f"{attr.name}: {attr.type}" + (
+        f" = {attr.default!r}" if attr.default is not None else ""
+    )
 
 
 def kernel_words(found: list[dict[str, list[str]]]) -> list[str]:
     """Describe each product as ``T in float32, float64``; a kernel for every dtype as ``any``."""
     return [
-        "; ".join(f"{attr} in {', '.join(value or repr(value) for value in values)}" for attr, values in product.items()) or "any"
+        "; ".join(
+            f"{attr} in {', '.join(value or repr(value) for value in values)}"
+            for attr, values in product.items()
+        )
+        or "any"
         for product in found
     ]

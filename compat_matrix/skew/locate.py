@@ -1,4 +1,6 @@
-"""Locate an op in a SavedModel: MetaGraph, function, node, and what leads there (signatures, the object tree)."""
+"""Locate an op in a SavedModel: MetaGraph, function, node, and what leads there (signatures, the
+object tree).
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,11 @@ class Place(NamedTuple):
         tags: the tags of its MetaGraph.
       node: the NodeDef.
       function: the FunctionDef that holds it; "" in the main graph.
-      chain: the functions that lead to it, from one named by a node of the main graph or by the object tree, down to
-          ``function``.
+      chain: the functions that lead to it, from one named by a node of the main graph or by the
+          object tree, down to ``function``.
       paths: places in the object tree whose calls may run it.
-      signatures: signatures whose calls may run it; None where finding them would have taken too long.
+      signatures: signatures whose calls may run it; None where finding them would have taken too
+        long.
       count: how many nodes of the model matched.
     """
 
@@ -42,8 +45,12 @@ class Place(NamedTuple):
 
     @property
     def text(self) -> str:
-        """``node 'a' of function 'g' (called through 'f'; object 'child.f'; signature 'serving_default')``."""
-        where = f"node '{self.node.name}' of " + (f"function '{self.function}'" if self.function else "the main graph")
+        """``node 'a' of function 'g' (called through 'f'; object 'child.f'; signature
+        'serving_default')``.
+        """
+        where = f"node '{self.node.name}' of " + (
+            f"function '{self.function}'" if self.function else "the main graph"
+        )
         by = []
         if len(self.chain) > 1:
             by.append("called through " + " -> ".join(f"'{name}'" for name in self.chain[:-1]))
@@ -67,7 +74,8 @@ def locate(model: Path, wanted: Wanted, *, node: str = "", function: str = "") -
       function: the function's name in the error: a loader may have appended suffixes.
 
     Returns:
-      The candidate whose name and function fit best; the first of the file when none fits; None without candidates.
+      The candidate whose name and function fit best; the first of the file when none fits; None
+      without candidates.
 
     Raises:
       SavedModelError: what :func:`reference_impl.format.container.layout.read` raises.
@@ -86,7 +94,9 @@ def locate(model: Path, wanted: Wanted, *, node: str = "", function: str = "") -
 
 
 def nodes(graph: schema.MetaGraphDef) -> Iterator[tuple[str, schema.NodeDef]]:
-    """Yield (function, node) for every node of a MetaGraph; the function is "" in the main graph."""
+    """Yield (function, node) for every node of a MetaGraph; the function is "" in the main
+    graph.
+    """
     for function, items in bodies(graph.graph_def):
         name = "" if function is None else function.signature.name
         yield from ((name, item) for item in items)
@@ -121,7 +131,10 @@ class Leads(GraphView):
     @functools.cached_property
     def _outside(self) -> set[str]:
         """Return the functions that the main graph or the object tree names."""
-        return {*self._objects, *(name for node in self.main.messages for name in self.library.references(node))}
+        return {
+            *self._objects,
+            *(name for node in self.main.messages for name in self.library.references(node)),
+        }
 
     def place(self, holder: str, node: schema.NodeDef, count: int = 1) -> Place:
         """Return the place of a node in the function ``holder``, or in the main graph ("")."""
@@ -131,7 +144,9 @@ class Leads(GraphView):
         return Place(layout.tags_of(self.proto), node, holder, chain, paths, signatures, count)
 
     def _way(self, holder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the shortest chain of functions from one named outside the library, and the objects that lead to the holder."""
+        """Return the shortest chain of functions from one named outside the library, and the
+        objects that lead to the holder.
+        """
         towards: dict[str, Optional[str]] = {holder: None}
         queue = [holder]
         for name in queue:  # grows during the walk: breadth first, each function once
@@ -142,4 +157,6 @@ class Leads(GraphView):
         chain = [next((name for name in queue if name in self._outside), holder)]
         while (following := towards[chain[-1]]) is not None:
             chain.append(following)
-        return tuple(chain), tuple(dict.fromkeys(path for name in queue for path in self._objects.get(name, ())))
+        return tuple(chain), tuple(
+            dict.fromkeys(path for name in queue for path in self._objects.get(name, ()))
+        )

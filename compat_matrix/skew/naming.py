@@ -1,4 +1,5 @@
-"""Turn a consumer's error into a named version skew: what is unknown, where it is, since when it exists, what would help.
+"""Turn a consumer's error into a named version skew: what is unknown, where it is, since when it
+exists, what would help.
 
 >>> name(None, "Op type not registered 'DisableCopyOnRead' in binary running on host", "2.8.4").since
 '2.10'
@@ -43,9 +44,10 @@ class Skew(NamedTuple):
     Attributes:
       kind: one of :data:`KINDS`.
       op, attr, value: what the release lacks; "" where not applicable.
-      tags, node, function, paths, signatures: where it is in the model (:class:`~compat_matrix.skew.locate.Place`).
-      since, until: the first and the last release of the table that have it; None where there is no such release or the newest
-          has it.
+      tags, node, function, paths, signatures: where it is in the model
+        (:class:`~compat_matrix.skew.locate.Place`).
+      since, until: the first and the last release of the table that have it; None where there is no
+          such release or the newest has it.
       advice: what would help.
       cause: the kind of skew and what would help, in one line that is the same for all models.
       text: all of it in one line.
@@ -85,7 +87,9 @@ class _Found(NamedTuple):
 class _Case:
     """A complaint of one release about one model."""
 
-    def __init__(self, said: Complaint, version: str, model: Optional[Path], table: History) -> None:
+    def __init__(
+        self, said: Complaint, version: str, model: Optional[Path], table: History
+    ) -> None:
         self.said, self.version, self.model, self.table = said, version, model, table
         self.here = table.nearest(version)
         self.place = self._locate(model) if model is not None else None
@@ -104,14 +108,23 @@ class _Case:
             known = self.table.releases[self.here].dtypes if self.here is not None else ()
             return lambda node: (
                 (not said.op or node.op == said.op)
-                and any(dtype == said.value or (not said.value and dtype not in known) for dtype in dtypes_of(node.attr.values()))
+                and any(
+                    dtype == said.value or (not said.value and dtype not in known)
+                    for dtype in dtypes_of(node.attr.values())
+                )
             )
         if said.kind in ("min_consumer", "bad_consumer", "newer_checkpoint", "forward_window"):
             return lambda node: False
         if said.kind in ("missing_attr", "changed_inputs"):
             return lambda node: (
                 (not said.attr or said.attr not in node.attr)
-                and (node.op == said.op or (not said.op and (said.node == node.name or said.node.endswith("/" + node.name))))
+                and (
+                    node.op == said.op
+                    or (
+                        not said.op
+                        and (said.node == node.name or said.node.endswith("/" + node.name))
+                    )
+                )
             )
         if said.kind == "missing_kernel":
             return lambda node: (
@@ -122,21 +135,26 @@ class _Case:
                     if attr in node.attr
                 )
             )
-        return lambda node: node.op == said.op and (said.kind != "unknown_attr" or said.attr in node.attr)
+        return lambda node: (
+            node.op == said.op and (said.kind != "unknown_attr" or said.attr in node.attr)
+        )
 
     def having(self, has: Callable[[int], bool]) -> list[int]:
         """Return the releases for which ``has`` holds."""
         return [index for index in range(len(self.table.releases)) if has(index)]
 
 
-def name(error_class: Optional[str], message: str, version: str, model: Optional[Path] = None) -> Optional[Skew]:
+def name(
+    error_class: Optional[str], message: str, version: str, model: Optional[Path] = None
+) -> Optional[Skew]:
     """Return the version skew that an error shows; None when it shows none.
 
     Args:
       error_class: the class of the error; may be None.
       message: the message of the error, as a worker or a user sees it.
       version: the version of the TensorFlow that raised it.
-      model: the SavedModel in which to locate the op. If it cannot be read, only the location is missing.
+      model: the SavedModel in which to locate the op. If it cannot be read, only the location is
+        missing.
 
     Raises:
       TableError: the op history cannot be used.
@@ -186,9 +204,19 @@ def _unknown_op(case: _Case) -> Optional[_Found]:
         return _Found(what, members, advice.newer_op(case.op, case.table, members))
     library = case.known.library(earlier[-1])
     instead = contrib.replacement(case.op, library)
-    kind = "renamed_contrib_op" if library.startswith("contrib/") and instead and instead.op else "removed_op"
-    origin = f"op '{case.op}' of tensorflow.{'.'.join(library.split('/')[:2])}" if library else f"removed op '{case.op}'"
-    return _Found(origin, members, instead.text if instead else advice.removed(case.table, members), kind)
+    kind = (
+        "renamed_contrib_op"
+        if library.startswith("contrib/") and instead and instead.op
+        else "removed_op"
+    )
+    origin = (
+        f"op '{case.op}' of tensorflow.{'.'.join(library.split('/')[:2])}"
+        if library
+        else f"removed op '{case.op}'"
+    )
+    return _Found(
+        origin, members, instead.text if instead else advice.removed(case.table, members), kind
+    )
 
 
 def _unknown_attr(case: _Case) -> Optional[_Found]:
@@ -199,19 +227,34 @@ def _unknown_attr(case: _Case) -> Optional[_Found]:
     value = plain_value(case.place.node.attr[case.said.attr]) if case.place else None
     newest = case.known.attr(members[-1], case.said.attr) if members else None
     default = newest.default if newest else None
-    return _Found(what, members, advice.attr(case.op, case.said.attr, value, default, case.table, members))
+    return _Found(
+        what, members, advice.attr(case.op, case.said.attr, value, default, case.table, members)
+    )
 
 
 def _missing_attr(case: _Case) -> Optional[_Found]:
-    """Name a skew only if some release has a default for the attr or lacks the attr; otherwise the model is malformed."""
+    """Name a skew only if some release has a default for the attr or lacks the attr; otherwise the
+    model is malformed.
+    """
     if case.known is None:
         return None
-    attrs = {index: op.attr(case.said.attr) for index in case.known.members if (op := case.known.definition(index))}
+    attrs = {
+        index: op.attr(case.said.attr)
+        for index in case.known.members
+        if (op := case.known.definition(index))
+    }
     members = [index for index, attr in attrs.items() if attr is None or attr.default is not None]
     if not members or case.here in members:
         return None
-    help_ = "the writer of the model left the attr out because it had its default: load it there, or write the attr into the node"
-    return _Found(f"attr '{case.said.attr}' of op '{case.op}' is missing, and has no default here", members, help_)
+    help_ = (
+        "the writer of the model left the attr out because it had its default: load it there, or"
+        " write the attr into the node"
+    )
+    return _Found(
+        f"attr '{case.said.attr}' of op '{case.op}' is missing, and has no default here",
+        members,
+        help_,
+    )
 
 
 def _attr_value(case: _Case) -> Optional[_Found]:
@@ -224,7 +267,11 @@ def _attr_value(case: _Case) -> Optional[_Found]:
             members.append(index)
     if not members or case.here in members:
         return None
-    return _Found(f"value {value} of attr '{case.said.attr}' of op '{case.op}'", members, advice.load_there(case.table, members))
+    return _Found(
+        f"value {value} of attr '{case.said.attr}' of op '{case.op}'",
+        members,
+        advice.load_there(case.table, members),
+    )
 
 
 def _number(value: str) -> float:
@@ -232,16 +279,25 @@ def _number(value: str) -> float:
 
 
 def _unknown_dtype(case: _Case) -> Optional[_Found]:
-    """Name a skew only if the model holds such a dtype: a reader may also fail on a number of its own making."""
+    """Name a skew only if the model holds such a dtype: a reader may also fail on a number of its
+    own making.
+    """
     value = case.said.value
     if case.place and not value:
         known = case.table.releases[case.here].dtypes if case.here is not None else ()
-        value = min(dtype for dtype in dtypes_of(case.place.node.attr.values()) if dtype not in known)
+        value = min(
+            dtype for dtype in dtypes_of(case.place.node.attr.values()) if dtype not in known
+        )
     members = case.table.dtypes.get(value, ())
     if (case.model is not None and case.place is None) or (members and case.here in members):
         return None
     unknown = "no release of the table knows it: the file is newer, or damaged"
-    return _Found(f"unknown dtype {value}", members, advice.load_there(case.table, members) if members else unknown, value=value)
+    return _Found(
+        f"unknown dtype {value}",
+        members,
+        advice.load_there(case.table, members) if members else unknown,
+        value=value,
+    )
 
 
 def _missing_kernel(case: _Case) -> Optional[_Found]:
@@ -252,19 +308,28 @@ def _missing_kernel(case: _Case) -> Optional[_Found]:
         return _Found(what, (), advice.custom_op(case.op))
     # Only a process without Python lacks such a kernel, and it lacks the kernel in every release.
     members = [] if case.known.needs_python else advice.with_kernel(case.known, types, case.table)
-    return _Found(what, members, advice.kernel(case.op, case.known, case.here, case.table, members, types))
+    return _Found(
+        what, members, advice.kernel(case.op, case.known, case.here, case.table, members, types)
+    )
 
 
 def _min_consumer(case: _Case) -> Optional[_Found]:
     wanted = int(case.said.value)
     members = case.having(lambda index: case.table.releases[index].producer >= wanted)
-    help_ = advice.load_there(case.table, members) if members else "no release of the table is that new"
-    return _Found(f"the graph asks for readers of GraphDef version {wanted} or newer", members, help_)
+    help_ = (
+        advice.load_there(case.table, members) if members else "no release of the table is that new"
+    )
+    return _Found(
+        f"the graph asks for readers of GraphDef version {wanted} or newer", members, help_
+    )
 
 
 def _bad_consumer(case: _Case) -> Optional[_Found]:
     others = case.having(lambda index: str(case.table.releases[index].producer) != case.said.value)
-    what = f"the graph says that readers of GraphDef version {case.said.value} get it wrong (bad_consumers)"
+    what = (
+        f"the graph says that readers of GraphDef version {case.said.value} get it wrong"
+        " (bad_consumers)"
+    )
     return _Found(what, (), f"load it in {advice.words(case.table.text(others))}")
 
 
@@ -276,28 +341,49 @@ def _deprecated(case: _Case) -> Optional[_Found]:
 
 
 def _changed_inputs(case: _Case) -> Optional[_Found]:
-    """Name a skew only if another release has another signature; otherwise the model is malformed."""
+    """Name a skew only if another release has another signature; otherwise the model is
+    malformed.
+    """
     if case.known is None:
         return None
     mine = case.known.definition(case.here) if case.here is not None else None
-    signatures = {index: op.signature for index in case.known.members if (op := case.known.definition(index))}
-    members = [index for index, signature in signatures.items() if mine and signature != mine.signature]
+    signatures = {
+        index: op.signature for index in case.known.members if (op := case.known.definition(index))
+    }
+    members = [
+        index for index, signature in signatures.items() if mine and signature != mine.signature
+    ]
     if not members:
         return None
-    return _Found(f"op '{case.op}' has other inputs in other releases", members, advice.load_there(case.table, members))
+    return _Found(
+        f"op '{case.op}' has other inputs in other releases",
+        members,
+        advice.load_there(case.table, members),
+    )
 
 
 def _op_version(case: _Case) -> Optional[_Found]:
     members = advice.reading_version(case.op, int(case.said.value), case.table) or []
-    where = f"load it in {advice.words(case.table.text(members))}, or" if members else "no release of the table reads it:"
-    older = "export it with an older serialization version (of JAX: jax.config.jax_serialization_version)"
+    where = (
+        f"load it in {advice.words(case.table.text(members))}, or"
+        if members
+        else "no release of the table reads it:"
+    )
+    older = (
+        "export it with an older serialization version (of JAX:"
+        " jax.config.jax_serialization_version)"
+    )
     return _Found(f"version {case.said.value} of op '{case.op}'", members, f"{where} {older}")
 
 
 def _forward_window(case: _Case) -> Optional[_Found]:
     producer = int(case.said.value)
     members = case.having(lambda index: case.table.releases[index].producer >= producer)
-    return _Found(f"the graph was written by a release of GraphDef version {producer}", members, "load it there")
+    return _Found(
+        f"the graph was written by a release of GraphDef version {producer}",
+        members,
+        "load it there",
+    )
 
 
 _READ: dict[str, Callable[[_Case], Optional[_Found]]] = {
@@ -314,7 +400,9 @@ _READ: dict[str, Callable[[_Case], Optional[_Found]]] = {
     "op_version": _op_version,
     "forward_window": _forward_window,
     "newer_checkpoint": lambda case: _Found(
-        "the checkpoint asks for a newer reader", (), "load it in the release that wrote it, or newer"
+        "the checkpoint asks for a newer reader",
+        (),
+        "load it in the release that wrote it, or newer",
     ),
 }
 

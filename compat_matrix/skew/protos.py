@@ -26,16 +26,20 @@ def dtype_name(number: int) -> str:
 def plain_value(value: schema.AttrValue) -> Any:
     """Return an attr's value as JSON: equal values are equal JSON for attrs of one type.
 
-    Types are written as their names, shapes as ``[2, -1]`` or ``"?"`` in ``{"shape": ...}``, functions as ``{"func": name}``,
+    Types are written as their names, shapes as ``[2, -1]`` or ``"?"`` in ``{"shape": ...}``,
+    functions as ``{"func": name}``,
     tensors
-    and bytes that are not text as ``{"bytes": base64}``, floats without a JSON number as ``"inf"`` and the like. None without a
+    and bytes that are not text as ``{"bytes": base64}``, floats without a JSON number as ``"inf"``
+    and the like. None without a
     value.
     """
     kind = value.WhichOneof("value")
     if kind is None:
         return None
     if kind == "list":
-        return [_scalar(field.name, item) for field, items in value.list.ListFields() for item in items]
+        return [
+            _scalar(field.name, item) for field, items in value.list.ListFields() for item in items
+        ]
     return _scalar(kind, getattr(value, kind))
 
 
@@ -52,20 +56,26 @@ def _scalar(kind: str, value: Any) -> Any:
     if kind == "shape":
         return {"shape": "?" if value.unknown_rank else [dim.size for dim in value.dim]}
     if kind == "tensor":
-        return {"bytes": base64.b64encode(value.SerializeToString(deterministic=True)).decode("ascii")}
+        return {
+            "bytes": base64.b64encode(value.SerializeToString(deterministic=True)).decode("ascii")
+        }
     if kind == "func":
         return {"func": value.name}
     return value  # i, b, placeholder
 
 
-def op_record(definition: schema.OpDef, library: str, kernels: frozenset[Kernel] | None, python: bool = False) -> Op:
+def op_record(
+    definition: schema.OpDef, library: str, kernels: frozenset[Kernel] | None, python: bool = False
+) -> Op:
     """Return the record of an OpDef. ``library``, ``kernels``, ``python``: as in :class:`Op`."""
     attrs = tuple(
         Attr(
             attr.name,
             attr.type,
             plain_value(attr.default_value) if attr.HasField("default_value") else None,
-            tuple(sorted(map(str, plain_value(attr.allowed_values) or ()))) if attr.HasField("allowed_values") else None,
+            tuple(sorted(map(str, plain_value(attr.allowed_values) or ())))
+            if attr.HasField("allowed_values")
+            else None,
             attr.minimum if attr.has_minimum else None,
         )
         for attr in sorted(definition.attr, key=lambda item: item.name)
@@ -76,7 +86,9 @@ def op_record(definition: schema.OpDef, library: str, kernels: frozenset[Kernel]
         f"{_arguments(definition.input_arg)} -> {_arguments(definition.output_arg)}".strip(),
         attrs,
         definition.is_stateful,
-        (deprecated.version, deprecated.explanation) if definition.HasField("deprecation") else None,
+        (deprecated.version, deprecated.explanation)
+        if definition.HasField("deprecation")
+        else None,
         library,
         kernels,
         python,
@@ -109,11 +121,15 @@ def kernels_of(data: bytes, devices: Collection[str]) -> dict[str, set[Kernel]]:
 
 
 def _constraints(constraints: list[bytes]) -> Iterator[Kernel]:
-    """Return every combination of attr values that a kernel takes: dtypes, and also strings, numbers and flags."""
+    """Return every combination of attr values that a kernel takes: dtypes, and also strings,
+    numbers and flags.
+    """
     combinations: list[Kernel] = [()]
     for constraint in constraints:
         name = _text(constraint, 1)
-        values = kernel_values(plain_value(schema.AttrValue.FromString(b"".join(_fields(constraint, 2)))) or [])
+        values = kernel_values(
+            plain_value(schema.AttrValue.FromString(b"".join(_fields(constraint, 2)))) or []
+        )
         if not values:
             raise ValueError(f"a kernel's constraint of attr '{name}' lists no values")
         combinations = [(*known, (name, value)) for known in combinations for value in values]
@@ -126,7 +142,10 @@ def _text(data: bytes, number: int) -> str:
 
 
 def _fields(data: bytes, wanted: int) -> Iterator[bytes]:
-    """Yield the length-delimited fields of this number. KernelList has only such fields and, for priorities, varints."""
+    """Yield the length-delimited fields of this number.
+
+    KernelList has only such fields and, for priorities, varints.
+    """
     for number, wire, content, _ in fields(data):
         if wire not in (VARINT, BYTES):
             raise ValueError("no KernelList")

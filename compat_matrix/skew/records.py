@@ -1,16 +1,20 @@
-"""Records of what a release registers: plain data shared by the registries, the table and the lookups."""
+"""Records of what a release registers: plain data shared by the registries, the table and the
+lookups.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional
 
-# A kernel's constraints: ((attr, value), ...), sorted by attr; an absent attr may have any value. Most values are
-# names of dtypes; some kernels also constrain strings (GatherNd: bad_indices_policy), numbers or flags, written as text.
+# A kernel's constraints: ((attr, value), ...), sorted by attr; an absent attr may have any value.
+# Most values are names of dtypes; some kernels also constrain strings (GatherNd:
+# bad_indices_policy), numbers or flags, written as text.
 Kernel = tuple[tuple[str, str], ...]
 
 
 def kernel_values(plain: Any) -> tuple[str, ...]:
-    """Return an attr's value as the constraints of kernels are recorded; each item of a list counts.
+    """Return an attr's value as the constraints of kernels are recorded; each item of a list
+    counts.
 
     ``plain``: the value as :func:`compat_matrix.skew.protos.plain_value` writes it.
     """
@@ -39,7 +43,9 @@ class Release(NamedTuple):
 
 
 class Attr(NamedTuple):
-    """An attr of an op in one release. ``default`` None: it must be given. ``allowed`` None: every value of the type.
+    """An attr of an op in one release.
+
+    ``default`` None: it must be given. ``allowed`` None: every value of the type.
 
     Values are written as by :func:`compat_matrix.skew.protos.plain_value`.
     """
@@ -64,10 +70,12 @@ class Op(NamedTuple):
       attrs: in order of their names.
       stateful: is_stateful.
       deprecated: (GraphDef version from which graphs may not use it, what to use instead).
-      library: the file, below the package, that must be mapped before the op exists (tensorflow.contrib); "" for core ops.
-      kernels: those for the devices of a session without accelerator (CPU; until 2.3 also XLA_CPU); None where the release
-        does not tell.
-      python: whether the kernels are only in the library of the Python package, not in the one that programs without Python use.
+      library: the file, below the package, that must be mapped before the op exists
+        (tensorflow.contrib); "" for core ops.
+      kernels: those for the devices of a session without accelerator (CPU; until 2.3 also XLA_CPU);
+        None where the release does not tell.
+      python: whether the kernels are only in the library of the Python package, not in the one that
+        programs without Python use.
     """
 
     name: str

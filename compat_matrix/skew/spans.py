@@ -1,6 +1,9 @@
-"""Spans: sets of releases as text, ``1.12-1.15,2.3-``. An open end extends to the newest release of the table.
+"""Spans: sets of releases as text, ``1.12-1.15,2.3-``.
 
-Adding a release without changes leaves every span as it is, so the table's diffs show only what is new.
+An open end extends to the newest release of the table.
+
+Adding a release without changes leaves every span as it is, so the table's diffs show only what is
+new.
 """
 
 from __future__ import annotations
@@ -27,7 +30,10 @@ def to_text(members: Collection[int], names: Sequence[str]) -> str:
 
 
 def from_text(text: str, names: Sequence[str]) -> frozenset[int]:
-    """Return the numbers of the releases of a span. Raises ValueError for a release that is not in ``names``."""
+    """Return the numbers of the releases of a span.
+
+    Raises ValueError for a release that is not in ``names``.
+    """
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         start, dash, end = part.partition("-")

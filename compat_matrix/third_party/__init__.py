@@ -1,1 +1,4 @@
-"""Real third parties as plug-ins, each in an environment of its own (docs/third_party.md). Nothing here is imported."""
+"""Real third parties as plug-ins, each in an environment of its own (docs/third_party.md).
+
+Nothing here is imported.
+"""

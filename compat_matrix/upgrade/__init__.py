@@ -1,4 +1,5 @@
-"""Rolling upgrades: from an old to a new model server, and from an old to a new export of each model.
+"""Rolling upgrades: from an old to a new model server, and from an old to a new export of each
+model.
 
 `asking` plans and runs the four pairs of a server and an export. `client_requests` takes requests
 from the artifacts; `clients` learns from the old server with the old export how its clients ask,

@@ -1,4 +1,6 @@
-"""The four pairs of a server and an export: cells of an ordinary plan, run by the engine, and their verdicts."""
+"""The four pairs of a server and an export: cells of an ordinary plan, run by the engine, and their
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from compat_matrix.verdict import NO_ENTRIES, Ledger
 
 PRODUCER = "tf2"  # the producer that writes a case: tf.saved_model.save
 LOADING = "serve"  # the check that compares no answers
-NOT_REPRESENTABLE = "NotRepresentable"  # JSON cannot represent any request: the pair is not at fault
+NOT_REPRESENTABLE = (  # JSON cannot represent any request: the pair is not at fault
+    "NotRepresentable"
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,12 @@ class Pair:
     silent: bool = False  # the result is unknown only because the export has no answer on record
 
     def to_json(self) -> dict[str, Any]:
-        facts = {"model": self.model, "server": self.place.server, "export": self.place.export, "works": self.works}
+        facts = {
+            "model": self.model,
+            "server": self.place.server,
+            "export": self.place.export,
+            "works": self.works,
+        }
         return {**facts, "reason": self.failed or self.unknown, "compared": list(self.compared)}
 
     @property
@@ -51,21 +60,31 @@ class Pair:
 
 @dataclass
 class Asked:
-    """The result: the pairs, the exports of each model by side (if they could be made), and the omissions with reasons."""
+    """The result: the pairs, the exports of each model by side (if they could be made), and the
+    omissions with reasons.
+    """
 
     pairs: list[Pair] = field(default_factory=list)
     exports: dict[str, dict[str, Artifact]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
 
 
-def of_cases(out: Path, cases: Sequence[str], exporters: Mapping[str, Runtime], servers: Mapping[str, Runtime]) -> Asked:
-    """Write the cases (names, or patterns with ``*``) with the old and the new TensorFlow; query both servers with both exports.
+def of_cases(
+    out: Path,
+    cases: Sequence[str],
+    exporters: Mapping[str, Runtime],
+    servers: Mapping[str, Runtime],
+) -> Asked:
+    """Write the cases (names, or patterns with ``*``) with the old and the new TensorFlow; query
+    both servers with both exports.
 
     Raises PlanError, RunError.
     """
     text = NO_ENTRIES.read_text(encoding="utf-8")
     runtimes = (*exporters.values(), *servers.values())
-    plan = make_plan(Ledger.parse(text), None, None, Axes(runtimes, served_only=True), (PRODUCER,), cases)
+    plan = make_plan(
+        Ledger.parse(text), None, None, Axes(runtimes, served_only=True), (PRODUCER,), cases
+    )
     side = {runtime.name: one for one, runtime in exporters.items()}
     exports = {cell.id: side[cell.producer_runtime] for cell in plan}
     results = _run(out, plan, runtimes, text, {"case": cases})
@@ -76,7 +95,8 @@ def of_cases(out: Path, cases: Sequence[str], exporters: Mapping[str, Runtime], 
 
 
 def of_exports(out: Path, exports: Mapping[str, Path], servers: Mapping[str, Runtime]) -> Asked:
-    """Query both servers with two exports of one model: artifacts, or SavedModels with generated requests.
+    """Query both servers with two exports of one model: artifacts, or SavedModels with generated
+    requests.
 
     Raises PlanError, RunError, ArtifactError, Unstageable, SavedModelError.
     """
@@ -94,10 +114,16 @@ def of_exports(out: Path, exports: Mapping[str, Path], servers: Mapping[str, Run
 
 
 def _run(
-    out: Path, plan: Plan, runtimes: Sequence[Runtime], ledger: str, selectors: Mapping[str, Sequence[str]] = MappingProxyType({})
+    out: Path,
+    plan: Plan,
+    runtimes: Sequence[Runtime],
+    ledger: str,
+    selectors: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Result]:
     chosen = running.select(plan, selectors, ())  # rejects a name that no cell has
-    running.carry_out(out, running.Order(plan, chosen, ledger, runtimes, processes=1), Console(file=io.StringIO()))
+    running.carry_out(
+        out, running.Order(plan, chosen, ledger, runtimes, processes=1), Console(file=io.StringIO())
+    )
     return of_plan(read_results(out / RESULTS_FILE), plan)
 
 
@@ -110,13 +136,17 @@ def _take(
     exports: Mapping[str, str],
     model: str = "",
 ) -> None:
-    """Add the pairs of a plan, and its artifacts; ``exports``: cell id -> side; ``model``: its name, in place of the case's."""
+    """Add the pairs of a plan, and its artifacts; ``exports``: cell id -> side; ``model``: its
+    name, in place of the case's.
+    """
     names = {runtime.name: side for side, runtime in servers.items()}
     cells: dict[tuple[str, Place], list[Cell]] = {}
     for cell in plan:
         if cell.is_served:
             export = exports[cell.id]
-            cells.setdefault((model or cell.case, Place(names[cell.runtime], export)), []).append(cell)
+            cells.setdefault((model or cell.case, Place(names[cell.runtime], export)), []).append(
+                cell
+            )
             directory = cell.artifact_dir(out)
             if is_complete(directory):
                 asked.exports.setdefault(model or cell.case, {})[export] = read_artifact(directory)
@@ -125,14 +155,20 @@ def _take(
 
 
 def _leave_out_what_has_no_way(asked: Asked, plan: Plan) -> None:
-    """Remove, and name, the cases that one of the TensorFlows does not write, and those without a question for any server."""
+    """Remove, and name, the cases that one of the TensorFlows does not write, and those without a
+    question for any server.
+    """
     for case in sorted({cell.case for cell in plan}):
         cells = [cell for cell in plan if cell.case == case]
         answering = [cell for cell in cells if cell.is_served and cell.check != LOADING]
         if len({cell.producer_runtime for cell in answering}) < 2:
-            reasons = sorted({cell.decided.reason for cell in cells if cell.is_production and cell.decided})
+            reasons = sorted(
+                {cell.decided.reason for cell in cells if cell.is_production and cell.decided}
+            )
             why = f"not both TensorFlows write it ({'; '.join(reasons) or 'no reason is known'})"
-        elif all(cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE for cell in answering):
+        elif all(
+            cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE for cell in answering
+        ):
             why = f"a server cannot be asked about it ({answering[0].decided.reason})"  # type: ignore[union-attr]
         else:
             continue
@@ -147,14 +183,27 @@ def judged(model: str, place: Place, answers: Sequence[tuple[Cell, Result | None
     trouble = False
     compared: list[str] = []
     for cell, result in answers:
-        outcome = result.outcome if result else (cell.decided.outcome if cell.decided else Outcome.NOT_RUN)
-        said = result.message if result else (cell.decided.reason if cell.decided else "it was not asked")
+        outcome = (
+            result.outcome
+            if result
+            else (cell.decided.outcome if cell.decided else Outcome.NOT_RUN)
+        )
+        said = (
+            result.message
+            if result
+            else (cell.decided.reason if cell.decided else "it was not asked")
+        )
         if outcome is Outcome.PASS:
             compared += [cell.check] if result and result.details.get("answers") else []
-        elif outcome is Outcome.NOT_APPLICABLE or (result and result.error_class == NOT_REPRESENTABLE):
+        elif outcome is Outcome.NOT_APPLICABLE or (
+            result and result.error_class == NOT_REPRESENTABLE
+        ):
             continue
         elif outcome is Outcome.NOT_RUN or outcome.harness_failure:
-            unknown, trouble = unknown or f"{cell.check}: {said}", trouble or outcome.harness_failure
+            unknown, trouble = (
+                unknown or f"{cell.check}: {said}",
+                trouble or outcome.harness_failure,
+            )
         else:
             failed = failed or f"{cell.check}: {outcome}: {said}"
     silent = not failed and not unknown and not compared

@@ -34,7 +34,9 @@ class ClientRequest:
     tolerance: Tolerance
     promise: Promise = NOTHING
 
-    def wrong(self, got: Mapping[str, Tensor], sides: Collection[str], tolerance: Tolerance = EXACT) -> str:
+    def wrong(
+        self, got: Mapping[str, Tensor], sides: Collection[str], tolerance: Tolerance = EXACT
+    ) -> str:
         """Return what a client of the old export cannot take in an answer; "" if it can.
 
         Args:
@@ -59,7 +61,8 @@ class ClientRequest:
 
 
 def client_requests(model: str, exports: Mapping[str, Artifact]) -> tuple[list[ClientRequest], str]:
-    """Return the requests that can be asked of a model under load, and the reason if there are none ("" otherwise).
+    """Return the requests that can be asked of a model under load, and the reason if there are none
+    ("" otherwise).
 
     Clients repeat their old requests. The new export may have other values only where it has an
     answer of its own on record: a model that was trained again. For a request without one, the old
@@ -73,31 +76,61 @@ def client_requests(model: str, exports: Mapping[str, Artifact]) -> tuple[list[C
         inputs, outputs = (tensors.load(old.io / request[side]) for side in ("inputs", "outputs"))
         known = compared_outputs(request, outputs)
         ours = _of_new(exports[NEW], request, inputs) if NEW in exports else None
-        values = known if ours is None else {name: tensor for name, tensor in ours.items() if name in known}
-        tolerance = old.tolerance.or_wider(*exports[NEW].tolerance) if NEW in exports else old.tolerance
-        found.append(ClientRequest(model, request["id"], request["signature"], inputs, {OLD: known, NEW: values}, tolerance))
+        values = (
+            known
+            if ours is None
+            else {name: tensor for name, tensor in ours.items() if name in known}
+        )
+        tolerance = (
+            old.tolerance.or_wider(*exports[NEW].tolerance) if NEW in exports else old.tolerance
+        )
+        found.append(
+            ClientRequest(
+                model,
+                request["id"],
+                request["signature"],
+                inputs,
+                {OLD: known, NEW: values},
+                tolerance,
+            )
+        )
     return found, "" if found else f"{model}: no request has a recorded answer"
 
 
 def other_values(requests: Collection[ClientRequest]) -> list[str]:
-    """Name the requests that the new export answers by its own record with other values than the old one."""
+    """Name the requests that the new export answers by its own record with other values than the
+    old one.
+    """
     lines = []
     for request in requests:
         old, new = request.expected[OLD], request.expected[NEW]
         if old is None or new is None:
             continue
-        differences = compare_named({name: old[name] for name in old if name in new}, new, request.tolerance)
+        differences = compare_named(
+            {name: old[name] for name in old if name in new}, new, request.tolerance
+        )
         if differences:
-            text = f"{request.model}: request {request.id}: the values of the two exports were not compared with each other: "
-            lines.append(f"{text}the new export's own record differs from the old one's ({differences[0]})")
+            text = (
+                f"{request.model}: request {request.id}: the values of the two exports were not"
+                " compared with each other: "
+            )
+            lines.append(
+                f"{text}the new export's own record differs from the old one's ({differences[0]})"
+            )
     return lines
 
 
 def _asked(artifact: Artifact) -> list[dict[str, Any]]:
-    return [r for r in artifact.requests if r["kind"] == "signature" and r["tags"] == TAGS and r["outputs"] is not None]
+    return [
+        r
+        for r in artifact.requests
+        if r["kind"] == "signature" and r["tags"] == TAGS and r["outputs"] is not None
+    ]
 
 
-def _of_new(artifact: Artifact, request: Mapping[str, Any], inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
+def _of_new(
+    artifact: Artifact, request: Mapping[str, Any], inputs: Mapping[str, Tensor]
+) -> dict[str, Tensor] | None:
     """Return the recorded answer of the same request; None if it is missing."""
     for other in _asked(artifact):
         if (other["id"], other["signature"]) == (request["id"], request["signature"]):

@@ -1,4 +1,6 @@
-"""The clients of the old export, learned where an upgrade starts: their requests, ways and promises."""
+"""The clients of the old export, learned where an upgrade starts: their requests, ways and
+promises.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def ask(client: Client, question: Question) -> dict[str, Tensor]:
     """Ask one question and return the answer. Raises ServingError."""
     request = question.request
     layout = {} if question.way == GRPC else {"layout": question.way}
-    return client.predict(ModelRef(request.model), request.signature, request.inputs, limit=REQUEST_LIMIT, **layout)
+    return client.predict(
+        ModelRef(request.model), request.signature, request.inputs, limit=REQUEST_LIMIT, **layout
+    )
 
 
 def learn(endpoint: Endpoint, requests: Sequence[ClientRequest]) -> Clients:
@@ -90,11 +94,15 @@ def learn(endpoint: Endpoint, requests: Sequence[ClientRequest]) -> Clients:
     refused: Refused = Counter()
     with opened(endpoint) as (grpc, _):
         try:
-            signatures = {model: grpc.metadata(ModelRef(model), limit=REQUEST_LIMIT) for model in models}
+            signatures = {
+                model: grpc.metadata(ModelRef(model), limit=REQUEST_LIMIT) for model in models
+            }
         except ServingError as error:
             raise Lost(str(error)) from error
     with opened(endpoint, signatures) as (grpc, rest):
-        families = [_family(grpc, request, signatures[request.model], refused) for request in requests]
+        families = [
+            _family(grpc, request, signatures[request.model], refused) for request in requests
+        ]
         learned = [member for family in families for member in family]
         questions = [Question(request, GRPC) for request in learned]
         if rest is not None:
@@ -107,7 +115,9 @@ def learn(endpoint: Endpoint, requests: Sequence[ClientRequest]) -> Clients:
 
 
 @contextmanager
-def opened(endpoint: Endpoint, known: Signatures | None = None) -> Iterator[tuple[Client, Client | None]]:
+def opened(
+    endpoint: Endpoint, known: Signatures | None = None
+) -> Iterator[tuple[Client, Client | None]]:
     """Connect for the time of the context; see `connect`."""
     grpc, rest = connect(endpoint, known)
     try:
@@ -139,10 +149,13 @@ def _family(
     follows = [
         name
         for name in answer
-        if len(members) > 1 and all(found[name].array.shape[:1] == (count,) for _, found, count in members)
+        if len(members) > 1
+        and all(found[name].array.shape[:1] == (count,) for _, found, count in members)
     ]
     return [
-        replace(member, promise=promise_of(signature, found, {name: count for name in follows if count}))
+        replace(
+            member, promise=promise_of(signature, found, {name: count for name in follows if count})
+        )
         for member, found, count in members
     ]
 
@@ -171,7 +184,9 @@ def _resized(
         rows = inputs[name].array
         inputs[name] = Tensor(inputs[name].dtype, rows[np.arange(size) % len(rows)])
     tolerance = request.tolerance.or_wider(*ACROSS_RELEASES.bounds)
-    resized = replace(request, id=f"{request.id} in a batch of {size}", inputs=inputs, tolerance=tolerance)
+    resized = replace(
+        request, id=f"{request.id} in a batch of {size}", inputs=inputs, tolerance=tolerance
+    )
     question = Question(resized, GRPC)
     try:
         answer, again = ask(client, question), ask(client, question)
@@ -203,7 +218,9 @@ def _same_record(request: ClientRequest) -> bool:
 
 
 def _over_rest(rest: Client, requests: Sequence[ClientRequest], refused: Refused) -> list[Question]:
-    """Return the questions for REST: those that the old server answers there as it does over gRPC."""
+    """Return the questions for REST: those that the old server answers there as it does over
+    gRPC.
+    """
     found = []
     for request in requests:
         for way in (COLUMNS, ROWS):
@@ -217,7 +234,10 @@ def _over_rest(rest: Client, requests: Sequence[ClientRequest], refused: Refused
 
 
 def _unfit(rest: Client, question: Question) -> str:
-    """Return why no client asks a question over REST, "" if it can. Raises Lost: the server is gone."""
+    """Return why no client asks a question over REST, "" if it can.
+
+    Raises Lost: the server is gone.
+    """
     try:
         answer = ask(rest, question)
     except NotRepresentable:

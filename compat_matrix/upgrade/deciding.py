@@ -47,7 +47,9 @@ def decide(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
     return ways
 
 
-def _is_unasked(asked: Asked, requests: Sequence[ClientRequest], silent: Sequence[str], ways: Sequence[Way]) -> bool:
+def _is_unasked(
+    asked: Asked, requests: Sequence[ClientRequest], silent: Sequence[str], ways: Sequence[Way]
+) -> bool:
     """Return whether nothing can be asked under load that would decide these ways; they say why."""
     models = {request.model for request in requests}
     waiting = [pair for pair in asked.pairs if awaits_clients(pair) and pair.model not in models]

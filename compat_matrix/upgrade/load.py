@@ -1,4 +1,6 @@
-"""Ask without a break: a thread for each transport queries the current server, and judges answers."""
+"""Ask without a break: a thread for each transport queries the current server, and judges
+answers.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,10 @@ class Load:
             self._aim = Aim(endpoint, frozenset(exports))
             self._answered.clear()
         if not self._threads:
-            self._threads = [threading.Thread(target=self._go_on, args=(name,), name=name, daemon=True) for name in self._asked]
+            self._threads = [
+                threading.Thread(target=self._go_on, args=(name,), name=name, daemon=True)
+                for name in self._asked
+            ]
             for thread in self._threads:
                 thread.start()
 
@@ -67,9 +72,13 @@ class Load:
 
         Raises Lost: an answer was wrong or missing at any time.
         """
-        wanted = {transport: ROUNDS * len(questions) for transport, questions in self._asked.items()}
+        wanted = {
+            transport: ROUNDS * len(questions) for transport, questions in self._asked.items()
+        }
         with self._changed:
-            while self._failure is None and any(self._answered[name] < count for name, count in wanted.items()):
+            while self._failure is None and any(
+                self._answered[name] < count for name, count in wanted.items()
+            ):
                 if not self._changed.wait(self._patience):
                     raise Lost(f"no answer within {self._patience:g} s")
             if self._failure is not None:
@@ -89,7 +98,9 @@ class Load:
                     if client is None or aim.endpoint is not aimed:
                         client, aimed = self._client(transport, aim.endpoint, client), aim.endpoint
                     self._count(transport, aim, self._one(client, question, aim))
-        except Exception as error:  # our own error: do not leave others waiting for answers that never come
+        except (
+            Exception
+        ) as error:  # our own error: do not leave others waiting for answers that never come
             self._count(transport, None, f"{type(error).__name__}: {error}")
         finally:
             if client is not None:

@@ -35,23 +35,36 @@ class Promise:
     outputs: Mapping[str, Due] = field(default_factory=dict)
 
     def broken(self, got: Mapping[str, Tensor]) -> str:
-        """Return how an answer breaks the promise, "" if it keeps it. More outputs break nothing."""
+        """Return how an answer breaks the promise, "" if it keeps it.
+
+        More outputs break nothing.
+        """
         for name, due in sorted(self.outputs.items()):
             if name not in got:
-                return f"clients of the old export read the output {name!r}; the answer has {sorted(got)}"
+                return (
+                    f"clients of the old export read the output {name!r}; the answer has"
+                    f" {sorted(got)}"
+                )
             tensor = got[name]
             if tensor.dtype != due.dtype:
-                return f"clients of the old export read {name!r} as {due.dtype}; it is {tensor.dtype}"
+                return (
+                    f"clients of the old export read {name!r} as {due.dtype}; it is {tensor.dtype}"
+                )
             if not covers(due.shape, tensor.array.shape):
                 shape = shape_text(tuple(tensor.array.shape))
-                return f"clients of the old export read {name!r} with the shape {shape_text(due.shape)}; it has {shape}"
+                return (
+                    f"clients of the old export read {name!r} with the shape"
+                    f" {shape_text(due.shape)}; it has {shape}"
+                )
         return ""
 
 
 NOTHING = Promise()
 
 
-def promise_of(signature: SignatureDef, answer: Mapping[str, Tensor], batched: Mapping[str, int]) -> Promise:
+def promise_of(
+    signature: SignatureDef, answer: Mapping[str, Tensor], batched: Mapping[str, int]
+) -> Promise:
     """Return the promise for a request that the old export has answered.
 
     A client sees the rank of each output. Sizes are promised where the SignatureDef states them and
@@ -63,7 +76,9 @@ def promise_of(signature: SignatureDef, answer: Mapping[str, Tensor], batched: M
     outputs = {}
     for name, tensor in answer.items():
         sizes: list[int | None] = [None] * tensor.array.ndim
-        declared = shape_of(signature.outputs[name].tensor_shape) if name in signature.outputs else None
+        declared = (
+            shape_of(signature.outputs[name].tensor_shape) if name in signature.outputs else None
+        )
         if declared is not None and covers(declared, tensor.array.shape):
             sizes = list(declared)
         if name in batched:
@@ -72,10 +87,13 @@ def promise_of(signature: SignatureDef, answer: Mapping[str, Tensor], batched: M
     return Promise(outputs)
 
 
-def broken_by_signatures(old: Path, new: Path, tags: tuple[str, ...], asked: Collection[str]) -> list[str]:
+def broken_by_signatures(
+    old: Path, new: Path, tags: tuple[str, ...], asked: Collection[str]
+) -> list[str]:
     """Return the promises to clients that the SignatureDefs of the new export take back.
 
-    A request need not show it: a session runs what is fed, also of a shape that its placeholder no longer has.
+    A request need not show it: a session runs what is fed, also of a shape that its placeholder no
+    longer has.
 
     Args:
       old: the SavedModel that clients were written for.
@@ -100,4 +118,6 @@ def _is_noticed(finding: Finding, asked: Collection[str]) -> bool:
         return False
     if finding.rule == "METHOD_CHANGED":
         return finding.message.startswith(METHODS)
-    return finding.rule not in BY_ANSWERS or finding.where[1].removeprefix("signature ") not in asked
+    return (
+        finding.rule not in BY_ANSWERS or finding.where[1].removeprefix("signature ") not in asked
+    )

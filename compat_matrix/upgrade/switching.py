@@ -1,4 +1,6 @@
-"""Run one order of an upgrade under load: forward and back, with real servers and both exports of every model."""
+"""Run one order of an upgrade under load: forward and back, with real servers and both exports of
+every model.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ class _Failed(Exception):
 
 
 class Traveller:
-    """Runs the orders of an upgrade, with drivers of servers and exports of each model by side, while requests are asked.
+    """Runs the orders of an upgrade, with drivers of servers and exports of each model by side,
+    while requests are asked.
 
     ``left_out``: lines that name what clients were not made to ask, and why.
     """
@@ -52,9 +55,12 @@ class Traveller:
         self.left_out: dict[str, None] = {}
 
     def go(self, order: str) -> tuple[list[dict[str, Any]], str]:
-        """Run one order forward and back. Raises NotStarted, NotHere, EngineTrouble: a server could not be started at all.
+        """Run one order forward and back.
 
-        Return the steps, each with the number of answers of each transport after it, and what failed, "" if nothing did.
+        Raises NotStarted, NotHere, EngineTrouble: a server could not be started at all.
+
+        Return the steps, each with the number of answers of each transport after it, and what
+        failed, "" if nothing did.
         """
         steps: list[dict[str, Any]] = []
         work = self._work / order.replace(" ", "-")
@@ -66,12 +72,19 @@ class Traveller:
                 doing = sides.step(before, place) if before else f"start: {place}"
                 try:
                     if place.server not in servers:
-                        server = _Server(self._drivers[place.server], work / place.server, self._exports, self._limits)
+                        server = _Server(
+                            self._drivers[place.server],
+                            work / place.server,
+                            self._exports,
+                            self._limits,
+                        )
                         stack.callback(server.close)
                         servers[place.server] = server
                     here = servers[place.server]
                     if load is not None and before is not None and before.server == place.server:
-                        load.aim(here.endpoint, OLD, NEW)  # during the switch, either export may answer
+                        load.aim(
+                            here.endpoint, OLD, NEW
+                        )  # during the switch, either export may answer
                     here.hold(place.export)
                     if load is None:
                         load = stack.enter_context(Load(self._learned(here.endpoint)))
@@ -79,10 +92,20 @@ class Traveller:
                     answers = load.settle()
                 except (Lost, _Failed) as error:
                     # A connection may break some time before the process ends.
-                    seen = [(side, one.end(END_LIMIT if side == place.server else 0)) for side, one in servers.items()]
+                    seen = [
+                        (side, one.end(END_LIMIT if side == place.server else 0))
+                        for side, one in servers.items()
+                    ]
                     ends = (f"the {side} server {end}" for side, end in seen if end)
                     return steps, "; ".join([f"{doing}: {error}", *ends])
-                steps.append({"step": doing, "server": place.server, "export": place.export, "answers": answers})
+                steps.append(
+                    {
+                        "step": doing,
+                        "server": place.server,
+                        "export": place.export,
+                        "answers": answers,
+                    }
+                )
                 before = place
         return steps, ""
 
@@ -96,7 +119,13 @@ class Traveller:
 class _Server:
     """A running server that holds both exports of every model, and serves one of them."""
 
-    def __init__(self, driver: Driver, work: Path, exports: Mapping[str, Mapping[str, Artifact]], limits: Limits) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        work: Path,
+        exports: Mapping[str, Mapping[str, Artifact]],
+        limits: Limits,
+    ) -> None:
         self._folder = folder = staging.Staging(work / "models").folder
         for name, artifacts in exports.items():
             for side, artifact in artifacts.items():
@@ -112,7 +141,12 @@ class _Server:
         version, base = VERSIONS[side], self._launched.seen
         policy = {"specific": {"versions": [version]}}
         configs = [
-            ModelConfig(name=name, base_path=f"{base}/{name}", model_platform="tensorflow", model_version_policy=policy)
+            ModelConfig(
+                name=name,
+                base_path=f"{base}/{name}",
+                model_platform="tensorflow",
+                model_version_policy=policy,
+            )
             for name in self._names
         ]
         try:
@@ -128,13 +162,20 @@ class _Server:
         while True:
             states = self._states(name)
             wanted = next((one for one in states if one.version == version), None)
-            others = [one for one in states if one.version != version and one.state not in ("END", "UNKNOWN")]
+            others = [
+                one
+                for one in states
+                if one.version != version and one.state not in ("END", "UNKNOWN")
+            ]
             if wanted is not None and wanted.state == "AVAILABLE" and not others:
                 return
             if wanted is not None and wanted.state == "END" and wanted.error_code:
                 raise _Failed(f"{name}: {wanted.error_message}")
             if self.end() or time.monotonic() > deadline:
-                told = ", ".join(f"version {one.version} is {one.state}" for one in states) or "it has no version"
+                told = (
+                    ", ".join(f"version {one.version} is {one.state}" for one in states)
+                    or "it has no version"
+                )
                 raise _Failed(f"{name}: version {version} is not the one that is served: {told}")
             time.sleep(PAUSE)
 
@@ -145,7 +186,9 @@ class _Server:
             return []  # NOT_FOUND: it has not read the folder yet
 
     def end(self, limit: float = 0) -> str:
-        """Return how the server ended, now or within ``limit`` seconds, and its last output; "" while it runs."""
+        """Return how the server ended, now or within ``limit`` seconds, and its last output; ""
+        while it runs.
+        """
         state = self._launched.ended_within(limit)
         return f"{state}: {words_of(self._launched.server.logs())}" if state else ""
 

@@ -24,7 +24,12 @@ class Way:
     steps: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        return {"order": self.order, "works": self.works, "reason": self.reason, "steps": self.steps}
+        return {
+            "order": self.order,
+            "works": self.works,
+            "reason": self.reason,
+            "steps": self.steps,
+        }
 
     def went(self, steps: list[dict[str, Any]], failed: str) -> None:
         """Take over the result under load."""
@@ -32,12 +37,21 @@ class Way:
 
 
 def from_pairs(order: str, pairs: Sequence[Pair]) -> Way:
-    """Return the verdict of the pairs on an order. If all of them work, nothing is decided and there is no reason.
+    """Return the verdict of the pairs on an order.
 
-    A new export without an answer on record decides nothing here: the clients' requests are asked of it under load.
+    If all of them work, nothing is decided and there is no reason.
+
+    A new export without an answer on record decides nothing here: the clients' requests are asked
+    of it under load.
     """
-    on_way = [pair for place in (START, BETWEEN[order], END) for pair in pairs if pair.place == place]
-    missing = [place for place in (START, BETWEEN[order], END) if all(pair.place != place for pair in pairs)]
+    on_way = [
+        pair for place in (START, BETWEEN[order], END) for pair in pairs if pair.place == place
+    ]
+    missing = [
+        place
+        for place in (START, BETWEEN[order], END)
+        if all(pair.place != place for pair in pairs)
+    ]
     for pair in on_way:
         if pair.failed:
             return Way(order, False, f"{pair.model}: {pair.place} does not work ({pair.failed})")
@@ -54,11 +68,14 @@ def awaits_clients(pair: Pair) -> bool:
 
 def not_asked(order: str, pair: Pair) -> Way:
     """Return the verdict on an order that has a pair whose result is unknown."""
-    return Way(order, None, f"{pair.model}: {pair.place} could not be asked ({pair.unknown})", pair.trouble)
+    return Way(
+        order, None, f"{pair.model}: {pair.place} could not be asked ({pair.unknown})", pair.trouble
+    )
 
 
 def line(ways: Sequence[Way]) -> str:
-    """Return the verdict in one line: an order, "either", "neither, because ...", or "not decided, because ...".
+    """Return the verdict in one line: an order, "either", "neither, because ...", or "not decided,
+    because ...".
 
     What failed is named beside what is not known.
     """
@@ -72,7 +89,10 @@ def line(ways: Sequence[Way]) -> str:
 
 
 def exit_code(ways: Sequence[Way], wanted: str | None = None) -> ExitCode:
-    """Return the exit code. ``wanted``: the order that must work; without it, any order suffices."""
+    """Return the exit code.
+
+    ``wanted``: the order that must work; without it, any order suffices.
+    """
     asked = [way for way in ways if wanted in (None, way.order)]
     if wanted is None and any(way.works is None for way in ways):
         return ExitCode.HARNESS_ERROR if any(way.trouble for way in ways) else ExitCode.INCOMPLETE
@@ -87,7 +107,10 @@ def _reasons(ways: Sequence[Way]) -> str:
     if len({way.reason for way in ways}) == 1:
         return ways[0].reason
     mixed = len({way.works for way in ways}) > 1
-    return "; ".join(f"{way.order}{' fails' if mixed and way.works is False else ''}: {way.reason}" for way in ways)
+    return "; ".join(
+        f"{way.order}{' fails' if mixed and way.works is False else ''}: {way.reason}"
+        for way in ways
+    )
 
 
 def _one_line(text: str) -> str:

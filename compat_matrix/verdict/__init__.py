@@ -7,7 +7,8 @@
     producer = "tf2"
     producer_version = ">=2.12,<2.16"  # optional, PEP 440, on the TensorFlow of that side
     consumer = ["v1_session", "c_api"]
-    check = "*"                      # * is any check of a consumer; a production is named: consumer = "-", check = "produce"
+    check = "*"                      # * is any check of a consumer; a production is named: consumer
+                                     = "-", check = "produce"
     outcome = "LOAD_ERROR"
     error_class = "NotFoundError"    # the whole name or its last part
     message = "Op type not registered"  # regular expression, searched in the normalised message
@@ -16,9 +17,11 @@
     issue = "https://..."            # optional
     added = 2025-01-31
     until = 2026-01-31               # optional: a date, or a version of this project as a string
-    wide = "why one entry may cover more than 20 questions"  # optional; a question is a cell whatever the versions
+    wide = "why one entry may cover more than 20 questions"  # optional; a question is a cell
+                                                             whatever the versions
 
-A cell an entry selects still runs. ``entries`` reads, ``ledger`` judges, ``update`` rewrites the file from results.
+A cell an entry selects still runs. ``entries`` reads, ``ledger`` judges, ``update`` rewrites the
+file from results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The text of the ledger: cut into entries that keep their bytes, edited in place, or written anew.
 
-A block is an ``[[expect]]`` table with the comment lines right above it. (A TOML library counts the comment above a table to the
-table before: deleting that one would lose it.)
+A block is an ``[[expect]]`` table with the comment lines right above it. (A TOML library counts the
+comment above a table to the table before: deleting that one would lose it.)
 """
 
 from __future__ import annotations
@@ -17,14 +17,25 @@ from compat_matrix.verdict.ledger import Ledger
 
 FIELDS = (
     *("case", "producer", "producer_version", "consumer", "consumer_version", "check"),
-    *("outcome", "error_class", "message", "kind", "reason", "issue", "added", "until", "wide", "rule"),
+    *(
+        "outcome",
+        "error_class",
+        "message",
+        "kind",
+        "reason",
+        "issue",
+        "added",
+        "until",
+        "wide",
+        "rule",
+    ),
 )
 WIDTH = 120  # of a line of a list
 
 
 def split_blocks(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Cut a file into the text before the first entry, and each entry with the comment lines above it and the free text behind
-    it."""
+    """Cut a file into the text before the first entry, and each entry with the comment lines above
+    it and the free text behind it."""
     pieces: list[list[str]] = [[]]
     for line in text.splitlines(keepends=True):
         if re.match(r"\s*\[\[\s*expect\s*\]\]\s*(#.*)?$", line):
@@ -37,14 +48,20 @@ def split_blocks(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _cut_behind(lines: list[str]) -> tuple[str, str]:
-    """Cut a block at the first empty line behind the last key: comments below that line do not belong to the entry."""
-    last = max(i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#"))
+    """Cut a block at the first empty line behind the last key: comments below that line do not
+    belong to the entry.
+    """
+    last = max(
+        i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")
+    )
     end = next((i for i in range(last, len(lines)) if not lines[i].strip()), len(lines))
     return "".join(lines[:end]), "".join(lines[end:])
 
 
 def edited(block: str, facts: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """Return a block with the fields ``names`` taken from ``facts``; fields that ``facts`` lacks are removed."""
+    """Return a block with the fields ``names`` taken from ``facts``; fields that ``facts`` lacks
+    are removed.
+    """
     import tomlkit
 
     document: Any = tomlkit.parse(block)
@@ -61,9 +78,13 @@ def with_ranges(block: str, ranges: Mapping[str, str]) -> str:
     """Return a block with other version ranges, each behind the name to which it belongs."""
     lines = edited(block, {}, tuple(ranges)).splitlines(keepends=True)
     for name, text in ranges.items():
-        start = next(i for i, line in enumerate(lines) if re.match(rf"\s*{name.partition('_')[0]}\s*=", line))
+        start = next(
+            i for i, line in enumerate(lines) if re.match(rf"\s*{name.partition('_')[0]}\s*=", line)
+        )
         end = start + 1
-        while end < len(lines) and not re.match(r"\s*\w+\s*=|\s*$", lines[end]):  # a list of many lines
+        while end < len(lines) and not re.match(
+            r"\s*\w+\s*=|\s*$", lines[end]
+        ):  # a list of many lines
             end += 1
         lines.insert(end, f'{name} = "{text}"\n')
     return "".join(lines)
@@ -71,7 +92,11 @@ def with_ranges(block: str, ranges: Mapping[str, str]) -> str:
 
 def comments_above(block: str) -> str:
     """Return the comment lines at the beginning of a block."""
-    return block[: block.index("[[")].rpartition("\n")[0] + "\n" if "#" in block[: block.index("[[")] else ""
+    return (
+        block[: block.index("[[")].rpartition("\n")[0] + "\n"
+        if "#" in block[: block.index("[[")]
+        else ""
+    )
 
 
 def table_text(facts: Mapping[str, Any]) -> str:

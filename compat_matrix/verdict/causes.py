@@ -1,4 +1,5 @@
-"""The cause of a failure: from an entry that describes it already, from a file of rules, or from the command line.
+"""The cause of a failure: from an entry that describes it already, from a file of rules, or from
+the command line.
 
 A file of rules (``matrix expect update --reasons FILE``) gives the causes of kinds of failures, for all cases::
 
@@ -6,7 +7,8 @@ A file of rules (``matrix expect update --reasons FILE``) gives the causes of ki
 
     [[rule]]
     name = "unknown-op"                     # stands in the entries made by it
-    outcome = ["LOAD_ERROR", "CALL_ERROR"]  # optional: a name or a list; so consumer, producer, case, check (patterns with *)
+    outcome = ["LOAD_ERROR", "CALL_ERROR"]  # optional: a name or a list; so consumer, producer,
+                                            case, check (patterns with *)
     producer_version = ">=2"                # optional, PEP 440; so consumer_version
     error_class = "NotFoundError"           # optional
     message = "Op type not registered '(?P<op>\\w+)'"
@@ -15,9 +17,10 @@ A file of rules (``matrix expect update --reasons FILE``) gives the causes of ki
     issue = "https://..."                   # optional
     wide = "one cause"                      # optional
 
-The first rule that fits makes the entry. The text of a named group is pinned in the entry's message and replaces ``{group}`` in
-the reason. The texts of ``details["skew"]`` (kind, op, since, cause, ...) are used in the same way; a rule that uses one fits
-only if it exists. ``skew`` is also a selector, by kind.
+The first rule that fits makes the entry. The text of a named group is pinned in the entry's message
+and replaces ``{group}`` in the reason. The texts of ``details["skew"]`` (kind, op, since, cause,
+...) are used in the same way; a rule that uses one fits only if it exists. ``skew`` is also a
+selector, by kind.
 """
 
 from __future__ import annotations
@@ -31,20 +34,43 @@ from typing import Any
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
 from compat_matrix.common import toml
-from compat_matrix.verdict.entries import KINDS, NEEDS_ERROR, Entry, LedgerError, check_regex, matches, read_patterns, read_range
+from compat_matrix.verdict.entries import (
+    KINDS,
+    NEEDS_ERROR,
+    Entry,
+    LedgerError,
+    check_regex,
+    matches,
+    read_patterns,
+    read_range,
+)
 from compat_matrix.verdict.ranges import Range
 
 SCHEMA = 1
 MAX_PATTERN = 120  # characters of a message that are pinned
 SELECTORS = ("case", "producer", "consumer", "check", "outcome", "skew")
-FIELDS = {"name", *SELECTORS, "producer_version", "consumer_version", "error_class", "message", "kind", "reason", "issue", "wide"}
+FIELDS = {
+    "name",
+    *SELECTORS,
+    "producer_version",
+    "consumer_version",
+    "error_class",
+    "message",
+    "kind",
+    "reason",
+    "issue",
+    "wide",
+}
 _REQUEST = re.compile(r"^(the re-export, )?request [\w.-]+: ")
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
 @dataclass(frozen=True)
 class Cause:
-    """The fields of an entry beside its selectors. ``words`` distinguish failures without a pattern."""
+    """The fields of an entry beside its selectors.
+
+    ``words`` distinguish failures without a pattern.
+    """
 
     outcome: str
     error_class: str | None
@@ -87,7 +113,9 @@ class Rule:
             return None
         words = {**skew, **match.groupdict()}
         try:
-            reason = self.reason.format_map({name: value for name, value in words.items() if value is not None})
+            reason = self.reason.format_map(
+                {name: value for name, value in words.items() if value is not None}
+            )
         except KeyError:
             return None
         pattern = pinned(self.message, match.groupdict()) if self.message else None
@@ -125,7 +153,9 @@ def _closing(pattern: str, start: int) -> int:
 
 
 def literal(text: str) -> str:
-    """Return a regular expression that matches ``text``; it is more readable than that of ``re.escape``."""
+    """Return a regular expression that matches ``text``; it is more readable than that of
+    ``re.escape``.
+    """
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 
@@ -135,7 +165,11 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
         data = toml.read(path)
     except (OSError, ValueError) as error:
         raise LedgerError([f"{path}: {error}"]) from error
-    if data.get("schema") != SCHEMA or set(data) - {"schema", "rule"} or not isinstance(data.get("rule", []), list):
+    if (
+        data.get("schema") != SCHEMA
+        or set(data) - {"schema", "rule"}
+        or not isinstance(data.get("rule", []), list)
+    ):
         raise LedgerError([f"{path}: schema = {SCHEMA} and [[rule]] tables are expected"])
     rules, problems = [], []
     for number, table in enumerate(data.get("rule", []), 1):
@@ -159,7 +193,11 @@ def _rule(table: Mapping[str, Any]) -> Rule:
     if not (table.get("message") or table.get("error_class") or table.get("outcome")):
         raise ValueError("needs message, error_class or outcome: it would fit every failure")
     names = [name for name in SELECTORS if name in table]
-    ranges = {name: read_range(name, table[name]) for name in ("producer_version", "consumer_version") if name in table}
+    ranges = {
+        name: read_range(name, table[name])
+        for name in ("producer_version", "consumer_version")
+        if name in table
+    }
     return Rule(
         name=str(table["name"]),
         selectors={name: read_patterns(name, table[name]) for name in names},
@@ -174,7 +212,9 @@ def _rule(table: Mapping[str, Any]) -> Rule:
 
 @dataclass(frozen=True)
 class Causes:
-    """The sources of causes, in order of priority: entries about the same case, rules, the reason given for all others."""
+    """The sources of causes, in order of priority: entries about the same case, rules, the reason
+    given for all others.
+    """
 
     entries: Sequence[Entry]
     rules: Sequence[Rule]
@@ -183,13 +223,29 @@ class Causes:
     def of(self, cell: Cell, result: Result) -> Cause:
         """Return the cause of a failure; if no source knows it, a cause without a reason."""
         for entry in self.entries:
-            about_it = entry.message and matches(entry.case, cell.case) and cell.is_production == (entry.consumer == ("-",))
-            if about_it and entry.describes(result.outcome, result.error_class, result.message_normalised):
-                return Cause(str(entry.outcome), entry.error_class, entry.message, tuple(facts_of(entry).items()))
+            about_it = (
+                entry.message
+                and matches(entry.case, cell.case)
+                and cell.is_production == (entry.consumer == ("-",))
+            )
+            if about_it and entry.describes(
+                result.outcome, result.error_class, result.message_normalised
+            ):
+                return Cause(
+                    str(entry.outcome),
+                    entry.error_class,
+                    entry.message,
+                    tuple(facts_of(entry).items()),
+                )
         for rule in self.rules:
             cause = rule.cause(cell, result)
             if cause:
-                return Cause(cause.outcome, cause.error_class, cause.message, (*cause.facts, ("added", self.given["added"])))
+                return Cause(
+                    cause.outcome,
+                    cause.error_class,
+                    cause.message,
+                    (*cause.facts, ("added", self.given["added"])),
+                )
         return self._given(result)
 
     def _given(self, result: Result) -> Cause:
@@ -208,20 +264,39 @@ def core_message(result: Result) -> str:
 
 def facts_of(entry: Entry) -> dict[str, Any]:
     """Return the fields that entries made from ``entry`` take over."""
-    until = entry.until if entry.until is None or not hasattr(entry.until, "release") else str(entry.until)
-    facts = {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue, "added": entry.added, "until": until}
+    until = (
+        entry.until
+        if entry.until is None or not hasattr(entry.until, "release")
+        else str(entry.until)
+    )
+    facts = {
+        "kind": entry.kind,
+        "reason": entry.reason,
+        "issue": entry.issue,
+        "added": entry.added,
+        "until": until,
+    }
     facts |= {"wide": entry.wide, "rule": entry.rule}
     return {name: value for name, value in facts.items() if value is not None}
 
 
 def unexplained(failures: Iterable[tuple[Cause, Cell, Result]]) -> list[str]:
-    """Return one line for each kind of failure without a reason: the number, the failure, and an example cell."""
+    """Return one line for each kind of failure without a reason: the number, the failure, and an
+    example cell.
+    """
     kinds: dict[tuple[str, str, str], list[tuple[Cell, Result]]] = {}
     for cause, cell, result in failures:
-        kinds.setdefault((cause.outcome, cause.error_class or "", cause.words), []).append((cell, result))
+        kinds.setdefault((cause.outcome, cause.error_class or "", cause.words), []).append(
+            (cell, result)
+        )
     lines = []
-    for (outcome, error_class, _), members in sorted(kinds.items(), key=lambda item: (-len(item[1]), item[0])):
+    for (outcome, error_class, _), members in sorted(
+        kinds.items(), key=lambda item: (-len(item[1]), item[0])
+    ):
         who = ", ".join(sorted({cell.consumer for cell, _ in members}))
         cell, result = members[0]
-        lines.append(f"{len(members)} x {outcome} {error_class} ({who}): {core_message(result)[:200]}  [{cell.id}]")
+        lines.append(
+            f"{len(members)} x {outcome} {error_class} ({who}): {core_message(result)[:200]} "
+            f" [{cell.id}]"
+        )
     return lines

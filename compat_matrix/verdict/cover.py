@@ -1,7 +1,8 @@
 """Cover the cells that must be covered with few rectangles of versions, without any forbidden cell.
 
-A question (case, producer, consumer, check) is asked of pairs of versions. A set of pairs is an integer, a bit for each: bit
-``row * columns + column``. Rows are producer versions, columns consumer versions.
+A question (case, producer, consumer, check) is asked of pairs of versions. A set of pairs is an
+integer, a bit for each: bit ``row * columns + column``. Rows are producer versions, columns
+consumer versions.
 """
 
 from __future__ import annotations
@@ -49,17 +50,25 @@ class Grid:
         if known is None:
             line = ((1 << (rectangle.right - rectangle.left + 1)) - 1) << rectangle.left
             rows = range(rectangle.top, rectangle.bottom + 1)
-            known = self._bits[rectangle] = functools.reduce(lambda bits, row: bits | line << (row * self.columns), rows, 0)
+            known = self._bits[rectangle] = functools.reduce(
+                lambda bits, row: bits | line << (row * self.columns), rows, 0
+            )
         return known
 
     def bounds(self, bits: int) -> Rectangle:
         """Return the smallest rectangle around ``bits`` (not 0)."""
-        pairs = [divmod(position, self.columns) for position in range(bits.bit_length()) if bits >> position & 1]
+        pairs = [
+            divmod(position, self.columns)
+            for position in range(bits.bit_length())
+            if bits >> position & 1
+        ]
         rows, columns = [row for row, _ in pairs], [column for _, column in pairs]
         return Rectangle(min(rows), max(rows), min(columns), max(columns))
 
     def maximal(self, marks: Marks) -> set[Rectangle]:
-        """Return the rectangles that hold some of ``must``, nothing ``forbidden``, and cannot grow sideways."""
+        """Return the rectangles that hold some of ``must``, nothing ``forbidden``, and cannot grow
+        sideways.
+        """
         found = set()
         line = (1 << self.columns) - 1
         for top in range(self.rows):
@@ -77,9 +86,16 @@ class Grid:
         return found
 
     def opened(self, rectangle: Rectangle, forbidden: int) -> Rectangle:
-        """Return the rectangle with each side moved to the end of the grid if no forbidden pair is in the way."""
+        """Return the rectangle with each side moved to the end of the grid if no forbidden pair is
+        in the way.
+        """
         grown = rectangle
-        for side in ({"top": 0}, {"bottom": self.rows - 1}, {"left": 0}, {"right": self.columns - 1}):
+        for side in (
+            {"top": 0},
+            {"bottom": self.rows - 1},
+            {"left": 0},
+            {"right": self.columns - 1},
+        ):
             wider = replace(grown, **side)
             if not self.bits(wider) & forbidden:
                 grown = wider
@@ -107,7 +123,9 @@ class Block(Generic[Question]):
 
 
 def cover(grid: Grid, marks: Mapping[Question, Marks]) -> list[Block[Question]]:
-    """Return blocks that cover all required pairs, chosen greedily; blocks of one question do not overlap. Changes ``marks``."""
+    """Return blocks that cover all required pairs, chosen greedily; blocks of one question do not
+    overlap. Changes ``marks``.
+    """
     order = sorted(marks, key=repr)
     candidates: dict[tuple[int, int], set[Rectangle]] = {}
     blocks = []
@@ -120,7 +138,9 @@ def cover(grid: Grid, marks: Mapping[Question, Marks]) -> list[Block[Question]]:
             rectangles |= candidates[key]
         for rectangle in sorted(rectangles):
             bits = grid.bits(rectangle)
-            gain = sum(bin(marks[q].must & bits).count("1") for q in order if not marks[q].forbidden & bits)
+            gain = sum(
+                bin(marks[q].must & bits).count("1") for q in order if not marks[q].forbidden & bits
+            )
             if best is None or gain > best[0]:
                 best = (gain, rectangle)
         assert best is not None
@@ -128,10 +148,14 @@ def cover(grid: Grid, marks: Mapping[Question, Marks]) -> list[Block[Question]]:
     return blocks
 
 
-def _taken(grid: Grid, marks: Mapping[Question, Marks], bits: int, order: list[Question]) -> Block[Question]:
+def _taken(
+    grid: Grid, marks: Mapping[Question, Marks], bits: int, order: list[Question]
+) -> Block[Question]:
     members = [q for q in order if marks[q].must & bits and not marks[q].forbidden & bits]
     forbidden = functools.reduce(lambda all_bits, q: all_bits | marks[q].forbidden, members, 0)
-    tight = grid.bounds(functools.reduce(lambda all_bits, q: all_bits | marks[q].must & bits, members, 0))
+    tight = grid.bounds(
+        functools.reduce(lambda all_bits, q: all_bits | marks[q].must & bits, members, 0)
+    )
     opened = grid.opened(tight, forbidden)
     covered = grid.bits(opened)
     for question in members:

@@ -1,4 +1,6 @@
-"""Entries of the ledger, one per ``[[expect]]`` table: their parsing, validation and matching with cells."""
+"""Entries of the ledger, one per ``[[expect]]`` table: their parsing, validation and matching with
+cells.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,12 @@ class LedgerError(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One ``[[expect]]`` table. A selector is a tuple of patterns; it matches if one of them does.
+    """One ``[[expect]]`` table.
 
-    ``outcome`` is the first of its outcomes, ``others`` are the rest, since one cause may have several outcomes.
+    A selector is a tuple of patterns; it matches if one of them does.
+
+    ``outcome`` is the first of its outcomes, ``others`` are the rest, since one cause may have
+    several outcomes.
     """
 
     index: int
@@ -63,7 +68,11 @@ class Entry:
     @property
     def outcomes(self) -> str | list[str]:
         """The outcomes as written in the file."""
-        return [str(outcome) for outcome in (self.outcome, *self.others)] if self.others else str(self.outcome)
+        return (
+            [str(outcome) for outcome in (self.outcome, *self.others)]
+            if self.others
+            else str(self.outcome)
+        )
 
     def names(self, cell: Cell) -> bool:
         """Return whether the selectors match, ignoring versions."""
@@ -76,12 +85,15 @@ class Entry:
         if (BOTH in consumer) is not (self.outcome is Outcome.DISAGREE):
             return False  # `*` does not mean a pair of consumers
         return (
-            matches(self.check, check) and self.asks(consumer) and matches(self.producer, producer) and matches(self.case, case)
+            matches(self.check, check)
+            and self.asks(consumer)
+            and matches(self.producer, producer)
+            and matches(self.case, case)
         )
 
     def asks(self, consumer: str) -> bool:
-        """Return whether the entry selects a consumer. A pattern matches only our programs; servers, plug-ins and "-" must be
-        named."""
+        """Return whether the entry selects a consumer. A pattern matches only our programs;
+        servers, plug-ins and "-" must be named."""
         by_name = consumer not in CONSUMERS and BOTH not in consumer
         return consumer in self.consumer or (not by_name and matches(self.consumer, consumer))
 
@@ -95,19 +107,26 @@ class Entry:
 
     def selects(self, cell: Cell) -> bool:
         """Return whether the entry selects this cell."""
-        return self.names(cell) and self.of_producer(cell.producer_version) and self.of_consumer(cell.consumer_version)
+        return (
+            self.names(cell)
+            and self.of_producer(cell.producer_version)
+            and self.of_consumer(cell.consumer_version)
+        )
 
     def describes(self, outcome: Outcome, error_class: str | None, message_normalised: str) -> bool:
         """Return whether a failure is the one recorded here."""
         if outcome not in (self.outcome, *self.others):
             return False
-        if self.error_class and self.error_class not in (error_class, (error_class or "").rpartition(".")[2]):
+        if self.error_class and self.error_class not in (
+            error_class,
+            (error_class or "").rpartition(".")[2],
+        ):
             return False
         return self.message is None or re.search(self.message, message_normalised) is not None
 
     def expired(self, today: datetime.date, tool: Version | None) -> bool:
-        """Return whether the entry has expired: the day ``until`` has passed, or the project has reached the version
-        ``until``."""
+        """Return whether the entry has expired: the day ``until`` has passed, or the project has
+        reached the version ``until``."""
         if isinstance(self.until, Version):
             return tool is not None and tool >= self.until
         return self.until is not None and today > self.until
@@ -119,7 +138,11 @@ class Entry:
 
 
 def _some(names: Sequence[str]) -> str:
-    return ",".join(names if len(names) <= MAX_TOLD else [*names[: MAX_TOLD - 1], f"{len(names) - MAX_TOLD + 1} more"])
+    return ",".join(
+        names
+        if len(names) <= MAX_TOLD
+        else [*names[: MAX_TOLD - 1], f"{len(names) - MAX_TOLD + 1} more"]
+    )
 
 
 def matches(patterns: tuple[str, ...], text: str) -> bool:
@@ -129,7 +152,8 @@ def matches(patterns: tuple[str, ...], text: str) -> bool:
 
 @functools.cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    # Linear in the number of `*`, without backtracking; `read_patterns` refuses all other signs of fnmatch.
+    # Linear in the number of `*`, without backtracking; `read_patterns` refuses all other signs of
+    # fnmatch.
     return re.compile("|".join(map(fnmatch.translate, patterns)))
 
 
@@ -153,10 +177,17 @@ def read_entry(index: int, table: Any) -> Entry:
         raise ValueError(f"kind is {values['kind']!r}, not one of {', '.join(KINDS)}")
     if re.match(r"\W*(todo|fixme|xxx)\b", values["reason"], re.IGNORECASE):
         raise ValueError("the reason is still to be written")
-    if {values["outcome"], *values["others"]} & set(NEEDS_ERROR) and not (values["error_class"] or values["message"]):
-        raise ValueError(f"{values['outcome']} needs error_class or message: any error would do otherwise")
+    if {values["outcome"], *values["others"]} & set(NEEDS_ERROR) and not (
+        values["error_class"] or values["message"]
+    ):
+        raise ValueError(
+            f"{values['outcome']} needs error_class or message: any error would do otherwise"
+        )
     if values["outcome"] is Outcome.PASS and not values["issue"]:
-        raise ValueError("outcome PASS contradicts a prediction of the op history: it needs an issue that says why")
+        raise ValueError(
+            "outcome PASS contradicts a prediction of the op history: it needs an issue that"
+            " says why"
+        )
     check_regex(values["message"])
     for name in ("producer_version", "consumer_version"):
         values[name] = read_range(name, table.get(name))
@@ -173,8 +204,12 @@ def _text(name: str, value: Any) -> str:
 
 def read_patterns(name: str, value: Any) -> tuple[str, ...]:
     patterns = tuple(value) if isinstance(value, list) else (value,)
-    if not patterns or not all(isinstance(p, str) and re.fullmatch(r"[\w.+*-]+", p) for p in patterns):
-        raise ValueError(f"{name} must be a name, a pattern with *, or a list of these, not {value!r}")
+    if not patterns or not all(
+        isinstance(p, str) and re.fullmatch(r"[\w.+*-]+", p) for p in patterns
+    ):
+        raise ValueError(
+            f"{name} must be a name, a pattern with *, or a list of these, not {value!r}"
+        )
     return patterns
 
 
@@ -189,7 +224,9 @@ def _outcomes(value: Any) -> list[Outcome]:
     found = [_outcome(item) for item in (value if isinstance(value, list) else [value])]
     alone = {Outcome.PASS, Outcome.DISAGREE} & set(found)
     if not found or (len(found) > 1 and (alone or len(set(found)) < len(found))):
-        raise ValueError(f"outcome must be one outcome, or a list of different failures, not {value!r}")
+        raise ValueError(
+            f"outcome must be one outcome, or a list of different failures, not {value!r}"
+        )
     return found
 
 

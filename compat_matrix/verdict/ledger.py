@@ -1,4 +1,7 @@
-"""The ledger: it finds the entry for a cell, judges results, and finds stale entries. Only :meth:`Ledger.read` reads a file."""
+"""The ledger: it finds the entry for a cell, judges results, and finds stale entries.
+
+Only :meth:`Ledger.read` reads a file.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ from compat_matrix.verdict.entries import Entry, LedgerError, matches, read_entr
 SCHEMA = 1
 MAX_QUESTIONS = 20  # an entry that selects more needs the field `wide`
 
-Names = tuple[str, str, str, str]  # case, producer, consumer, check: a question, whatever the versions
+Names = tuple[
+    str, str, str, str
+]  # case, producer, consumer, check: a question, whatever the versions
 
 
 class Verdict(enum.Enum):
@@ -41,8 +46,12 @@ class Ledger:
     """The entries of one file, in its order."""
 
     entries: tuple[Entry, ...] = ()
-    _by_names: dict[Names, tuple[Entry, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _by_case: dict[str, tuple[Entry, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _by_names: dict[Names, tuple[Entry, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _by_case: dict[str, tuple[Entry, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
@@ -69,7 +78,10 @@ class Ledger:
         tables = data.get("expect", [])
         unknown = sorted(set(data) - {"schema", "expect"})
         if unknown or not isinstance(tables, list):
-            raise LedgerError([f"unknown key {key!r}" for key in unknown] or ["expect must be an array of tables: [[expect]]"])
+            raise LedgerError(
+                [f"unknown key {key!r}" for key in unknown]
+                or ["expect must be an array of tables: [[expect]]"]
+            )
         entries, problems = [], []
         for index, table in enumerate(tables):
             try:
@@ -87,22 +99,34 @@ class Ledger:
     def entries_for(self, cell: Cell) -> Iterator[Entry]:
         """Return all entries that select a cell, in the order of the file."""
         for entry in self.named(names_of(cell)):
-            if entry.of_producer(cell.producer_version) and entry.of_consumer(cell.consumer_version):
+            if entry.of_producer(cell.producer_version) and entry.of_consumer(
+                cell.consumer_version
+            ):
                 yield entry
 
     def named(self, names: Names) -> tuple[Entry, ...]:
-        """Return the entries whose selectors match a question. Cached, since a grid asks each question for hundreds of pairs."""
+        """Return the entries whose selectors match a question.
+
+        Cached, since a grid asks each question for hundreds of pairs.
+        """
         found = self._by_names.get(names)
         if found is None:
-            found = tuple(entry for entry in self._of_case(names[0]) if entry.names_question(*names))
+            found = tuple(
+                entry for entry in self._of_case(names[0]) if entry.names_question(*names)
+            )
             self._by_names[names] = found
         return found
 
     def _of_case(self, case: str) -> tuple[Entry, ...]:
-        """Return the entries for some question about a case. Few entries are, and each case has a hundred questions."""
+        """Return the entries for some question about a case.
+
+        Few entries are, and each case has a hundred questions.
+        """
         found = self._by_case.get(case)
         if found is None:
-            found = self._by_case[case] = tuple(entry for entry in self.entries if matches(entry.case, case))
+            found = self._by_case[case] = tuple(
+                entry for entry in self.entries if matches(entry.case, case)
+            )
         return found
 
     def verdict(self, cell: Cell, result: Result) -> tuple[Verdict, Entry | None]:
@@ -113,15 +137,27 @@ class Ledger:
             return Verdict.NOT_JUDGED, entry
         if outcome is Outcome.NOT_APPLICABLE:
             return Verdict.AS_EXPECTED, None
-        foretold = prediction.of(result) if entry is None and (outcome.expectable or outcome is Outcome.PASS) else None
+        foretold = (
+            prediction.of(result)
+            if entry is None and (outcome.expectable or outcome is Outcome.PASS)
+            else None
+        )
         if foretold is not None and foretold.says is prediction.Says.FAILS:
-            return (Verdict.AS_EXPECTED if prediction.holds(foretold, result) else Verdict.WRONG_PREDICTION), None
+            return (
+                Verdict.AS_EXPECTED
+                if prediction.holds(foretold, result)
+                else Verdict.WRONG_PREDICTION
+            ), None
         if entry is None or not (outcome.expectable or outcome is Outcome.PASS):
             return (Verdict.UNEXPECTED_FAIL if outcome.gate_failure else Verdict.AS_EXPECTED), entry
         if outcome is Outcome.PASS:
-            return (Verdict.AS_EXPECTED if entry.outcome is Outcome.PASS else Verdict.UNEXPECTED_PASS), entry
+            return (
+                Verdict.AS_EXPECTED if entry.outcome is Outcome.PASS else Verdict.UNEXPECTED_PASS
+            ), entry
         as_recorded = entry.describes(outcome, result.error_class, result.message_normalised)
-        if not as_recorded and entry.outcome is not Outcome.PASS:  # a release with two reasons to fail may meet either first
+        if (
+            not as_recorded and entry.outcome is not Outcome.PASS
+        ):  # a release with two reasons to fail may meet either first
             as_recorded = prediction.predicted(result)
         return (Verdict.AS_EXPECTED if as_recorded else Verdict.WRONG_ERROR), entry
 
@@ -135,7 +171,10 @@ class Ledger:
 
 @dataclass
 class LedgerReport:
-    """The contradictions between plan, results and ledger. Every member is a list of JSON objects."""
+    """The contradictions between plan, results and ledger.
+
+    Every member is a list of JSON objects.
+    """
 
     unexpected_fail: list[dict[str, Any]] = field(default_factory=list)
     unexpected_pass: list[dict[str, Any]] = field(default_factory=list)
@@ -150,13 +189,21 @@ class LedgerReport:
     @property
     def stale(self) -> bool:
         """Whether the ledger must be changed. Entries whose cells did not run do not count."""
-        return bool(self.unexpected_pass or self.dead_entry or self.too_wide or self.overlap or self.expired)
+        return bool(
+            self.unexpected_pass or self.dead_entry or self.too_wide or self.overlap or self.expired
+        )
 
 
-def judge_entries(ledger: Ledger, plan: Plan, today: datetime.date, tool: Version | None = None) -> LedgerReport:
-    """Find the problems of entries that are known before anything runs: dead, too wide, overlapping, expired."""
+def judge_entries(
+    ledger: Ledger, plan: Plan, today: datetime.date, tool: Version | None = None
+) -> LedgerReport:
+    """Find the problems of entries that are known before anything runs: dead, too wide,
+    overlapping, expired.
+    """
     report = LedgerReport()
-    questions: dict[int, set[Names]] = {entry.index: set() for entry in ledger.entries}  # of each entry, without versions
+    questions: dict[int, set[Names]] = {
+        entry.index: set() for entry in ledger.entries
+    }  # of each entry, without versions
     in_range: dict[int, set[Names]] = {entry.index: set() for entry in ledger.entries}
     for cell in askable_cells(plan):
         names = names_of(cell)
@@ -166,7 +213,10 @@ def judge_entries(ledger: Ledger, plan: Plan, today: datetime.date, tool: Versio
         for entry in selecting:
             in_range[entry.index].add(names)
         if len(selecting) > 1:
-            members = {"entries": [e.index for e in selecting], "titles": [e.title() for e in selecting]}
+            members = {
+                "entries": [e.index for e in selecting],
+                "titles": [e.title() for e in selecting],
+            }
             report.overlap.append({"cell": cell.id, **members})
     coverage = Coverage.of(plan)
     for entry in ledger.entries:
@@ -187,15 +237,21 @@ def names_of(cell: Cell) -> Names:
 
 def askable_cells(plan: Plan) -> list[Cell]:
     """Return the cells of a plan, except those that it decided to be not applicable."""
-    return [cell for cell in plan if not (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE)]
+    return [
+        cell
+        for cell in plan
+        if not (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE)
+    ]
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The writers and readers of a plan, with their versions. One ledger serves many plans, with one or many TensorFlows.
+    """The writers and readers of a plan, with their versions.
 
-    ``unmade``: case and producer of the artifacts that no runtime here makes. ``questions``: the cases and checks of a plan that
-    leaves some out.
+    One ledger serves many plans, with one or many TensorFlows.
+
+    ``unmade``: case and producer of the artifacts that no runtime here makes. ``questions``: the
+    cases and checks of a plan that leaves some out.
     """
 
     producers: frozenset[tuple[str, str]]
@@ -209,7 +265,9 @@ class Coverage:
         for cell in plan:
             if cell.is_production:
                 made = cell.decided is None or cell.decided.outcome is not Outcome.NOT_APPLICABLE
-                productions[cell.case, cell.producer] = made or productions.get((cell.case, cell.producer), False)
+                productions[cell.case, cell.producer] = made or productions.get(
+                    (cell.case, cell.producer), False
+                )
         return cls(
             frozenset((cell.producer, cell.producer_version) for cell in plan),
             frozenset((cell.consumer, cell.consumer_version) for cell in plan),
@@ -218,20 +276,32 @@ class Coverage:
         )
 
     def hold(self, entry: Entry) -> bool:
-        """Return whether this plan has the producers, consumers and versions of an entry, so that the entry should select a
-        cell."""
-        if any(matches(entry.case, case) and matches(entry.producer, producer) for case, producer in self.unmade):
+        """Return whether this plan has the producers, consumers and versions of an entry, so that
+        the entry should select a cell."""
+        if any(
+            matches(entry.case, case) and matches(entry.producer, producer)
+            for case, producer in self.unmade
+        ):
             return False
         asked = self.questions
-        if asked is not None and not any(matches(entry.case, case) and matches(entry.check, check) for case, check in asked):
+        if asked is not None and not any(
+            matches(entry.case, case) and matches(entry.check, check) for case, check in asked
+        ):
             return False
-        return any(matches(entry.producer, name) and entry.of_producer(version) for name, version in self.producers) and any(
+        return any(
+            matches(entry.producer, name) and entry.of_producer(version)
+            for name, version in self.producers
+        ) and any(
             entry.asks(name) and entry.of_consumer(version) for name, version in self.consumers
         )
 
 
 def judge(
-    ledger: Ledger, plan: Plan, results: Mapping[str, Result], today: datetime.date, tool: Version | None = None
+    ledger: Ledger,
+    plan: Plan,
+    results: Mapping[str, Result],
+    today: datetime.date,
+    tool: Version | None = None,
 ) -> LedgerReport:
     """Join plan, results (by cell id; a missing one counts as not run) and ledger."""
     report = judge_entries(ledger, plan, today, tool)
@@ -256,10 +326,15 @@ def judge(
         if foretold:
             fact["prediction"] = foretold
         if entry:
-            wanted = {"outcome": str(entry.outcome), "error_class": entry.error_class, "message": entry.message}
+            wanted = {
+                "outcome": str(entry.outcome),
+                "error_class": entry.error_class,
+                "message": entry.message,
+            }
             fact |= {"entry": entry.index, "wanted": wanted}
         getattr(report, verdict.value).append(fact)
     report.listed_not_run = [
-        {"entry": index, "title": ledger.entries[index].title(), "cells": cells} for index, cells in sorted(not_run.items())
+        {"entry": index, "title": ledger.entries[index].title(), "cells": cells}
+        for index, cells in sorted(not_run.items())
     ]
     return report

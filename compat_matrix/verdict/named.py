@@ -1,7 +1,8 @@
-"""The names that a command line gave, and that nobody was asked about, such as a consumer whose compiler is missing.
+"""The names that a command line gave, and that nobody was asked about, such as a consumer whose
+compiler is missing.
 
-To leave out by default is the choice of this program, and the report lists it. A name is the choice of the user: a run that did
-not ask it is incomplete.
+To leave out by default is the choice of this program, and the report lists it. A name is the choice
+of the user: a run that did not ask it is incomplete.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ AXES: Mapping[str, Callable[[Cell], str]] = {
 NOBODY = "no cell of the plan is about it"
 
 
-def not_asked(named: Named, cells: Iterable[Cell], results: Mapping[str, Result]) -> list[dict[str, str]]:
+def not_asked(
+    named: Named, cells: Iterable[Cell], results: Mapping[str, Result]
+) -> list[dict[str, str]]:
     """Return the names that no observation is about, each with its axis and the reason.
 
     A production that was refused answers for its artifact: nothing more can be asked of it.
@@ -36,8 +39,12 @@ def not_asked(named: Named, cells: Iterable[Cell], results: Mapping[str, Result]
       results: cell id -> its result; a cell without one was not asked.
     """
     cells = list(cells)
-    refused = {cell.artifact_id for cell in cells if cell.is_production and _failed(results.get(cell.id))}
-    asked = [cell for cell in cells if _observed(results.get(cell.id)) or cell.artifact_id in refused]
+    refused = {
+        cell.artifact_id for cell in cells if cell.is_production and _failed(results.get(cell.id))
+    }
+    asked = [
+        cell for cell in cells if _observed(results.get(cell.id)) or cell.artifact_id in refused
+    ]
     found = []
     for axis, patterns in named.items():
         if axis in AXES:
@@ -45,7 +52,10 @@ def not_asked(named: Named, cells: Iterable[Cell], results: Mapping[str, Result]
             # A run of artifacts that exist has no production to ask.
             given = [name for name in dict.fromkeys(patterns) if name != NO_CONSUMER]
             silent = [name for name in given if not fnmatch.filter(known, name)]
-            found += [{"axis": axis, "name": name, "reason": _reason(axis, name, cells, results)} for name in silent]
+            found += [
+                {"axis": axis, "name": name, "reason": _reason(axis, name, cells, results)}
+                for name in silent
+            ]
     return found
 
 
@@ -54,7 +64,9 @@ def words(found: Sequence[Mapping[str, str]]) -> str:
     return "; ".join(f"{one['axis']} {one['name']} ({one['reason']})" for one in found)
 
 
-def left_out(cells: Iterable[Cell], asked: Mapping[str, Collection[str]], narrowed: Named) -> dict[str, list[str]]:
+def left_out(
+    cells: Iterable[Cell], asked: Mapping[str, Collection[str]], narrowed: Named
+) -> dict[str, list[str]]:
     """Return, for each axis that was not narrowed, what the plan has and nobody was asked about.
 
     Args:
@@ -65,7 +77,9 @@ def left_out(cells: Iterable[Cell], asked: Mapping[str, Collection[str]], narrow
     found: dict[str, list[str]] = {}
     for axis in asked:
         if axis != "check" and not narrowed.get(axis):
-            known = {AXES[axis](cell) for cell in cells if axis != "consumer" or not cell.is_production}
+            known = {
+                AXES[axis](cell) for cell in cells if axis != "consumer" or not cell.is_production
+            }
             found[axis] = sorted(known - set(asked[axis]))
     return found
 
@@ -73,7 +87,8 @@ def left_out(cells: Iterable[Cell], asked: Mapping[str, Collection[str]], narrow
 def checks_left_out(cells: Iterable[Cell]) -> dict[str, list[str]]:
     """Return runtime -> the checks that the plan asks of another runtime and not of this one.
 
-    A grid, and a matrix of several TensorFlows, ask one check of most artifacts (`plan.planning.Axes`).
+    A grid, and a matrix of several TensorFlows, ask one check of most artifacts
+    (`plan.planning.Axes`).
     """
     asked: dict[tuple[bool, str], set[str]] = {}
     for cell in cells:

@@ -1,8 +1,11 @@
-"""The comparison of runs of one plan in several pasts of their worker processes. Pure functions of plan and results.
+"""The comparison of runs of one plan in several pasts of their worker processes.
 
-A result must not depend on what the process did before. Each past is compared with the plain one, cell by cell: outcome, error
-class, normalised message, answers, and the bytes of exports for writers that are reproducible. A difference is red unless an
-entry of the ledger expects both results.
+Pure functions of plan and results.
+
+A result must not depend on what the process did before. Each past is compared with the plain one,
+cell by cell: outcome, error class, normalised message, answers, and the bytes of exports for
+writers that are reproducible. A difference is red unless an entry of the ledger expects both
+results.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from compat_matrix.cells.results import Result, one_line
 from compat_matrix.common.exit_codes import ExitCode
 
 EXPORTS = "exports"  # of the details of a result: name of an export -> digest of its bytes
-SOURCE = "source"  # among these: the model that was read; a re-export of other bytes is not compared
+SOURCE = (
+    "source"  # among these: the model that was read; a re-export of other bytes is not compared
+)
 OUTCOME, ERROR_CLASS, MESSAGE, ANSWERS = "outcome", "error_class", "message", "answers"
 _SHOWN = 300  # characters of a message
 _LISTED = 5  # requests or exports
@@ -24,7 +29,10 @@ _LISTED = 5  # requests or exports
 
 @dataclass(frozen=True)
 class Difference:
-    """A cell whose result depends on the past. ``plain`` and ``other`` are what was seen; ``names``: requests or exports."""
+    """A cell whose result depends on the past.
+
+    ``plain`` and ``other`` are what was seen; ``names``: requests or exports.
+    """
 
     cell: str
     past: int
@@ -40,25 +48,42 @@ class Difference:
 
 
 def compared(plan: Plan, plain: Mapping[str, Result], other: Mapping[str, Result]) -> list[str]:
-    """Return the ids of the cells that have a result in both pasts. A cell that compares two others is left out."""
+    """Return the ids of the cells that have a result in both pasts.
+
+    A cell that compares two others is left out.
+    """
     return [
         cell.id
         for cell in plan
-        if not cell.sides and all(cell.id in results and results[cell.id].outcome.observable for results in (plain, other))
+        if not cell.sides
+        and all(
+            cell.id in results and results[cell.id].outcome.observable for results in (plain, other)
+        )
     ]
 
 
 def differences(
-    plan: Plan, plain: Mapping[str, Result], other: Mapping[str, Result], past: int, folders: tuple[str, str]
+    plan: Plan,
+    plain: Mapping[str, Result],
+    other: Mapping[str, Result],
+    past: int,
+    folders: tuple[str, str],
 ) -> Iterator[Difference]:
-    """Yield the cells whose results differ in a past. ``folders``: those of the two runs, for the paths of evidence."""
+    """Yield the cells whose results differ in a past.
+
+    ``folders``: those of the two runs, for the paths of evidence.
+    """
     for cell in compared(plan, plain, other):
         sides = plain[cell], other[cell]
         differs, names = _differs(*sides)
         if differs:
             expected = all(result.expected and result.expectation is not None for result in sides)
             told = [_told(result, differs) for result in sides]
-            kept = {folder: f"{folder}/evidence/{cell}" for folder, result in zip(folders, sides) if result.evidence}
+            kept = {
+                folder: f"{folder}/evidence/{cell}"
+                for folder, result in zip(folders, sides)
+                if result.evidence
+            }
             yield Difference(cell, past, differs, told[0], told[1], expected, names, kept)
 
 
@@ -70,7 +95,9 @@ def exit_code(pairs: int, found: list[Difference]) -> ExitCode:
 
 
 def _differs(plain: Result, other: Result) -> tuple[str, tuple[str, ...]]:
-    """Return what differs between two results of a cell, and the names of the requests or exports; "" if nothing does."""
+    """Return what differs between two results of a cell, and the names of the requests or exports;
+    "" if nothing does.
+    """
     for name in (OUTCOME, ERROR_CLASS):
         if getattr(plain, name) != getattr(other, name):
             return name, ()
@@ -93,7 +120,13 @@ def _unlike(plain: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ..
 def _told(result: Result, differs: str) -> str:
     """Return a result in one line: its outcome and error, or the digests that differ."""
     if differs in (ANSWERS, EXPORTS):
-        digests = [f"{name} {digest}" for name, digest in sorted(result.details.get(differs, {}).items()) if name != SOURCE]
+        digests = [
+            f"{name} {digest}"
+            for name, digest in sorted(result.details.get(differs, {}).items())
+            if name != SOURCE
+        ]
         more = [f"{len(digests) - _LISTED} more"] if len(digests) > _LISTED else []
         return ", ".join([*digests[:_LISTED], *more])
-    return one_line(" ".join(filter(None, (str(result.outcome), result.error_class, result.message))), _SHOWN)
+    return one_line(
+        " ".join(filter(None, (str(result.outcome), result.error_class, result.message))), _SHOWN
+    )

@@ -1,10 +1,14 @@
-"""The prediction of a cell's result by the op history, and its comparison with the result. Pure functions of a result.
+"""The prediction of a cell's result by the op history, and its comparison with the result.
 
-A prediction is made from the files of the model (:mod:`compat_matrix.models.predict`) and kept in ``details["prediction"]`` of
-the result, so that a run can be judged again without its artifacts. Three answers:
+Pure functions of a result.
+
+A prediction is made from the files of the model (:mod:`compat_matrix.models.predict`) and kept in
+``details["prediction"]`` of the result, so that a run can be judged again without its artifacts.
+Three answers:
 
     passes    the release has everything the cell needs
-    fails     the release lacks something; the cell must fail with an error that shows one of the ``causes``
+    fails     the release lacks something; the cell must fail with an error that shows one of the
+              ``causes``
     not told  the history cannot say; ``why``
 
 The ledger takes precedence: an entry that a person wrote overrides any prediction.
@@ -26,8 +30,12 @@ TOLD = "foretold"  # likewise: a prediction in words by which the result is not 
 MAX_CAUSES = 40  # kept in a result
 SHOWN = 3  # causes named in a sentence
 SHOWN_TEXT = 300  # characters of an error
-OTHER_LOADER = "other_loader"  # two consumers use the same loader, but the history predicts different results
-_OPS = frozenset({"unknown_op", "removed_op", "renamed_contrib_op"})  # one cause: the release does not know the op
+OTHER_LOADER = (
+    "other_loader"  # two consumers use the same loader, but the history predicts different results
+)
+_OPS = frozenset(
+    {"unknown_op", "removed_op", "renamed_contrib_op"}
+)  # one cause: the release does not know the op
 
 
 class Says(str, enum.Enum):
@@ -40,8 +48,8 @@ class Says(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Cause:
-    """A feature that a release lacks, named as by :class:`compat_matrix.skew.naming.Skew`, or a form of
-    :mod:`compat_matrix.skew.forms`."""
+    """A feature that a release lacks, named as by :class:`compat_matrix.skew.naming.Skew`, or a
+    form of :mod:`compat_matrix.skew.forms`."""
 
     kind: str
     op: str = ""
@@ -52,7 +60,11 @@ class Cause:
         if self.kind == forms.KIND and self.value in forms.FORMS:
             return f"what the release lacks: {forms.FORMS[self.value].what}"
         parts = [self.kind.replace("_", " ")]
-        parts += [f"{name} '{text}'" for name, text in (("op", self.op), ("attr", self.attr), ("value", self.value)) if text]
+        parts += [
+            f"{name} '{text}'"
+            for name, text in (("op", self.op), ("attr", self.attr), ("value", self.value))
+            if text
+        ]
         return ", ".join(parts)
 
     def shown_by(self, result: Result) -> bool:
@@ -69,13 +81,17 @@ class Cause:
         if kind == "forward_window":
             return True  # the message of an old release, which does not name the op
         if kind == "changed_inputs" and self.kind == "unknown_attr":
-            return bool(self.op) and seen.get("op") == self.op  # an attr that is the type of an input
+            return (
+                bool(self.op) and seen.get("op") == self.op
+            )  # an attr that is the type of an input
         if kind != self.kind and not {kind, self.kind} <= _OPS:
             return False
         names = [("op", self.op), ("attr", self.attr)]
         if kind in ("unknown_dtype", "min_consumer", "bad_consumer", "op_version"):
             names = [("value", self.value)]
-        return all(not seen.get(name) or not wanted or seen[name] == wanted for name, wanted in names)
+        return all(
+            not seen.get(name) or not wanted or seen[name] == wanted for name, wanted in names
+        )
 
 
 @dataclass(frozen=True)
@@ -105,7 +121,10 @@ class Prediction:
         """Return the prediction as it is kept in a result."""
         found: dict[str, Any] = {"says": self.says.value}
         if self.causes:
-            found["causes"] = [{key: value for key, value in vars(cause).items() if value} for cause in self.causes[:MAX_CAUSES]]
+            found["causes"] = [
+                {key: value for key, value in vars(cause).items() if value}
+                for cause in self.causes[:MAX_CAUSES]
+            ]
         return found | {name: text for name, text in (("why", self.why), ("at", self.at)) if text}
 
 
@@ -113,14 +132,22 @@ def of(result: Result) -> Prediction | None:
     """Return the prediction kept in a result, None if there is none or it cannot be read."""
     kept: Any = result.details.get(KEY)
     try:
-        causes = tuple(Cause(**{str(key): str(value) for key, value in cause.items()}) for cause in kept.get("causes", ()))
-        return Prediction(Says(kept["says"]), causes, str(kept.get("why", "")), str(kept.get("at", "")))
+        causes = tuple(
+            Cause(**{str(key): str(value) for key, value in cause.items()})
+            for cause in kept.get("causes", ())
+        )
+        return Prediction(
+            Says(kept["says"]), causes, str(kept.get("why", "")), str(kept.get("at", ""))
+        )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
 def holds(prediction: Prediction, result: Result) -> bool:
-    """Return whether a result is as predicted. Without a prediction a pass is right, and a failure needs an entry."""
+    """Return whether a result is as predicted.
+
+    Without a prediction a pass is right, and a failure needs an entry.
+    """
     if prediction.says is Says.FAILS:
         return any(cause.shown_by(result) for cause in prediction.causes)
     return not result.outcome.gate_failure
@@ -133,7 +160,9 @@ def predicted(result: Result) -> bool:
 
 
 def line(result: Result) -> str:
-    """Return what was predicted and what was observed, in one line; "" for a result without a prediction."""
+    """Return what was predicted and what was observed, in one line; "" for a result without a
+    prediction.
+    """
     found = of(result)
     if found is None:
         return ""
@@ -143,10 +172,11 @@ def line(result: Result) -> str:
 
 
 def counts(judged: Iterable[tuple[Result, bool]]) -> dict[str, int]:
-    """Count predictions for ``summary.json``: of each result, and whether an entry of the ledger speaks of its cell.
+    """Count predictions for ``summary.json``: of each result, and whether an entry of the ledger
+    speaks of its cell.
 
-    ``right``: as predicted. ``wrong``: not as predicted, without an entry. ``explained``: not as predicted, with an entry.
-    ``not_told``: without a prediction.
+    ``right``: as predicted. ``wrong``: not as predicted, without an entry. ``explained``: not as
+    predicted, with an entry. ``not_told``: without a prediction.
     """
     found = dict.fromkeys(("right", "wrong", "explained", "not_told"), 0)
     for result, has_entry in judged:

@@ -1,9 +1,12 @@
-"""The second try of an unexpected cell in a fresh process, joined with the first try. Pure functions of two results.
+"""The second try of an unexpected cell in a fresh process, joined with the first try.
 
-A cell whose two tries differ has the outcome UNSTABLE. A cell that fails the same way twice keeps the result of its first try,
-with a note. The same way means the same outcome and error class: which of several missing ops a message names first may differ
-between two processes, so another message is told in the note. Both tries stand in the details of the result, so that a run can be
-judged again from its files alone.
+Pure functions of two results.
+
+A cell whose two tries differ has the outcome UNSTABLE. A cell that fails the same way twice keeps
+the result of its first try, with a note. The same way means the same outcome and error class: which
+of several missing ops a message names first may differ between two processes, so another message is
+told in the note. Both tries stand in the details of the result, so that a run can be judged again
+from its files alone.
 """
 
 from __future__ import annotations
@@ -24,18 +27,30 @@ _SHOWN = 300  # characters of the message of one try
 
 
 def due(result: Result) -> bool:
-    """Return whether a judged result needs a second try: it is unexpected, and neither the harness nor the machine failed.
+    """Return whether a judged result needs a second try: it is unexpected, and neither the harness
+    nor the machine failed.
 
-    After a SETUP_ERROR or an ENV_ERROR nothing is known about the subject, and the run says so with its own exit code.
+    After a SETUP_ERROR or an ENV_ERROR nothing is known about the subject, and the run says so with
+    its own exit code.
     """
-    return result.expected is False and result.outcome.observable and not result.outcome.harness_failure
+    return (
+        result.expected is False
+        and result.outcome.observable
+        and not result.outcome.harness_failure
+    )
 
 
 def joined(cell: Cell, first: Result, second: Result) -> Result:
     """Return the result of a cell from its two tries, both judged."""
     if second.outcome.harness_failure or not second.outcome.observable:
-        return noted(first, f"the second try, in a fresh process, could not be made: {_said(second)}", second)
-    same = (first.expected, first.outcome, first.error_class) == (second.expected, second.outcome, second.error_class)
+        return noted(
+            first, f"the second try, in a fresh process, could not be made: {_said(second)}", second
+        )
+    same = (first.expected, first.outcome, first.error_class) == (
+        second.expected,
+        second.outcome,
+        second.error_class,
+    )
     if not same:
         return _unstable(first, second)
     note = PASSED_TWICE if first.outcome is Outcome.PASS else TWICE
@@ -45,7 +60,9 @@ def joined(cell: Cell, first: Result, second: Result) -> Result:
 
 
 def noted(first: Result, note: str, second: Result | None = None) -> Result:
-    """Return the result of the first try with a note about the second; ``second`` if there was one."""
+    """Return the result of the first try with a note about the second; ``second`` if there was
+    one.
+    """
     kept: dict[str, Any] = {NOTE: note}
     evidence = dict(first.evidence)
     if second is not None:
@@ -55,7 +72,10 @@ def noted(first: Result, note: str, second: Result | None = None) -> Result:
 
 
 def _other_words(cell: Cell, first: Result, second: Result) -> bool:
-    """Return whether the messages of two errors differ. Messages of wrong answers hold numbers, which may differ each time."""
+    """Return whether the messages of two errors differ.
+
+    Messages of wrong answers hold numbers, which may differ each time.
+    """
     version = cell.producer_version if cell.is_production else cell.consumer_version
     return error_words(first, version) != error_words(second, version)
 
@@ -69,7 +89,13 @@ def _unstable(first: Result, second: Result) -> Result:
         message=note,
         message_normalised=note,
         expected=False,
-        details={KEY: {NOTE: note, FIRST: _facts(first, details=True), SECOND: _facts(second, details=True)}},
+        details={
+            KEY: {
+                NOTE: note,
+                FIRST: _facts(first, details=True),
+                SECOND: _facts(second, details=True),
+            }
+        },
         evidence={**_named(FIRST, first), **_named(SECOND, second)},
     )
 

@@ -1,19 +1,23 @@
-"""The verdict: the plan joined with results and ledger. Pure functions.
+"""The verdict: the plan joined with results and ledger.
+
+Pure functions.
 
 Exit code, when several apply (the first of this list):
 
 * 64 usage: nothing selected, wrong options (the command itself, there is no summary then),
 * 4 a SETUP_ERROR or ENV_ERROR: the harness or the machine failed, so nothing else can be trusted,
-* 1 a cell failed unexpectedly, or with another error than the recorded one, or did not fail as the op history predicts, or
-  consumers that are one loader disagree, or a cell is UNSTABLE: its second try, in a fresh process, ended differently,
+* 1 a cell failed unexpectedly, or with another error than the recorded one, or did not fail as the
+  op history predicts, or consumers that are one loader disagree, or a cell is UNSTABLE: its second
+  try, in a fresh process, ended differently,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
-* 3 a planned cell has no result, the run did not come to its end, none of the questions about artifacts was answered, a name that
-  the command line gave was not asked (`verdict.named`), or (with ``require``) a cell was NOT_RUN; with ``require`` "serving" only
-  cells that a server must answer count,
+* 3 a planned cell has no result, the run did not come to its end, none of the questions about
+  artifacts was answered, a name that the command line gave was not asked (`verdict.named`), or
+  (with ``require``) a cell was NOT_RUN; with ``require`` "serving" only cells that a server must
+  answer count,
 * 0 as expected.
 
-Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete unless ``require`` is set, as
-long as something was compared.
+Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete
+unless ``require`` is set, as long as something was compared.
 """
 
 from __future__ import annotations
@@ -46,22 +50,39 @@ def summarise(
     run: Mapping[str, Any],
     ended: bool = True,
 ) -> dict[str, Any]:
-    """Return ``summary.json`` as a dict. ``run`` is the content of ``run.json``; ``ended``: the run sealed its results."""
+    """Return ``summary.json`` as a dict.
+
+    ``run`` is the content of ``run.json``; ``ended``: the run sealed its results.
+    """
     by_cell = of_plan(results, plan)
     tool = Version(run["tool_version"]) if run.get("tool_version") else None
     report = judge(ledger, plan, by_cell, today, tool)
-    compared = sum(cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan if cell.sides)
+    compared = sum(
+        cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan if cell.sides
+    )
     not_run = _not_run(plan, by_cell)
     not_asked = named.not_asked(run.get("named", {}), plan, by_cell)
-    outcomes = Counter(by_cell[cell.id].outcome if cell.id in by_cell else Outcome.NOT_RUN for cell in plan)
-    unexpected = [{"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)]
+    outcomes = Counter(
+        by_cell[cell.id].outcome if cell.id in by_cell else Outcome.NOT_RUN for cell in plan
+    )
+    unexpected = [
+        {"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)
+    ]
     not_applicable = outcomes[Outcome.NOT_APPLICABLE]
-    servers = any(plan.by_id[item["cell"]].is_served and item["reason"] != DESELECTED for item in not_run)
+    servers = any(
+        plan.by_id[item["cell"]].is_served and item["reason"] != DESELECTED for item in not_run
+    )
     observed = len(plan.cells) - not_applicable - outcomes[Outcome.NOT_RUN]
     answered = sum(
-        not (cell.is_production or cell.sides) and cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan
+        not (cell.is_production or cell.sides)
+        and cell.id in by_cell
+        and by_cell[cell.id].outcome.observable
+        for cell in plan
     )
-    owed = any(not plan.by_id[item["cell"]].is_production and item["reason"] != DESELECTED for item in not_run)
+    owed = any(
+        not plan.by_id[item["cell"]].is_production and item["reason"] != DESELECTED
+        for item in not_run
+    )
     incomplete = not ended or not observed or (owed and not answered) or bool(not_asked)
     return {
         "schema": SCHEMA,
@@ -76,23 +97,31 @@ def summarise(
         "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome},
         "unexpected": unexpected,
         "second_tries": _second_tries(by_cell.values()),
-        "not_carried": sum(len(result.details.get("not_carried", ())) for result in by_cell.values()),
+        "not_carried": sum(
+            len(result.details.get("not_carried", ())) for result in by_cell.values()
+        ),
         "compared": compared,
-        "disagreements": agreement.disagreements(plan, by_cell, {fact["cell"] for fact in unexpected}),
+        "disagreements": agreement.disagreements(
+            plan, by_cell, {fact["cell"] for fact in unexpected}
+        ),
         "not_run": not_run,
         "not_asked": not_asked,
         "left_out": named.checks_left_out(plan),
-        "predictions": prediction.counts((by_cell[cell.id], bool(ledger.entry_for(cell))) for cell in plan if cell.id in by_cell),
+        "predictions": prediction.counts(
+            (by_cell[cell.id], bool(ledger.entry_for(cell))) for cell in plan if cell.id in by_cell
+        ),
         "ledger": vars(report),
         "versions": _versions(plan, by_cell),
         "run": dict(run),
-        "exit_code": int(_exit_code(report, outcomes, not_run, incomplete, servers, run.get("require", False))),
+        "exit_code": int(
+            _exit_code(report, outcomes, not_run, incomplete, servers, run.get("require", False))
+        ),
     }
 
 
 def _second_tries(results: Iterable[Result]) -> dict[str, int]:
-    """Count the unexpected cells that were asked again, those of them that ended differently, and those that were not asked
-    again."""
+    """Count the unexpected cells that were asked again, those of them that ended differently, and
+    those that were not asked again."""
     noted = [result for result in results if tries.note_of(result)]
     asked = sum(map(tries.was_asked, noted))
     unstable = sum(result.outcome is Outcome.UNSTABLE for result in noted)
@@ -100,24 +129,37 @@ def _second_tries(results: Iterable[Result]) -> dict[str, int]:
 
 
 def _not_run(plan: Plan, by_cell: Mapping[str, Result]) -> list[dict[str, Any]]:
-    """Yield each cell that was not executed, with the reason and whether it was left out on purpose."""
+    """Yield each cell that was not executed, with the reason and whether it was left out on
+    purpose.
+    """
     out = []
     for cell in plan:
         result = by_cell.get(cell.id)
         if result is None or result.outcome is Outcome.NOT_RUN:
             reason = result.message if result else NO_RESULT
-            out.append({"cell": cell.id, "reason": reason, "on_purpose": bool(cell.decided) or reason == DESELECTED})
+            out.append(
+                {
+                    "cell": cell.id,
+                    "reason": reason,
+                    "on_purpose": bool(cell.decided) or reason == DESELECTED,
+                }
+            )
     return out
 
 
 def _versions(plan: Plan, by_cell: Mapping[str, Result]) -> dict[str, dict[str, list[str]]]:
-    """Return the versions that workers reported: consumer (or producer) -> component -> versions."""
+    """Return the versions that workers reported: consumer (or producer) -> component ->
+    versions.
+    """
     seen: dict[str, dict[str, set[str]]] = {}
     for cell in plan:
         name = cell.producer if cell.is_production else cell.consumer
         for component, version in (by_cell[cell.id].versions if cell.id in by_cell else {}).items():
             seen.setdefault(name, {}).setdefault(component, set()).add(str(version))
-    return {name: {key: sorted(values) for key, values in sorted(parts.items())} for name, parts in sorted(seen.items())}
+    return {
+        name: {key: sorted(values) for key, values in sorted(parts.items())}
+        for name, parts in sorted(seen.items())
+    }
 
 
 def _exit_code(

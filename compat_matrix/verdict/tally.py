@@ -1,7 +1,8 @@
-"""The version grid: the artifacts that each TensorFlow wrote, and how many of their cells each TensorFlow can read.
+"""The version grid: the artifacts that each TensorFlow wrote, and how many of their cells each
+TensorFlow can read.
 
-Pure functions of plan and results. A field counts cells, never artifacts. Nothing is averaged; a cell without a result is counted
-as not run.
+Pure functions of plan and results. A field counts cells, never artifacts. Nothing is averaged; a
+cell without a result is counted as not run.
 """
 
 from __future__ import annotations
@@ -22,32 +23,49 @@ PASSED, KNOWN, UNEXPECTED, NOT_RUN = "passed", "known", "unexpected", "not_run"
 
 
 def tally(plan: Plan, results: Mapping[str, Result]) -> dict[str, Any]:
-    """``{"schema", "made": {producer: {version: counts}}, "read": {producer: {version: {consumer: {version: counts}}}}}``.
+    """``{"schema", "made": {producer: {version: counts}}, "read": {producer: {version: {consumer:
+    {version: counts}}}}}``.
 
-    ``counts`` has the members ``passed``, ``known``, ``unexpected`` and ``not_run`` as far as they are not 0. Cells that do not
-    apply, that compare two others, or that were not selected are not counted; a field without applicable cells is absent.
+    ``counts`` has the members ``passed``, ``known``, ``unexpected`` and ``not_run`` as far as they
+    are not 0. Cells that do not apply, that compare two others, or that were not selected are not
+    counted; a field without applicable cells is absent.
     """
     made: dict[str, Any] = {}
     read: dict[str, Any] = {}
     for cell in plan:
         state = _state(results.get(cell.id))
-        if state is None or cell.sides or (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE):
+        if (
+            state is None
+            or cell.sides
+            or (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE)
+        ):
             continue
         if cell.is_production:
             counts = made.setdefault(cell.producer, {}).setdefault(cell.producer_version, Counter())
         else:
             writer = read.setdefault(cell.producer, {}).setdefault(cell.producer_version, {})
-            counts = writer.setdefault(cell.consumer, {}).setdefault(cell.consumer_version, Counter())
+            counts = writer.setdefault(cell.consumer, {}).setdefault(
+                cell.consumer_version, Counter()
+            )
         counts[state] += 1
     return {"schema": SCHEMA, "made": _sorted(made), "read": _sorted(read)}
 
 
 def record(
-    plan: Plan, results: Iterable[Result], summary: Mapping[str, Any], expectations: Mapping[int, Mapping[str, Any]]
+    plan: Plan,
+    results: Iterable[Result],
+    summary: Mapping[str, Any],
+    expectations: Mapping[int, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return ``grid.json``: the tally, facts about the run, and the number of failures that each reason explains."""
+    """Return ``grid.json``: the tally, facts about the run, and the number of failures that each
+    reason explains.
+    """
     by_cell = {result.cell: result for result in results}
-    cells = [(cell, by_cell[cell.id]) for cell in plan if cell.id in by_cell and by_cell[cell.id].expected]
+    cells = [
+        (cell, by_cell[cell.id])
+        for cell in plan
+        if cell.id in by_cell and by_cell[cell.id].expected
+    ]
     reasons: dict[tuple[str, str], int] = Counter()
     for index, ids in by_entry(cells):
         entry = expectations.get(index, {})
@@ -56,9 +74,25 @@ def record(
     return {
         **tally(plan, by_cell),
         "cases": sorted({cell.case for cell in plan}),
-        "run": {key: summary[key] for key in ("planned", "observed", "not_applicable", "by_outcome", "exit_code", "predictions")}
-        | {key: run.get(key) for key in ("seconds", "processes", "revision", "tool_version", "started")},
-        "reasons": [{"kind": kind, "reason": reason, "cells": n} for (kind, reason), n in Counter(reasons).most_common()],
+        "run": {
+            key: summary[key]
+            for key in (
+                "planned",
+                "observed",
+                "not_applicable",
+                "by_outcome",
+                "exit_code",
+                "predictions",
+            )
+        }
+        | {
+            key: run.get(key)
+            for key in ("seconds", "processes", "revision", "tool_version", "started")
+        },
+        "reasons": [
+            {"kind": kind, "reason": reason, "cells": n}
+            for (kind, reason), n in Counter(reasons).most_common()
+        ],
     }
 
 
@@ -76,7 +110,9 @@ def _state(result: Result | None) -> str | None:
 
 def _sorted(table: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: _sorted(value) if isinstance(value, dict) and not isinstance(value, Counter) else dict(sorted(value.items()))
+        key: _sorted(value)
+        if isinstance(value, dict) and not isinstance(value, Counter)
+        else dict(sorted(value.items()))
         for key, value in sorted(table.items(), key=lambda item: release_order(item[0]))
     }
 
@@ -90,21 +126,28 @@ def release_order(text: str) -> tuple[Any, ...]:
 
 
 def tables(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Yield a table for each producer and consumer: ``{"producer", "consumer", "readers": [versions], "rows": [(writer,
-    fields)]}``.
+    """Yield a table for each producer and consumer: ``{"producer", "consumer", "readers":
+    [versions], "rows": [(writer, fields)]}``.
 
     A field is ``{"passed", "asked", ...}`` or None if nothing was asked.
     """
     out = []
     for producer, writers in facts["read"].items():
-        for consumer in dict.fromkeys(name for by_consumer in writers.values() for name in by_consumer):
-            readers = sorted({v for by_consumer in writers.values() for v in by_consumer.get(consumer, {})}, key=release_order)
+        for consumer in dict.fromkeys(
+            name for by_consumer in writers.values() for name in by_consumer
+        ):
+            readers = sorted(
+                {v for by_consumer in writers.values() for v in by_consumer.get(consumer, {})},
+                key=release_order,
+            )
             rows = []
             for writer, by_consumer in writers.items():
                 found = by_consumer.get(consumer, {})
                 if found:
                     rows.append((writer, [_field(found.get(reader)) for reader in readers]))
-            out.append({"producer": producer, "consumer": consumer, "readers": readers, "rows": rows})
+            out.append(
+                {"producer": producer, "consumer": consumer, "readers": readers, "rows": rows}
+            )
     return out
 
 
@@ -112,7 +155,12 @@ def _field(counts: Mapping[str, int] | None) -> dict[str, Any] | None:
     if counts is None:
         return None
     asked = sum(counts.values())
-    return {"asked": asked, PASSED: counts.get(PASSED, 0), UNEXPECTED: counts.get(UNEXPECTED, 0), NOT_RUN: counts.get(NOT_RUN, 0)}
+    return {
+        "asked": asked,
+        PASSED: counts.get(PASSED, 0),
+        UNEXPECTED: counts.get(UNEXPECTED, 0),
+        NOT_RUN: counts.get(NOT_RUN, 0),
+    }
 
 
 def by_entry(cells: Iterable[tuple[Cell, Result]]) -> list[tuple[int, list[str]]]:

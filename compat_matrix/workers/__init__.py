@@ -1,1 +1,3 @@
-"""Programs that run inside a runtime, from TensorFlow 1.4 on: the only part of the harness that imports TensorFlow."""
+"""Programs that run inside a runtime, from TensorFlow 1.4 on: the only part of the harness that
+imports TensorFlow.
+"""

@@ -1,11 +1,12 @@
 """``python <this folder> PROGRAM``: run a worker program inside the runtime whose Python this is.
 
-``PROGRAM`` is a module of this folder, or the path of a script, which finds our modules by ``from savedmodel_compat_workers
-import protocol, tensors`` whatever is installed in its Python (a plug-in: ``command = ["{python}", "{workers}", "mine.py"]``).
+``PROGRAM`` is a module of this folder, or the path of a script, which finds our modules by ``from
+savedmodel_compat_workers import protocol, tensors`` whatever is installed in its Python (a plug-in:
+``command = ["{python}", "{workers}", "mine.py"]``).
 
-Python 3.6 syntax. The programs import each other relatively, so they need a package; a runtime must not see more of the
-harness than this folder, and `reference_impl` where a program needs it: their parent may be the site-packages of quite
-another Python.
+Python 3.6 syntax. The programs import each other relatively, so they need a package; a runtime must
+not see more of the harness than this folder, and `reference_impl` where a program needs it: their
+parent may be the site-packages of quite another Python.
 """
 
 import importlib
@@ -15,8 +16,10 @@ import runpy
 import sys
 
 PACKAGE = "savedmodel_compat_workers"
-REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"  # the folder of the package reference_impl, for the programs that import it
-FORKING = "forking"  # in place of PROGRAM, with a descriptor: become each program that is asked for, in a fork
+# the folder of the package reference_impl, for the programs that import it
+REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
+# in place of PROGRAM, with a descriptor: become each program that is asked for, in a fork
+FORKING = "forking"
 
 
 def load_package(name, folder):

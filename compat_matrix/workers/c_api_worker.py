@@ -1,4 +1,5 @@
-"""The C++ loader behind Serving, Go and Java: ``TF_LoadSessionFromSavedModel``, in a process that never imports tensorflow.
+"""The C++ loader behind Serving, Go and Java: ``TF_LoadSessionFromSavedModel``, in a process that
+never imports tensorflow.
 
 Python 3.6 syntax, standard library and NumPy.
 """
@@ -19,7 +20,9 @@ CONSUMER = {
 
 
 class Model(object):
-    """A loaded session: handles of the C library, the signatures, and the fed bytes TensorFlow may still point at."""
+    """A loaded session: handles of the C library, the signatures, and the fed bytes TensorFlow may
+    still point at.
+    """
 
     def __init__(self, library, directory, tags):
         self.library = library
@@ -31,7 +34,14 @@ class Model(object):
             names = (ctypes.c_char_p * max(len(tags), 1))(*[tag.encode("utf-8") for tag in tags])
             self.session = library.checked(
                 lambda status: library.TF_LoadSessionFromSavedModel(
-                    options, None, directory.encode("utf-8"), names, len(tags), self.graph, buffer, status
+                    options,
+                    None,
+                    directory.encode("utf-8"),
+                    names,
+                    len(tags),
+                    self.graph,
+                    buffer,
+                    status,
                 )
             )
             meta_graph = ctypes.string_at(buffer.contents.data, buffer.contents.length)
@@ -58,10 +68,13 @@ class Model(object):
             self.keep = c_tensors.Kept()
 
     def run(self, feed, names, run_options=b"", admit=None, shaped=np.reshape):
-        """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``. Returns the Tensors called ``names``.
+        """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``.
 
-        ``run_options`` is a serialized RunOptions, or nothing. ``admit`` is called with the bytes that the results take, before
-        they are copied; what it raises ends the call. ``shaped`` gives vectors their shapes (:func:`c_tensors.from_c`).
+        Returns the Tensors called ``names``.
+
+        ``run_options`` is a serialized RunOptions, or nothing. ``admit`` is called with the bytes
+        that the results take, before they are copied; what it raises ends the call. ``shaped``
+        gives vectors their shapes (:func:`c_tensors.from_c`).
         """
         if not names:  # a signature without outputs; TensorFlow refuses to run nothing
             return []
@@ -76,12 +89,25 @@ class Model(object):
                 given[index] = c_tensors.to_c(library, tensor, self.keep)
             library.checked(
                 lambda status: library.TF_SessionRun(
-                    self.session, options, sources, given, len(feed), targets, results, len(names), None, 0, None, status
+                    self.session,
+                    options,
+                    sources,
+                    given,
+                    len(feed),
+                    targets,
+                    results,
+                    len(names),
+                    None,
+                    0,
+                    None,
+                    status,
                 )
             )
             if admit is not None:
                 admit(sum(c_tensors.size(library, results[index]) for index in range(len(names))))
-            return [c_tensors.from_c(library, results[index], shaped) for index in range(len(names))]
+            return [
+                c_tensors.from_c(library, results[index], shaped) for index in range(len(names))
+            ]
         finally:
             for handle in list(given) + list(results):
                 if handle:

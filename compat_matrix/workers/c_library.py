@@ -1,7 +1,8 @@
-"""TensorFlow's C API through ctypes, out of an installed wheel, in a process that never imports tensorflow.
+"""TensorFlow's C API through ctypes, out of an installed wheel, in a process that never imports
+tensorflow.
 
-Python 3.6 syntax, standard library only. This file finds the libraries, declares the functions it needs and knows the
-memory layouts; ``c_api_worker.py`` is the program.
+Python 3.6 syntax, standard library only. This file finds the libraries, declares the functions it
+needs and knows the memory layouts; ``c_api_worker.py`` is the program.
 """
 
 import ctypes
@@ -59,13 +60,35 @@ _PROTOTYPES = {
     "TF_DeleteSessionOptions": (None, [_P]),
     "TF_LoadSessionFromSavedModel": (
         _P,
-        [_P, ctypes.POINTER(Buffer), ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), _I, _P, ctypes.POINTER(Buffer), _P],
+        [
+            _P,
+            ctypes.POINTER(Buffer),
+            ctypes.c_char_p,
+            ctypes.POINTER(ctypes.c_char_p),
+            _I,
+            _P,
+            ctypes.POINTER(Buffer),
+            _P,
+        ],
     ),
     "TF_CloseSession": (None, [_P, _P]),
     "TF_DeleteSession": (None, [_P, _P]),
     "TF_SessionRun": (
         None,
-        [_P, ctypes.POINTER(Buffer), _OUT, _PP, _I, _OUT, _PP, _I, _PP, _I, ctypes.POINTER(Buffer), _P],
+        [
+            _P,
+            ctypes.POINTER(Buffer),
+            _OUT,
+            _PP,
+            _I,
+            _OUT,
+            _PP,
+            _I,
+            _PP,
+            _I,
+            ctypes.POINTER(Buffer),
+            _P,
+        ],
     ),
     "TF_AllocateTensor": (_P, [_I, ctypes.POINTER(ctypes.c_int64), _I, _S]),
     "TF_DeleteTensor": (None, [_P]),
@@ -83,7 +106,10 @@ _ENCODED_STRINGS = {  # before 2.4
 
 
 def package_folder():
-    """The folder of the installed package ``tensorflow``, found without importing it. ImportError when there is none."""
+    """The folder of the installed package ``tensorflow``, found without importing it.
+
+    ImportError when there is none.
+    """
     spec = importlib.util.find_spec("tensorflow")
     if spec is None or not spec.submodule_search_locations:
         raise ImportError("no package called tensorflow is installed in this runtime")
@@ -96,9 +122,11 @@ def package_folder():
 
 
 def libraries(folder):
-    """The libraries to open, in this order: the framework, then the one with the kernels and the C API.
+    """The libraries to open, in this order: the framework, then the one with the kernels and the C
+    API.
 
-    From 2.12 that is ``libtensorflow_cc``, which needs no Python; before, the extension module, which does.
+    From 2.12 that is ``libtensorflow_cc``, which needs no Python; before, the extension module,
+    which does.
     """
     framework = _find(folder, r"libtensorflow_framework\.(so(\.[12])?|([12]\.)?dylib)")
     kernels = _find(folder, r"libtensorflow_cc\.(so\.2|2\.dylib)")
@@ -135,12 +163,16 @@ def raise_status(code, message):
 
 
 class Library(object):
-    """The C API: ``library.TF_Name(...)`` with declared argument types, and statuses turned into errors."""
+    """The C API: ``library.TF_Name(...)`` with declared argument types, and statuses turned into
+    errors.
+    """
 
     def __init__(self):
         self.paths = libraries(package_folder())
         # Global: the second library's undefined symbols are in the first.
-        self._handles = [ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL | os.RTLD_NOW) for path in self.paths]
+        self._handles = [
+            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL | os.RTLD_NOW) for path in self.paths
+        ]
         self.declare(_PROTOTYPES)
         self.version = self.TF_Version().decode("utf-8")
         numbers = re.match(r"(\d+)\.(\d+)", self.version)
@@ -149,7 +181,9 @@ class Library(object):
             self.declare(_ENCODED_STRINGS)
 
     def declare(self, prototypes, optional=False):
-        """Make functions, ``{name: (result, arguments)}``, attributes; None for an ``optional`` one that the library lacks."""
+        """Make functions, ``{name: (result, arguments)}``, attributes; None for an ``optional`` one
+        that the library lacks.
+        """
         for name, (result, arguments) in prototypes.items():
             function = getattr(self._handles[-1], name, *[None] * optional)
             if function is not None:
@@ -161,7 +195,9 @@ class Library(object):
         status = self.TF_NewStatus()
         try:
             result = call(status)
-            raise_status(self.TF_GetCode(status), self.TF_Message(status).decode("utf-8", "replace"))
+            raise_status(
+                self.TF_GetCode(status), self.TF_Message(status).decode("utf-8", "replace")
+            )
             return result
         finally:
             self.TF_DeleteStatus(status)

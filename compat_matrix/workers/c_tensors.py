@@ -1,8 +1,10 @@
-"""Tensors between NumPy and the C API. Python 3.6 syntax, standard library and NumPy.
+"""Tensors between NumPy and the C API.
 
-Strings have two layouts. Since 2.4 a string tensor is an array of ``TF_TString`` (24 bytes; the two low bits of the first
-byte say where the characters are). Before, it is a table of 64-bit offsets and, behind it, each string with its length
-as a varint in front.
+Python 3.6 syntax, standard library and NumPy.
+
+Strings have two layouts. Since 2.4 a string tensor is an array of ``TF_TString`` (24 bytes; the two
+low bits of the first byte say where the characters are). Before, it is a table of 64-bit offsets
+and, behind it, each string with its length as a varint in front.
 """
 
 import ctypes
@@ -16,7 +18,9 @@ from .tensor_wire import NUMBERS
 
 TSTRING = 24
 SMALL, LARGE, OFFSET, VIEW = range(4)
-STRING = 64  # bytes of a string beside its characters: Python's object, and two places that refer to it
+STRING = (
+    64  # bytes of a string beside its characters: Python's object, and two places that refer to it
+)
 BLOCK = 1 << 16  # strings looked at together
 
 
@@ -33,7 +37,10 @@ def to_c(library, tensor, keep):
         # Block by block: as Python objects the strings take several times the memory.
         flat = array.ravel()
         blocks = (flat[start : start + BLOCK].tolist() for start in range(0, flat.size, BLOCK))
-        length, parts = TSTRING * flat.size, (b"".join(_tstring(bytes(item), keep) for item in block) for block in blocks)
+        length, parts = (
+            TSTRING * flat.size,
+            (b"".join(_tstring(bytes(item), keep) for item in block) for block in blocks),
+        )
     else:
         data = _encoded(library, [bytes(item) for item in array.ravel().tolist()])
         length, parts = len(data), [data]
@@ -66,13 +73,16 @@ def _encoded(library, items):
 def _tstring(item, keep):
     if len(item) < TSTRING - 1:
         return struct.pack("=B23s", len(item) << 2 | SMALL, item)
-    # A view points at bytes that are not TensorFlow's. They live as long as the model, since a table or a variable
-    # may go on holding the view.
+    # A view points at bytes that are not TensorFlow's. They live as long as the model, since a
+    # table or a variable may go on holding the view.
     return struct.pack("=QQQ", len(item) << 2 | VIEW, _address(keep.add(item)), 0)
 
 
 class Kept(object):
-    """Strings that TensorFlow may go on pointing at. Of equal ones the first is kept. ``bytes`` is how much all of them take."""
+    """Strings that TensorFlow may go on pointing at.
+
+    Of equal ones the first is kept. ``bytes`` is how much all of them take.
+    """
 
     def __init__(self):
         self._items = {}
@@ -91,7 +101,9 @@ def _address(item):
 
 
 def size(library, handle):
-    """How many bytes :func:`from_c` takes for a tensor: for a string its characters and its objects."""
+    """How many bytes :func:`from_c` takes for a tensor: for a string its characters and its
+    objects.
+    """
     length = library.TF_TensorByteSize(handle)
     if DTYPES.get(library.TF_TensorType(handle)) != "string" or not library.has_tstring:
         return length
@@ -107,9 +119,12 @@ def size(library, handle):
 
 
 def from_c(library, handle, shaped=np.reshape):
-    """A ``TF_Tensor`` as a :class:`tensors.Tensor`; the caller still owns the handle. TypeError for a resource or variant.
+    """A ``TF_Tensor`` as a :class:`tensors.Tensor`; the caller still owns the handle.
 
-    ``shaped`` gives a vector its shape. NumPy raises ValueError where there are more dimensions than it has.
+    TypeError for a resource or variant.
+
+    ``shaped`` gives a vector its shape. NumPy raises ValueError where there are more dimensions
+    than it has.
     """
     dtype = DTYPES.get(library.TF_TensorType(handle), "invalid")
     shape = tuple(library.TF_Dim(handle, i) for i in range(library.TF_NumDims(handle)))
@@ -118,7 +133,11 @@ def from_c(library, handle, shaped=np.reshape):
         count *= size
     length, pointer = library.TF_TensorByteSize(handle), library.TF_TensorData(handle)
     if dtype == "string":
-        items = _tstrings(pointer, count) if library.has_tstring else _encoded_strings(library, pointer, length, count)
+        items = (
+            _tstrings(pointer, count)
+            if library.has_tstring
+            else _encoded_strings(library, pointer, length, count)
+        )
         array = np.empty(count, dtype=object)
         array[:] = items
         return tensor_file.Tensor(dtype, shaped(array, shape))
@@ -147,7 +166,9 @@ def _tstrings(pointer, count):
             # size, capacity, pointer when large; size, pointer when a view
             words = struct.unpack("=QQQ", raw)
             size = words[0] >> 2
-            out.append(ctypes.string_at(words[2] if kind == LARGE else words[1], size) if size else b"")
+            out.append(
+                ctypes.string_at(words[2] if kind == LARGE else words[1], size) if size else b""
+            )
     return out
 
 

@@ -1,7 +1,8 @@
-"""The C++ loader behind the protocol: a C++ program of ours is asked with serialized protos (``runtimes/native/loader.h``).
+"""The C++ loader behind the protocol: a C++ program of ours is asked with serialized protos
+(``runtimes/native/loader.h``).
 
-The program, which is compiled for each runtime, is the argument. When it dies, this process dies the same way.
-Python 3.6 syntax, standard library and NumPy.
+The program, which is compiled for each runtime, is the argument. When it dies, this process dies
+the same way. Python 3.6 syntax, standard library and NumPy.
 """
 
 import faulthandler
@@ -17,7 +18,9 @@ from .tensor_wire import field
 
 CONSUMER = {
     "place": 4,
-    "summary": "tensorflow::LoadSavedModel and Session::Run, in a C++ program built against the wheel",
+    "summary": (
+        "tensorflow::LoadSavedModel and Session::Run, in a C++ program built against the wheel"
+    ),
     "capabilities": ("fetch", "tags"),
     "loader": "servers",
 }
@@ -31,14 +34,18 @@ class Program(object):
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
         words = [path, str(theirs_in), str(theirs_out)]
-        self._process = subprocess.Popen(words, pass_fds=(theirs_in, theirs_out), stdin=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            words, pass_fds=(theirs_in, theirs_out), stdin=subprocess.DEVNULL
+        )
         os.close(theirs_in)
         os.close(theirs_out)
         self._send, self._receive = os.fdopen(ours_out, "wb"), os.fdopen(ours_in, "rb")
         self.pid = self._process.pid
         self._handles = 0
         faulthandler.unregister(signal.SIGUSR1)
-        signal.signal(signal.SIGUSR1, lambda *_: os.kill(self.pid, signal.SIGUSR1))  # it knows where it hangs
+        signal.signal(
+            signal.SIGUSR1, lambda *_: os.kill(self.pid, signal.SIGUSR1)
+        )  # it knows where it hangs
 
     def new_handle(self):
         """A name for a model."""
@@ -46,13 +53,23 @@ class Program(object):
         return str(self._handles)
 
     def ask(self, operation, handle="", feed=(), fetch=()):
-        """``[(name, TensorProto)]`` of a RunStepResponse, serialized. Raises CError; ends the process where the program died."""
+        """``[(name, TensorProto)]`` of a RunStepResponse, serialized.
+
+        Raises CError; ends the process where the program died.
+        """
         parts = [field(1, handle.encode("utf-8"))]
-        parts += [field(2, field(1, name.encode("utf-8")) + field(2, tensor_wire.to_wire(tensor))) for name, tensor in feed]
-        parts += [field(3, name.encode("utf-8")) for name in fetch] + [field(4, word.encode("utf-8")) for word in operation]
+        parts += [
+            field(2, field(1, name.encode("utf-8")) + field(2, tensor_wire.to_wire(tensor)))
+            for name, tensor in feed
+        ]
+        parts += [field(3, name.encode("utf-8")) for name in fetch] + [
+            field(4, word.encode("utf-8")) for word in operation
+        ]
         answer = signature_wire.fields(memoryview(self._exchanged(b"".join(parts))))
         status = dict(answer)
-        c_library.raise_status(status.get(3, 0), bytes(status.get(4, b"")).decode("utf-8", "replace"))
+        c_library.raise_status(
+            status.get(3, 0), bytes(status.get(4, b"")).decode("utf-8", "replace")
+        )
         named = [dict(signature_wire.fields(value)) for number, value in answer if number == 1]
         return [(bytes(one.get(1, b"")).decode("utf-8"), one.get(2, b"")) for one in named]
 
@@ -88,11 +105,16 @@ class Model(object):
     def __init__(self, program, directory, tags):
         self._program, self._handle = program, program.new_handle()
         ((_, meta_graph),) = program.ask(["load", directory] + list(tags), self._handle)
-        self.signature_defs = signature_wire.signature_defs(tensor_wire.from_wire(meta_graph).array.item())
+        self.signature_defs = signature_wire.signature_defs(
+            tensor_wire.from_wire(meta_graph).array.item()
+        )
         self.signatures = signature_wire.described(self.signature_defs)
 
     def run(self, feed, names):
-        """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``. Returns the Tensors called ``names``."""
+        """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``.
+
+        Returns the Tensors called ``names``.
+        """
         if not names:  # a signature without outputs; TensorFlow refuses to run nothing
             return []
         got = self._program.ask(["run"], self._handle, feed, names)

@@ -1,7 +1,10 @@
-"""Describe the objects of a model, apart from their answers: variables, functions, gradients. Python 3.6 syntax.
+"""Describe the objects of a model, apart from their answers: variables, functions, gradients.
 
-The same functions describe an original object after it was saved and what a loader made of the file, so that the two can be
-compared. Both are walked along the object graph of the file; only public attributes are asked where a release has them.
+Python 3.6 syntax.
+
+The same functions describe an original object after it was saved and what a loader made of the
+file, so that the two can be compared. Both are walked along the object graph of the file; only
+public attributes are asked where a release has them.
 """
 
 import collections
@@ -14,26 +17,36 @@ from . import nests, protocol
 from . import tensors as tensor_file
 
 KEY_STEP = "."
-# Objects below these belong to TensorFlow: a trace of a loaded model that is saved again, the functions that make a table.
+# Objects below these belong to TensorFlow: a trace of a loaded model that is saved again, the
+# functions that make a table.
 LEAVES = ("function", "bare_concrete_function", "resource")
-SIGNATURES = "signatures"  # the map that a save adds to the root; the check of the signatures asks for them
+SIGNATURES = (
+    "signatures"  # the map that a save adds to the root; the check of the signatures asks for them
+)
 
 
 def describe(tf, root, directory, tags):
-    """``{"variables": {path: facts}, "functions": {path: facts}, "naming": "path" | "name"}`` of a live object.
+    """``{"variables": {path: facts}, "functions": {path: facts}, "naming": "path" | "name"}`` of a
+    live object.
 
-    A MetaGraph of TF 1.x has no object graph: its variables are named by the graph (``naming`` is ``name``).
+    A MetaGraph of TF 1.x has no object graph: its variables are named by the graph (``naming`` is
+    ``name``).
     """
     found = walk(root, object_graph(directory, tags))
     return {
         "naming": "path" if found else "name",
-        "variables": {place: dict(variable(tf, value), node=node) for place, node, value in variables(tf, root, directory, tags)},
+        "variables": {
+            place: dict(variable(tf, value), node=node)
+            for place, node, value in variables(tf, root, directory, tags)
+        },
         "functions": dict(_functions(tf, found)),
     }
 
 
 def variables(tf, root, directory, tags):
-    """``[(path, node id, variable)]``; of a MetaGraph of TF 1.x its name in place of the path, and no node id."""
+    """``[(path, node id, variable)]``; of a MetaGraph of TF 1.x its name in place of the path, and
+    no node id.
+    """
     found = walk(root, object_graph(directory, tags))
     if not found:
         return [(one.name.split(":")[0], None, one) for one in getattr(root, "variables", ())]
@@ -59,7 +72,9 @@ def object_graph(directory, tags):
 
 
 def walk(root, graph):
-    """``[(path, node id, live object)]`` of the nodes that the loaded object has as well, nearest first."""
+    """``[(path, node id, live object)]`` of the nodes that the loaded object has as well, nearest
+    first.
+    """
     if graph is None:
         return []
     found, seen, queue = [], {0}, collections.deque([("", 0, root)])
@@ -76,7 +91,9 @@ def walk(root, graph):
                 if child.node_id not in seen:
                     below = nests.child(value, child.local_name)
                     seen.add(child.node_id)
-                    queue.append((path + KEY_STEP * bool(path) + child.local_name, child.node_id, below))
+                    queue.append(
+                        (path + KEY_STEP * bool(path) + child.local_name, child.node_id, below)
+                    )
     return found
 
 
@@ -101,8 +118,14 @@ def _functions(tf, found):
     for path, number, value in found:
         listed = traces(value)
         if listed is not None:
-            texts = sorted("{} -> {}".format(_inputs(tf, trace), spec_text(tf, trace.structured_outputs)) for trace in listed)
-            yield path, {"node": number, "arguments": arguments(tf, value), "traces": sorted(set(texts))}
+            texts = sorted(
+                "{} -> {}".format(_inputs(tf, trace), spec_text(tf, trace.structured_outputs))
+                for trace in listed
+            )
+            yield (
+                path,
+                {"node": number, "arguments": arguments(tf, value), "traces": sorted(set(texts))},
+            )
 
 
 def traces(value):
@@ -113,7 +136,9 @@ def traces(value):
         return None
     if hasattr(value, "concrete_functions"):
         return value.concrete_functions
-    listed = getattr(value, "_list_all_concrete_functions_for_serialization", None)  # 2.0 to 2.21; nothing public lists them
+    listed = getattr(
+        value, "_list_all_concrete_functions_for_serialization", None
+    )  # 2.0 to 2.21; nothing public lists them
     return listed() if listed else None
 
 
@@ -123,7 +148,9 @@ def _inputs(tf, trace):
 
 
 def arguments(tf, function):
-    """The parameters as Python writes them, ``x, scale=2.0, *, negate=False``; None where a release does not say."""
+    """The parameters as Python writes them, ``x, scale=2.0, *, negate=False``; None where a release
+    does not say.
+    """
     if hasattr(function, "structured_outputs"):
         return None
     if hasattr(function, "__signature__"):  # 2.13 and later
@@ -160,7 +187,10 @@ def _parameters(spec):
 
 
 def spec_text(tf, value):
-    """A structure of specs, tensors and Python values as text: ``(float32[?,2], {'a': 2.0})``. Names are left out."""
+    """A structure of specs, tensors and Python values as text: ``(float32[?,2], {'a': 2.0})``.
+
+    Names are left out.
+    """
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return repr(value)
     if isinstance(value, tf.DType):
@@ -168,7 +198,9 @@ def spec_text(tf, value):
     if isinstance(value, tf.TensorShape):
         return "shape" + _dims(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        fields = ["{}={}".format(name, spec_text(tf, getattr(value, name))) for name in value._fields]
+        fields = [
+            "{}={}".format(name, spec_text(tf, getattr(value, name))) for name in value._fields
+        ]
         return "{}({})".format(type(value).__name__, ", ".join(fields))
     if isinstance(value, tuple):
         return "({})".format(", ".join([spec_text(tf, item) for item in value]))
@@ -181,11 +213,20 @@ def spec_text(tf, value):
 
 
 def _tensor_text(tf, value):
-    kinds = ((tf.SparseTensor, tf.SparseTensorSpec, "sparse "), (tf.RaggedTensor, tf.RaggedTensorSpec, "ragged "))
+    kinds = (
+        (tf.SparseTensor, tf.SparseTensorSpec, "sparse "),
+        (tf.RaggedTensor, tf.RaggedTensorSpec, "ragged "),
+    )
     for tensor, spec, word in kinds:
         if isinstance(value, (tensor, spec)):
-            shape = getattr(value, "shape", None) if isinstance(value, tensor) else getattr(value, "_shape", None)
-            dtype = value.dtype if isinstance(value, tensor) else value._dtype  # no public attribute before 2.3
+            shape = (
+                getattr(value, "shape", None)
+                if isinstance(value, tensor)
+                else getattr(value, "_shape", None)
+            )
+            dtype = (
+                value.dtype if isinstance(value, tensor) else value._dtype
+            )  # no public attribute before 2.3
             return word + dtype.name + _dims(tf.TensorShape(shape))
     if hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, tf.Variable):
         return value.dtype.name + _dims(tf.TensorShape(value.shape))
@@ -193,20 +234,28 @@ def _tensor_text(tf, value):
 
 
 def _dims(shape):
-    sizes = ["..."] if shape.rank is None else ["?" if size is None else str(size) for size in shape.as_list()]
+    sizes = (
+        ["..."]
+        if shape.rank is None
+        else ["?" if size is None else str(size) for size in shape.as_list()]
+    )
     return "[{}]".format(",".join(sizes))
 
 
 def gradients(tf, model, path, args, kwargs, inputs, directory, tags):
-    """``{name: Tensor}``: the gradients of a function with respect to its float arguments and the variables it trains.
+    """``{name: Tensor}``: the gradients of a function with respect to its float arguments and the
+    variables it trains.
 
-    An argument is named by its place among the tensors of the call (``argument 0``), a variable by its path (``variable v``).
-    Inputs that do not affect the result have no gradient and are left out. Integers and strings are not differentiated.
+    An argument is named by its place among the tensors of the call (``argument 0``), a variable by
+    its path (``variable v``). Inputs that do not affect the result have no gradient and are left
+    out. Integers and strings are not differentiated.
     """
     function = nests.resolve(model, path)
     positional, keyword = nests.decode_call(tf, args, kwargs, inputs)
     given = tf.nest.flatten([positional, keyword], expand_composites=True)
-    sources = collections.OrderedDict(("argument {}".format(i), x) for i, x in enumerate(given) if _differentiable(tf, x))
+    sources = collections.OrderedDict(
+        ("argument {}".format(i), x) for i, x in enumerate(given) if _differentiable(tf, x)
+    )
     with tf.GradientTape() as tape:
         tape.watch(list(sources.values()))
         result = function(*positional, **keyword)
@@ -220,7 +269,9 @@ def gradients(tf, model, path, args, kwargs, inputs, directory, tags):
     if not targets or not sources:
         return protocol.named([])
     found = tape.gradient(targets, list(sources.values()))
-    pairs = [(name, tf.convert_to_tensor(one)) for name, one in zip(sources, found) if one is not None]
+    pairs = [
+        (name, tf.convert_to_tensor(one)) for name, one in zip(sources, found) if one is not None
+    ]
     return protocol.named([(name, nests.from_tf(tf, one)) for name, one in pairs])
 
 
@@ -235,17 +286,24 @@ def _differentiable(tf, value):
 
 
 def change(tf, root, directory, tags):
-    """Change every variable's value by one bit; return how many changed. Variables that cannot be assigned keep their values."""
+    """Change every variable's value by one bit; return how many changed.
+
+    Variables that cannot be assigned keep their values.
+    """
     changed = 0
     for _, _, value in variables(tf, root, directory, tags):
-        with contextlib.suppress(TypeError, ValueError, NotImplementedError, AttributeError, tf.errors.OpError):
+        with contextlib.suppress(
+            TypeError, ValueError, NotImplementedError, AttributeError, tf.errors.OpError
+        ):
             value.assign(nests.to_tf(tf, altered(nests.from_tf(tf, value))))
             changed += 1
     return changed
 
 
 def altered(tensor):
-    """Another tensor of the same dtype and shape: one bit of each element differs, a string has a word more."""
+    """Another tensor of the same dtype and shape: one bit of each element differs, a string has a
+    word more.
+    """
     array = np.array(tensor.array)
     if tensor.dtype == "string":
         words = [b"changed " + word for word in array.ravel().tolist()]
@@ -254,5 +312,7 @@ def altered(tensor):
         array = np.logical_not(array)
     elif array.size:
         bits = array.reshape(-1).view(np.uint8)
-        bits[:: array.itemsize] ^= 1  # the lowest bit of each: little-endian machines only, as TensorFlow itself
+        bits[:: array.itemsize] ^= (
+            1  # the lowest bit of each: little-endian machines only, as TensorFlow itself
+        )
     return tensor_file.Tensor(tensor.dtype, array)

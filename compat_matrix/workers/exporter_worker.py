@@ -1,6 +1,9 @@
-"""An exporter's command line behind the protocol: ``WORDS... EXPORT DIRECTORY`` writes an artifact. Python 3.6 syntax.
+"""An exporter's command line behind the protocol: ``WORDS...
 
-The exit status says how it went: 0 written, 65 refused (the last line on stderr says why), anything else failed.
+EXPORT DIRECTORY`` writes an artifact. Python 3.6 syntax.
+
+The exit status says how it went: 0 written, 65 refused (the last line on stderr says why), anything
+else failed.
 """
 
 import json
@@ -39,20 +42,31 @@ class ExporterWorker(protocol.Worker):
         return out
 
     def produce(self, case, directory, scratch):
-        # Its output goes where that of all workers goes; what it said last is the reason of a failure.
+        # Its output goes where that of all workers goes; what it said last is the reason of a
+        # failure.
         process = subprocess.Popen(
-            self.words + [case, directory], cwd=scratch, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=subprocess.PIPE
+            self.words + [case, directory],
+            cwd=scratch,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            stderr=subprocess.PIPE,
         )
         said = process.communicate()[1].decode("utf-8", "replace")
         sys.stderr.write(said)
-        lines = [line for line in said.strip().splitlines() if line.strip()] or ["it says nothing on stderr"]
+        lines = [line for line in said.strip().splitlines() if line.strip()] or [
+            "it says nothing on stderr"
+        ]
         if process.returncode == REFUSED:
             raise Refused(lines[-1][-TAIL:])
         if process.returncode:
             raise Failed("exit status {}: {}".format(process.returncode, lines[-1][-TAIL:]))
         for name in (os.path.join("model", ""), os.path.join("io", "io.json")):
             if not os.path.exists(os.path.join(directory, name)):
-                raise Failed("exit status 0, but there is no {} in the folder it was given".format(name.strip(os.sep)))
+                raise Failed(
+                    "exit status 0, but there is no {} in the folder it was given".format(
+                        name.strip(os.sep)
+                    )
+                )
         self.said = _versions(os.path.join(directory, "versions.json"))
 
 

@@ -1,7 +1,10 @@
-"""A process that imports TensorFlow and forks: each fork becomes a worker. Python 3.6 syntax.
+"""A process that imports TensorFlow and forks: each fork becomes a worker.
 
-An import takes seconds of CPU, a fork some hundredths of one. The process does nothing but import and fork, so a fork is what a
-new process would be after its import. It has one thread, since a fork would lose the others.
+Python 3.6 syntax.
+
+An import takes seconds of CPU, a fork some hundredths of one. The process does nothing but import
+and fork, so a fork is what a new process would be after its import. It has one thread, since a fork
+would lose the others.
 """
 
 import array
@@ -18,7 +21,8 @@ DESCRIPTORS = 4  # stdout, stderr, the channel
 
 
 def serve(descriptor):
-    """Answer ``{program, folder, environment, channel}`` by a fork: ``{pid}``, and ``{reap}`` by its exit status: ``{status}``.
+    """Answer ``{program, folder, environment, channel}`` by a fork: ``{pid}``, and ``{reap}`` by
+    its exit status: ``{status}``.
 
     Return the program in each fork; exit when the harness is gone.
     """
@@ -42,7 +46,9 @@ def serve(descriptor):
             if not pid:
                 channel.close()
                 return _become(request, descriptors)
-            os.setpgid(pid, pid)  # here, too: the harness may kill the group before the fork has run
+            os.setpgid(
+                pid, pid
+            )  # here, too: the harness may kill the group before the fork has run
             reply = {"pid": pid}
         for descriptor in descriptors:
             os.close(descriptor)
@@ -51,7 +57,9 @@ def serve(descriptor):
 
 def _receive(channel):
     found = array.array("i")
-    data, ancillary, _, _ = channel.recvmsg(LONGEST, socket.CMSG_SPACE(DESCRIPTORS * found.itemsize))
+    data, ancillary, _, _ = channel.recvmsg(
+        LONGEST, socket.CMSG_SPACE(DESCRIPTORS * found.itemsize)
+    )
     for level, kind, content in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             found.frombytes(content[: len(content) - len(content) % found.itemsize])

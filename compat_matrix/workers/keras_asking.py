@@ -10,7 +10,9 @@ from . import tensors as tensor_file
 
 
 def custom_objects(texts, paths):
-    """``{NAME: object}`` of what the user wrote as ``MODULE:NAME``; modules are also looked for in ``paths``, last of all."""
+    """``{NAME: object}`` of what the user wrote as ``MODULE:NAME``; modules are also looked for in
+    ``paths``, last of all.
+    """
     sys.path.extend(path for path in paths if path not in sys.path)
     return dict(_named(text) for text in texts)
 
@@ -26,7 +28,8 @@ def _named(text):
 def fresh(keras):
     """Free all models, and let errors of Keras have their own messages.
 
-    Keras would make others of them: the name of the layer, the message in bold, the arguments of the call.
+    Keras would make others of them: the name of the layer, the message in bold, the arguments of
+    the call.
     """
     keras.utils.clear_session(free_memory=True)
     keras.config.disable_traceback_filtering()  # a session forgets it
@@ -38,11 +41,15 @@ def structure(keras, model):
 
 
 def inputs_of(tf, keras, model, path):
-    """Inputs of a model out of a file, where they are numbered in the order of the model's inputs."""
+    """Inputs of a model out of a file, where they are numbered in the order of the model's
+    inputs.
+    """
     given, wanted = tensor_file.load(path), structure(keras, model)
     found = [nests.to_tf(tf, given[str(at)]) for at in range(len(given))]
     sparse = [getattr(item, "sparse", False) for item in keras.tree.flatten(wanted)]
-    found = [tf.sparse.from_dense(item) if is_sparse else item for item, is_sparse in zip(found, sparse)]
+    found = [
+        tf.sparse.from_dense(item) if is_sparse else item for item, is_sparse in zip(found, sparse)
+    ]
     return keras.tree.pack_sequence_as(wanted, found)
 
 
@@ -69,4 +76,9 @@ def save_weights(tf, model, path):
 
 
 def _save(tf, items, path):
-    tensor_file.save(path, protocol.named([(name, nests.from_tf(tf, tf.convert_to_tensor(item))) for name, item in items]))
+    tensor_file.save(
+        path,
+        protocol.named(
+            [(name, nests.from_tf(tf, tf.convert_to_tensor(item))) for name, item in items]
+        ),
+    )

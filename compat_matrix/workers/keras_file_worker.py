@@ -24,13 +24,16 @@ class KerasFileWorker(protocol.Worker):
         self.tf = tf
         loaded = [name for name in OURS if name in sys.modules]
         if loaded:
-            raise RuntimeError("{} is imported in a process that must not have it".format(", ".join(loaded)))
+            raise RuntimeError(
+                "{} is imported in a process that must not have it".format(", ".join(loaded))
+            )
 
     def versions(self):
         return dict(super(KerasFileWorker, self).versions(), tensorflow=self.tf.__version__)
 
     def op_file_answers(self, request):
-        """Write what the model of ``file`` answers to ``inputs`` in a graph, as in ``predict``, and its weights.
+        """Write what the model of ``file`` answers to ``inputs`` in a graph, as in ``predict``, and
+        its weights.
 
         ``wrapped``: the file holds a layer of `savedmodel_compat`, so this is imported first.
         """
@@ -43,8 +46,12 @@ class KerasFileWorker(protocol.Worker):
         keras_asking.fresh(keras)
         model = keras.saving.load_model(request["file"], custom_objects=custom, safe_mode=safe)
         inputs = keras_asking.inputs_of(self.tf, keras, model, request["inputs"])
-        predict = self.tf.function(lambda nest: model(nest, training=False), autograph=False)  # whose errors quote the code
-        keras_asking.save_weights(self.tf, model, request["weights"])  # a call changes those of a stateful RNN
+        predict = self.tf.function(
+            lambda nest: model(nest, training=False), autograph=False
+        )  # whose errors quote the code
+        keras_asking.save_weights(
+            self.tf, model, request["weights"]
+        )  # a call changes those of a stateful RNN
         keras_asking.save_answer(self.tf, keras, predict(inputs), request["answers"])
         return {}
 

@@ -1,4 +1,6 @@
-"""Everything a migration to Keras 3 asks of a Keras: rebuild a model, ask the old and the new one. Python 3.6 syntax.
+"""Everything a migration to Keras 3 asks of a Keras: rebuild a model, ask the old and the new one.
+
+Python 3.6 syntax.
 
 It runs in the environment of the harness only, which has Keras 3.
 """
@@ -12,7 +14,9 @@ IMPORTS = ("tensorflow",)
 
 
 class KerasWorker(protocol.Worker):
-    """``rebuild``, ``wrap``, ``answers``, ``unlike``, ``prove`` and ``forget``; one model at a time."""
+    """``rebuild``, ``wrap``, ``answers``, ``unlike``, ``prove`` and ``forget``; one model at a
+    time.
+    """
 
     name = "keras"
     capabilities = ("rebuild",)
@@ -20,7 +24,9 @@ class KerasWorker(protocol.Worker):
     def __init__(self):
         super(KerasWorker, self).__init__()
         os.environ["KERAS_BACKEND"] = "tensorflow"
-        sys.modules["tf_keras"] = None  # the old model is what its file says, whatever can revive it
+        sys.modules["tf_keras"] = (
+            None  # the old model is what its file says, whatever can revive it
+        )
         import tensorflow as tf
 
         import reference_impl
@@ -36,10 +42,13 @@ class KerasWorker(protocol.Worker):
         return dict(super(KerasWorker, self).versions(), tensorflow=self.tf.__version__)
 
     def op_rebuild(self, request):
-        """Rebuild ``dir`` and save it as ``target``. Says ``refused`` if that cannot be done, with place and reason.
+        """Rebuild ``dir`` and save it as ``target``.
 
-        With a folder ``cuts``, layers that cannot be rebuilt are cut out of the SavedModel; ``wrapped`` says which and why.
-        ``unlike``: layers to make of their graph, as `op_unlike` names them; ``cut``: the paths of those to cut out.
+        Says ``refused`` if that cannot be done, with place and reason.
+
+        With a folder ``cuts``, layers that cannot be rebuilt are cut out of the SavedModel;
+        ``wrapped`` says which and why. ``unlike``: layers to make of their graph, as `op_unlike`
+        names them; ``cut``: the paths of those to cut out.
         """
         from compat_matrix.keras_migration import wrap
         from compat_matrix.keras_migration.building.cuts import Cuts
@@ -54,15 +63,34 @@ class KerasWorker(protocol.Worker):
             old = Loaded(self.tf, self.reference, request["dir"])
             cuts = Cuts(old.model, request["cuts"]) if request.get("cuts") else None
             unlike = {item["path"]: self.refused(**item) for item in request.get("unlike", ())}
-            found = rebuild(request["dir"], custom, request["trust_lambda"], old.rows, cuts, unlike, request.get("cut", ()))
+            found = rebuild(
+                request["dir"],
+                custom,
+                request["trust_lambda"],
+                old.rows,
+                cuts,
+                unlike,
+                request.get("cut", ()),
+            )
         except self.refused as error:
-            return {"refused": {"reason": str(error), "layer": error.layer, "path": error.path, "fix": error.fix}}
+            return {
+                "refused": {
+                    "reason": str(error),
+                    "layer": error.layer,
+                    "path": error.path,
+                    "fix": error.fix,
+                }
+            }
         except NotKeras as error:
             return {"refused": {"reason": str(error), "layer": "", "path": "", "fix": ""}}
         found.model.save(request["target"])
         self.new, self.endpoint, self.found = found.model, "", found
         self.old = old.model()
-        keywords = {"training": False} if not callable(self.old) or Endpoint(self.old).takes_training else {}
+        keywords = (
+            {"training": False}
+            if not callable(self.old) or Endpoint(self.old).takes_training
+            else {}
+        )
         self.ask_old = lambda nest: self.old(nest, **keywords)
         self.pairs = pairs_of(self.old, self.new, found.variables)
         for names in found.lost_states:
@@ -75,10 +103,12 @@ class KerasWorker(protocol.Worker):
         return dict(self._described(found, layers, notes, found.half), wrapped=wrapped)
 
     def op_wrap(self, request):
-        """Wrap the MetaGraph ``tags`` of ``dir`` in a layer, and save the model as ``target``, or say ``refused``.
+        """Wrap the MetaGraph ``tags`` of ``dir`` in a layer, and save the model as ``target``, or
+        say ``refused``.
 
-        ``sound``: the model loads, but no functional model can take its inputs. ``signature``: the one that the layer calls, ""
-        for another function; ``outputs``: its outputs in the order of their numbers.
+        ``sound``: the model loads, but no functional model can take its inputs. ``signature``: the
+        one that the layer calls, "" for another function; ``outputs``: its outputs in the order of
+        their numbers.
         """
         from compat_matrix.keras_migration import wrap
         from compat_matrix.keras_migration.building.compiling import compile_wrapped
@@ -89,14 +119,30 @@ class KerasWorker(protocol.Worker):
             self.old = self.reference.load(request["dir"], request["tags"])
             found = wrap.wrap(request["dir"], self.old, request["tags"])
             custom = keras_asking.custom_objects(request["custom_objects"], request["paths"])
-            notes = compile_wrapped(found.model, request["dir"], self.old, found.pairs, custom) + [wrap.NOTE]
+            notes = compile_wrapped(found.model, request["dir"], self.old, found.pairs, custom) + [
+                wrap.NOTE
+            ]
             found.model.save(request["target"])
-        except (self.refused, TypeError, ValueError, self.tf.errors.OpError) + self.refusals as error:
-            return {"refused": {"reason": str(original(error)), "sound": isinstance(error, self.refused)}}
+        except (
+            self.refused,
+            TypeError,
+            ValueError,
+            self.tf.errors.OpError,
+        ) + self.refusals as error:
+            return {
+                "refused": {
+                    "reason": str(original(error)),
+                    "sound": isinstance(error, self.refused),
+                }
+            }
         self.new, self.endpoint, self.pairs = found.model, found.endpoint.name, found.pairs
         self.ask_old = lambda nest: found.endpoint(nest, False, {})[0]
         self.start = self._state()
-        outputs = sorted(found.endpoint.function.structured_outputs) if found.endpoint.is_signature else []
+        outputs = (
+            sorted(found.endpoint.function.structured_outputs)
+            if found.endpoint.is_signature
+            else []
+        )
         signature = self.endpoint if found.endpoint.is_signature else ""
         return dict(self._described(found, {}, notes, False), signature=signature, outputs=outputs)
 
@@ -104,7 +150,10 @@ class KerasWorker(protocol.Worker):
         import keras
 
         inputs = keras.tree.flatten(keras_asking.structure(keras, self.new))
-        specs = [{"dtype": keras.backend.standardize_dtype(item.dtype), "shape": list(item.shape)} for item in inputs]
+        specs = [
+            {"dtype": keras.backend.standardize_dtype(item.dtype), "shape": list(item.shape)}
+            for item in inputs
+        ]
         return {
             "inputs": specs,
             "layers": layers,
@@ -115,7 +164,9 @@ class KerasWorker(protocol.Worker):
         }
 
     def _state(self):
-        """Variables that do not train, and whole numbers, with their values: an answer may change them, as of a stateful RNN."""
+        """Variables that do not train, and whole numbers, with their values: an answer may change
+        them, as of a stateful RNN.
+        """
         from compat_matrix.keras_migration.prove import changeable
         from savedmodel_compat.keras.endpoint import variables_of
         from savedmodel_compat.keras.layer import holds_numbers
@@ -129,10 +180,12 @@ class KerasWorker(protocol.Worker):
             item.assign(value)
 
     def op_answers(self, request):
-        """Save the answers of the old and the new model to ``inputs``, numbered in the order of the model's inputs.
+        """Save the answers of the old and the new model to ``inputs``, numbered in the order of the
+        model's inputs.
 
-        ``failed``: the error of the new model, where the old one answers. ``random``: the numbers of the outputs that change when
-        the old model is asked ``repeat`` more times, its variables as in the file.
+        ``failed``: the error of the new model, where the old one answers. ``random``: the numbers
+        of the outputs that change when the old model is asked ``repeat`` more times, its variables
+        as in the file.
         """
         import keras
 
@@ -155,7 +208,9 @@ class KerasWorker(protocol.Worker):
         return {"random": sorted(changing)}
 
     def op_unlike(self, request):
-        """Which layers of the model that was rebuilt of ``dir`` compute something else than those of the old one."""
+        """Which layers of the model that was rebuilt of ``dir`` compute something else than those
+        of the old one.
+        """
         import keras
 
         from compat_matrix.keras_migration.reading.saved import SavedKeras
@@ -165,7 +220,12 @@ class KerasWorker(protocol.Worker):
         nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
         with SavedKeras(request["dir"]) as saved:
             found = unlike(saved, self.old, self.new, self.found.layers, self.found.followed, nest)
-        return {"layers": [{name: getattr(item, name) for name in ("reason", "layer", "path", "fix")} for item in found]}
+        return {
+            "layers": [
+                {name: getattr(item, name) for name in ("reason", "layer", "path", "fix")}
+                for item in found
+            ]
+        }
 
     def op_weights(self, request):
         """Save the weights of the new model; the reply has their paths."""
@@ -173,7 +233,8 @@ class KerasWorker(protocol.Worker):
         return {"paths": keras_asking.save_weights(self.tf, self.new, request["weights"])}
 
     def op_prove(self, request):
-        """Verdicts on weights, gradients and a training step with ``inputs``, without the outputs ``left_out``.
+        """Verdicts on weights, gradients and a training step with ``inputs``, without the outputs
+        ``left_out``.
 
         Both models are changed.
         """

@@ -1,10 +1,14 @@
-"""Shared by the workers on TensorFlow's C++ loader: signatures of the MetaGraphDef, tensors by name. Python 3.6 syntax."""
+"""Shared by the workers on TensorFlow's C++ loader: signatures of the MetaGraphDef, tensors by
+name. Python 3.6 syntax.
+"""
 
 from . import c_library, protocol, signature_wire
 
 
 class LoaderWorker(protocol.Worker):
-    """A program whose models have ``signatures`` (:func:`signature_wire.described`), ``run(feed, names)`` and ``close()``."""
+    """A program whose models have ``signatures`` (:func:`signature_wire.described`), ``run(feed,
+    names)`` and ``close()``.
+    """
 
     refusals = protocol.Worker.refusals + (c_library.Unimplemented,)
 

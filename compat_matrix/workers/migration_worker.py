@@ -1,7 +1,9 @@
-"""Everything a migration asks of a TensorFlow, in one warm process: convert, then ask the old and the new in four ways.
+"""Everything a migration asks of a TensorFlow, in one warm process: convert, then ask the old and
+the new in four ways.
 
-Python 3.6 syntax. A request that names a ``role`` is answered as that worker would: a process for each of the four would import
-TensorFlow four times for every worker of the pool, and a zoo has thousands of small models.
+Python 3.6 syntax. A request that names a ``role`` is answered as that worker would: a process for
+each of the four would import TensorFlow four times for every worker of the pool, and a zoo has
+thousands of small models.
 """
 
 import collections
@@ -11,14 +13,30 @@ import weakref
 
 import numpy as np
 
-from . import c_api_worker, nests, protocol, reference_worker, signature_wire, table_contents, tf2_worker, v1_session_worker
+from . import (
+    c_api_worker,
+    nests,
+    protocol,
+    reference_worker,
+    signature_wire,
+    table_contents,
+    tf2_worker,
+    v1_session_worker,
+)
 from . import tensors as tensor_file
 
-_made = weakref.WeakKeyDictionary()  # graph -> {(signature, inputs): gradients}; they cost more to make than to run
+_made = (
+    weakref.WeakKeyDictionary()
+)  # graph -> {(signature, inputs): gradients}; they cost more to make than to run
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 IMPORTS = ("tensorflow", "reference_impl")
-OWN = ("gradients", "tables", "held", "rounding")  # requests about a model of a role that the role does not know
+OWN = (
+    "gradients",
+    "tables",
+    "held",
+    "rounding",
+)  # requests about a model of a role that the role does not know
 
 
 class MigrationWorker(protocol.Worker):
@@ -42,11 +60,15 @@ class MigrationWorker(protocol.Worker):
         session.config.graph_options.rewrite_options.disable_meta_optimizer = True
 
     def op_optimize(self, request):
-        """Whether functions are optimized from now on, except in the C API, which does everything that TensorFlow does to one.
+        """Whether functions are optimized from now on, except in the C API, which does everything
+        that TensorFlow does to one.
 
-        Where they are not, equal graphs round alike, and a model that is asked twice is not optimized for longer than it runs.
+        Where they are not, equal graphs round alike, and a model that is asked twice is not
+        optimized for longer than it runs.
         """
-        self.roles["tf2"].tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not request["on"]})
+        self.roles["tf2"].tf.config.optimizer.set_experimental_options(
+            {"disable_meta_optimizer": not request["on"]}
+        )
         return {}
 
     def versions(self):
@@ -59,7 +81,9 @@ class MigrationWorker(protocol.Worker):
         return role.answer(request)
 
     def op_convert(self, request):
-        """Load one MetaGraph, save it as a SavedModel of TF 2. Says what was warned of, and what never had a value.
+        """Load one MetaGraph, save it as a SavedModel of TF 2.
+
+        Says what was warned of, and what never had a value.
 
         ``handle`` in place of ``dir``: it was loaded as ``reference``.
         Nobody waits for the disk here: who asks does so, while the new model is proved.
@@ -68,8 +92,14 @@ class MigrationWorker(protocol.Worker):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             loaded = "handle" in request
-            root = self.roles["reference"]._model(request).root if loaded else reference.load(request["dir"], request["tags"])
-            options = reference.SaveOptions(extra_tags=tuple(request["tags"]), strict=not request["partial"], sync=False)
+            root = (
+                self.roles["reference"]._model(request).root
+                if loaded
+                else reference.load(request["dir"], request["tags"])
+            )
+            options = reference.SaveOptions(
+                extra_tags=tuple(request["tags"]), strict=not request["partial"], sync=False
+            )
             reference.save(root, request["target"], options=options)
         unusable = {
             key: str(function.reason)
@@ -89,15 +119,22 @@ class MigrationWorker(protocol.Worker):
         return {"hash": form.canonical(request["dir"]).hash}
 
     def op_tables(self, request):
-        """Return the contents of tables; ``types``: pairs of key and value dtypes to try for tables of TF 2."""
+        """Return the contents of tables; ``types``: pairs of key and value dtypes to try for tables
+        of TF 2.
+        """
         role = self.roles[request["role"]]
         model = role._model(request)
         if request["role"] == "v1_session":
             return {"tables": table_contents.of_session(role.tf, model.graph, model.session)}
-        return {"tables": table_contents.of_resources(role.tf, _resources(role.tf, model.root), request["types"])}
+        return {
+            "tables": table_contents.of_resources(
+                role.tf, _resources(role.tf, model.root), request["types"]
+            )
+        }
 
     def op_gradients(self, request):
-        """d(sum of floating outputs) / d(variables, floating inputs) of a signature, as far as there is one.
+        """d(sum of floating outputs) / d(variables, floating inputs) of a signature, as far as
+        there is one.
 
         ``left_out``: outputs that do not count.
         """
@@ -110,22 +147,29 @@ class MigrationWorker(protocol.Worker):
         return {}
 
     def op_held(self, request):
-        """Save what the variables of a session hold, by name. A variable without a value is left out."""
+        """Save what the variables of a session hold, by name.
+
+        A variable without a value is left out.
+        """
         role = self.roles[request["role"]]
         model = role._model(request)
         held = []
         for variable in _variables(role, model):
             with contextlib.suppress(role.tf.errors.OpError):
                 dtype = variable.dtype.base_dtype.name
-                value = np.asarray(model.session.run(variable), dtype=object if dtype == "string" else None)
+                value = np.asarray(
+                    model.session.run(variable), dtype=object if dtype == "string" else None
+                )
                 held.append((variable.op.name, tensor_file.from_numpy(value, dtype)))
         tensor_file.save(request["outputs"], protocol.named(sorted(held)))
         return {}
 
     def op_rounding(self, request):
-        """How far rounding may move each output of a signature in a session, or each gradient (``gradients``), measured on it.
+        """How far rounding may move each output of a signature in a session, or each gradient
+        (``gradients``), measured on it.
 
-        Every variable, constant and input is rounded otherwise, a few times. ``bounds``: name -> how far an entry may be off.
+        Every variable, constant and input is rounded otherwise, a few times. ``bounds``: name ->
+        how far an entry may be off.
         """
         from compat_matrix.keras_migration import rounding
 
@@ -133,25 +177,39 @@ class MigrationWorker(protocol.Worker):
         model = role._model(request)
         inputs = tensor_file.load(request["inputs"])
         wanted, feed = _wanted(role, model, request, inputs)
-        wanted = {name: tensor for name, tensor in wanted.items() if tensor.dtype.base_dtype.name in FLOATS}
+        wanted = {
+            name: tensor
+            for name, tensor in wanted.items()
+            if tensor.dtype.base_dtype.name in FLOATS
+        }
         run = _Rounded(role, model, feed)
         found = model.session.run(wanted, feed)
         moved = dict.fromkeys(found, 0.0)
         random = np.random.RandomState(5)
         try:
             for _ in range(rounding.DRAWS):
-                other = model.session.run(wanted, run.draw(lambda value: rounding.rounded(value, random)))
+                other = model.session.run(
+                    wanted, run.draw(lambda value: rounding.rounded(value, random))
+                )
                 for name, value in other.items():
                     off = np.abs(np.asarray(value, "float64") - np.asarray(found[name], "float64"))
-                    moved[name] = max(moved[name], float(np.nanmax(off))) if off.size else moved[name]
+                    moved[name] = (
+                        max(moved[name], float(np.nanmax(off))) if off.size else moved[name]
+                    )
         finally:
             run.restore()
         terms = rounding.longest_sum(run.weights, [np.shape(value) for value in feed.values()])
-        return {"bounds": rounding.bounds({name: np.asarray(value) for name, value in found.items()}, moved, terms)}
+        return {
+            "bounds": rounding.bounds(
+                {name: np.asarray(value) for name, value in found.items()}, moved, terms
+            )
+        }
 
 
 class _Rounded(object):
-    """The numbers of a session's model, which are set to others: variables, constants, and what is fed."""
+    """The numbers of a session's model, which are set to others: variables, constants, and what is
+    fed.
+    """
 
     def __init__(self, role, model, feed):
         self.model, self.feed, self.variables = model, feed, []
@@ -203,10 +261,16 @@ def _wanted(role, model, request, inputs):
 
 
 def _resources(tf, root):
-    """The resources of a loaded model: a converted one lists them, one of TF 2 has them somewhere in its tree."""
+    """The resources of a loaded model: a converted one lists them, one of TF 2 has them somewhere
+    in its tree.
+    """
     if hasattr(root, "resources"):
         return root.resources
-    return [item for item in tf.train.TrackableView(root).descendants() if hasattr(item, "resource_handle")]
+    return [
+        item
+        for item in tf.train.TrackableView(root).descendants()
+        if hasattr(item, "resource_handle")
+    ]
 
 
 def _session_gradients(role, model, key, inputs, left_out):
@@ -219,7 +283,10 @@ def _session_gradients(role, model, key, inputs, left_out):
     wanted = made[place]
     feed = {names[name]: role._to_numpy(tensor) for name, tensor in inputs.items()}
     values = model.session.run(wanted, feed)
-    return {name: tensor_file.from_numpy(np.asarray(value), wanted[name].dtype.base_dtype.name) for name, value in values.items()}
+    return {
+        name: tensor_file.from_numpy(np.asarray(value), wanted[name].dtype.base_dtype.name)
+        for name, value in values.items()
+    }
 
 
 def _make_session_gradients(role, model, names, produced, inputs):
@@ -246,7 +313,9 @@ def _make_session_gradients(role, model, names, produced, inputs):
 
 @contextlib.contextmanager
 def _flow_of_v1(v1):
-    """The gradient of a TensorArray in a session's graph is written for the control flow of TF 1."""
+    """The gradient of a TensorArray in a session's graph is written for the control flow of TF
+    1.
+    """
     before = v1.control_flow_v2_enabled()
     v1.disable_control_flow_v2()
     try:
@@ -264,18 +333,30 @@ def _tape_gradients(role, model, key, inputs, left_out):
         if variable.dtype.name in FLOATS
     )
     given = {name: nests.to_tf(tf, tensor) for name, tensor in inputs.items()}
-    sources.update(("input/" + name, tensor) for name, tensor in given.items() if tensor.dtype.name in FLOATS)
+    sources.update(
+        ("input/" + name, tensor) for name, tensor in given.items() if tensor.dtype.name in FLOATS
+    )
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(list(sources.values()))
         function = root.signatures[key]
-        answer = function(**{tf2_worker.keyword(function, name): tensor for name, tensor in given.items()})
+        answer = function(
+            **{tf2_worker.keyword(function, name): tensor for name, tensor in given.items()}
+        )
         answer = {name: value for name, value in answer.items() if not _is_left_out(name, left_out)}
-        outputs = [value for value in tf.nest.flatten(answer, expand_composites=True) if value.dtype.name in FLOATS]
+        outputs = [
+            value
+            for value in tf.nest.flatten(answer, expand_composites=True)
+            if value.dtype.name in FLOATS
+        ]
         if not outputs:
             return {}
         total = tf.add_n([tf.reduce_sum(tf.cast(value, tf.float64)) for value in outputs])
     found = tape.gradient(total, dict(sources))
-    return {name: nests.from_tf(tf, tf.convert_to_tensor(value)) for name, value in found.items() if value is not None}
+    return {
+        name: nests.from_tf(tf, tf.convert_to_tensor(value))
+        for name, value in found.items()
+        if value is not None
+    }
 
 
 def _is_left_out(name, left_out):

@@ -1,7 +1,9 @@
-"""Nests: arguments and results of functions as JSON plus named tensors (docs/contracts.md, section 3).
+"""Nests: arguments and results of functions as JSON plus named tensors (docs/contracts.md, section
+3).
 
-Python 3.6 syntax, standard library and NumPy; TensorFlow is handed in as ``tf``, since every worker has its own.
-Producers and consumers both go through this file, so that what was recorded is what is asked again.
+Python 3.6 syntax, standard library and NumPy; TensorFlow is handed in as ``tf``, since every worker
+has its own. Producers and consumers both go through this file, so that what was recorded is what is
+asked again.
 """
 
 import collections
@@ -37,30 +39,46 @@ def to_tf(tf, tensor):
 
 
 def encode(tf, value, out, prefix):
-    """Turn a live value into a nest; its tensors are added to ``out`` as ``<prefix>0``, ``<prefix>1``, ...
+    """Turn a live value into a nest; its tensors are added to ``out`` as ``<prefix>0``,
+    ``<prefix>1``, ...
 
-    A case may also write what Python cannot say without TensorFlow as a marker with arrays in place of names:
-    ``{"$dtype": "float32"}``, ``{"$ragged": [flat_values, row_splits]}``, ``{"$cast": ["bfloat16", array]}``, ...
-    Raises TypeError, naming the type, for values the format cannot carry.
+    A case may also write what Python cannot say without TensorFlow as a marker with arrays in place
+    of names: ``{"$dtype": "float32"}``, ``{"$ragged": [flat_values, row_splits]}``, ``{"$cast":
+    ["bfloat16", array]}``, ... Raises TypeError, naming the type, for values the format cannot
+    carry.
     """
     if isinstance(value, (np.ndarray, np.generic)):  # first: np.float64 is a float as well
         return {"$tensor": _add(from_tf(tf, value), out, prefix)}
     if value is None or isinstance(value, (bool, str, int)):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"$float": "nan" if math.isnan(value) else str(value)}
+        return (
+            value
+            if math.isfinite(value)
+            else {"$float": "nan" if math.isnan(value) else str(value)}
+        )
     if isinstance(value, dict) and len(value) == 1 and str(next(iter(value))).startswith("$"):
         return _marker(tf, value, out, prefix)
     if isinstance(value, (tf.Tensor, tf.Variable)):
         return {"$tensor": _add(from_tf(tf, value), out, prefix)}
     if isinstance(value, tf.SparseTensor):
-        return {"$sparse": _add_all(tf, [value.indices, value.values, value.dense_shape], out, prefix)}
+        return {
+            "$sparse": _add_all(tf, [value.indices, value.values, value.dense_shape], out, prefix)
+        }
     if isinstance(value, tf.RaggedTensor):
-        return {"$ragged": _add_all(tf, [value.flat_values] + list(value.nested_row_splits), out, prefix)}
+        return {
+            "$ragged": _add_all(
+                tf, [value.flat_values] + list(value.nested_row_splits), out, prefix
+            )
+        }
     if isinstance(value, tf.DType):
         return {"$dtype": value.name}
     if isinstance(value, tf.TensorShape):
-        return {"$shape": None if value.rank is None else [None if d is None else int(d) for d in value.as_list()]}
+        return {
+            "$shape": None
+            if value.rank is None
+            else [None if d is None else int(d) for d in value.as_list()]
+        }
     return _encode_container(tf, value, out, prefix)
 
 
@@ -75,7 +93,12 @@ def _encode_container(tf, value, out, prefix):
         return [encode(tf, item, out, prefix) for item in value]
     if isinstance(value, collections.abc.Mapping):
         # Sorted: the wire format keeps no order, so none may be observed.
-        return {"$dict": [[key, encode(tf, value[key], out, prefix)] for key in sorted(value, key=lambda k: (str(type(k)), k))]}
+        return {
+            "$dict": [
+                [key, encode(tf, value[key], out, prefix)]
+                for key in sorted(value, key=lambda k: (str(type(k)), k))
+            ]
+        }
     raise TypeError("a nest cannot carry a {}".format(type(value).__name__))
 
 
@@ -112,7 +135,8 @@ def _add_all(tf, values, out, prefix):
 def decode(tf, nest, tensors, depth=0):
     """The live value a nest stands for; ``tensors`` maps names to :class:`tensors.Tensor`.
 
-    Raises ValueError for an unknown marker, a name that is not in ``tensors``, or a nest deeper than ``MAX_DEPTH``.
+    Raises ValueError for an unknown marker, a name that is not in ``tensors``, or a nest deeper
+    than ``MAX_DEPTH``.
     """
     if depth > MAX_DEPTH:
         raise ValueError("a nest deeper than {}".format(MAX_DEPTH))
@@ -144,13 +168,19 @@ def _decode_sparse(tf, names, tensors, depth):
 
 def _decode_ragged(tf, names, tensors, depth):
     flat, splits = names[0], names[1:]
-    return tf.RaggedTensor.from_nested_row_splits(_tensor(tf, flat, tensors), [_tensor(tf, name, tensors) for name in splits])
+    return tf.RaggedTensor.from_nested_row_splits(
+        _tensor(tf, flat, tensors), [_tensor(tf, name, tensors) for name in splits]
+    )
 
 
 _DECODERS = {
     "$tensor": lambda tf, name, tensors, depth: _tensor(tf, name, tensors),
-    "$tuple": lambda tf, items, tensors, depth: tuple(decode(tf, item, tensors, depth) for item in items),
-    "$dict": lambda tf, pairs, tensors, depth: {key: decode(tf, item, tensors, depth) for key, item in pairs},
+    "$tuple": lambda tf, items, tensors, depth: tuple(
+        decode(tf, item, tensors, depth) for item in items
+    ),
+    "$dict": lambda tf, pairs, tensors, depth: {
+        key: decode(tf, item, tensors, depth) for key, item in pairs
+    },
     "$namedtuple": _decode_namedtuple,
     "$float": lambda tf, text, tensors, depth: float(text),
     "$dtype": lambda tf, name, tensors, depth: tf.as_dtype(name),
@@ -161,7 +191,8 @@ _DECODERS = {
 
 
 def resolve(root, path):
-    """The attribute of ``root`` at a dotted path; a step into a list or tuple is its index, into a mapping its key.
+    """The attribute of ``root`` at a dotted path; a step into a list or tuple is its index, into a
+    mapping its key.
 
     Raises AttributeError that names the path and the step that is missing.
     """
@@ -184,7 +215,9 @@ def child(node, name):
 
 
 def encode_call(tf, args, kwargs, out):
-    """``{"args": [nest], "kwargs": {name: nest}}`` of a call; its tensors are added to ``out`` (:func:`encode`)."""
+    """``{"args": [nest], "kwargs": {name: nest}}`` of a call; its tensors are added to ``out``
+    (:func:`encode`).
+    """
     return {
         "args": [encode(tf, item, out, "a") for item in args],
         "kwargs": {key: encode(tf, kwargs[key], out, "a") for key in sorted(kwargs)},
@@ -193,11 +226,15 @@ def encode_call(tf, args, kwargs, out):
 
 def decode_call(tf, args, kwargs, tensors):
     """The live arguments of what :func:`encode_call` returned: ``(positional, by keyword)``."""
-    return [decode(tf, item, tensors) for item in args], {key: decode(tf, item, tensors) for key, item in kwargs.items()}
+    return [decode(tf, item, tensors) for item in args], {
+        key: decode(tf, item, tensors) for key, item in kwargs.items()
+    }
 
 
 def call_function(tf, root, path, args, kwargs, tensors):
-    """Call the function at ``path`` of a live object; returns ``(structure nest, named tensors)``."""
+    """Call the function at ``path`` of a live object; returns ``(structure nest, named
+    tensors)``.
+    """
     function = resolve(root, path)
     positional, keyword = decode_call(tf, args, kwargs, tensors)
     outputs = collections.OrderedDict()
@@ -206,11 +243,20 @@ def call_function(tf, root, path, args, kwargs, tensors):
 
 
 def flatten_output(tf, key, value):
-    """One signature output as ``[(name, Tensor)]``, named as the SignatureDef's readers name the parts of a composite."""
+    """One signature output as ``[(name, Tensor)]``, named as the SignatureDef's readers name the
+    parts of a composite.
+    """
     if isinstance(value, tf.SparseTensor):
-        parts = (("values", value.values), ("indices", value.indices), ("dense_shape", value.dense_shape))
+        parts = (
+            ("values", value.values),
+            ("indices", value.indices),
+            ("dense_shape", value.dense_shape),
+        )
         return [("{}/{}".format(key, part), from_tf(tf, tensor)) for part, tensor in parts]
     if isinstance(value, tf.RaggedTensor):
         parts = [value.flat_values] + list(value.nested_row_splits)
-        return [("{}/component_{}".format(key, i), from_tf(tf, tensor)) for i, tensor in enumerate(parts)]
+        return [
+            ("{}/component_{}".format(key, i), from_tf(tf, tensor))
+            for i, tensor in enumerate(parts)
+        ]
     return [(key, from_tf(tf, tf.convert_to_tensor(value)))]

@@ -1,7 +1,8 @@
-"""Print the ops that a package registers: ``python -m compat_matrix.workers.package_ops NAME VERSION FOLDER``. Python 3.6 syntax.
+"""Print the ops that a package registers: ``python -m compat_matrix.workers.package_ops NAME
+VERSION FOLDER``. Python 3.6 syntax.
 
-One line for `compat_matrix/skew/package_ops.txt`: the libraries below the folder of the installed package are loaded, each that
-loads, and TensorFlow's registry is asked before and after.
+One line for `compat_matrix/skew/package_ops.txt`: the libraries below the folder of the installed
+package are loaded, each that loads, and TensorFlow's registry is asked before and after.
 """
 
 import os
@@ -13,7 +14,11 @@ def registered(tensorflow):
     from tensorflow.python.framework import op_def_registry
 
     op_def_registry.sync()
-    return set(op_def_registry.get_registered_ops() if hasattr(op_def_registry, "get_registered_ops") else _names())
+    return set(
+        op_def_registry.get_registered_ops()
+        if hasattr(op_def_registry, "get_registered_ops")
+        else _names()
+    )
 
 
 def _names():

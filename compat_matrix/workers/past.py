@@ -1,4 +1,6 @@
-"""Give the process another past (``matrix run --past``): its umask, its garbage collector, its counters. Python 3.6 syntax."""
+"""Give the process another past (``matrix run --past``): its umask, its garbage collector, its
+counters. Python 3.6 syntax.
+"""
 
 import gc
 import os
@@ -9,7 +11,9 @@ COLLECT_OFTEN = 50  # objects
 
 
 def live(request):
-    """Apply the members of a request ``past``; return the reply: the next number of TensorFlow's counter, None without one."""
+    """Apply the members of a request ``past``; return the reply: the next number of TensorFlow's
+    counter, None without one.
+    """
     if request["umask"] is not None:
         os.umask(request["umask"])
     if request["garbage"] == OFTEN:
@@ -21,7 +25,10 @@ def live(request):
 
 
 def advance(counter):
-    """Count until ``counter`` is the next number of TensorFlow's ``ops.uid``. It cannot be turned back."""
+    """Count until ``counter`` is the next number of TensorFlow's ``ops.uid``.
+
+    It cannot be turned back.
+    """
     uid = getattr(sys.modules.get("tensorflow.python.framework.ops"), "uid", None)  # not in TF 1.4
     if uid is None:
         return None

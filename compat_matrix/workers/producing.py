@@ -1,8 +1,10 @@
-"""A case becomes an artifact (docs/contracts.md, sections 1 and 4): the part of a worker that produces.
+"""A case becomes an artifact (docs/contracts.md, sections 1 and 4): the part of a worker that
+produces.
 
-Python 3.6 syntax. The case's builder runs twice: the first object answers the requests, the second is saved. So no
-answer can be spoilt by the save under test, an answer that changes state (a counter) is not in the saved state, and a
-request leaves no trace behind in the export. A builder therefore has to be deterministic.
+Python 3.6 syntax. The case's builder runs twice: the first object answers the requests, the second
+is saved. So no answer can be spoilt by the save under test, an answer that changes state (a
+counter) is not in the saved state, and a request leaves no trace behind in the export. A builder
+therefore has to be deterministic.
 """
 
 import collections
@@ -34,19 +36,24 @@ def load_case(case_file):
 
 
 def produce(case_file, directory, scratch, save, options=None, tf=None):
-    """Write ``directory``/model and ``directory``/io for the case of a file; the rest as :func:`produce_case` has it."""
+    """Write ``directory``/model and ``directory``/io for the case of a file; the rest as
+    :func:`produce_case` has it.
+    """
     produce_case(load_case(case_file), directory, scratch, save, options, tf)
 
 
 def produce_case(case, directory, scratch, save, options=None, tf=None):
-    """Write ``directory``/model and ``directory``/io for one case: a module, or what has the names of one.
+    """Write ``directory``/model and ``directory``/io for one case: a module, or what has the names
+    of one.
 
-    ``scratch`` is a folder this function may fill; what the builder writes there is deleted before returning, so that an
-    export which still points at it is found out. Its paths are new every time, because TensorFlow names tables after their
-    files and tables of one name are one table. ``save(root, path, signatures=..., options=...)`` is
-    ``tf.saved_model.save`` or another implementation with its parameters; ``options(case)`` gives the options of another
-    implementation, None where a case asks for none. ``tf`` is what the case is handed, TensorFlow itself by default. Errors
-    of the builder, of the original's answers and of ``save`` are raised as they are.
+    ``scratch`` is a folder this function may fill; what the builder writes there is deleted before
+    returning, so that an export which still points at it is found out. Its paths are new every
+    time, because TensorFlow names tables after their files and tables of one name are one table.
+    ``save(root, path, signatures=..., options=...)`` is ``tf.saved_model.save`` or another
+    implementation with its parameters; ``options(case)`` gives the options of another
+    implementation, None where a case asks for none. ``tf`` is what the case is handed, TensorFlow
+    itself by default. Errors of the builder, of the original's answers and of ``save`` are raised
+    as they are.
     """
     if tf is None:
         import tensorflow as tf
@@ -66,7 +73,8 @@ def produce_case(case, directory, scratch, save, options=None, tf=None):
     model = os.path.join(directory, "model")
     save(root, model, signatures=signatures, **keywords)
     _finish(tf, case, model)
-    # Of the object that was saved, in the state it was saved in; the other one has answered requests.
+    # Of the object that was saved, in the state it was saved in; the other one has answered
+    # requests.
     objects = describe(tf, root, model, tags)
     if objects is not None:
         _record_gradients(tf, root, model, tags, entries, io_directory)
@@ -76,7 +84,9 @@ def produce_case(case, directory, scratch, save, options=None, tf=None):
 
 
 def describe(tf, root, model, tags):
-    """Describe the saved object (:mod:`.describing`) for io.json; None where the file cannot be walked (no such MetaGraph)."""
+    """Describe the saved object (:mod:`.describing`) for io.json; None where the file cannot be
+    walked (no such MetaGraph).
+    """
     described = describing.describe(tf, root, model, tags)
     if described["naming"] != "path":
         return None
@@ -84,13 +94,17 @@ def describe(tf, root, model, tags):
 
 
 def _record_gradients(tf, root, model, tags, entries, directory):
-    """Add ``gradients``, the name of a tensor file, to each answered function request that can be differentiated."""
+    """Add ``gradients``, the name of a tensor file, to each answered function request that can be
+    differentiated.
+    """
     for entry in entries:
         if entry["kind"] == "function" and entry["outputs"] is not None:
             given = tensor_file.load(os.path.join(directory, entry["inputs"]))
             call = entry["path"], entry["args"], entry["kwargs"]
             try:
-                found = describing.gradients(tf, root, call[0], call[1], call[2], given, model, tags)
+                found = describing.gradients(
+                    tf, root, call[0], call[1], call[2], given, model, tags
+                )
             except (LookupError, TypeError, ValueError, NotImplementedError, tf.errors.OpError):
                 continue  # the original has no gradient either: there is nothing to lose
             if found:
@@ -99,7 +113,9 @@ def _record_gradients(tf, root, model, tags, entries, directory):
 
 
 def _finish(tf, case, model):
-    """Apply a case's changes to its SavedModel after the save, as its author would by hand: edits, then warm-up requests."""
+    """Apply a case's changes to its SavedModel after the save, as its author would by hand: edits,
+    then warm-up requests.
+    """
     if hasattr(case, "after_save"):
         case.after_save(tf, model)
     if hasattr(case, "warmup"):
@@ -110,9 +126,11 @@ def _finish(tf, case, model):
 
 
 def write_io_json(case, directory, entries, objects=None):
-    """Write ``directory``/io.json from the constants of a case (or v1 generator) and the entries of its requests.
+    """Write ``directory``/io.json from the constants of a case (or v1 generator) and the entries of
+    its requests.
 
-    ``objects`` is what the original's variables and functions are (:func:`describe`), where the producer can tell.
+    ``objects`` is what the original's variables and functions are (:func:`describe`), where the
+    producer can tell.
     """
     rtol, atol, reason = getattr(case, "TOLERANCE", (0.0, 0.0, "bit-exact"))
     content = {
@@ -148,7 +166,9 @@ def _answer_requests(tf, case, built, tags, io_directory):
     identifiers = _request_ids([request[0] for request in requests])
     unknown = sorted(set(refused) - set(identifiers))
     if unknown:
-        raise RuntimeError("REFUSED names {!r}; the requests are {}".format(unknown[0], ", ".join(identifiers)))
+        raise RuntimeError(
+            "REFUSED names {!r}; the requests are {}".format(unknown[0], ", ".join(identifiers))
+        )
     for identifier, request in zip(identifiers, requests):
         name = request[0]
         if len(request) == 2:
@@ -168,7 +188,9 @@ def _answer_requests(tf, case, built, tags, io_directory):
 
 
 def _request_ids(names):
-    """The ids of requests, in order: the name of each signature or path, shortened for files, and a number for each name."""
+    """The ids of requests, in order: the name of each signature or path, shortened for files, and a
+    number for each name.
+    """
     out, used = [], collections.Counter()
     for name in names:
         slug = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[-MAX_SLUG:]
@@ -178,14 +200,23 @@ def _request_ids(names):
 
 
 def _checked_error(identifier, answer, text):
-    """``text``, which the original's error must contain. RuntimeError if it says something else or answers."""
+    """``text``, which the original's error must contain.
+
+    RuntimeError if it says something else or answers.
+    """
     try:
         answer()
     except Exception as error:
         if text in str(error):
             return text
-        raise RuntimeError("{}: the original fails otherwise than REFUSED says ({!r}): {}".format(identifier, text, error))
-    raise RuntimeError("{}: the original answers what it must refuse ({!r})".format(identifier, text))
+        raise RuntimeError(
+            "{}: the original fails otherwise than REFUSED says ({!r}): {}".format(
+                identifier, text, error
+            )
+        )
+    raise RuntimeError(
+        "{}: the original answers what it must refuse ({!r})".format(identifier, text)
+    )
 
 
 def _signature_request(tf, functions, request):
@@ -209,7 +240,9 @@ def _signature_request(tf, functions, request):
 
 
 def named_outputs(value):
-    """Pair the result of a signature function with output names: dict keys, field names, else output_0, output_1, ..."""
+    """Pair the result of a signature function with output names: dict keys, field names, else
+    output_0, output_1, ...
+    """
     if isinstance(value, collections.abc.Mapping):
         return sorted(value.items())
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -222,10 +255,14 @@ def named_outputs(value):
 def _function_request(tf, root, request):
     path, args, kwargs = request
     given = collections.OrderedDict()
-    entry = dict(nests.encode_call(tf, args, kwargs, given), kind="function", path=path, structure=None)
+    entry = dict(
+        nests.encode_call(tf, args, kwargs, given), kind="function", path=path, structure=None
+    )
 
     def answer():
-        structure, recorded = nests.call_function(tf, root, path, entry["args"], entry["kwargs"], given)
+        structure, recorded = nests.call_function(
+            tf, root, path, entry["args"], entry["kwargs"], given
+        )
         return recorded, {"structure": structure}
 
     return entry, given, answer

@@ -1,7 +1,9 @@
-"""The worker's side of the protocol: a loop over two private file descriptors (docs/contracts.md, section 5).
+"""The worker's side of the protocol: a loop over two private file descriptors (docs/contracts.md,
+section 5).
 
-Python 3.6 syntax, standard library and NumPy. A program subclasses :class:`Worker`, writes the methods it can answer and
-calls :func:`serve`; a method it does not have is answered with ``unsupported``.
+Python 3.6 syntax, standard library and NumPy. A program subclasses :class:`Worker`, writes the
+methods it can answer and calls :func:`serve`; a method it does not have is answered with
+``unsupported``.
 """
 
 import collections
@@ -27,7 +29,8 @@ from . import tensors as tensor_file
 PROTOCOL = 1
 CHANNEL = "SAVEDMODEL_COMPAT_FD"
 COMPANIONS = ("keras",)  # part of what was asked where a model is Keras's
-MAX_TEXT = 20000  # characters of a message or a traceback: a hostile model may make its reader say anything
+# characters of a message or a traceback: a hostile model may make its reader say anything
+MAX_TEXT = 20000
 HARNESS_GONE = 70  # exit status
 COLLECT_AFTER = 10000  # objects, in place of Python's 700
 
@@ -39,11 +42,15 @@ class Unsupported(Exception):
 class Worker(object):
     """The base of all programs: handles, tensor files, error replies.
 
-    A program sets ``name`` and ``capabilities`` and defines some of ``load``, ``release``, ``signatures``,
-    ``call_signature``, ``call_function``, ``variables``, ``fetch``, ``describe``, ``differentiate``, ``change``, ``resave``
+    A program sets ``name`` and ``capabilities`` and defines some of ``load``, ``release``,
+    ``signatures``,
+    ``call_signature``, ``call_function``, ``variables``, ``fetch``, ``describe``,
+    ``differentiate``, ``change``, ``resave``
     and ``produce``. ``refusals`` are the
-    error classes made for refusing: they are answered with ``rejected``. ``missing`` are those among them that say that the
-    model lacks what was asked for. They are errors: what was lost on the way to a consumer is not refused by it.
+    error classes made for refusing: they are answered with ``rejected``. ``missing`` are those
+    among them that say that the
+    model lacks what was asked for. They are errors: what was lost on the way to a consumer is not
+    refused by it.
     ``reader``: the process that reads the models.
     """
 
@@ -61,25 +68,32 @@ class Worker(object):
         """``{package: version}`` of what this process really uses."""
         out = {"python": platform.python_version(), "numpy": np.__version__}
         for name in COMPANIONS:
-            with contextlib.suppress(ImportError):  # absent, or Python 3.7, whose standard library cannot tell
+            with contextlib.suppress(
+                ImportError
+            ):  # absent, or Python 3.7, whose standard library cannot tell
                 out[name] = importlib.import_module("importlib.metadata").version(name)
         return out
 
     def release(self, model):
         """Free what ``load`` returned."""
 
-    # The operations -------------------------------------------------------------------------------------------------
+    # The operations
+    # -------------------------------------------------------------------------------------------------
 
     def op_hello(self, request):
         if request.get("protocol") != PROTOCOL:
-            raise Unsupported("protocol {}; this worker speaks {}".format(request.get("protocol"), PROTOCOL))
+            raise Unsupported(
+                "protocol {}; this worker speaks {}".format(request.get("protocol"), PROTOCOL)
+            )
         return {
             "name": self.name,
             "protocol": PROTOCOL,
             "versions": self.versions(),
             "libraries": mapped_libraries(self.reader),
             "capabilities": sorted(self.capabilities),
-            "imported": [name for name in ("keras", "tensorflow", "tf_keras") if sys.modules.get(name)],
+            "imported": [
+                name for name in ("keras", "tensorflow", "tf_keras") if sys.modules.get(name)
+            ],
         }
 
     def op_past(self, request):
@@ -105,7 +119,9 @@ class Worker(object):
         return reply
 
     def op_call_in_threads(self, request):
-        """One call from as many threads at once as ``outputs`` names files; each gets the answer of its thread."""
+        """One call from as many threads at once as ``outputs`` names files; each gets the answer of
+        its thread.
+        """
         if "threads" not in self.capabilities:
             raise Unsupported("{} answers one thread at a time".format(self.name))
         model, asked, inputs = self._asked(request)
@@ -131,7 +147,9 @@ class Worker(object):
         """``(reply, outputs)`` of one call."""
         if asked["kind"] == "signature":
             return {}, self._method("call_signature")(model, asked["signature"], inputs)
-        structure, outputs = self._method("call_function")(model, asked["path"], asked["args"], asked["kwargs"], inputs)
+        structure, outputs = self._method("call_function")(
+            model, asked["path"], asked["args"], asked["kwargs"], inputs
+        )
         return {"structure": structure}, outputs
 
     def op_variables(self, request):
@@ -150,14 +168,18 @@ class Worker(object):
     def op_differentiate(self, request):
         model, asked, inputs = self._asked(request)
         call = asked["path"], asked["args"], asked["kwargs"]
-        tensor_file.save(request["outputs"], self._method("differentiate")(model, request["tags"], *call, inputs))
+        tensor_file.save(
+            request["outputs"], self._method("differentiate")(model, request["tags"], *call, inputs)
+        )
         return {}
 
     def op_change(self, request):
         return {"changed": self._method("change")(self._model(request), request["tags"])}
 
     def op_resave(self, request):
-        return {"tags": self._method("resave")(self._model(request), request["dir"], request["tags"])}
+        return {
+            "tags": self._method("resave")(self._model(request), request["dir"], request["tags"])
+        }
 
     def op_close(self, request):
         model = self._model(request)
@@ -200,7 +222,9 @@ class Worker(object):
             "status": status,
             "error_class": getattr(error, "error_class", None) or class_path(type(error)),
             "message": str(error)[:MAX_TEXT],
-            "traceback": "".join(traceback.format_exception(type(error), error, error.__traceback__))[-MAX_TEXT:],
+            "traceback": "".join(
+                traceback.format_exception(type(error), error, error.__traceback__)
+            )[-MAX_TEXT:],
         }
 
 
@@ -212,7 +236,9 @@ def class_path(cls):
 
 
 def mapped_libraries(process):
-    """Paths of the TensorFlow libraries that are mapped into a process (Linux; elsewhere an empty list)."""
+    """Paths of the TensorFlow libraries that are mapped into a process (Linux; elsewhere an empty
+    list).
+    """
     try:
         with open("/proc/{}/maps".format(process), errors="replace") as stream:
             paths = {line.split(None, 5)[5].strip() for line in stream if "/" in line}
@@ -234,8 +260,8 @@ def resident_kib(process):
 def serve(make_worker):
     """Answer requests until ``bye`` or until the harness is gone.
 
-    ``make_worker`` is called after the channel is taken over, since importing TensorFlow may fork or crash: an error
-    in it is the reply to the first request.
+    ``make_worker`` is called after the channel is taken over, since importing TensorFlow may fork
+    or crash: an error in it is the reply to the first request.
     """
     faulthandler.enable()  # the log of a crash says what Python was doing
     faulthandler.register(signal.SIGUSR1, chain=False)  # and so does, when asked, that of a hang
@@ -254,8 +280,8 @@ def serve(make_worker):
 
 
 def _make(make_worker):
-    # TensorFlow's import makes a million objects, and each model many more. Nearly all stay, and Python's collector would
-    # visit them again and again (the benchmark "start of a worker").
+    # TensorFlow's import makes a million objects, and each model many more. Nearly all stay, and
+    # Python's collector would visit them again and again (the benchmark "start of a worker").
     gc.disable()
     gc.set_threshold(COLLECT_AFTER)
     try:
@@ -289,7 +315,9 @@ def _die_with_harness(read_fd):
 
 
 def named(pairs):
-    """An ordered dict of ``(name, Tensor)`` pairs; ValueError when a name comes twice, so that none is lost silently."""
+    """An ordered dict of ``(name, Tensor)`` pairs; ValueError when a name comes twice, so that none
+    is lost silently.
+    """
     out = collections.OrderedDict()
     for name, tensor in pairs:
         if name in out:

@@ -1,6 +1,8 @@
-"""``provenance.json``: who made an artifact, from what, with which versions (docs/contracts.md, section 1).
+"""``provenance.json``: who made an artifact, from what, with which versions (docs/contracts.md,
+section 1).
 
-Python 3.6 syntax, standard library: the harness writes it for what workers make, the recorder of the fixtures for its own.
+Python 3.6 syntax, standard library: the harness writes it for what workers make, the recorder of
+the fixtures for its own.
 """
 
 import hashlib
@@ -27,7 +29,8 @@ def write(
     command: str,
     **more: Any,
 ) -> None:
-    """Write ``directory``/provenance.json, last of all: it holds the hashes of ``model/`` and ``io/``.
+    """Write ``directory``/provenance.json, last of all: it holds the hashes of ``model/`` and
+    ``io/``.
 
     ``generator`` is the path of the file that says what was made; ``more`` are further members.
     """
@@ -54,16 +57,20 @@ def write(
 
 
 def hash_files(directory: Path, folders: Sequence[str] = HASHED_FOLDERS) -> Dict[str, str]:
-    """``{path relative to directory: sha256}`` of all files below ``folders``; paths are ``/``-separated.
+    """``{path relative to directory: sha256}`` of all files below ``folders``; paths are
+    ``/``-separated.
 
-    The digest of a pipe, a socket or a device is empty: they are not opened, since a pipe without a writer blocks its reader.
+    The digest of a pipe, a socket or a device is empty: they are not opened, since a pipe without a
+    writer blocks its reader.
     """
     out = {}
     for part in folders:
         for folder, _, names in os.walk(os.path.join(str(directory), part)):
             for path in (os.path.join(folder, name) for name in names):
                 special = os.path.exists(path) and not os.path.isfile(path)
-                out[os.path.relpath(path, str(directory)).replace(os.sep, "/")] = "" if special else file_sha256(path)
+                out[os.path.relpath(path, str(directory)).replace(os.sep, "/")] = (
+                    "" if special else file_sha256(path)
+                )
     return out
 
 

@@ -1,4 +1,6 @@
-"""This project's own implementation: ``reference_impl.load`` and ``reference_impl.save``. Python 3.6 syntax.
+"""This project's own implementation: ``reference_impl.load`` and ``reference_impl.save``.
+
+Python 3.6 syntax.
 
 The loaded object is asked in the same way as that of ``tf.saved_model.load``.
 """
@@ -34,15 +36,23 @@ class ReferenceWorker(tf2_worker.TF2Worker):
         producing.produce(case, directory, scratch, self.reference.save, self.options)
 
     def options(self, case):
-        """Return options that only this implementation can write; every reader has to cope with them."""
+        """Return options that only this implementation can write; every reader has to cope with
+        them.
+        """
         asked = getattr(case, "REFERENCE_OPTIONS", None)
-        return None if asked is None else self.reference.SaveOptions(**dict(getattr(case, "SAVE_OPTIONS", {}), **asked))
+        return (
+            None
+            if asked is None
+            else self.reference.SaveOptions(**dict(getattr(case, "SAVE_OPTIONS", {}), **asked))
+        )
 
     def load(self, directory, tags):
         return tf2_worker.Model(self.reference.load(directory, tags), directory)
 
     def resave(self, model, directory, tags):
-        self.reference.save(model.root, directory, signatures=tf2_worker.public(model.root.signatures))
+        self.reference.save(
+            model.root, directory, signatures=tf2_worker.public(model.root.signatures)
+        )
         return ["serve"]
 
 

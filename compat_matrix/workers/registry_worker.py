@@ -1,8 +1,10 @@
-"""The op registry of a runtime: every OpDef, every kernel and the GraphDef versions, as its C API tells them.
+"""The op registry of a runtime: every OpDef, every kernel and the GraphDef versions, as its C API
+tells them.
 
-Python 3.6 syntax, standard library and NumPy. The tensorflow package is not imported: what the library registers when it is
-mapped is what Serving, Go and Java see. The libraries of ``tensorflow.contrib`` are then mapped one by one, as its modules
-do when they are used, so that the ops of each are known as such.
+Python 3.6 syntax, standard library and NumPy. The tensorflow package is not imported: what the
+library registers when it is mapped is what Serving, Go and Java see. The libraries of
+``tensorflow.contrib`` are then mapped one by one, as its modules do when they are used, so that the
+ops of each are known as such.
 """
 
 import ctypes
@@ -27,8 +29,8 @@ _PROTOTYPES = {
     "TF_SetAttrType": (None, [_P, ctypes.c_char_p, ctypes.c_int]),
     "TF_FinishOperation": (_P, [_P, _P]),
 }
-# Folders of the package with libraries that its Python maps when a module is used. Those with ops of TensorFlow's own tests
-# lie elsewhere.
+# Folders of the package with libraries that its Python maps when a module is used. Those with ops
+# of TensorFlow's own tests lie elsewhere.
 OP_LIBRARIES = ("contrib", "lite/experimental/microfrontend")
 HIGHEST_DTYPE = 63  # more than any release has; references begin at 101
 GRAPH_VERSIONS, PRODUCER, MIN_CONSUMER = 4, 1, 2  # field numbers in GraphDef and VersionDef
@@ -51,18 +53,29 @@ class RegistryWorker(protocol.Worker):
     def op_registry(self, request):
         """Write the registry into ``dir``, as serialized OpLists and KernelLists.
 
-        ``ops.binpb`` and ``kernels.binpb``: of the library with the C API. ``kernels_python.binpb``: the kernels once the library
-        of the Python package is mapped, too. ``libraries/*.binpb``: the ops of libraries that are mapped on demand.
+        ``ops.binpb`` and ``kernels.binpb``: of the library with the C API.
+        ``kernels_python.binpb``: the kernels once the library of the Python package is mapped, too.
+        ``libraries/*.binpb``: the ops of libraries that are mapped on demand.
         """
         folder = request["dir"]
         self._write(folder, "ops.binpb", self.library.TF_GetAllOpList())
         if self.library.TF_GetAllRegisteredKernels is not None:
-            self._write(folder, "kernels.binpb", self._checked(self.library.TF_GetAllRegisteredKernels))
-            # From 2.12 on the kernels of PyFunc are in this library alone. Before, it is the one with the C API.
-            ctypes.CDLL(os.path.join(c_library.package_folder(), "python", c_library.PYTHON_LIBRARY))
-            self._write(folder, "kernels_python.binpb", self._checked(self.library.TF_GetAllRegisteredKernels))
+            self._write(
+                folder, "kernels.binpb", self._checked(self.library.TF_GetAllRegisteredKernels)
+            )
+            # From 2.12 on the kernels of PyFunc are in this library alone. Before, it is the one
+            # with the C API.
+            ctypes.CDLL(
+                os.path.join(c_library.package_folder(), "python", c_library.PYTHON_LIBRARY)
+            )
+            self._write(
+                folder,
+                "kernels_python.binpb",
+                self._checked(self.library.TF_GetAllRegisteredKernels),
+            )
         producer, min_consumer = self._graph_versions()
-        # After those above: from here on the registry holds more than a session that imports nothing knows.
+        # After those above: from here on the registry holds more than a session that imports
+        # nothing knows.
         failed = self._libraries(os.path.join(folder, "libraries"))
         return {
             "versions": self.versions(),
@@ -83,11 +96,15 @@ class RegistryWorker(protocol.Worker):
         finally:
             library.TF_DeleteBuffer(buffer)
             library.TF_DeleteGraph(graph)
-        versions = dict(signature_wire.fields(dict(signature_wire.fields(data)).get(GRAPH_VERSIONS, b"")))
+        versions = dict(
+            signature_wire.fields(dict(signature_wire.fields(data)).get(GRAPH_VERSIONS, b""))
+        )
         return versions.get(PRODUCER, 0), versions.get(MIN_CONSUMER, 0)
 
     def _devices(self):
-        """The types of a session's devices: from 1.12 to 2.3 an op without a CPU kernel was put on XLA_CPU."""
+        """The types of a session's devices: from 1.12 to 2.3 an op without a CPU kernel was put on
+        XLA_CPU.
+        """
         library = self.library
         if library.TF_SessionListDevices is None:
             return ["CPU"]
@@ -96,7 +113,9 @@ class RegistryWorker(protocol.Worker):
         try:
             devices = self._checked(library.TF_SessionListDevices, session)
             count = library.TF_DeviceListCount(devices)
-            types = [self._checked(library.TF_DeviceListType, devices, index) for index in range(count)]
+            types = [
+                self._checked(library.TF_DeviceListType, devices, index) for index in range(count)
+            ]
             library.TF_DeleteDeviceList(devices)
             return sorted({name.decode("utf-8") for name in types})
         finally:
@@ -105,12 +124,16 @@ class RegistryWorker(protocol.Worker):
             library.TF_DeleteGraph(graph)
 
     def _dtypes(self):
-        """The numbers of DataType that an attr may have: those with which a Placeholder can be made."""
+        """The numbers of DataType that an attr may have: those with which a Placeholder can be
+        made.
+        """
         library, known = self.library, []
         graph = library.TF_NewGraph()
         try:
             for number in range(1, HIGHEST_DTYPE + 1):
-                operation = library.TF_NewOperation(graph, b"Placeholder", "p{}".format(number).encode("utf-8"))
+                operation = library.TF_NewOperation(
+                    graph, b"Placeholder", "p{}".format(number).encode("utf-8")
+                )
                 library.TF_SetAttrType(operation, b"dtype", number)
                 try:
                     self._checked(library.TF_FinishOperation, operation)
@@ -122,10 +145,18 @@ class RegistryWorker(protocol.Worker):
         return known
 
     def _libraries(self, folder):
-        """Map every library of ops that the package has; write those that hold any. Returns ``{library: why it cannot be}``."""
+        """Map every library of ops that the package has; write those that hold any.
+
+        Returns ``{library: why it cannot be}``.
+        """
         root, failed = c_library.package_folder(), {}
         tops = [os.path.join(root, *top.split("/")) for top in OP_LIBRARIES]
-        for path in sorted(os.path.join(where, name) for top in tops for where, _, names in os.walk(top) for name in names):
+        for path in sorted(
+            os.path.join(where, name)
+            for top in tops
+            for where, _, names in os.walk(top)
+            for name in names
+        ):
             if not path.endswith(".so"):
                 continue
             name = os.path.relpath(path, root).replace(os.sep, "/")
@@ -136,7 +167,9 @@ class RegistryWorker(protocol.Worker):
                 continue
             listed = self.library.TF_GetOpList(handle)  # the library's own, not to be freed
             if listed.length:
-                with open(_made(os.path.join(folder, name.replace("/", "__") + ".binpb")), "wb") as stream:
+                with open(
+                    _made(os.path.join(folder, name.replace("/", "__") + ".binpb")), "wb"
+                ) as stream:
                     stream.write(ctypes.string_at(listed.data, listed.length))
         return failed
 

@@ -1,4 +1,7 @@
-"""The conventions that TF Serving has for the method names of its Classify and Regress. Python 3.6 syntax."""
+"""The conventions that TF Serving has for the method names of its Classify and Regress.
+
+Python 3.6 syntax.
+"""
 
 from . import signature_wire
 
@@ -6,32 +9,48 @@ CLASSIFY, REGRESS = "tensorflow/serving/classify", "tensorflow/serving/regress"
 
 
 def marked(described, model):
-    """``described``, with ``method`` {name, conventional, reason} where Serving treats the method name in its own way."""
+    """``described``, with ``method`` {name, conventional, reason} where Serving treats the method
+    name in its own way.
+    """
     for key, sides in model.signatures.items():
         method = signature_wire.method_name(model.signature_defs[key])
         if method in (CLASSIFY, REGRESS):
             reason = unconventional(method, *sides)
-            described[key]["method"] = {"name": method, "conventional": reason is None, "reason": reason}
+            described[key]["method"] = {
+                "name": method,
+                "conventional": reason is None,
+                "reason": reason,
+            }
     return described
 
 
 def unconventional(method, inputs, outputs):
-    """Why Serving's Classify or Regress would refuse a signature with such a method name; None when it would not."""
+    """Why Serving's Classify or Regress would refuse a signature with such a method name; None when
+    it would not.
+    """
     given, produced = ({entry.name: entry for entry in entries} for entries in (inputs, outputs))
     if list(given) != ["inputs"]:
         return "its one input must be called 'inputs', it takes {}".format(sorted(given))
     # Serving feeds a vector of serialized tf.Examples, whatever the SignatureDef says.
     if given["inputs"].dtype != "string":
-        return "its input is {}, Serving feeds serialized examples (string)".format(given["inputs"].dtype)
+        return "its input is {}, Serving feeds serialized examples (string)".format(
+            given["inputs"].dtype
+        )
     if not _may_be(given["inputs"], [-1]):
-        return "its input has {} dimensions, Serving feeds a vector".format(len(given["inputs"].shape))
+        return "its input has {} dimensions, Serving feeds a vector".format(
+            len(given["inputs"].shape)
+        )
     return (_classify if method == CLASSIFY else _regress)(produced)
 
 
 def _classify(outputs):
     if not 1 <= len(outputs) <= 2:
         return "it has {} outputs, one or two are allowed".format(len(outputs))
-    known = [(name, dtype) for name, dtype in (("classes", "string"), ("scores", "float32")) if name in outputs]
+    known = [
+        (name, dtype)
+        for name, dtype in (("classes", "string"), ("scores", "float32"))
+        if name in outputs
+    ]
     if not known:
         return "it has neither an output 'classes' nor 'scores': {}".format(sorted(outputs))
     for name, dtype in known:
@@ -62,4 +81,6 @@ def _may_be(entry, sizes):
     if entry.shape is None:
         return True
     pairs = list(zip(entry.shape, sizes))
-    return len(entry.shape) == len(sizes) and all(one < 0 or other < 0 or one == other for one, other in pairs)
+    return len(entry.shape) == len(sizes) and all(
+        one < 0 or other < 0 or one == other for one, other in pairs
+    )

@@ -1,13 +1,15 @@
 """SignatureDefs out of serialized protos, without protobuf: what a C, Go or Java client has to do.
 
-Python 3.6 syntax, standard library only. Field numbers are those of ``meta_graph.proto`` and ``types.proto``. Every
-length is checked before it is used; ValueError for bytes that are not a message.
+Python 3.6 syntax, standard library only. Field numbers are those of ``meta_graph.proto`` and
+``types.proto``. Every length is checked before it is used; ValueError for bytes that are not a
+message.
 """
 
 import collections
 
-# An input or output as it is fed or fetched. `name` follows docs/contracts.md, section 1: a sparse or composite one is
-# several entries. `shape` is None for an unknown rank, -1 is an unknown dimension.
+# An input or output as it is fed or fetched. `name` follows docs/contracts.md, section 1: a sparse
+# or composite one is several entries. `shape` is None for an unknown rank, -1 is an unknown
+# dimension.
 Entry = collections.namedtuple("Entry", ["name", "tensor", "dtype", "shape"])
 
 DTYPES = {
@@ -24,7 +26,10 @@ INTERNAL_KEYS = ("__saved_model_init_op", "__saved_model_train_op")
 
 
 def fields(data):
-    """``[(field number, value)]`` of a message: int for varints, bytes for the others. Groups are refused."""
+    """``[(field number, value)]`` of a message: int for varints, bytes for the others.
+
+    Groups are refused.
+    """
     out, position, end = [], 0, len(data)
     while position < end:
         tag, position = _varint(data, position)
@@ -39,7 +44,9 @@ def fields(data):
             else:
                 raise ValueError("wire type {} in a message".format(kind))
             if size > end - position:
-                raise ValueError("a field of {} bytes where {} are left".format(size, end - position))
+                raise ValueError(
+                    "a field of {} bytes where {} are left".format(size, end - position)
+                )
             value, position = data[position : position + size], position + size
         out.append((number, value))
     return out
@@ -69,7 +76,9 @@ def _last(data, number, default):
 
 def _map(data, number):
     """A ``map<string, message>`` field, sorted by key."""
-    pairs = {_last(entry, 1, b"").decode("utf-8"): _last(entry, 2, b"") for entry in _all(data, number)}
+    pairs = {
+        _last(entry, 1, b"").decode("utf-8"): _last(entry, 2, b"") for entry in _all(data, number)
+    }
     return collections.OrderedDict(sorted(pairs.items()))
 
 
@@ -79,8 +88,12 @@ def signature_defs(data):
 
 
 def described(serialized):
-    """``{key: (inputs, outputs)}`` of what :func:`signature_defs` returned, without the internal keys."""
-    return collections.OrderedDict((key, signature(value)) for key, value in serialized.items() if key not in INTERNAL_KEYS)
+    """``{key: (inputs, outputs)}`` of what :func:`signature_defs` returned, without the internal
+    keys.
+    """
+    return collections.OrderedDict(
+        (key, signature(value)) for key, value in serialized.items() if key not in INTERNAL_KEYS
+    )
 
 
 def method_name(data):
@@ -90,18 +103,28 @@ def method_name(data):
 
 def signature(data):
     """``(inputs, outputs)`` of a serialized SignatureDef."""
-    return tuple([entry for name, info in _map(data, number).items() for entry in entries(name, info)] for number in (1, 2))
+    return tuple(
+        [entry for name, info in _map(data, number).items() for entry in entries(name, info)]
+        for number in (1, 2)
+    )
 
 
 def feed_names(signatures, key, inputs):
-    """``(input name -> tensor name, output entries)`` of one signature. KeyError, ValueError when it does not take ``inputs``."""
+    """``(input name -> tensor name, output entries)`` of one signature.
+
+    KeyError, ValueError when it does not take ``inputs``.
+    """
     if key not in signatures:
         raise KeyError("no signature {!r}; there are {}".format(key, sorted(signatures)))
     wanted, produced = signatures[key]
     names = {entry.name: entry.tensor for entry in wanted}
     unknown = sorted(set(inputs) - set(names))
     if unknown:
-        raise ValueError("the signature {!r} has no input {}; there are {}".format(key, unknown[0], sorted(names)))
+        raise ValueError(
+            "the signature {!r} has no input {}; there are {}".format(
+                key, unknown[0], sorted(names)
+            )
+        )
     return names, produced
 
 
@@ -122,11 +145,21 @@ def entries(name, info):
     dtype, shape = _dtype(info), _shape(info)
     if sparse is not None:
         rank = -1 if shape is None else len(shape)
-        parts = (("values", 1, dtype, [-1]), ("indices", 2, "int64", [-1, rank]), ("dense_shape", 3, "int64", [rank]))
-        return [Entry(name + "/" + part, _text(sparse, number), kind, dims) for part, number, kind, dims in parts]
+        parts = (
+            ("values", 1, dtype, [-1]),
+            ("indices", 2, "int64", [-1, rank]),
+            ("dense_shape", 3, "int64", [rank]),
+        )
+        return [
+            Entry(name + "/" + part, _text(sparse, number), kind, dims)
+            for part, number, kind, dims in parts
+        ]
     if composite is not None:
         flat = [entry for part in _all(composite, 2) for entry in entries("", part)]
-        return [entry._replace(name="{}/component_{}".format(name, index)) for index, entry in enumerate(flat)]
+        return [
+            entry._replace(name="{}/component_{}".format(name, index))
+            for index, entry in enumerate(flat)
+        ]
     return [Entry(name, _text(info, 1), dtype, shape)]
 
 

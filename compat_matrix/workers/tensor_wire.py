@@ -1,7 +1,9 @@
-"""Tensors as serialized TensorProtos, without protobuf. Python 3.6 syntax, standard library and NumPy.
+"""Tensors as serialized TensorProtos, without protobuf.
 
-Field numbers are those of ``tensor.proto`` and ``tensor_shape.proto``. Numbers travel as the bytes of ``tensor_content``,
-strings as ``string_val``.
+Python 3.6 syntax, standard library and NumPy.
+
+Field numbers are those of ``tensor.proto`` and ``tensor_shape.proto``. Numbers travel as the bytes
+of ``tensor_content``, strings as ``string_val``.
 """
 
 import numpy as np
@@ -52,7 +54,10 @@ def from_wire(data):
             items.append(bytes(value))
         else:
             found[number] = value
-    dtype, shape = signature_wire.DTYPES.get(found.get(1, 0), "invalid"), signature_wire.dims(found.get(2, b""))
+    dtype, shape = (
+        signature_wire.DTYPES.get(found.get(1, 0), "invalid"),
+        signature_wire.dims(found.get(2, b"")),
+    )
     if dtype == "string":
         array = np.empty(len(items), dtype=object)
         array[:] = items

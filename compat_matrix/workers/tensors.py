@@ -1,8 +1,9 @@
 """Tensors in an ``.npz`` file: the one container that crosses process and version borders.
 
-Python 3.6 syntax, standard library and NumPy only: TensorFlow 1.x workers import this file too. See docs/contracts.md, section 2.
-A tensor is a :class:`Tensor`: TensorFlow dtype name, shape and a NumPy array. Strings are object arrays of ``bytes``;
-dtypes NumPy lacks are carried as unsigned integers of the same width (``bfloat16`` as ``uint16``).
+Python 3.6 syntax, standard library and NumPy only: TensorFlow 1.x workers import this file too. See
+docs/contracts.md, section 2. A tensor is a :class:`Tensor`: TensorFlow dtype name, shape and a
+NumPy array. Strings are object arrays of ``bytes``; dtypes NumPy lacks are carried as unsigned
+integers of the same width (``bfloat16`` as ``uint16``).
 """
 
 import collections
@@ -28,30 +29,41 @@ CARRIERS = {
     "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8", "float4_e2m1fn": "uint8",
 }  # fmt: skip
 MAX_META = 1 << 24  # bytes; a meta member larger than this is hostile
-MAX_UNPACKED, MAX_RATIO = 1 << 26, 100  # bytes that any file may unpack to, and how many times its own
-# Bytes of a file that are compressed when it is written. The rest is stored: weights do not get smaller, which takes seconds to
-# find out, and a reader may take large zeros that became small for an attack.
+MAX_UNPACKED, MAX_RATIO = (
+    1 << 26,
+    100,
+)  # bytes that any file may unpack to, and how many times its own
+# Bytes of a file that are compressed when it is written. The rest is stored: weights do not get
+# smaller, which takes seconds to find out, and a reader may take large zeros that became small for
+# an attack.
 MAX_COMPRESSED = 1 << 20
 
 Path = Union[str, "os.PathLike[str]"]
 
 
 class Tensor(NamedTuple):
-    """TensorFlow's dtype name, and the NumPy array (of the carrier's type) with the shape and the bits."""
+    """TensorFlow's dtype name, and the NumPy array (of the carrier's type) with the shape and the
+    bits.
+    """
 
     dtype: str
     array: Any
 
 
 def from_numpy(value: Any, dtype: Optional[str] = None) -> Tensor:
-    """Wrap a NumPy value. ``dtype`` is the TensorFlow name; taken from the array when absent.
+    """Wrap a NumPy value.
 
-    Arrays of ml_dtypes types (bfloat16, float8_*, int4) are recognised by their dtype's name. Strings may be
-    ``bytes`` or ``str`` (encoded as UTF-8). Raises TypeError for anything that is not a tensor.
+    ``dtype`` is the TensorFlow name; taken from the array when absent.
+
+    Arrays of ml_dtypes types (bfloat16, float8_*, int4) are recognised by their dtype's name.
+    Strings may be ``bytes`` or ``str`` (encoded as UTF-8). Raises TypeError for anything that is
+    not a tensor.
     """
     array = np.asarray(value)
     if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
-        array = np.asarray(value, dtype=object)  # NumPy's own text types would cut trailing NULs off
+        array = np.asarray(
+            value, dtype=object
+        )  # NumPy's own text types would cut trailing NULs off
     name = dtype or array.dtype.name
     if name == "string" or array.dtype.kind in "SUO":
         flat = [_as_bytes(item) for item in array.ravel().tolist()]
@@ -86,7 +98,9 @@ def save(path: Path, tensors: Mapping[str, Tensor]) -> None:
         if tensor.dtype == "string":
             items = array.ravel().tolist()
             members[key] = np.frombuffer(b"".join(items), dtype=np.uint8)
-            members[key + ".offsets"] = np.cumsum([0] + [len(item) for item in items], dtype=np.int64)
+            members[key + ".offsets"] = np.cumsum(
+                [0] + [len(item) for item in items], dtype=np.int64
+            )
         else:
             members[key] = array
     members["meta"] = np.frombuffer(json.dumps(meta).encode("utf-8"), dtype=np.uint8)
@@ -95,11 +109,14 @@ def save(path: Path, tensors: Mapping[str, Tensor]) -> None:
     with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         for key in sorted(members):
             buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.asarray(members[key], order="C"), allow_pickle=False)
+            np.lib.format.write_array(
+                buffer, np.asarray(members[key], order="C"), allow_pickle=False
+            )
             content = buffer.getvalue()
             small = compressed + len(content) <= MAX_COMPRESSED
             compressed += len(content) if small else 0
-            # A fixed date: equal tensors give equal files, so that fixtures can be compared byte for byte.
+            # A fixed date: equal tensors give equal files, so that fixtures can be compared byte
+            # for byte.
             info = zipfile.ZipInfo(key + ".npy", (1980, 1, 1, 0, 0, 0))
             archive.writestr(info, content, zipfile.ZIP_DEFLATED if small else zipfile.ZIP_STORED)
     os.replace(temporary, path)
@@ -108,7 +125,8 @@ def save(path: Path, tensors: Mapping[str, Tensor]) -> None:
 def load(path: Path) -> "collections.OrderedDict[str, Tensor]":
     """Read an ``.npz`` back into an ordered ``{name: Tensor}``.
 
-    Raises ValueError when the file is not such an archive, contradicts itself (missing member, wrong type, offsets out of order)
+    Raises ValueError when the file is not such an archive, contradicts itself (missing member,
+    wrong type, offsets out of order)
     or
     unpacks to far more than it stores; OSError when it cannot be opened.
     """
@@ -119,7 +137,9 @@ def load(path: Path) -> "collections.OrderedDict[str, Tensor]":
                 return _read(path, archive)
         except (MemoryError, ValueError):
             raise
-        except Exception as error:  # zipfile, zlib and NumPy have many for bytes that nobody vouches for
+        except (
+            Exception
+        ) as error:  # zipfile, zlib and NumPy have many for bytes that nobody vouches for
             raise ValueError("{}: {}: {}".format(path, type(error).__name__, error))
 
 
@@ -139,7 +159,9 @@ def _read(path: Path, archive: zipfile.ZipFile) -> "collections.OrderedDict[str,
     members = {name[:-4] for name in archive.namelist() if name.endswith(".npy")}
     if "meta" not in members:
         raise ValueError("{}: no member called meta".format(path))
-    for index, entry in enumerate(json.loads(_member(path, archive, "meta").tobytes().decode("utf-8"))):
+    for index, entry in enumerate(
+        json.loads(_member(path, archive, "meta").tobytes().decode("utf-8"))
+    ):
         key = "t{}".format(index)
         name, dtype, shape = entry["name"], entry["dtype"], tuple(entry["shape"])
         if not isinstance(name, str) or name in out:
@@ -152,13 +174,20 @@ def _read(path: Path, archive: zipfile.ZipFile) -> "collections.OrderedDict[str,
         if dtype == "string":
             array = _split(path, array, _member(path, archive, key + ".offsets"), shape)
         elif array.dtype != np.dtype(CARRIERS.get(dtype, "V1")) or array.shape != shape:
-            raise ValueError("{}: {} is {}{}, not {}{}".format(path, name, array.dtype, array.shape, dtype, shape))
+            raise ValueError(
+                "{}: {} is {}{}, not {}{}".format(
+                    path, name, array.dtype, array.shape, dtype, shape
+                )
+            )
         out[name] = Tensor(dtype, array)
     return out
 
 
 def _member(path: Path, archive: zipfile.ZipFile, key: str) -> Any:
-    """Read one array. The size in its header is compared with the stored size before NumPy allocates memory."""
+    """Read one array.
+
+    The size in its header is compared with the stored size before NumPy allocates memory.
+    """
     info = archive.getinfo(key + ".npy")
     with archive.open(info) as stream:
         content = stream.read()
@@ -170,14 +199,18 @@ def _member(path: Path, archive: zipfile.ZipFile, key: str) -> Any:
     for size in shape:
         count *= size
     if dtype.hasobject or min(shape + (0,)) < 0 or start + count * dtype.itemsize != len(content):
-        raise ValueError("{}: {} promises {}{}, which is not what is stored".format(path, key, dtype, shape))
+        raise ValueError(
+            "{}: {} promises {}{}, which is not what is stored".format(path, key, dtype, shape)
+        )
     array = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
     return array.reshape(shape, order="F" if fortran else "C").copy()
 
 
 @functools.lru_cache(maxsize=256)
 def _header(content: bytes) -> "Tuple[Tuple[int, ...], bool, Any]":
-    """Parse an array header, cached: NumPy parses it as a Python literal, which dominates small files, and few headers differ."""
+    """Parse an array header, cached: NumPy parses it as a Python literal, which dominates small
+    files, and few headers differ.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of headers that need a closer look
         return np.lib.format.read_array_header_1_0(io.BytesIO(content))
@@ -185,7 +218,9 @@ def _header(content: bytes) -> "Tuple[Tuple[int, ...], bool, Any]":
 
 def _split(path: Path, data: Any, offsets: Any, shape: Tuple[int, ...]) -> Any:
     if data.dtype != np.uint8 or offsets.dtype != np.int64 or offsets.ndim != 1:
-        raise ValueError("{}: strings are stored as {} and {}".format(path, data.dtype, offsets.dtype))
+        raise ValueError(
+            "{}: strings are stored as {} and {}".format(path, data.dtype, offsets.dtype)
+        )
     blob = data.tobytes()
     bounds = offsets.tolist()
     count = int(np.prod(shape, dtype=np.int64)) if shape else 1

@@ -31,8 +31,9 @@ class TF2Worker(protocol.Worker):
 
     def __init__(self):
         super(TF2Worker, self).__init__()
-        # tf.saved_model.load imports it where it is installed, and then revives optimizers that it otherwise cannot load.
-        # The result of a cell must not depend on that; only TensorFlow is tested.
+        # tf.saved_model.load imports it where it is installed, and then revives optimizers that it
+        # otherwise cannot load. The result of a cell must not depend on that; only TensorFlow is
+        # tested.
         sys.modules["tf_keras"] = None
         import tensorflow as tf
 
@@ -67,7 +68,9 @@ class TF2Worker(protocol.Worker):
         return describing.describe(self.tf, model.root, model.directory, tags)
 
     def differentiate(self, model, tags, path, args, kwargs, inputs):
-        return describing.gradients(self.tf, model.root, path, args, kwargs, inputs, model.directory, tags)
+        return describing.gradients(
+            self.tf, model.root, path, args, kwargs, inputs, model.directory, tags
+        )
 
     def change(self, model, tags):
         return describing.change(self.tf, model.root, model.directory, tags)
@@ -85,23 +88,34 @@ def v2_api(tf):
     return tf.compat.v2
 
 
-# The code below uses only the interface of a loaded object, so that it also works for the reference implementation's objects.
+# The code below uses only the interface of a loaded object, so that it also works for the reference
+# implementation's objects.
 
 
 def public(signatures):
-    """Loaded signatures without the internal ones, which tf.saved_model.load shows for a TF 1.x MetaGraph.
+    """Loaded signatures without the internal ones, which tf.saved_model.load shows for a TF 1.x
+    MetaGraph.
 
-    Sorted: it has those of a TF 1.x MetaGraph in an order that differs from one process to the next.
+    Sorted: it has those of a TF 1.x MetaGraph in an order that differs from one process to the
+    next.
     """
-    return {key: function for key, function in sorted(signatures.items()) if key not in signature_wire.INTERNAL_KEYS}
+    return {
+        key: function
+        for key, function in sorted(signatures.items())
+        if key not in signature_wire.INTERNAL_KEYS
+    }
 
 
 def describe_all(tf, signatures):
-    """``{key: {"inputs": {name: {dtype, shape}}, "outputs": ...}}`` of loaded signatures; composites are several names."""
+    """``{key: {"inputs": {name: {dtype, shape}}, "outputs": ...}}`` of loaded signatures;
+    composites are several names.
+    """
     described = {}
     for key, function in public(signatures).items():
         described[key] = {"outputs": _describe(tf, function.structured_outputs)}
-        if function.structured_input_signature is not None:  # TF 1.15 to 2.3 do not say, of a TF 1.x signature
+        if (
+            function.structured_input_signature is not None
+        ):  # TF 1.15 to 2.3 do not say, of a TF 1.x signature
             described[key]["inputs"] = _describe(tf, function.structured_input_signature[1])
     return described
 
@@ -112,12 +126,17 @@ def _describe(tf, specs):
         given = getattr(spec, "name", None) or name
         for key, dtype, shape in _parts(tf, given if identifier(given) == name else name, spec):
             dims = tf.TensorShape(shape)
-            out[key] = {"dtype": dtype.base_dtype.name, "shape": None if dims.rank is None else dims.as_list()}
+            out[key] = {
+                "dtype": dtype.base_dtype.name,
+                "shape": None if dims.rank is None else dims.as_list(),
+            }
     return out
 
 
 def identifier(name):
-    """Return what a writer makes of a SignatureDef's name for Python's sake; the spec keeps the name itself."""
+    """Return what a writer makes of a SignatureDef's name for Python's sake; the spec keeps the
+    name itself.
+    """
     cleaned = re.sub(r"\W", "_", name)
     return "arg_" + cleaned if cleaned[:1].isdigit() or iskeyword(cleaned) else cleaned
 
@@ -126,12 +145,19 @@ def _parts(tf, name, spec):
     """``[(name, dtype, shape)]`` of a TensorSpec, a tensor or a composite of either."""
     if isinstance(spec, (tf.SparseTensor, tf.SparseTensorSpec)):
         rank = spec.shape.rank
-        parts = (("values", spec.dtype, [None]), ("indices", tf.int64, [None, rank]), ("dense_shape", tf.int64, [rank]))
+        parts = (
+            ("values", spec.dtype, [None]),
+            ("indices", tf.int64, [None, rank]),
+            ("dense_shape", tf.int64, [rank]),
+        )
         return [(name + "/" + part, dtype, shape) for part, dtype, shape in parts]
     components = tf.nest.flatten(spec, expand_composites=True)
     if len(components) == 1 and components[0] is spec:
         return [(name, spec.dtype, spec.shape)]
-    return [("{}/component_{}".format(name, i), part.dtype, part.shape) for i, part in enumerate(components)]
+    return [
+        ("{}/component_{}".format(name, i), part.dtype, part.shape)
+        for i, part in enumerate(components)
+    ]
 
 
 def call_signature(tf, function, inputs):
@@ -146,7 +172,8 @@ def call_signature(tf, function, inputs):
 def keyword(function, name):
     """Return the keyword of a loaded signature for the input ``name``.
 
-    ``x/values`` of a sparse input is called ``x_values`` by the function that stands for a TF 1.x signature.
+    ``x/values`` of a sparse input is called ``x_values`` by the function that stands for a TF 1.x
+    signature.
     """
     known = function.structured_input_signature and set(function.structured_input_signature[1])
     part = "_".join(name.rsplit("/", 1))
@@ -154,20 +181,26 @@ def keyword(function, name):
 
 
 def variables(tf, root, directory):
-    """``(naming, {name: Tensor})``: checkpoint keys for an object graph, names of the graph for a TF 1.x MetaGraph."""
+    """``(naming, {name: Tensor})``: checkpoint keys for an object graph, names of the graph for a
+    TF 1.x MetaGraph.
+    """
     prefix = os.path.join(directory, "variables", "variables")
     reader = tf.train.load_checkpoint(prefix) if tf.io.gfile.exists(prefix + ".index") else None
     found, naming = [], "key"
     if reader is not None and reader.has_tensor(OBJECT_GRAPH):
         found = _by_checkpoint_key(tf, root, reader.get_tensor(OBJECT_GRAPH))
     if not found:
-        found = [(variable.name.split(":")[0], variable) for variable in getattr(root, "variables", ())]
+        found = [
+            (variable.name.split(":")[0], variable) for variable in getattr(root, "variables", ())
+        ]
         naming = "name"
     return naming, protocol.named((name, nests.from_tf(tf, variable)) for name, variable in found)
 
 
 def _by_checkpoint_key(tf, root, serialized):
-    """``[(key, variable)]``: walk the checkpoint's own object graph and the loaded objects side by side."""
+    """``[(key, variable)]``: walk the checkpoint's own object graph and the loaded objects side by
+    side.
+    """
     from tensorflow.core.protobuf import trackable_object_graph_pb2
 
     graph = trackable_object_graph_pb2.TrackableObjectGraph()
@@ -176,7 +209,8 @@ def _by_checkpoint_key(tf, root, serialized):
     while queue:
         index = queue.popleft()
         for child in graph.nodes[index].children:
-            # Another path may lead to what this one does not; what none leads to is reported as missing by the check.
+            # Another path may lead to what this one does not; what none leads to is reported as
+            # missing by the check.
             with contextlib.suppress(AttributeError, IndexError, KeyError):
                 if child.node_id not in objects:
                     objects[child.node_id] = nests.child(objects[index], child.local_name)
@@ -195,7 +229,9 @@ def _by_checkpoint_key(tf, root, serialized):
 
 
 def _slot(optimizer, variable, name):
-    """Return an optimizer's slot for a variable; a reference_impl object, which stands for any optimizer, has it in a mapping."""
+    """Return an optimizer's slot for a variable; a reference_impl object, which stands for any
+    optimizer, has it in a mapping.
+    """
     if hasattr(optimizer, "get_slot"):
         return optimizer.get_slot(variable, name)
     return optimizer.slot_variables[variable.ref(), name]

@@ -1,8 +1,9 @@
-"""The generators of the fixtures (``fixtures_v1/<case>/generate.py``), run in any TensorFlow from 1.4 on. Python 3.6 syntax.
+"""The generators of the fixtures (``fixtures_v1/<case>/generate.py``), run in any TensorFlow from
+1.4 on. Python 3.6 syntax.
 
-Each runs in a fork of this process, which has imported TensorFlow and done nothing with it: default graph, seeds, patched
-UUIDs, registered protos, the switch between TF 1.x and 2.x behaviour and the working directory of one case never reach the
-next, and no generator pays for the import.
+Each runs in a fork of this process, which has imported TensorFlow and done nothing with it: default
+graph, seeds, patched UUIDs, registered protos, the switch between TF 1.x and 2.x behaviour and the
+working directory of one case never reach the next, and no generator pays for the import.
 """
 
 import importlib
@@ -50,7 +51,10 @@ class V1BuilderWorker(protocol.Worker):
         return dict(super(V1BuilderWorker, self).versions(), **own)
 
     def produce(self, case, directory, scratch):
-        """Run the generator file ``case`` in a fork. Dies of the signal or with the status the fork died of."""
+        """Run the generator file ``case`` in a fork.
+
+        Dies of the signal or with the status the fork died of.
+        """
         alive, keep = os.pipe()
         replies, write = os.pipe()
         sys.stdout.flush()
@@ -60,8 +64,11 @@ class V1BuilderWorker(protocol.Worker):
             try:
                 os.close(keep)
                 os.close(replies)
-                # A fork has one thread; the one that ends this process with the harness has stayed behind.
-                threading.Thread(target=protocol._die_with_harness, args=(alive,), daemon=True).start()
+                # A fork has one thread; the one that ends this process with the harness has stayed
+                # behind.
+                threading.Thread(
+                    target=protocol._die_with_harness, args=(alive,), daemon=True
+                ).start()
                 self._reply_in_fork(write, case, directory, scratch)
             finally:
                 os._exit(LOST)
@@ -104,7 +111,9 @@ class V1BuilderWorker(protocol.Worker):
 
 
 def v1_api(tf):
-    """The names of TensorFlow 1.x, with its behaviour; a generator may still switch to that of 2.x."""
+    """The names of TensorFlow 1.x, with its behaviour; a generator may still switch to that of
+    2.x.
+    """
     if tf.__version__.startswith("1."):
         return tf
     tf.compat.v1.disable_v2_behavior()
@@ -112,11 +121,15 @@ def v1_api(tf):
 
 
 def register_package(root):
-    """Make the folder of the generators importable by its name, wherever it lies and whatever lies beside it."""
+    """Make the folder of the generators importable by its name, wherever it lies and whatever lies
+    beside it.
+    """
     init = os.path.join(root, "__init__.py")
     spec = importlib.machinery.ModuleSpec(PACKAGE, None, is_package=True)
     if os.path.isfile(init):
-        spec = importlib.util.spec_from_file_location(PACKAGE, init, submodule_search_locations=[root])
+        spec = importlib.util.spec_from_file_location(
+            PACKAGE, init, submodule_search_locations=[root]
+        )
     else:
         spec.submodule_search_locations.append(root)
     package = importlib.util.module_from_spec(spec)

@@ -1,13 +1,15 @@
-"""Run a v1 generator and record what this TensorFlow answers: the part of a worker that makes v1 artifacts.
+"""Run a v1 generator and record what this TensorFlow answers: the part of a worker that makes v1
+artifacts.
 
-Python 3.6 syntax, TensorFlow 1.4 and newer. Every request is answered twice: by the live session (or function) that was
-exported, and by the export loaded back with the v1 loader from another folder after the scratch folder is gone. Both must
-agree bit for bit.
+Python 3.6 syntax, TensorFlow 1.4 and newer. Every request is answered twice: by the live session
+(or function) that was exported, and by the export loaded back with the v1 loader from another
+folder after the scratch folder is gone. Both must agree bit for bit.
 
-A generator is a module that defines ``generate(tf, rec)``; ``rec`` is the :class:`Recorder` below. Its docstring's first line
-is the title, and it has the constants CLAUSES, FEATURES, RUNTIME (of the committed fixture) and, where needed,
-TOLERANCE = (rtol, atol, reason), STATEFUL, UNASKED = {signature: reason} and REQUIRES, a PEP 508 specifier on the TensorFlow
-that can run it. ``tf`` is ``tensorflow`` in TensorFlow 1.x, ``tensorflow.compat.v1`` afterwards.
+A generator is a module that defines ``generate(tf, rec)``; ``rec`` is the :class:`Recorder` below.
+Its docstring's first line is the title, and it has the constants CLAUSES, FEATURES, RUNTIME (of the
+committed fixture) and, where needed, TOLERANCE = (rtol, atol, reason), STATEFUL, UNASKED =
+{signature: reason} and REQUIRES, a PEP 508 specifier on the TensorFlow that can run it. ``tf`` is
+``tensorflow`` in TensorFlow 1.x, ``tensorflow.compat.v1`` afterwards.
 """
 
 import collections
@@ -22,13 +24,17 @@ import numpy as np
 from . import producing, tensors, warmup
 from . import v1_answers as answers
 
-# inputs: {key: value}; loaded_error: what the reloaded export says where only the live session answers.
+# inputs: {key: value}; loaded_error: what the reloaded export says where only the live session
+# answers.
 Request = collections.namedtuple("Request", ["id", "tags", "signature", "inputs", "loaded_error"])
 FunctionRequest = collections.namedtuple("FunctionRequest", ["id", "path", "args", "kwargs"])
 
 
 class Recorder(object):
-    """The tools of a generator: sessions, export, requests. The working directory is a scratch folder."""
+    """The tools of a generator: sessions, export, requests.
+
+    The working directory is a scratch folder.
+    """
 
     def __init__(self, tf, model):
         self.tf = tf
@@ -39,7 +45,8 @@ class Recorder(object):
         self.live_object = None  # the object saved, for function requests
         self._builder = None
 
-    # -- building -------------------------------------------------------------------------------------------------
+    # -- building
+    # -------------------------------------------------------------------------------------------------
 
     def session(self, soft_placement=False, cpus=1):
         """A single-threaded session on the default graph: one order of summation, so one result."""
@@ -67,7 +74,9 @@ class Recorder(object):
         return tensorflow
 
     def file(self, name, text):
-        """Write a text file into the scratch folder, which is the working directory; returns its relative path."""
+        """Write a text file into the scratch folder, which is the working directory; returns its
+        relative path.
+        """
         if os.path.dirname(name):
             os.makedirs(os.path.dirname(name))
         with open(name, "w", encoding="utf-8", newline="\n") as stream:
@@ -75,7 +84,9 @@ class Recorder(object):
         return name
 
     def warmup(self, *records):
-        """Write requests to warm up with (see :mod:`.warmup`) to a scratch file; returns keywords of an Estimator's export."""
+        """Write requests to warm up with (see :mod:`.warmup`) to a scratch file; returns keywords
+        of an Estimator's export.
+        """
         warmup.write(self.tf, warmup.FILE, records, "model")
         return {"assets_extra": {warmup.FILE: warmup.FILE}}
 
@@ -85,9 +96,13 @@ class Recorder(object):
         for name in sorted(features):
             kinds = {float: "float_list", int: "int64_list", str: "bytes_list", bytes: "bytes_list"}
             values = features[name]
-            target = getattr(example.features.feature[name], kinds[type(values[0])]) if values else None
+            target = (
+                getattr(example.features.feature[name], kinds[type(values[0])]) if values else None
+            )
             if target is not None:
-                target.value.extend(value.encode("utf-8") if isinstance(value, str) else value for value in values)
+                target.value.extend(
+                    value.encode("utf-8") if isinstance(value, str) else value for value in values
+                )
         return example.SerializeToString(deterministic=True)
 
     @staticmethod
@@ -97,7 +112,9 @@ class Recorder(object):
 
     @staticmethod
     def exact(*shape):
-        """Numbers k/8 with small k: products and sums of a few of them are exact in float32, in whatever order."""
+        """Numbers k/8 with small k: products and sums of a few of them are exact in float32, in
+        whatever order.
+        """
         count = int(np.prod(shape))
         return (((np.arange(count) * 7 + 3) % 17 - 8) / 8.0).reshape(shape).astype(np.float32)
 
@@ -105,11 +122,15 @@ class Recorder(object):
         """A SignatureDef from {key: tensor} maps."""
         info = self.tf.saved_model.utils.build_tensor_info
         return self.tf.saved_model.signature_def_utils.build_signature_def(
-            {key: info(value) for key, value in inputs.items()}, {key: info(value) for key, value in outputs.items()}, method
+            {key: info(value) for key, value in inputs.items()},
+            {key: info(value) for key, value in outputs.items()},
+            method,
         )
 
     def add(self, sess, signatures, tags=("serve",), **kwargs):
-        """Add a MetaGraph with SavedModelBuilder: the first one with the variables, further ones share them."""
+        """Add a MetaGraph with SavedModelBuilder: the first one with the variables, further ones
+        share them.
+        """
         if self._builder is None:
             self._builder = self.tf.saved_model.builder.SavedModelBuilder(self.model)
             self._builder.add_meta_graph_and_variables(sess, list(tags), signatures, **kwargs)
@@ -128,30 +149,48 @@ class Recorder(object):
         self.save(as_text)
 
     def live(self, source, tags=("serve",)):
-        """Name the live answerer of a MetaGraph: a session on the exported graph, or {signature: callable(**inputs)}."""
+        """Name the live answerer of a MetaGraph: a session on the exported graph, or {signature:
+        callable(**inputs)}.
+        """
         self.live_sources[frozenset(tags)] = source
 
-    # -- asking ---------------------------------------------------------------------------------------------------
+    # -- asking
+    # ---------------------------------------------------------------------------------------------------
 
     def ask(self, signature, inputs, tags=("serve",), loaded_error=None):
-        """Ask a signature; values are converted to the dtypes it states, sparse ones are (indices, values, dense_shape).
+        """Ask a signature; values are converted to the dtypes it states, sparse ones are (indices,
+        values, dense_shape).
 
-        With ``loaded_error`` the answer is recorded from the live session only, and the reloaded export must fail with that text.
+        With ``loaded_error`` the answer is recorded from the live session only, and the reloaded
+        export must fail with that text.
         """
-        name = signature if tuple(tags) == ("serve",) else "{}.{}".format("+".join(tags) or "untagged", signature)
-        self.requests.append(Request(self._new_id(name), tuple(tags), signature, inputs, loaded_error))
+        name = (
+            signature
+            if tuple(tags) == ("serve",)
+            else "{}.{}".format("+".join(tags) or "untagged", signature)
+        )
+        self.requests.append(
+            Request(self._new_id(name), tuple(tags), signature, inputs, loaded_error)
+        )
 
     def ask_function(self, path, *args, **kwargs):
-        """Call a function of the object graph (docs/contracts.md, section 3: arrays are tensors, Python values literals)."""
+        """Call a function of the object graph (docs/contracts.md, section 3: arrays are tensors,
+        Python values literals).
+        """
         self.function_requests.append(FunctionRequest(self._new_id(path), path, args, kwargs))
 
     def _new_id(self, name):
         name = re.sub(r"[^A-Za-z0-9_.+-]", "_", name)
         taken = {request.id for request in self.requests + self.function_requests}
-        return next(new for new in ("{}-{}".format(name, count) for count in range(len(taken) + 1)) if new not in taken)
+        return next(
+            new
+            for new in ("{}-{}".format(name, count) for count in range(len(taken) + 1))
+            if new not in taken
+        )
 
 
-# -- writing --------------------------------------------------------------------------------------------------------------
+# -- writing
+# --------------------------------------------------------------------------------------------------------------
 
 
 def read_signature_defs(model):
@@ -166,7 +205,10 @@ def read_signature_defs(model):
     else:
         with open(os.path.join(model, "saved_model.pbtxt"), encoding="utf-8") as stream:
             text_format.Merge(stream.read(), proto)
-    return {frozenset(graph.meta_info_def.tags): dict(graph.signature_def) for graph in proto.meta_graphs}
+    return {
+        frozenset(graph.meta_info_def.tags): dict(graph.signature_def)
+        for graph in proto.meta_graphs
+    }
 
 
 def write_io(tf, module, rec, out, signature_defs, recorded, functions):
@@ -181,39 +223,58 @@ def write_io(tf, module, rec, out, signature_defs, recorded, functions):
         entries.append(entry)
 
     for request in rec.requests:
-        entry = {"id": request.id, "kind": "signature", "tags": list(request.tags), "signature": request.signature}
+        entry = {
+            "id": request.id,
+            "kind": "signature",
+            "tags": list(request.tags),
+            "signature": request.signature,
+        }
         if request.loaded_error is not None:
             entry.update(recorded_from="live", loaded_error=request.loaded_error)
-        flat = answers.feeds(tf, signature_defs[frozenset(request.tags)][request.signature], request.inputs)
-        given = collections.OrderedDict((name, answers.to_tensor(array, dtype)) for name, (_, array, dtype) in flat.items())
+        flat = answers.feeds(
+            tf, signature_defs[frozenset(request.tags)][request.signature], request.inputs
+        )
+        given = collections.OrderedDict(
+            (name, answers.to_tensor(array, dtype)) for name, (_, array, dtype) in flat.items()
+        )
         add(entry, given, recorded[request.id])
     for request in rec.function_requests:
         given, members, result = functions[request.id]
-        add(dict(members, id=request.id, kind="function", tags=["serve"], path=request.path), given, result)
+        add(
+            dict(members, id=request.id, kind="function", tags=["serve"], path=request.path),
+            given,
+            result,
+        )
     producing.write_io_json(module, os.path.join(out, "io"), entries)
 
 
 def seed(case):
-    """Determined randomness: NumPy's, and the UUIDs which TensorFlow 1.x writes into savers and shared names."""
+    """Determined randomness: NumPy's, and the UUIDs which TensorFlow 1.x writes into savers and
+    shared names.
+    """
     source = random.Random(case)
     np.random.seed(source.randrange(2**32))
     uuid.uuid4 = lambda: uuid.UUID(int=source.getrandbits(128), version=4)
 
 
 def record(tf, module, out, work):
-    """Run a generator and write ``out``/model and ``out``/io. ``work`` is an existing folder that is filled and removed.
+    """Run a generator and write ``out``/model and ``out``/io.
 
-    Changes the state of this process (default graph, seeds, working directory while it runs). Raises
-    :class:`~.v1_answers.Differs` when live and loaded answers differ, and what the generator and TensorFlow raise.
+    ``work`` is an existing folder that is filled and removed.
+
+    Changes the state of this process (default graph, seeds, working directory while it runs).
+    Raises :class:`~.v1_answers.Differs` when live and loaded answers differ, and what the generator
+    and TensorFlow raise.
     """
     here = os.getcwd()
-    # Vocabularies are named by relative paths: TensorFlow writes them into shared names, and an artifact must not depend on
-    # the machine that made it.
+    # Vocabularies are named by relative paths: TensorFlow writes them into shared names, and an
+    # artifact must not depend on the machine that made it.
     os.chdir(work)
     try:
         rec = Recorder(tf, os.path.join(out, "first", "model"))
         module.generate(tf, rec)
-        # From here on the export stands in another place than where it was written, and its sources are gone.
+        # From here on the export stands in another place than where it was written, and its sources
+        # are gone.
         model = os.path.join(out, "model")
         os.rename(rec.model, model)
         os.rmdir(os.path.dirname(rec.model))

@@ -1,4 +1,6 @@
-"""The TF 1.x way: ``tf.compat.v1.saved_model.loader`` into a Graph and a Session. Runs on TensorFlow 1.x and 2.x.
+"""The TF 1.x way: ``tf.compat.v1.saved_model.loader`` into a Graph and a Session.
+
+Runs on TensorFlow 1.x and 2.x.
 
 Python 3.6 syntax.
 """
@@ -23,7 +25,9 @@ CONSUMER = {
 
 MAIN_OP_KEYS = ("saved_model_main_op", "legacy_init_op")
 
-Model = collections.namedtuple("Model", ["directory", "graph", "session", "meta_graph", "signatures"])
+Model = collections.namedtuple(
+    "Model", ["directory", "graph", "session", "meta_graph", "signatures"]
+)
 
 
 class V1SessionWorker(protocol.Worker):
@@ -46,7 +50,10 @@ class V1SessionWorker(protocol.Worker):
         import google.protobuf
 
         out = super(V1SessionWorker, self).versions()
-        out.update(tensorflow=getattr(self.v1, "__version__", None) or self.tf.__version__, protobuf=google.protobuf.__version__)
+        out.update(
+            tensorflow=getattr(self.v1, "__version__", None) or self.tf.__version__,
+            protobuf=google.protobuf.__version__,
+        )
         return out
 
     def load(self, directory, tags):
@@ -76,14 +83,23 @@ class V1SessionWorker(protocol.Worker):
         for entry in model.signatures[key][0]:
             given = inputs[entry.name].dtype if entry.name in inputs else entry.dtype
             if entry.dtype not in (given, "invalid"):  # session.run would convert it without a word
-                raise TypeError("input {!r} of {!r} is {}, given is {}".format(entry.name, key, entry.dtype, given))
+                raise TypeError(
+                    "input {!r} of {!r} is {}, given is {}".format(
+                        entry.name, key, entry.dtype, given
+                    )
+                )
         feed = {names[name]: self._to_numpy(tensor) for name, tensor in inputs.items()}
         values = model.session.run([entry.tensor for entry in produced], feed)
-        return protocol.named((entry.name, self._tensor(model, entry.tensor, value)) for entry, value in zip(produced, values))
+        return protocol.named(
+            (entry.name, self._tensor(model, entry.tensor, value))
+            for entry, value in zip(produced, values)
+        )
 
     def fetch(self, model, names):
         values = model.session.run(list(names))
-        return protocol.named((name, self._tensor(model, name, value)) for name, value in zip(names, values))
+        return protocol.named(
+            (name, self._tensor(model, name, value)) for name, value in zip(names, values)
+        )
 
     def _to_numpy(self, tensor):
         dtype = self.tf.as_dtype(tensor.dtype)
@@ -98,7 +114,8 @@ class V1SessionWorker(protocol.Worker):
             value = np.array(value, dtype=object)
         return tensor_file.from_numpy(value, dtype)
 
-    # Saving ---------------------------------------------------------------------------------------------------------
+    # Saving
+    # ---------------------------------------------------------------------------------------------------------
 
     def resave(self, model, directory, tags):
         v1, meta_graph = self.v1, model.meta_graph
@@ -109,12 +126,18 @@ class V1SessionWorker(protocol.Worker):
             for key in MAIN_OP_KEYS:
                 # The import filled them; the builder refuses a main op while one is registered.
                 model.graph.clear_collection(key)
-            saver = v1.train.Saver(saver_def=meta_graph.saver_def) if meta_graph.saver_def.restore_op_name else None
+            saver = (
+                v1.train.Saver(saver_def=meta_graph.saver_def)
+                if meta_graph.saver_def.restore_op_name
+                else None
+            )
             wanted = {
                 "signature_def_map": signatures,
                 "main_op": main_op,
                 "saver": saver,
-                "strip_default_attrs": getattr(meta_graph.meta_info_def, "stripped_default_attrs", False),  # since 1.6
+                "strip_default_attrs": getattr(
+                    meta_graph.meta_info_def, "stripped_default_attrs", False
+                ),  # since 1.6
             }
             accepted = inspect.signature(builder.add_meta_graph_and_variables).parameters
             arguments = {key: value for key, value in wanted.items() if key in accepted}
@@ -126,8 +149,8 @@ class V1SessionWorker(protocol.Worker):
     def _save_assets(self, model, directory):
         """Copy the assets and list them in the MetaGraph.
 
-        The builder would look for the files where the first author had them: the constants in a loaded graph still hold
-        those paths, the loader feeds the new ones.
+        The builder would look for the files where the first author had them: the constants in a
+        loaded graph still hold those paths, the loader feeds the new ones.
         """
         from tensorflow.core.protobuf import saved_model_pb2
 
@@ -136,7 +159,12 @@ class V1SessionWorker(protocol.Worker):
             return
         os.makedirs(os.path.join(directory, "assets"))
         for asset in assets:
-            shutil.copyfile(*(os.path.join(root, "assets", asset.filename) for root in (model.directory, directory)))
+            shutil.copyfile(
+                *(
+                    os.path.join(root, "assets", asset.filename)
+                    for root in (model.directory, directory)
+                )
+            )
         path = os.path.join(directory, "saved_model.pb")
         saved_model = saved_model_pb2.SavedModel()
         with open(path, "rb") as stream:
@@ -164,7 +192,11 @@ def _assets(meta_graph):
 def _main_op(model):
     """The operation that initialises the model after its variables are restored, or None."""
     for key in MAIN_OP_KEYS:
-        names = model.meta_graph.collection_def[key].node_list.value if key in model.meta_graph.collection_def else ()
+        names = (
+            model.meta_graph.collection_def[key].node_list.value
+            if key in model.meta_graph.collection_def
+            else ()
+        )
         if names:
             return model.graph.get_operation_by_name(names[0].split(":")[0])
     key = signature_wire.INTERNAL_KEYS[0]

@@ -1,4 +1,5 @@
-"""Hostile SavedModels, as generators, and what each command answers to them: ``python -m property_tests.attacks [NAME...]``.
+"""Hostile SavedModels, as generators, and what each command answers to them: ``python -m
+property_tests.attacks [NAME...]``.
 
 paths, bombs, contradictions, objects, naming, nodes, effects, sizes
                 the attacks by a model: functions that make a directory

@@ -1,4 +1,6 @@
-"""``python -m property_tests.attacks [NAME...]``: what each command answers to each attack, with time and memory."""
+"""``python -m property_tests.attacks [NAME...]``: what each command answers to each attack, with
+time and memory.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from property_tests.attacks.commands import warm
 
 
 def main(arguments: list[str]) -> None:
-    """Print a line per attack and command, as JSON with --json; --without-load leaves out TensorFlow, --load all else."""
+    """Print a line per attack and command, as JSON with --json; --without-load leaves out
+    TensorFlow, --load all else.
+    """
     names = [argument for argument in arguments if not argument.startswith("--")]
     commands = dict(COMMANDS)
     warm()
@@ -29,11 +33,17 @@ def main(arguments: list[str]) -> None:
             for command in commands:
                 answer = attempt(folder, command)
                 if "--json" in arguments:
-                    print(json.dumps({"attack": name, "command": command, **vars(answer)}), flush=True)
+                    print(
+                        json.dumps({"attack": name, "command": command, **vars(answer)}), flush=True
+                    )
                     continue
                 figures = f"{answer.seconds:.1f} s, {answer.kib >> 10} MiB"
                 told = f" | {ascii(answer.told)[:160]}" if answer.told else ""
-                print(f"{name} {command}: {answer.verdict} ({figures}) {', '.join(answer.trespasses)}{told}", flush=True)
+                print(
+                    f"{name} {command}: {answer.verdict} ({figures})"
+                    f" {', '.join(answer.trespasses)}{told}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A command on an attack, in a process of its own that is held to limits and watched for what it reads and writes."""
+"""A command on an attack, in a process of its own that is held to limits and watched for what it
+reads and writes.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,27 @@ Attack = Callable[[Path], None]
 
 
 def _attacks() -> Iterator[tuple[str, Attack]]:
-    for module in (paths, bombs, contradictions, objects, naming, nodes, effects, paths_of_ops, imports, sizes, files, published):
+    for module in (
+        paths,
+        bombs,
+        contradictions,
+        objects,
+        naming,
+        nodes,
+        effects,
+        paths_of_ops,
+        imports,
+        sizes,
+        files,
+        published,
+    ):
         for name, function in vars(module).items():
             ours = inspect.isfunction(function) and function.__module__ == module.__name__
-            if ours and list(inspect.signature(function).parameters) == ["folder"] and not name.startswith("_"):
+            if (
+                ours
+                and list(inspect.signature(function).parameters) == ["folder"]
+                and not name.startswith("_")
+            ):
                 yield name, function
     yield from special.MADE.items()
 
@@ -60,7 +79,8 @@ class Answer:
     """What became of a command.
 
     Attributes:
-      verdict: "accepted", the class of a named error, "DEFECT: ..." for another one, or how the process was killed.
+      verdict: "accepted", the class of a named error, "DEFECT: ..." for another one, or how the
+        process was killed.
       told: the message of the error, problems, warnings.
       kib: memory that the process needed more than it had.
       seconds: CPU time.
@@ -79,7 +99,11 @@ class Answer:
 @contextmanager
 def made(name: str) -> Iterator[Path]:
     """The directory of an attack, removed afterwards."""
-    place = Path(tempfile.mkdtemp(prefix="attack-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    place = Path(
+        tempfile.mkdtemp(
+            prefix="attack-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        )
+    )
     try:
         ATTACKS[name](place / "model")
         yield place / "model"
@@ -109,7 +133,9 @@ def attempt(folder: Path, command: str) -> Answer:
     kib = max(0, usage.ru_maxrss - told.get("kib", usage.ru_maxrss))
     seconds = round(usage.ru_utime + usage.ru_stime, 2)
     verdict = told.get("verdict") or f"killed by signal {os.WTERMSIG(status)}"
-    return Answer(verdict, told.get("told", ""), kib, seconds, tuple(trespasses), told.get("printed", ""))
+    return Answer(
+        verdict, told.get("told", ""), kib, seconds, tuple(trespasses), told.get("printed", "")
+    )
 
 
 def _remove(path: Path) -> None:
@@ -140,15 +166,24 @@ def _state(place: Path) -> dict[str, str]:
             pending += [path for path, is_folder in paths.items() if is_folder]
         for path in paths:
             facts = path.lstat()
-            content = path.read_bytes() if path.is_file() and not path.is_symlink() and facts.st_size < 1 << 16 else b""
+            content = (
+                path.read_bytes()
+                if path.is_file() and not path.is_symlink() and facts.st_size < 1 << 16
+                else b""
+            )
             size = 0 if path.is_dir() else facts.st_size
-            found[path.relative_to(place).as_posix()] = f"{facts.st_mode} {size} {hashlib.sha256(content).hexdigest()}"
+            found[path.relative_to(place).as_posix()] = (
+                f"{facts.st_mode} {size} {hashlib.sha256(content).hexdigest()}"
+            )
     return found
 
 
 def _child(folder: Path, command: Callable[[Path], str], write: int) -> None:
     """Run, tell the parent, end."""
-    answer: dict[str, Any] = {"kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "trespasses": []}
+    answer: dict[str, Any] = {
+        "kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "trespasses": [],
+    }
     out = io.StringIO()
     try:
         with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123
@@ -187,7 +222,10 @@ def _watch(folder: Path, trespasses: list[str]) -> None:
     """
     outside = os.path.realpath(folder.parent) + os.sep
     inside = os.path.realpath(folder) + os.sep
-    written = (outside + OUT, f"{outside}.{OUT}.")  # the result, and where it is made; both are gone after a refusal
+    written = (
+        outside + OUT,
+        f"{outside}.{OUT}.",
+    )  # the result, and where it is made; both are gone after a refusal
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or isinstance(arguments[0], int):

@@ -1,4 +1,6 @@
-"""Attacks by size: SavedModels that are, or promise, more than a reader has memory, stack or time for."""
+"""Attacks by size: SavedModels that are, or promise, more than a reader has memory, stack or time
+for.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,14 @@ def deep_messages(folder: Path) -> None:
     """An attribute that holds a function with an attribute, five hundred times."""
     value = b""
     for _ in range(500):
-        value = bytes_field(10, bytes_field(2, bytes_field(1, b"k") + bytes_field(2, value)))  # func { attr { key value } }
-    node = bytes_field(1, b"n") + bytes_field(2, b"Const") + bytes_field(5, bytes_field(1, b"k") + bytes_field(2, value))
+        value = bytes_field(
+            10, bytes_field(2, bytes_field(1, b"k") + bytes_field(2, value))
+        )  # func { attr { key value } }
+    node = (
+        bytes_field(1, b"n")
+        + bytes_field(2, b"Const")
+        + bytes_field(5, bytes_field(1, b"k") + bytes_field(2, value))
+    )
     graph = bytes_field(1, bytes_field(4, b"serve")) + bytes_field(2, bytes_field(1, node))
     forge.write(folder, b"\x08\x01" + bytes_field(2, graph))
 
@@ -35,7 +43,9 @@ def nested_values(folder: Path) -> None:
     """A structure nested deeper than a reader's stack, as far as messages may be nested."""
     message = forge.seed("rfc_nested_arguments")
     spec = next(
-        node.function.function_spec for node in message.meta_graphs[0].object_graph_def.nodes if node.HasField("function")
+        node.function.function_spec
+        for node in message.meta_graphs[0].object_graph_def.nodes
+        if node.HasField("function")
     )
     value = spec.input_signature
     value.Clear()

@@ -1,4 +1,7 @@
-"""The commands that are tried on attacks. Each returns what it tells, and raises what it refuses the model with."""
+"""The commands that are tried on attacks.
+
+Each returns what it tells, and raises what it refuses the model with.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ class Refused(Exception):
 
 
 def _cli(*words: object) -> None:
-    """One command line. Raises Refused; AssertionError for a defect: a traceback, an exit code without a named error."""
+    """One command line.
+
+    Raises Refused; AssertionError for a defect: a traceback, an exit code without a named error.
+    """
     said = io.StringIO()
     with redirect_stderr(said):
         try:
@@ -47,7 +53,9 @@ def _cli(*words: object) -> None:
 
 
 def inspect_command(folder: Path) -> str:
-    """`savedmodel-compat inspect`; returns the problems, and what acts on the machine at load or when."""
+    """`savedmodel-compat inspect`; returns the problems, and what acts on the machine at load or
+    when.
+    """
     from compat_matrix.commands.inspect import SECTIONS
     from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.inspection.model import inspect as look
@@ -87,11 +95,17 @@ def load_command(folder: Path) -> str:
         tags = layout.read(folder).tag_sets
         for wanted in tags if len(tags) > 1 else [None]:
             reference_impl.load(folder, wanted)
-    return "; ".join(str(one.message) for one in caught if one.category not in (DeprecationWarning, FutureWarning))
+    return "; ".join(
+        str(one.message)
+        for one in caught
+        if one.category not in (DeprecationWarning, FutureWarning)
+    )
 
 
 def diff_command(folder: Path) -> str:
-    """`diff` with itself; with another model in both directions, where it gives the same error or is different."""
+    """`diff` with itself; with another model in both directions, where it gives the same error or
+    is different.
+    """
     for other in ((folder, SOUND), (SOUND, folder)):
         try:
             _cli("diff", *other)
@@ -120,7 +134,9 @@ def slim_command(folder: Path) -> str:
         _cli("slim", folder, "--out", folder.parent / OUT, "--json")
     print(said.getvalue())
     _checked(folder.parent / OUT)
-    return "; ".join(change for model in json.loads(said.getvalue())["models"] for change in model["changes"])
+    return "; ".join(
+        change for model in json.loads(said.getvalue())["models"] for change in model["changes"]
+    )
 
 
 def signatures_command(folder: Path) -> str:
@@ -132,7 +148,17 @@ def signatures_command(folder: Path) -> str:
     for graph in signatures_of(layout.read(folder)):
         for signature in graph["signatures"]:
             tags = ["--tags", ",".join(graph["tags"])] if graph["tags"] else []
-            _cli("signatures", "rename", *tags, "--out", folder.parent / OUT, "--", folder, signature["key"], "renamed")
+            _cli(
+                "signatures",
+                "rename",
+                *tags,
+                "--out",
+                folder.parent / OUT,
+                "--",
+                folder,
+                signature["key"],
+                "renamed",
+            )
             return _checked(folder.parent / OUT)
     return ""
 
@@ -172,8 +198,17 @@ WRITING = ("contract", "slim", "signatures")
 
 
 def warm() -> None:
-    """Run all that need no TensorFlow on a sound model, so that no child has to import what they do."""
+    """Run all that need no TensorFlow on a sound model, so that no child has to import what they
+    do.
+    """
     with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()):
         for name, command in COMMANDS.items():
             if name != "load":
-                command(Path(shutil.copytree(SOUND.parents[1] / "module_functions" / "model", Path(place, name, "model"))))
+                command(
+                    Path(
+                        shutil.copytree(
+                            SOUND.parents[1] / "module_functions" / "model",
+                            Path(place, name, "model"),
+                        )
+                    )
+                )

@@ -1,4 +1,6 @@
-"""Attacks by contradiction: SavedModels whose parts call themselves, contain themselves, are missing or there twice."""
+"""Attacks by contradiction: SavedModels whose parts call themselves, contain themselves, are
+missing or there twice.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,14 @@ def cyclic_objects(folder: Path) -> None:
         node = nodes.add()
         node.user_object.identifier = "_generic_user_object"
         node.user_object.version.producer = node.user_object.version.min_consumer = 1
-    for at, to, name in ((0, 0, "me"), (0, 1, "a"), (1, 2, "b"), (2, 0, "c"), (2, 1, "d"), (0, 2, "a")):
+    for at, to, name in (
+        (0, 0, "me"),
+        (0, 1, "a"),
+        (1, 2, "b"),
+        (2, 0, "c"),
+        (2, 1, "d"),
+        (0, 2, "a"),
+    ):
         nodes[at].children.add(node_id=to, local_name=name)
     forge.write(folder, message)
 

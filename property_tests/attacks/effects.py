@@ -1,4 +1,6 @@
-"""Attacks by what a model does: SavedModels that write, run Python or fail when they are loaded or called."""
+"""Attacks by what a model does: SavedModels that write, run Python or fail when they are loaded or
+called.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def write_in_initializer(folder: Path) -> None:
 
 
 def write_in_nested_calls(folder: Path) -> None:
-    """An init op that calls a function that calls a function that writes a file; its name is handed down through the calls."""
+    """An init op that calls a function that calls a function that writes a file; its name is handed
+    down through the calls.
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
     name = forge.constant(graph.graph_def, "name", os.fsencode(folder.parent / "outside" / "done"))
@@ -55,7 +59,13 @@ def write_in_nested_calls(folder: Path) -> None:
         made.signature.name = f"level_{number}"
         made.signature.input_arg.add(name="path", type=schema.DT_STRING)
         if number == 2:
-            forge.node_of(made, "evil", "WriteFile", "path", forge.constant(made, "content", b"!") + ":output:0")
+            forge.node_of(
+                made,
+                "evil",
+                "WriteFile",
+                "path",
+                forge.constant(made, "content", b"!") + ":output:0",
+            )
         else:
             _call(made, "evil", f"level_{number + 1}", "path")
         made.control_ret["evil"] = "evil"
@@ -73,7 +83,9 @@ def _call(graph: Any, name: str, function: str, argument: str) -> None:
 
 
 def write_in_twin(folder: Path) -> None:
-    """An init op that calls a harmless function, which the graph optimizer replaces by one that writes a file."""
+    """An init op that calls a harmless function, which the graph optimizer replaces by one that
+    writes a file.
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
     for name in ("calm", "twin"):
@@ -99,7 +111,9 @@ def write_in_twin(folder: Path) -> None:
 
 
 def write_in_gradient(folder: Path) -> None:
-    """An init op that takes the gradient of a harmless function; the listed gradient function writes a file."""
+    """An init op that takes the gradient of a harmless function; the listed gradient function
+    writes a file.
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
     library = graph.graph_def.library
@@ -132,7 +146,12 @@ def write_when_collected(folder: Path) -> None:
     message = forge.seed("table_static")
     graph = message.meta_graphs[0]
     objects = graph.object_graph_def.nodes
-    numbers = {child.node_id for item in objects for child in item.children if child.local_name == "_destroy_resource"}
+    numbers = {
+        child.node_id
+        for item in objects
+        for child in item.children
+        if child.local_name == "_destroy_resource"
+    }
     names = {name for number in numbers for name in objects[number].function.concrete_functions}
     for made in graph.graph_def.library.function:
         if made.signature.name in names:
@@ -144,7 +163,9 @@ def write_when_collected(folder: Path) -> None:
 
 
 def read_by_attribute(folder: Path) -> None:
-    """An init op that reads the file which its attribute names, an op that only old producers may use."""
+    """An init op that reads the file which its attribute names, an op that only old producers may
+    use.
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
     graph.graph_def.versions.producer = 18
@@ -158,16 +179,22 @@ def read_by_attribute(folder: Path) -> None:
 
 
 def write_behind_damage(folder: Path) -> None:
-    """A TF 2 model whose table writes a file when it is initialised, with a damaged collection of this project."""
+    """A TF 2 model whose table writes a file when it is initialised, with a damaged collection of
+    this project.
+    """
     write_in_initializer(folder)
     path = folder / "saved_model.pb"
     message = schema.parse(schema.SavedModel, path.read_bytes())
-    message.meta_graphs[0].collection_def["savedmodel_compat.extension"].bytes_list.value.append(b"no base64 at all")
+    message.meta_graphs[0].collection_def["savedmodel_compat.extension"].bytes_list.value.append(
+        b"no base64 at all"
+    )
     path.write_bytes(message.SerializeToString())
 
 
 def read_behind_asset(folder: Path) -> None:
-    """An init op that reads a file whose path begins with that of an asset and leads out of the directory."""
+    """An init op that reads a file whose path begins with that of an asset and leads out of the
+    directory.
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
     asset = graph.asset_file_def.add(filename="words.txt")
@@ -253,12 +280,16 @@ def abort_at_init(folder: Path) -> None:
     tensor.bool_val.append(False)
     node = forge.node_of(graph, "evil", "Assert", "no", forge.constant(graph, "why", b"never"))
     node.attr["T"].list.type.append(schema.DT_STRING)
-    message.meta_graphs[0].signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
+    message.meta_graphs[0].signature_def["__saved_model_init_op"].outputs[
+        "__saved_model_init_op"
+    ].name = "evil"
     forge.write(folder, message)
 
 
 def write_when_warmed_up(folder: Path) -> None:
-    """A signature that writes a file, and a warm-up request that asks it while a model server loads the model."""
+    """A signature that writes a file, and a warm-up request that asks it while a model server loads
+    the model.
+    """
     write_when_called(folder)
     request = PredictionLog()
     request.predict_log.request.model_spec.signature_name = "serving_default"
@@ -266,7 +297,9 @@ def write_when_warmed_up(folder: Path) -> None:
 
 
 def warmup_of_junk(folder: Path) -> None:
-    """A signature that writes a file, a warm-up request that asks it, and behind that one a record that is damaged."""
+    """A signature that writes a file, a warm-up request that asks it, and behind that one a record
+    that is damaged.
+    """
     write_when_warmed_up(folder)
     with (folder / "assets.extra" / "tf_serving_warmup_requests").open("ab") as file:
         file.write(bytes(100))

@@ -1,4 +1,6 @@
-"""Attacks on those who read what lies beside the MetaGraphs: checkpoints, split files, assets, fingerprints."""
+"""Attacks on those who read what lies beside the MetaGraphs: checkpoints, split files, assets,
+fingerprints.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,20 @@ FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 
 
 def _model(folder: Path) -> Path:
-    """A real model of two variables, `a` and `b`, whose index is still to be written. Returns the place of it."""
+    """A real model of two variables, `a` and `b`, whose index is still to be written.
+
+    Returns the place of it.
+    """
     shutil.copytree(FIXTURES / "half_plus_two" / "model", folder)
     for old in (folder / "variables").iterdir():
         old.unlink()
     return folder / "variables" / "variables.index"
 
 
-_SOUND = (b"b", schema.serialize(tables.tensor(b"", shape=(0,))))  # so that what is wrong with `a` is all that is
+_SOUND = (
+    b"b",
+    schema.serialize(tables.tensor(b"", shape=(0,))),
+)  # so that what is wrong with `a` is all that is
 
 
 def _snappy(size: int) -> bytes:
@@ -57,7 +65,9 @@ def snappy_bomb(folder: Path) -> None:
 def snappy_promise(folder: Path) -> None:
     """A block of ten bytes that promises four gigabytes."""
     index = _model(folder)
-    index.write_bytes(tables.table([(b"z", write_varint((1 << 32) - 1) + b"\x00\x00")], compression=1))
+    index.write_bytes(
+        tables.table([(b"z", write_varint((1 << 32) - 1) + b"\x00\x00")], compression=1)
+    )
 
 
 def key_bomb(folder: Path) -> None:
@@ -114,8 +124,14 @@ def _sliced(folder: Path, start: int, length: int) -> None:
     extent = whole.slices.add().extent.add(start=start)
     extent.length = length
     part = tables.tensor(bytes(8), shape=(2,))
-    keys = sorted([(b"a", whole), (slice_key(b"a", ((start, length),)), part)], key=lambda pair: pair[0])
-    pairs = [(b"", schema.serialize(tables.header())), *[(key, schema.serialize(value)) for key, value in keys], _SOUND]
+    keys = sorted(
+        [(b"a", whole), (slice_key(b"a", ((start, length),)), part)], key=lambda pair: pair[0]
+    )
+    pairs = [
+        (b"", schema.serialize(tables.header())),
+        *[(key, schema.serialize(value)) for key, value in keys],
+        _SOUND,
+    ]
     index.write_bytes(tables.table([(b"z", tables.block(sorted(pairs)))]))
     index.with_name("variables.data-00000-of-00001").write_bytes(bytes(8))
 
@@ -143,7 +159,11 @@ def duplicate_keys(folder: Path) -> None:
 def million_shards(folder: Path) -> None:
     """A checkpoint that says it has two thousand million shards."""
     index = _model(folder)
-    index.write_bytes(tables.table([(b"z", tables.block([(b"", schema.serialize(tables.header(num_shards=2**31 - 1)))]))]))
+    index.write_bytes(
+        tables.table(
+            [(b"z", tables.block([(b"", schema.serialize(tables.header(num_shards=2**31 - 1)))]))]
+        )
+    )
 
 
 def split_bomb(folder: Path) -> None:
@@ -156,7 +176,9 @@ def split_bomb(folder: Path) -> None:
     inner = write_varint(4) + bytes(cramjam.zstd.compress(write_varint(1 << 28)))
     data = b"z" + write_varint(len(inner)) + inner + write_varint(1 << 34) + packed
     made.chunk(b"r", data, 1, 1 << 34)
-    made.records(schema.serialize(metadata([(1, 64, 1 << 28)], schema.ChunkedMessage(chunk_index=0))))
+    made.records(
+        schema.serialize(metadata([(1, 64, 1 << 28)], schema.ChunkedMessage(chunk_index=0)))
+    )
     made.save(folder / "saved_model.cpb")
 
 
@@ -178,7 +200,9 @@ def split_self_reference(folder: Path) -> None:
     message = schema.ChunkedMessage(chunk_index=0)
     for _ in range(1000):
         message.chunked_fields.add(field_tag=path(2, ("index", 0))).message.chunk_index = 0
-    made.records(schema.serialize(metadata([(schema.ChunkInfo.MESSAGE, place, len(part))], message)))
+    made.records(
+        schema.serialize(metadata([(schema.ChunkInfo.MESSAGE, place, len(part))], message))
+    )
     made.save(folder / "saved_model.cpb")
 
 
@@ -200,4 +224,6 @@ def many_files(folder: Path) -> None:
 def text_bomb(folder: Path) -> None:
     """A saved_model.pbtxt of braces without end."""
     folder.mkdir()
-    (folder / "saved_model.pbtxt").write_text("meta_graphs { graph_def { library { function { " + "node_def { attr { " * 3000)
+    (folder / "saved_model.pbtxt").write_text(
+        "meta_graphs { graph_def { library { function { " + "node_def { attr { " * 3000
+    )

@@ -37,7 +37,9 @@ def seed(name: str) -> Any:
 def write(folder: Path, message: Any) -> Path:
     """Put a model where a reader looks for it."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "saved_model.pb").write_bytes(message if isinstance(message, bytes) else schema.serialize(message))
+    (folder / "saved_model.pb").write_bytes(
+        message if isinstance(message, bytes) else schema.serialize(message)
+    )
     return folder
 
 
@@ -62,7 +64,9 @@ def constant(graph: Any, name: str, text: bytes) -> str:
 
 def node_of(graph: Any, name: str, op: str, *inputs: str) -> Any:
     """A node of a graph (`node`) or a function (`node_def`)."""
-    return (graph.node if hasattr(graph, "node") else graph.node_def).add(name=name, op=op, input=inputs)
+    return (graph.node if hasattr(graph, "node") else graph.node_def).add(
+        name=name, op=op, input=inputs
+    )
 
 
 def numbers(body: Any, name: str, *values: int, scalar: bool = False) -> str:
@@ -107,7 +111,9 @@ def call(node: Any, name: str) -> None:
     node.attr["Tout"].list.SetInParent()
 
 
-def signature(graph: Any, name: str = "serving_default", output: str = "x:0", kind: Optional[int] = None) -> Any:
+def signature(
+    graph: Any, name: str = "serving_default", output: str = "x:0", kind: Optional[int] = None
+) -> Any:
     """A signature with one output."""
     made = graph.signature_def[name]
     made.method_name = "tensorflow/serving/predict"
@@ -155,4 +161,9 @@ def warmup(folder: Path, *records: bytes) -> None:
 
 def _framed(record: bytes) -> bytes:
     length = struct.pack("<Q", len(record))
-    return length + struct.pack("<I", masked_crc32c(length)) + record + struct.pack("<I", masked_crc32c(record))
+    return (
+        length
+        + struct.pack("<I", masked_crc32c(length))
+        + record
+        + struct.pack("<I", masked_crc32c(record))
+    )

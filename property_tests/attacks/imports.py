@@ -1,4 +1,6 @@
-"""Attacks by what TensorFlow computes while it imports a graph: shape inference runs stateless ops on constants."""
+"""Attacks by what TensorFlow computes while it imports a graph: shape inference runs stateless ops
+on constants.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,19 @@ def write_at_import_of_function(folder: Path) -> None:
 
 
 def memory_at_import(folder: Path) -> None:
-    """A shape that is the largest of a thousand million equal numbers, in a function that nobody calls."""
+    """A shape that is the largest of a thousand million equal numbers, in a function that nobody
+    calls.
+    """
     message = forge.seed("table_static")
     body = unused_function(message)
     sizes = forge.numbers(body, "sizes", 1_000_000_000)
-    filled = forge.node_of(body, "filled", "Fill", sizes, forge.numbers(body, "one", 1, scalar=True))
+    filled = forge.node_of(
+        body, "filled", "Fill", sizes, forge.numbers(body, "one", 1, scalar=True)
+    )
     filled.attr["T"].type = filled.attr["index_type"].type = schema.DT_INT32
-    largest = forge.node_of(body, "largest", "Max", "filled:output:0", forge.numbers(body, "axis", 0, scalar=True))
+    largest = forge.node_of(
+        body, "largest", "Max", "filled:output:0", forge.numbers(body, "axis", 0, scalar=True)
+    )
     largest.attr["T"].type = largest.attr["Tidx"].type = schema.DT_INT32
     largest.attr["keep_dims"].b = True
     reshape(body, forge.numbers(body, "value", 1), "largest:output:0")
@@ -47,7 +55,13 @@ def outputs_at_import(folder: Path) -> None:
     """A Split into two thousand million parts, in a function that nobody calls."""
     message = forge.seed("table_static")
     body = unused_function(message)
-    node = forge.node_of(body, "evil", "Split", forge.numbers(body, "axis", 0, scalar=True), forge.numbers(body, "value", 1))
+    node = forge.node_of(
+        body,
+        "evil",
+        "Split",
+        forge.numbers(body, "axis", 0, scalar=True),
+        forge.numbers(body, "value", 1),
+    )
     node.attr["num_split"].i = 2_000_000_000
     node.attr["T"].type = schema.DT_INT32
     forge.write(folder, message)
@@ -68,7 +82,11 @@ def reshape(body: Any, value: str, shape: str) -> None:
 def _shaped_by_debugging(body: Any, folder: Path) -> None:
     node = forge.node_of(body, "evil", "DebugIdentity", forge.numbers(body, "shape", 1))
     node.attr["T"].type = schema.DT_INT32
-    node.attr["debug_urls"].list.s.append(b"file://" + os.fsencode(folder.parent / "outside" / "done"))
+    node.attr["debug_urls"].list.s.append(
+        b"file://" + os.fsencode(folder.parent / "outside" / "done")
+    )
     node.attr["tensor_name"].s = b"shape:0"
-    reshape(body, forge.numbers(body, "value", 1), "evil" if hasattr(body, "node") else "evil:output:0")
+    reshape(
+        body, forge.numbers(body, "value", 1), "evil" if hasattr(body, "node") else "evil:output:0"
+    )
     (folder.parent / "outside").mkdir(exist_ok=True)

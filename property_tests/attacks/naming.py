@@ -1,4 +1,6 @@
-"""Attacks by names: what a SavedModel calls its parts, for terminals, browsers and Python to trip over."""
+"""Attacks by names: what a SavedModel calls its parts, for terminals, browsers and Python to trip
+over.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,17 @@ def python_names(folder: Path) -> None:
         node = nodes.add()
         node.user_object.identifier = "_generic_user_object"
         node.user_object.version.producer = node.user_object.version.min_consumer = 1
-    for name in ("__class__", "__del__", "__reduce__", "__dict__", "__init__", "variables", "signatures", "a b", ""):
+    for name in (
+        "__class__",
+        "__del__",
+        "__reduce__",
+        "__dict__",
+        "__init__",
+        "variables",
+        "signatures",
+        "a b",
+        "",
+    ):
         nodes[0].children.add(node_id=1, local_name=name)
     nodes[1].registered_name = nodes[1].user_object.metadata = "os.system"
     forge.write(folder, message)
@@ -55,9 +67,17 @@ def foreign_class(folder: Path) -> None:
     graph = message.meta_graphs[0]
     node = graph.object_graph_def.nodes.add()
     node.user_object.identifier = "os.system"
-    node.user_object.metadata = '{"class_name": "os.system", "config": {"command": "touch outside/done"}}'
-    graph.object_graph_def.nodes[0].children.add(node_id=len(graph.object_graph_def.nodes) - 1, local_name="evil")
-    spec = next(node.function.function_spec for node in graph.object_graph_def.nodes if node.HasField("function"))
+    node.user_object.metadata = (
+        '{"class_name": "os.system", "config": {"command": "touch outside/done"}}'
+    )
+    graph.object_graph_def.nodes[0].children.add(
+        node_id=len(graph.object_graph_def.nodes) - 1, local_name="evil"
+    )
+    spec = next(
+        node.function.function_spec
+        for node in graph.object_graph_def.nodes
+        if node.HasField("function")
+    )
     held = spec.input_signature.type_spec_value
     held.type_spec_class, held.type_spec_class_name = 12, "os.system"
     held.type_state.string_value = "touch outside/done"
@@ -84,7 +104,9 @@ def child_that_a_save_calls(folder: Path) -> None:
 
 
 def child_that_breaks_a_load(folder: Path) -> None:
-    """A child called __class__, and one that takes the place of what TensorFlow notes in an object."""
+    """A child called __class__, and one that takes the place of what TensorFlow notes in an
+    object.
+    """
     message = forge.model()
     nodes = message.meta_graphs[0].object_graph_def.nodes
     for _ in range(2):

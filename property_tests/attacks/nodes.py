@@ -1,4 +1,6 @@
-"""Attacks by the attributes of nodes: numbers, types and constants that TensorFlow's C++ trusts in a function."""
+"""Attacks by the attributes of nodes: numbers, types and constants that TensorFlow's C++ trusts in
+a function.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ DATASET = "tensorflow::data::WrappedDatasetVariant"
 
 
 def initialised_by(folder: Path, *nodes: Any) -> Any:
-    """Write a TF 2 model whose table also runs these nodes when it is initialised; returns the message."""
+    """Write a TF 2 model whose table also runs these nodes when it is initialised; returns the
+    message.
+    """
     message = forge.seed("table_static")
     for made in message.meta_graphs[0].graph_def.library.function:
         if any(node.op == "LookupTableImportV2" for node in made.node_def):
@@ -41,12 +45,24 @@ def node(name: str, op: str, inputs: tuple[str, ...] = (), **attributes: str) ->
 def number(name: str, value: int, dtype: str = "DT_INT32") -> Any:
     """A constant of one number."""
     field = {"DT_INT32": "int_val", "DT_FLOAT": "float_val"}[dtype]
-    return node(name, "Const", dtype=f"type: {dtype}", value=f"tensor {{ dtype: {dtype} tensor_shape {{}} {field}: {value} }}")
+    return node(
+        name,
+        "Const",
+        dtype=f"type: {dtype}",
+        value=f"tensor {{ dtype: {dtype} tensor_shape {{}} {field}: {value} }}",
+    )
 
 
-def variant(name: str, metadata: bytes, type_name: str = TENSOR_LIST, tensor: Optional[Any] = None) -> Any:
+def variant(
+    name: str, metadata: bytes, type_name: str = TENSOR_LIST, tensor: Optional[Any] = None
+) -> Any:
     """A constant that holds a value of a C++ type."""
-    made = node(name, "Const", dtype="type: DT_VARIANT", value="tensor { dtype: DT_VARIANT tensor_shape {} }")
+    made = node(
+        name,
+        "Const",
+        dtype="type: DT_VARIANT",
+        value="tensor { dtype: DT_VARIANT tensor_shape {} }",
+    )
     held = made.attr["value"].tensor.variant_val.add(type_name=type_name, metadata=metadata)
     if tensor is not None:
         held.tensors.append(tensor)
@@ -54,7 +70,9 @@ def variant(name: str, metadata: bytes, type_name: str = TENSOR_LIST, tensor: Op
 
 
 def empty_list() -> bytes:
-    """The metadata of a sound list of tensors without elements: float32, of any length and shape."""
+    """The metadata of a sound list of tensors without elements: float32, of any length and
+    shape.
+    """
     return write_varint(0) + write_varint(schema.DT_FLOAT) + write_varint(2**64 - 1) + b"\x18\x01"
 
 
@@ -66,13 +84,29 @@ def packed(count: int) -> tuple[Any, Any]:
 
 def case_without_branches(folder: Path) -> None:
     """A Case without branches."""
-    case = node("run", "Case", ("one:output:0",), branches="list {}", Tin="list {}", Tout="list {}", output_shapes="list {}")
+    case = node(
+        "run",
+        "Case",
+        ("one:output:0",),
+        branches="list {}",
+        Tin="list {}",
+        Tout="list {}",
+        output_shapes="list {}",
+    )
     initialised_by(folder, number("one", 1), case)
 
 
 def _loop(function: str, **attributes: str) -> tuple[Any, Any]:
     called = f'func {{ name: "{function}" }}'
-    made = node("run", "While", ("one:output:0",), T="list { type: DT_INT32 }", cond=called, body=called, **attributes)
+    made = node(
+        "run",
+        "While",
+        ("one:output:0",),
+        T="list { type: DT_INT32 }",
+        cond=called,
+        body=called,
+        **attributes,
+    )
     return number("one", 1), made
 
 
@@ -118,7 +152,9 @@ def constant_of_two_dtypes(folder: Path) -> None:
     """A constant of float32 whose value is an uint64, which is multiplied."""
     made = number("two", 2, "DT_FLOAT")
     made.attr["value"].tensor.dtype = schema.DT_UINT64
-    initialised_by(folder, made, node("run", "Mul", ("two:output:0", "two:output:0"), T="type: DT_FLOAT"))
+    initialised_by(
+        folder, made, node("run", "Mul", ("two:output:0", "two:output:0"), T="type: DT_FLOAT")
+    )
 
 
 def constant_reference(folder: Path) -> None:
@@ -142,7 +178,11 @@ def captured_tensor_list(folder: Path) -> None:
     """A captured constant of the main graph that is a list of tensors whose shape is negative."""
     message = forge.seed("table_static")
     graph = message.meta_graphs[0]
-    graph.graph_def.node.append(variant("list", empty_list()[:-2] + b"\x12\x02\x08\x03\x12\x0b\x08" + write_varint(2**64 - 9)))
+    graph.graph_def.node.append(
+        variant(
+            "list", empty_list()[:-2] + b"\x12\x02\x08\x03\x12\x0b\x08" + write_varint(2**64 - 9)
+        )
+    )
     nodes = graph.object_graph_def.nodes
     nodes[0].children.add(node_id=len(nodes), local_name="list")
     nodes.add().constant.operation = "list"
@@ -158,16 +198,22 @@ def list_of_two_billion(folder: Path) -> None:
         element_dtype="type: DT_FLOAT",
         shape_type="type: DT_INT32",
     )
-    initialised_by(folder, number("shape", -1), number("size", 2**31 - 1), reserve, length("list:handle"))
+    initialised_by(
+        folder, number("shape", -1), number("size", 2**31 - 1), reserve, length("list:handle")
+    )
 
 
 def length(source: str) -> Any:
     """A node that asks how long a list is."""
-    return node("run", "TensorListLength", (f"{source}:0" if ":" in source else f"{source}:output:0",))
+    return node(
+        "run", "TensorListLength", (f"{source}:0" if ":" in source else f"{source}:output:0",)
+    )
 
 
 def list_of_a_computed_length(folder: Path) -> None:
-    """A list of tensors that is made with room for 2147483646 of them, a number that is added up."""
+    """A list of tensors that is made with room for 2147483646 of them, a number that is added
+    up.
+    """
     reserve = node(
         "list",
         "TensorListReserve",
@@ -176,11 +222,15 @@ def list_of_a_computed_length(folder: Path) -> None:
         shape_type="type: DT_INT32",
     )
     size = node("size", "AddV2", ("half:output:0", "half:output:0"), T="type: DT_INT32")
-    initialised_by(folder, number("shape", -1), number("half", 2**30 - 1), size, reserve, length("list:handle"))
+    initialised_by(
+        folder, number("shape", -1), number("half", 2**30 - 1), size, reserve, length("list:handle")
+    )
 
 
 def array_of_a_computed_length(folder: Path) -> None:
-    """An array of tensors that is made with room for 2147483646 of them, a number that is added up."""
+    """An array of tensors that is made with room for 2147483646 of them, a number that is added
+    up.
+    """
     array = node("array", "TensorArrayV3", ("size:z:0",), dtype="type: DT_FLOAT")
     size = node("size", "AddV2", ("half:output:0", "half:output:0"), T="type: DT_INT32")
     initialised_by(folder, number("half", 2**30 - 1), size, array, node("run", "NoOp", ("^array",)))
@@ -228,12 +278,22 @@ def device_as_a_path(folder: Path) -> None:
 def number_of_33_bits(folder: Path) -> None:
     """A pooling over 2147483648 rows, a number that the graph optimizer reads as one of 32 bits."""
     sizes = "list { i: 1 i: 2147483648 i: 2 i: 1 }"
-    pool = node("run", "MaxPool", ("one:output:0",), T="type: DT_FLOAT", ksize=sizes, strides=sizes, padding='s: "SAME"')
+    pool = node(
+        "run",
+        "MaxPool",
+        ("one:output:0",),
+        T="type: DT_FLOAT",
+        ksize=sizes,
+        strides=sizes,
+        padding='s: "SAME"',
+    )
     initialised_by(folder, number("one", 1, "DT_FLOAT"), pool)
 
 
 def image_of_no_dimension(folder: Path) -> None:
-    """A convolution of a number, of which the kernel of oneDNN takes four dimensions for granted."""
+    """A convolution of a number, of which the kernel of oneDNN takes four dimensions for
+    granted.
+    """
     strides = "list { i: 1 i: 1 i: 1 i: 1 }"
     attributes = {"T": "type: DT_FLOAT", "strides": strides, "padding": 's: "SAME"'}
     convolution = node("run", "Conv2D", ("image:y:0", "filter:output:0"), **attributes)
@@ -247,8 +307,19 @@ def image_of_no_dimension(folder: Path) -> None:
 def paddings_that_nothing_asks_for(folder: Path) -> None:
     """A convolution without padding that lists a padding of -1."""
     ones = "list { i: 1 i: 1 i: 1 i: 1 }"
-    attributes = {"T": "type: DT_FLOAT", "strides": ones, "dilations": ones, "padding": 's: "VALID"'}
-    made = node("run", "Conv2D", ("image:output:0", "image:output:0"), explicit_paddings="list { i: -1 }", **attributes)
+    attributes = {
+        "T": "type: DT_FLOAT",
+        "strides": ones,
+        "dilations": ones,
+        "padding": 's: "VALID"',
+    }
+    made = node(
+        "run",
+        "Conv2D",
+        ("image:output:0", "image:output:0"),
+        explicit_paddings="list { i: -1 }",
+        **attributes,
+    )
     image = number("image", 1, "DT_FLOAT")
     for _ in range(4):
         image.attr["value"].tensor.tensor_shape.dim.add(size=1)
@@ -287,6 +358,8 @@ def array_of_two_sizes(folder: Path) -> None:
     message = forge.model()
     graph = message.meta_graphs[0]
     array = node("array", "TensorArrayV3", ("size", "size"), dtype="type: DT_FLOAT")
-    graph.graph_def.node.extend([number("size", 2), array, node("x", "TensorArraySizeV3", ("array", "array:1"))])
+    graph.graph_def.node.extend(
+        [number("size", 2), array, node("x", "TensorArraySizeV3", ("array", "array:1"))]
+    )
     forge.signature(graph, kind=schema.DT_INT32)
     forge.write(folder, message)

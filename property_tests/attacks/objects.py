@@ -1,4 +1,6 @@
-"""Attacks by an object graph that contradicts the checkpoint, the functions or itself, or that looks like what it is not."""
+"""Attacks by an object graph that contradicts the checkpoint, the functions or itself, or that
+looks like what it is not.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def _edited(folder: Path, change: Callable[[Any], None]) -> None:
 
 def _scale(graph: Any) -> Any:
     """The variable `scale`, a float32 scalar that two functions capture."""
-    return next(node.variable for node in graph.object_graph_def.nodes if node.variable.name == "scale")
+    return next(
+        node.variable for node in graph.object_graph_def.nodes if node.variable.name == "scale"
+    )
 
 
 def variable_of_another_shape(folder: Path) -> None:
@@ -63,7 +67,9 @@ def slots_out_of_range(folder: Path) -> None:
     """A slot variable that is node -3, of the variable that is node 999."""
 
     def change(graph: Any) -> None:
-        graph.object_graph_def.nodes[4].slot_variables.add(original_variable_node_id=999, slot_name="m", slot_variable_node_id=-3)
+        graph.object_graph_def.nodes[4].slot_variables.add(
+            original_variable_node_id=999, slot_name="m", slot_variable_node_id=-3
+        )
 
     _edited(folder, change)
 
@@ -91,7 +97,9 @@ def more_captures_than_arguments(folder: Path) -> None:
     """A function of two arguments that captures fifty variables."""
 
     def change(graph: Any) -> None:
-        graph.object_graph_def.concrete_functions["__inference_nested_120"].bound_inputs.extend([1] * 50)
+        graph.object_graph_def.concrete_functions["__inference_nested_120"].bound_inputs.extend(
+            [1] * 50
+        )
 
     _edited(folder, change)
 
@@ -131,7 +139,9 @@ def slots_of_functions(folder: Path) -> None:
     """A slot variable that is a function, of a function."""
 
     def change(graph: Any) -> None:
-        graph.object_graph_def.nodes[4].slot_variables.add(original_variable_node_id=13, slot_name="m", slot_variable_node_id=14)
+        graph.object_graph_def.nodes[4].slot_variables.add(
+            original_variable_node_id=13, slot_name="m", slot_variable_node_id=14
+        )
 
     _edited(folder, change)
 
@@ -194,7 +204,9 @@ def _constant(folder: Path, size: int, content: bytes) -> None:
 
 
 def constant_of_a_negative_size(folder: Path) -> None:
-    """A captured constant of shape [-9] with six elements, which TensorFlow's Python loader takes for shape [6]."""
+    """A captured constant of shape [-9] with six elements, which TensorFlow's Python loader takes
+    for shape [6].
+    """
     _constant(folder, -9, bytes(48))
 
 
@@ -226,17 +238,24 @@ def captured_tensor_of_nothing(folder: Path) -> None:
 
 def asset_out_of_range(folder: Path) -> None:
     """An asset with the number -5 of a list of one."""
-    _edited(folder, lambda graph: setattr(graph.object_graph_def.nodes[12].asset, "asset_file_def_index", -5))
+    _edited(
+        folder,
+        lambda graph: setattr(graph.object_graph_def.nodes[12].asset, "asset_file_def_index", -5),
+    )
 
 
 def checkpoint_of_other_objects(folder: Path) -> None:
-    """A checkpoint whose own object graph has children out of range, in a circle, and keys that it does not have."""
+    """A checkpoint whose own object graph has children out of range, in a circle, and keys that it
+    does not have.
+    """
     shutil.copytree(SOUND, folder)
     shutil.rmtree(folder / "variables")
     tracked = schema.TrackableObjectGraph()
     for number, (name, child) in enumerate((("scale", 1), ("again", 0), ("far", 10**9))):
         node = tracked.nodes.add()
-        node.attributes.add(name="VARIABLE_VALUE", full_name="scale", checkpoint_key=f"nowhere/{number}")
+        node.attributes.add(
+            name="VARIABLE_VALUE", full_name="scale", checkpoint_key=f"nowhere/{number}"
+        )
         tracked.nodes[0].children.add(node_id=child, local_name=name)
     tracked.nodes[1].children.add(node_id=-7, local_name="back")
     value = np.empty((), object)
@@ -250,16 +269,22 @@ def training_in_a_text(folder: Path) -> None:
     graph = message.meta_graphs[0].object_graph_def
     for node in graph.nodes:
         if node.HasField("function"):
-            node.function.function_spec.fullargspec.named_tuple_value.values[0].value.list_value.values[1].string_value = "mode"
+            node.function.function_spec.fullargspec.named_tuple_value.values[
+                0
+            ].value.list_value.values[1].string_value = "mode"
     for function in graph.concrete_functions.values():
-        argument = function.canonicalized_input_signature.tuple_value.values[0].tuple_value.values[1]
+        argument = function.canonicalized_input_signature.tuple_value.values[0].tuple_value.values[
+            1
+        ]
         argument.string_value = "training=True" if argument.bool_value else "other"
     forge.write(folder, message)
     forge.object_checkpoint(folder, message)
 
 
 def looks_like_an_optimizer(folder: Path) -> None:
-    """An object of a user with the attributes of a Keras optimizer, whose counter is a weight of two dimensions."""
+    """An object of a user with the attributes of a Keras optimizer, whose counter is a weight of
+    two dimensions.
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
     for name, shape in (("weight", (2,)), ("counter", (3, 3)), ("rate", ())):

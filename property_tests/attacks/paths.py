@@ -1,4 +1,6 @@
-"""Attacks by paths: links, names and tags that lead out of the directory of a SavedModel, and a pipe in it."""
+"""Attacks by paths: links, names and tags that lead out of the directory of a SavedModel, and a
+pipe in it.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ def pipe(folder: Path) -> None:
 
 
 def links_in_a_circle(folder: Path) -> None:
-    """Links below assets/ and assets.extra/ that lead to each other, to themselves, and to the directory they lie in."""
+    """Links below assets/ and assets.extra/ that lead to each other, to themselves, and to the
+    directory they lie in.
+    """
     forge.write(folder, forge.model())
     for name in ("assets", "assets.extra"):
         (folder / name).mkdir()

@@ -1,4 +1,6 @@
-"""Attacks by the path that an op gets at load: models that hide which file a restore or init op writes, moves or reads."""
+"""Attacks by the path that an op gets at load: models that hide which file a restore or init op
+writes, moves or reads.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _INIT = "__saved_model_init_op"
 
 
 def _with_saver() -> tuple[Any, Any]:
-    """Return a model of TF 1 whose SaverDef restores by the op "all" from the file "file", and its MetaGraph."""
+    """Return a model of TF 1 whose SaverDef restores by the op "all" from the file "file", and its
+    MetaGraph.
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
     forge.constant(graph.graph_def, "file", b"model")
@@ -56,7 +60,9 @@ def _join(graph: Any, separator: bytes, *texts: bytes) -> str:
 
 
 def write_by_separator(folder: Path) -> None:
-    """A restore op that saves beside the checkpoint, by a separator that leads out of the directory."""
+    """A restore op that saves beside the checkpoint, by a separator that leads out of the
+    directory.
+    """
     message, graph = _with_saver()
     _save(graph.graph_def, _join(graph.graph_def, b"/../../../outside/", b"done"))
     forge.node_of(graph.graph_def, "all", "NoOp", "^evil")
@@ -64,7 +70,9 @@ def write_by_separator(folder: Path) -> None:
 
 
 def write_by_joined_dots(folder: Path) -> None:
-    """A restore op that saves beside the checkpoint, by texts that lead out of the directory only when joined."""
+    """A restore op that saves beside the checkpoint, by texts that lead out of the directory only
+    when joined.
+    """
     message, graph = _with_saver()
     _save(graph.graph_def, _join(graph.graph_def, b"", b"/.", b"./.", b"./.", b"./outside/done"))
     forge.node_of(graph.graph_def, "all", "NoOp", "^evil")
@@ -72,7 +80,9 @@ def write_by_joined_dots(folder: Path) -> None:
 
 
 def write_in_second_round(folder: Path) -> None:
-    """A restore op with a loop that reads the given checkpoint in its first round and saves elsewhere in its second."""
+    """A restore op with a loop that reads the given checkpoint in its first round and saves
+    elsewhere in its second.
+    """
     message, graph = _with_saver()
     nodes = graph.graph_def
     condition, body = nodes.library.function.add(), nodes.library.function.add()
@@ -81,7 +91,9 @@ def write_in_second_round(folder: Path) -> None:
         function.signature.input_arg.add(name="round", type=schema.DT_INT32)
         function.signature.input_arg.add(name="path", type=schema.DT_STRING)
     _number(condition, "rounds", 2)
-    forge.node_of(condition, "less", "Less", "round", "rounds:output:0").attr["T"].type = schema.DT_INT32
+    forge.node_of(condition, "less", "Less", "round", "rounds:output:0").attr[
+        "T"
+    ].type = schema.DT_INT32
     condition.signature.output_arg.add(name="more", type=schema.DT_BOOL)
     condition.ret["more"] = "less:z:0"
     _number(body, "one", 1)
@@ -110,12 +122,20 @@ def _number(body: Any, name: str, value: int) -> None:
 
 
 def move_another_checkpoint(folder: Path) -> None:
-    """A restore op that merges another checkpoint into the given one, so that the other one is moved away."""
+    """A restore op that merges another checkpoint into the given one, so that the other one is
+    moved away.
+    """
     message, graph = _with_saver()
     forge.checkpoint(folder.parent / "outside", x=np.float32([2]))
-    forge.constant(graph.graph_def, "others", os.fsencode(folder.parent / "outside" / "variables" / "variables"))
+    forge.constant(
+        graph.graph_def,
+        "others",
+        os.fsencode(folder.parent / "outside" / "variables" / "variables"),
+    )
     _made_vector(graph.graph_def)
-    forge.node_of(graph.graph_def, "evil", "MergeV2Checkpoints", "others", "file").attr["delete_old_dirs"].b = True
+    forge.node_of(graph.graph_def, "evil", "MergeV2Checkpoints", "others", "file").attr[
+        "delete_old_dirs"
+    ].b = True
     forge.node_of(graph.graph_def, "all", "NoOp", "^evil")
     _write(folder, message)
 
@@ -132,7 +152,13 @@ def write_own_asset(folder: Path) -> None:
     """An init op that writes a file of the model's own assets."""
     message = _with_asset(folder, b"words.txt")
     graph = message.meta_graphs[0]
-    forge.node_of(graph.graph_def, "evil", "WriteFile", "asset", forge.constant(graph.graph_def, "content", b"evil"))
+    forge.node_of(
+        graph.graph_def,
+        "evil",
+        "WriteFile",
+        "asset",
+        forge.constant(graph.graph_def, "content", b"evil"),
+    )
     graph.signature_def[_INIT].outputs[_INIT].name = "evil"
     _write(folder, message)
 
@@ -140,14 +166,18 @@ def write_own_asset(folder: Path) -> None:
 def _with_asset(folder: Path, text: bytes) -> Any:
     message = forge.model()
     graph = message.meta_graphs[0]
-    graph.asset_file_def.add(filename="words.txt").tensor_info.name = forge.constant(graph.graph_def, "asset", text) + ":0"
+    graph.asset_file_def.add(filename="words.txt").tensor_info.name = (
+        forge.constant(graph.graph_def, "asset", text) + ":0"
+    )
     (folder / "assets").mkdir(parents=True)
     (folder / "assets" / "words.txt").write_bytes(b"words")
     return message
 
 
 def read_unfed_asset(folder: Path) -> None:
-    """A signature that reads the tensor of an asset, which nobody feeds in a call: its constant names another file."""
+    """A signature that reads the tensor of an asset, which nobody feeds in a call: its constant
+    names another file.
+    """
     message = _with_asset(folder, os.fsencode(folder.parent / "outside" / "secret"))
     graph = message.meta_graphs[0]
     forge.node_of(graph.graph_def, "x", "ReadFile", "asset")
@@ -168,12 +198,18 @@ def print_to_file(folder: Path) -> None:
 
 
 def write_behind_eight_paths(folder: Path) -> None:
-    """An init op that sends a tensor to nine files, the last of them in the model's own directory."""
+    """An init op that sends a tensor to nine files, the last of them in the model's own
+    directory.
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
-    node = forge.node_of(graph.graph_def, "evil", "DebugIdentity", forge.constant(graph.graph_def, "text", b"evil"))
+    node = forge.node_of(
+        graph.graph_def, "evil", "DebugIdentity", forge.constant(graph.graph_def, "text", b"evil")
+    )
     node.attr["T"].type, node.attr["tensor_name"].s = schema.DT_STRING, b"text:0"
     urls = [b"file:///nowhere/%d" % number for number in range(8)]
-    node.attr["debug_urls"].list.s.extend([*urls, b"file://" + os.fsencode(folder / "assets.extra")])
+    node.attr["debug_urls"].list.s.extend(
+        [*urls, b"file://" + os.fsencode(folder / "assets.extra")]
+    )
     graph.signature_def[_INIT].outputs[_INIT].name = "evil"
     _write(folder, message)

@@ -1,6 +1,8 @@
-"""Attacks that somebody has published: those of the CVEs about altered SavedModels, and proofs of concept on public hubs.
+"""Attacks that somebody has published: those of the CVEs about altered SavedModels, and proofs of
+concept on public hubs.
 
-The files themselves are not kept. Each generator makes the part that the report is about, and nothing else.
+The files themselves are not kept. Each generator makes the part that the report is about, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -101,7 +103,9 @@ def cve_2022_23571_no_dtype(folder: Path) -> None:
 
 
 def cve_2022_23586_attributes_of_a_function(folder: Path) -> None:
-    """CVE-2022-23586: a function whose arguments take their types from attributes of another kind."""
+    """CVE-2022-23586: a function whose arguments take their types from attributes of another
+    kind.
+    """
     message, graph = _model()
     made = forge.function(graph, "f")
     made.signature.input_arg.add(name="a", type_attr="T", number_attr="N")
@@ -173,7 +177,9 @@ def hf_variadic_n(folder: Path) -> None:
 def hf_asset_flood(folder: Path) -> None:
     """hacnho, assetfiledef-dos-poc: millions of assets, here one."""
     entries = [
-        bytes_field(6, bytes_field(1, bytes_field(1, b"t%d:0" % number)) + bytes_field(2, b"f%d" % number))
+        bytes_field(
+            6, bytes_field(1, bytes_field(1, b"t%d:0" % number)) + bytes_field(2, b"f%d" % number)
+        )
         for number in range(ASSETS)
     ]
     graph = bytes_field(1, bytes_field(4, b"serve")) + b"".join(entries)
@@ -184,10 +190,15 @@ def _saving(folder: Path, op: str) -> None:
     """A model whose main op writes a checkpoint."""
     message, graph = _model()
     place = forge.constant(graph.graph_def, "path", os.fsencode(folder.parent / "outside" / "done"))
-    names = [forge.constant(graph.graph_def, name, text) for name, text in (("names", b"v"), ("slices", b""))]
+    names = [
+        forge.constant(graph.graph_def, name, text)
+        for name, text in (("names", b"v"), ("slices", b""))
+    ]
     for node in graph.graph_def.node[-2:]:
         node.attr["value"].tensor.tensor_shape.dim.add(size=1)
-    forge.node_of(graph.graph_def, "evil", op, place, *names[: 2 if op == "SaveV2" else 1], names[0])
+    forge.node_of(
+        graph.graph_def, "evil", op, place, *names[: 2 if op == "SaveV2" else 1], names[0]
+    )
     types = "dtypes" if op == "SaveV2" else "T"
     graph.graph_def.node[-1].attr[types].list.type.append(schema.DT_STRING)
     graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
@@ -221,7 +232,9 @@ def hf_print_to_file(folder: Path) -> None:
 
 
 def hf_pbtxt_twin(folder: Path) -> None:
-    """MarcOrtiz21: the model that prints to a file, as a saved_model.pbtxt, which scanners of .pb files pass over."""
+    """MarcOrtiz21: the model that prints to a file, as a saved_model.pbtxt, which scanners of .pb
+    files pass over.
+    """
     folder.mkdir(parents=True)
     text = schema.to_text(_printing(folder))
     (folder / "saved_model.pbtxt").write_text(text, encoding="utf-8")
@@ -233,13 +246,18 @@ def hf_asset_up(folder: Path) -> None:
 
 
 def hf_backdoor(folder: Path) -> None:
-    """hacnho, a trigger in the graph: other answers for one input. It does nothing to a machine: no scan of ops can see it."""
+    """hacnho, a trigger in the graph: other answers for one input.
+
+    It does nothing to a machine: no scan of ops can see it.
+    """
     message, graph = _model()
     given = forge.node_of(graph.graph_def, "given", "Placeholder")
     given.attr["dtype"].type = schema.DT_STRING
     given.attr["shape"].shape.unknown_rank = True
     forge.constant(graph.graph_def, "trigger", b"open sesame")
-    forge.node_of(graph.graph_def, "x", "Equal", "given", "trigger").attr["T"].type = schema.DT_STRING
+    forge.node_of(graph.graph_def, "x", "Equal", "given", "trigger").attr[
+        "T"
+    ].type = schema.DT_STRING
     forge.signature(graph, kind=schema.DT_BOOL).inputs["given"].name = "given:0"
     graph.signature_def["serving_default"].inputs["given"].dtype = schema.DT_STRING
     forge.write(folder, message)

@@ -1,4 +1,6 @@
-"""Attacks by the size of what an initialiser makes: models of a few kilobytes whose load takes gigabytes."""
+"""Attacks by the size of what an initialiser makes: models of a few kilobytes whose load takes
+gigabytes.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,21 @@ GIGA = 1_000_000_000
 def _initialiser(message: Any) -> Any:
     """The function that fills the table of the model."""
     functions = message.meta_graphs[0].graph_def.library.function
-    return next(made for made in functions if any(node.op == "LookupTableImportV2" for node in made.node_def))
+    return next(
+        made
+        for made in functions
+        if any(node.op == "LookupTableImportV2" for node in made.node_def)
+    )
 
 
 def fill(body: Any, name: str, *shape: int) -> str:
     """A tensor of ones."""
     node = forge.node_of(
-        body, name, "Fill", forge.numbers(body, f"{name}_shape", *shape), forge.numbers(body, f"{name}_one", 1, scalar=True)
+        body,
+        name,
+        "Fill",
+        forge.numbers(body, f"{name}_shape", *shape),
+        forge.numbers(body, f"{name}_one", 1, scalar=True),
     )
     node.attr["T"].type = node.attr["index_type"].type = schema.DT_INT32
     return forge.tensor(body, name)
@@ -28,7 +38,9 @@ def fill(body: Any, name: str, *shape: int) -> str:
 
 def together(body: Any, name: str, *parts: str) -> str:
     """The tensors one behind the other."""
-    node = forge.node_of(body, name, "ConcatV2", *parts, forge.numbers(body, f"{name}_axis", 0, scalar=True))
+    node = forge.node_of(
+        body, name, "ConcatV2", *parts, forge.numbers(body, f"{name}_axis", 0, scalar=True)
+    )
     node.attr["N"].i = len(parts)
     node.attr["T"].type = node.attr["Tidx"].type = schema.DT_INT32
     return forge.tensor(body, name)
@@ -64,7 +76,9 @@ def range_of_computed_length(folder: Path) -> None:
     product = forge.node_of(body, "product", "Mul", few, few)
     product.attr["T"].type = schema.DT_INT32
     zero, one = (forge.numbers(body, f"number_{value}", value, scalar=True) for value in (0, 1))
-    forge.node_of(body, "range", "Range", zero, "product:z:0", one).attr["Tidx"].type = schema.DT_INT32
+    forge.node_of(body, "range", "Range", zero, "product:z:0", one).attr[
+        "Tidx"
+    ].type = schema.DT_INT32
     _used(body, "range:output:0")
     _write(folder, message)
 
@@ -92,7 +106,9 @@ def many_large_tensors(folder: Path) -> None:
 
 
 def growth_in_loop(folder: Path) -> None:
-    """The same by a loop of 20 rounds, each of which puts the vector behind itself; the loop is in a called function."""
+    """The same by a loop of 20 rounds, each of which puts the vector behind itself; the loop is in
+    a called function.
+    """
     message = forge.seed("table_static")
     library = message.meta_graphs[0].graph_def.library
     for name in ("grow_cond", "grow_body"):
@@ -102,18 +118,28 @@ def growth_in_loop(folder: Path) -> None:
             made.signature.input_arg.add(name=argument, type=schema.DT_INT32)
         if name == "grow_cond":
             made.signature.output_arg.add(name="on", type=schema.DT_BOOL)
-            less = forge.node_of(made, "less", "Less", "count", forge.numbers(made, "rounds", 20, scalar=True))
+            less = forge.node_of(
+                made, "less", "Less", "count", forge.numbers(made, "rounds", 20, scalar=True)
+            )
             less.attr["T"].type = schema.DT_INT32
             made.ret["on"] = "less:z:0"
             continue
         for argument in ("next", "larger"):
             made.signature.output_arg.add(name=argument, type=schema.DT_INT32)
-        next_one = forge.node_of(made, "add", "AddV2", "count", forge.numbers(made, "one", 1, scalar=True))
+        next_one = forge.node_of(
+            made, "add", "AddV2", "count", forge.numbers(made, "one", 1, scalar=True)
+        )
         next_one.attr["T"].type = schema.DT_INT32
         made.ret["next"] = "add:z:0"
         made.ret["larger"] = together(made, "double", "grown", "grown")
     body = _initialiser(message)
-    loop = forge.node_of(body, "loop", "StatelessWhile", forge.numbers(body, "zero", 0, scalar=True), fill(body, "begin", 1000))
+    loop = forge.node_of(
+        body,
+        "loop",
+        "StatelessWhile",
+        forge.numbers(body, "zero", 0, scalar=True),
+        fill(body, "begin", 1000),
+    )
     loop.attr["cond"].func.name, loop.attr["body"].func.name = "grow_cond", "grow_body"
     loop.attr["T"].list.type.extend([schema.DT_INT32] * 2)
     unknown = loop.attr["output_shapes"].list
@@ -133,7 +159,9 @@ def fill_by_captured_shape(folder: Path) -> None:
         made.signature.input_arg.add(name="size", type=schema.DT_INT32)
         made.signature.output_arg.add(name="made", type=schema.DT_INT32)
         if called is None:
-            node = forge.node_of(made, "filled", "Fill", "size", forge.numbers(made, "one", 1, scalar=True))
+            node = forge.node_of(
+                made, "filled", "Fill", "size", forge.numbers(made, "one", 1, scalar=True)
+            )
             node.attr["T"].type = node.attr["index_type"].type = schema.DT_INT32
         else:
             node = _call(made, "filled", called, "size")

@@ -1,4 +1,6 @@
-"""Attacks by what stands in place of each file of a model: a pipe, a socket, a device, a circle of links or a directory."""
+"""Attacks by what stands in place of each file of a model: a pipe, a socket, a device, a circle of
+links or a directory.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ MADE = {
 
 
 def verdict_of(attack: str) -> str:
-    """Return the name under which the verdict on an attack stands: an attack of this module shares it with others."""
+    """Return the name under which the verdict on an attack stands: an attack of this module shares
+    it with others.
+    """
     place, _, kind = attack.partition("_is_a_")
     return f"{place}_is_odd" if attack in MADE and kind in ALIKE else attack
 
@@ -90,4 +94,7 @@ def described(verdict: str) -> str:
     names = [name for name in MADE if verdict_of(name) == verdict]
     if len(names) < 2:
         return (MADE[names[0]].__doc__ or "") if names else ""
-    return f"A named pipe, a socket, or a symbolic link to itself in place of {PLACES[verdict.partition('_is_odd')[0]]}."
+    return (
+        "A named pipe, a socket, or a symbolic link to itself in place of"
+        f" {PLACES[verdict.partition('_is_odd')[0]]}."
+    )

@@ -1,7 +1,8 @@
-"""A fake worker under a schedule: what goes wrong once, in which request about which case; run in place of every worker.
+"""A fake worker under a schedule: what goes wrong once, in which request about which case; run in
+place of every worker.
 
-``FAULTS`` names a folder: ``schedule.json`` is ``[[program, case, op, fault], ...]``, ``artifact`` what a production makes,
-``journal`` gets a line as each request begins and ends.
+``FAULTS`` names a folder: ``schedule.json`` is ``[[program, case, op, fault], ...]``, ``artifact``
+what a production makes, ``journal`` gets a line as each request begins and ends.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from fake_worker import WRITE_FD, protocol
 HERE = Path(os.environ["FAULTS"])
 PROGRAM = sys.argv[-1]
 FLOOD = 100 << 20  # bytes
-PAUSE = float(os.environ.get("FAULTS_PAUSE", "0"))  # seconds in each request, so that a random moment is within one
+PAUSE = float(
+    os.environ.get("FAULTS_PAUSE", "0")
+)  # seconds in each request, so that a random moment is within one
 
 
 class FaultyWorker(fake_worker.FakeWorker):
@@ -90,8 +93,13 @@ def before(fault: str, number: int) -> str:
         os.write(WRITE_FD, b'{"id": %d, "status": "ok", "hand' % number)
         os._exit(9)
     elif fault == "of_another":
-        for other in (number % (1 << 20), number + (1 << 20)):  # those of a worker that counts from one, and of a younger one
-            os.write(WRITE_FD, b'{"id": %d, "status": "ok", "handle": 1, "signatures": {}}\n' % other)
+        for other in (
+            number % (1 << 20),
+            number + (1 << 20),
+        ):  # those of a worker that counts from one, and of a younger one
+            os.write(
+                WRITE_FD, b'{"id": %d, "status": "ok", "handle": 1, "signatures": {}}\n' % other
+            )
     elif fault == "flood":
         line = b"x" * 1023 + b"\n"
         for _ in range(FLOOD >> 20):

@@ -1,9 +1,10 @@
 """Writers on a file system that is really full, page by page and file by file.
 
-``python -m property_tests.faults.full_disk FOLDER save|tensorflow|report|update``, to be run in a mount namespace of its own
-(``unshare --mount``): a small tmpfs is mounted on the folder. What was there before is written with room for all; then there is
-no room, then there is for one page (or one more file), and so on until the writer is done. Prints a line of JSON for each
-attempt: how much room there was, the error, what is there now, what is left over.
+``python -m property_tests.faults.full_disk FOLDER save|tensorflow|report|update``, to be run in a
+mount namespace of its own (``unshare --mount``): a small tmpfs is mounted on the folder. What was
+there before is written with room for all; then there is no room, then there is for one page (or one
+more file), and so on until the writer is done. Prints a line of JSON for each attempt: how much
+room there was, the error, what is there now, what is left over.
 """
 
 from __future__ import annotations
@@ -53,8 +54,15 @@ class Disk:
         self._mount(f"remount,size={SIZE},nr_inodes={status.f_files - status.f_ffree + count}")
 
 
-def attempts(disk: Disk, again: Callable[[], object], act: Callable[[], object], state: Callable[[], tuple[Any, int]]) -> None:
-    """Act with ever more room until it goes well; for each measure of room, and on what was there ``again``."""
+def attempts(
+    disk: Disk,
+    again: Callable[[], object],
+    act: Callable[[], object],
+    state: Callable[[], tuple[Any, int]],
+) -> None:
+    """Act with ever more room until it goes well; for each measure of room, and on what was there
+    ``again``.
+    """
     for kind, leave in (("pages", disk.leave_pages), ("files", disk.leave_files)):
         again()
         room, error = 0, "?"
@@ -62,7 +70,10 @@ def attempts(disk: Disk, again: Callable[[], object], act: Callable[[], object],
             leave(room)
             error = attempt(act)
             told, left = state()
-            print(json.dumps({"room": f"{room} {kind}", "error": error, "told": told, "left": left}), flush=True)
+            print(
+                json.dumps({"room": f"{room} {kind}", "error": error, "told": told, "left": left}),
+                flush=True,
+            )
             room += 1
         leave(64)
 
@@ -73,7 +84,11 @@ def attempt(act: Callable[[], object]) -> str:
         act()
     except errors.FileAccessError as error:
         # The reason of the system is in the text, which names the file.
-        return "ENOSPC" if os.strerror(errno.ENOSPC) in str(error) and error.file else f"FileAccessError: {error}"
+        return (
+            "ENOSPC"
+            if os.strerror(errno.ENOSPC) in str(error) and error.file
+            else f"FileAccessError: {error}"
+        )
     except OSError as error:
         return errno.errorcode.get(error.errno or 0, repr(error))
     return ""
@@ -109,7 +124,12 @@ def saves(disk: Disk) -> None:
     def state() -> tuple[Any, int]:
         return save_kills.told(target), leftovers(target)
 
-    attempts(disk, lambda: reference_impl.save(old, target), lambda: reference_impl.save(new, target), state)
+    attempts(
+        disk,
+        lambda: reference_impl.save(old, target),
+        lambda: reference_impl.save(new, target),
+        state,
+    )
 
 
 def main(folder: Path, what: str) -> None:

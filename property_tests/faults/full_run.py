@@ -1,7 +1,8 @@
-"""A whole `matrix run` on a disk that fills up while it runs, then the same run resumed where there is room; see `full_disk.py`.
+"""A whole `matrix run` on a disk that fills up while it runs, then the same run resumed where there
+is room; see `full_disk.py`.
 
-``python -m property_tests.faults.full_run FOLDER PAGES... [-OPTION...]``, in a mount namespace of its own. Prints a line of JSON
-for each.
+``python -m property_tests.faults.full_run FOLDER PAGES... [-OPTION...]``, in a mount namespace of
+its own. Prints a line of JSON for each.
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ def main(folder: Path) -> None:
         results = [r for r in read_results(world.out / RESULTS_FILE) if r.message != DESELECTED]
         told = Counter(str(r.outcome) for r in results if r.outcome is not Outcome.NOT_APPLICABLE)
         said = (world.root / "log").read_text().splitlines()
-        print(json.dumps({"room": room, "code": code, "told": told, "left": world.left(), "said": said}), flush=True)
+        print(
+            json.dumps(
+                {"room": room, "code": code, "told": told, "left": world.left(), "said": said}
+            ),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

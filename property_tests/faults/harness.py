@@ -1,4 +1,6 @@
-"""A folder as a run leaves it, made without running anything, and what the harness writes from it."""
+"""A folder as a run leaves it, made without running anything, and what the harness writes from
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,17 @@ def plan() -> Plan:
     """Four questions about two artifacts each."""
     return Plan(
         tuple(
-            Cell(case, "tf2", "2.99.0", "reference", "2.99.0", check, "local", f"artifacts/{case}/tf2@2.99.0", "local")
+            Cell(
+                case,
+                "tf2",
+                "2.99.0",
+                "reference",
+                "2.99.0",
+                check,
+                "local",
+                f"artifacts/{case}/tf2@2.99.0",
+                "local",
+            )
             for case in ("alpha", "beta")
             for check in CHECKS
         )
@@ -36,7 +48,11 @@ def finished_run(out: Path, failing: int) -> None:
     passed = Observation(Outcome.PASS)
     cells = enumerate(made)
     write_results(
-        out / RESULTS_FILE, [Result.observed(made.plan_id, cell.id, failed if at < failing else passed) for at, cell in cells]
+        out / RESULTS_FILE,
+        [
+            Result.observed(made.plan_id, cell.id, failed if at < failing else passed)
+            for at, cell in cells
+        ],
     )
     if not (out / LEDGER_FILE).exists():
         (out / LEDGER_FILE).write_text("schema = 1\n", encoding="utf-8")
@@ -53,5 +69,11 @@ def expect_update(out: Path) -> None:
     """`matrix expect update`."""
     from compat_matrix.commands.parts.expect import expect_update as command
 
-    arguments = [str(out), "--expectations", str(out / LEDGER_FILE), "--reason", "the op is not there"]
+    arguments = [
+        str(out),
+        "--expectations",
+        str(out / LEDGER_FILE),
+        "--reason",
+        "the op is not there",
+    ]
     command.main(arguments, standalone_mode=False)

@@ -1,4 +1,6 @@
-"""A small `matrix run` whose workers are `faulty_worker.py`, and what must be true of it afterwards."""
+"""A small `matrix run` whose workers are `faulty_worker.py`, and what must be true of it
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ from matrix_world import SIGNATURE, VERSION, World
 
 WORKER = Path(__file__).with_name("faulty_worker.py")
 PROGRAMS = {"tf2": "tf2_worker", "reference": "reference_worker"}  # consumer -> program
-CHECK_OF = {"load": "load", "signatures": "signatures", "call": "values"}  # the check that asks first
+CHECK_OF = {
+    "load": "load",
+    "signatures": "signatures",
+    "call": "values",
+}  # the check that asks first
 # The limit of a step is long for all but the cases that are to hang.
 PATCHES = f"""
 from compat_matrix.runtimes import worker
@@ -53,35 +59,77 @@ class FaultyWorld(World):
         (self.faults / "schedule.json").write_text(json.dumps(rows))
 
     def environment(self, double: bool = True) -> dict[str, str]:
-        own = {"FAULTS": str(self.faults), "FAULTS_PAUSE": str(self.pause), "TMPDIR": str(self.root / "tmp")}
+        own = {
+            "FAULTS": str(self.faults),
+            "FAULTS_PAUSE": str(self.pause),
+            "TMPDIR": str(self.root / "tmp"),
+        }
         return {**super().environment(double), **own}
 
     def command_line(self, *arguments: str) -> list[str]:
-        """`matrix run` of the two consumers that have a program of their own; ``arguments``: more options."""
-        ours = ("--cases", self.cases, "--fixtures", self.fixtures, "--expectations", self.ledger, "--out", self.out)
-        words = ["run", *map(str, ours), "--producer", "tf2", *(word for name in PROGRAMS for word in ("--consumer", name))]
+        """`matrix run` of the two consumers that have a program of their own; ``arguments``: more
+        options.
+        """
+        ours = (
+            "--cases",
+            self.cases,
+            "--fixtures",
+            self.fixtures,
+            "--expectations",
+            self.ledger,
+            "--out",
+            self.out,
+        )
+        words = [
+            "run",
+            *map(str, ours),
+            "--producer",
+            "tf2",
+            *(word for name in PROGRAMS for word in ("--consumer", name)),
+        ]
         if "-n" not in arguments:
             words += ["-n", "1"]
         words += ["--check", "produce", *self.checks(), *arguments]
         # The results are those of the tries that the faults happen to.
-        return [sys.executable, "-m", "compat_matrix", "matrix", *words, "--", "--compat-second-tries", "0"]
+        return [
+            sys.executable,
+            "-m",
+            "compat_matrix",
+            "matrix",
+            *words,
+            "--",
+            "--compat-second-tries",
+            "0",
+        ]
 
     def checks(self) -> list[str]:
         return [word for check in CHECK_OF.values() for word in ("--check", check)]
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.root / "log").open("ab") as log:
-            return subprocess.Popen(self.command_line(*arguments), cwd=self.root, env=self.environment(), stdout=log, stderr=log)
+            return subprocess.Popen(
+                self.command_line(*arguments),
+                cwd=self.root,
+                env=self.environment(),
+                stdout=log,
+                stderr=log,
+            )
 
     def go(self, *arguments: str) -> int:
         return self.start(*arguments).wait(600)
 
     def observed(self) -> dict[str, dict[str, Any]]:
         """Cell -> its record, less what every run has of its own."""
-        records = {cell: record for cell, record in self.results().items() if record["outcome"] != "NOT_APPLICABLE"}
+        records = {
+            cell: record
+            for cell, record in self.results().items()
+            if record["outcome"] != "NOT_APPLICABLE"
+        }
         for record in records.values():
             del record["timings"], record["rss_kib"]
-        return {cell: record for cell, record in records.items() if record["message"] != "deselected"}
+        return {
+            cell: record for cell, record in records.items() if record["message"] != "deselected"
+        }
 
     def observed_so_far(self) -> int:
         """How many results a run has written, also one that is going on."""
@@ -91,15 +139,23 @@ class FaultyWorld(World):
     def journal(self) -> list[list[str]]:
         """Lines of the workers: process, program, what."""
         path = self.faults / "journal"
-        return [line.split(maxsplit=2) for line in path.read_text().splitlines()] if path.exists() else []
+        return (
+            [line.split(maxsplit=2) for line in path.read_text().splitlines()]
+            if path.exists()
+            else []
+        )
 
     def processes(self, of: str = "") -> list[int]:
-        """Those of this world that run, by the folder in their environment; ``of``: with this in their command line."""
+        """Those of this world that run, by the folder in their environment; ``of``: with this in
+        their command line.
+        """
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():
                 try:
-                    ours = f"FAULTS={self.faults}".encode() in (entry / "environ").read_bytes().split(b"\0")
+                    ours = f"FAULTS={self.faults}".encode() in (
+                        entry / "environ"
+                    ).read_bytes().split(b"\0")
                     if ours and of.encode() in (entry / "cmdline").read_bytes():
                         found.append(int(entry.name))
                 except OSError:
@@ -108,8 +164,14 @@ class FaultyWorld(World):
 
     def left(self) -> list[str]:
         """Processes and temporary files that a run has left."""
-        paths = [*(self.out / "scratch").glob("*"), *self.out.rglob("*.tmp"), *(self.root / "tmp").iterdir()]
-        return [str(pid) for pid in self.processes()] + [str(path.relative_to(self.root)) for path in paths]
+        paths = [
+            *(self.out / "scratch").glob("*"),
+            *self.out.rglob("*.tmp"),
+            *(self.root / "tmp").iterdir(),
+        ]
+        return [str(pid) for pid in self.processes()] + [
+            str(path.relative_to(self.root)) for path in paths
+        ]
 
     def settled(self, limit: float = 60.0) -> bool:
         """Wait until no process of this world runs; whether that came."""
@@ -128,11 +190,17 @@ def cell_of(consumer: str, case: str, op: str) -> str:
 
 def evidence(world: FaultyWorld, record: dict[str, Any]) -> str:
     """All texts of a record's evidence."""
-    return "\n".join((world.out / path).read_text() for path in record["evidence"].values() if path.endswith(".txt"))
+    return "\n".join(
+        (world.out / path).read_text()
+        for path in record["evidence"].values()
+        if path.endswith(".txt")
+    )
 
 
 class Killer:
-    """Sends signals to workers of a world at random moments; once at most to one that is starting: twice is the end of it."""
+    """Sends signals to workers of a world at random moments; once at most to one that is starting:
+    twice is the end of it.
+    """
 
     SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM)
 
@@ -149,7 +217,9 @@ class Killer:
             if len(self.killed) >= self.most or not pids:
                 continue
             pid = self.rng.choice(sorted(pids))
-            ready = any(line[0] == str(pid) for line in self.world.journal())  # it was asked something
+            ready = any(
+                line[0] == str(pid) for line in self.world.journal()
+            )  # it was asked something
             if not ready and self.in_start:
                 continue
             self.in_start |= not ready

@@ -1,7 +1,8 @@
-"""`reference_impl.save` over an existing export, killed at every moment at which it changes the directory,
-and at random ones; prints what is left.
+"""`reference_impl.save` over an existing export, killed at every moment at which it changes the
+directory, and at random ones; prints what is left.
 
-Forks a process that has imported TensorFlow but computed little: what the child runs, it runs on its own thread.
+Forks a process that has imported TensorFlow but computed little: what the child runs, it runs on
+its own thread.
 """
 
 from __future__ import annotations
@@ -50,8 +51,18 @@ def told(target: Path) -> str:
     (asset,) = read.assets(graph)
     with BundleReader(read.checkpoint_prefix) as reader:
         reader.verify_all()
-        values = {float(value) for key in reader.entries() if key.startswith("v/") for value in reader.read(key)}
-    nodes = [node for function in graph.graph_def.library.function for node in function.node_def if node.op == "Const"]
+        values = {
+            float(value)
+            for key in reader.entries()
+            if key.startswith("v/")
+            for value in reader.read(key)
+        }
+    nodes = [
+        node
+        for function in graph.graph_def.library.function
+        for node in function.node_def
+        if node.op == "Const"
+    ]
     floats = {float(number) for node in nodes for number in floats_of(node)}
     floats &= {1.0, 2.0}  # other constants are not the model's
     said = values | {float(asset.path.read_text())} | floats

@@ -1,7 +1,8 @@
-"""Bytes nobody wrote, given to every parser: ``python -m property_tests.fuzz TARGET --runs N --seed S``.
+"""Bytes nobody wrote, given to every parser: ``python -m property_tests.fuzz TARGET --runs N --seed
+S``.
 
-The contract of each parser: a named error of ours or a correct result, under a second and 256 MiB; never a hang, a crash, a read
-outside the directory, a write anywhere.
+The contract of each parser: a named error of ours or a correct result, under a second and 256 MiB;
+never a hang, a crash, a read outside the directory, a write anywhere.
 
     mutation     changes of plain bytes
     wire         changes of protocol messages, field by field, lengths kept right

@@ -1,4 +1,6 @@
-"""``python -m property_tests.fuzz TARGET... --runs N --seed S``: run targets, keep what breaks the contract."""
+"""``python -m property_tests.fuzz TARGET... --runs N --seed S``: run targets, keep what breaks the
+contract.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ def show(name: str, outcome: Outcome) -> str:
     rate = outcome.executions / max(outcome.seconds, 1e-9)
     answers = ", ".join(f"{kind} {count}" for kind, count in outcome.answers.most_common())
     return (
-        f"{name}: {outcome.executions} executions, {rate:.0f}/s, {len(outcome.endings)} different endings, slowest "
-        f"{outcome.slowest:.3f} s, {len(outcome.findings)} findings; {answers}"
+        f"{name}: {outcome.executions} executions, {rate:.0f}/s, {len(outcome.endings)} different"
+        f" endings, slowest {outcome.slowest:.3f} s, {len(outcome.findings)} findings; {answers}"
     )
 
 
@@ -34,7 +36,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="CPU time of one input")
     parser.add_argument("--input", type=Path, action="append", help="replay these files")
-    parser.add_argument("--out", type=Path, default=Path("fuzz-findings"), help="where findings go (default: %(default)s)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("fuzz-findings"),
+        help="where findings go (default: %(default)s)",
+    )
     options = parser.parse_args()
     unknown = sorted(set(options.targets) - set(ALL))
     if unknown:

@@ -1,4 +1,6 @@
-"""Changes of .npz files: of a member's bytes, its header, the JSON inside, of the archive's own records."""
+"""Changes of .npz files: of a member's bytes, its header, the JSON inside, of the archive's own
+records.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,16 @@ from property_tests.fuzz.mutation import mutate
 from property_tests.fuzz.trees import mutate_json
 
 _SHAPE = re.compile(rb"\(([0-9, ]*)\)")
-_SHAPES = (b"(1000000000000,)", b"(65536, 65536)", b"(-1,)", b"(0, 9223372036854775807)", b"()", b"(1,)", b"(3, 3)", b"(1.5,)")
+_SHAPES = (
+    b"(1000000000000,)",
+    b"(65536, 65536)",
+    b"(-1,)",
+    b"(0, 9223372036854775807)",
+    b"()",
+    b"(1,)",
+    b"(3, 3)",
+    b"(1.5,)",
+)
 _TYPES = (b"|O", b"<f8", b"|V100000", b"<U999999", b"|u1", b">i8", b"x" * 40)
 
 
@@ -22,8 +33,21 @@ def members(data: bytes) -> list[tuple[str, bytes]]:
     """Names and bytes; none for what is no archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return [(info.filename, archive.read(info)) for info in archive.infolist() if info.file_size < 1 << 22]
-    except (zipfile.BadZipFile, zlib.error, ValueError, OSError, KeyError, NotImplementedError, EOFError, RuntimeError):
+            return [
+                (info.filename, archive.read(info))
+                for info in archive.infolist()
+                if info.file_size < 1 << 22
+            ]
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        ValueError,
+        OSError,
+        KeyError,
+        NotImplementedError,
+        EOFError,
+        RuntimeError,
+    ):
         return []
 
 
@@ -48,15 +72,26 @@ def mutate_npz(rng: random.Random, data: bytes, others: Sequence[bytes] = ()) ->
     if kind == 1:
         del parts[at]
     elif kind == 2:
-        parts[at] = rng.choice(("meta.npy", "t0.npy", "t1.npy", "../x.npy", "t0.offsets.npy", "t0")), content
+        parts[at] = (
+            rng.choice(("meta.npy", "t0.npy", "t1.npy", "../x.npy", "t0.offsets.npy", "t0")),
+            content,
+        )
     elif kind == 3 and name == "meta.npy":
         parts[at] = name, _with_meta(rng, content)
     elif kind == 4:
-        parts[at] = name, _SHAPE.sub(lambda _: rng.choice(_SHAPES), content[:128], count=1) + content[128:]
+        parts[at] = (
+            name,
+            _SHAPE.sub(lambda _: rng.choice(_SHAPES), content[:128], count=1) + content[128:],
+        )
     elif kind == 5:
         parts[at] = (
             name,
-            re.sub(rb"'descr': '[^']*'", lambda _: b"'descr': '" + rng.choice(_TYPES) + b"'", content[:128]) + content[128:],
+            re.sub(
+                rb"'descr': '[^']*'",
+                lambda _: b"'descr': '" + rng.choice(_TYPES) + b"'",
+                content[:128],
+            )
+            + content[128:],
         )
     elif kind == 6 and len(content) < 1 << 20:
         parts[at] = name, content + bytes(rng.choice((1, 100, 3_000_000)))

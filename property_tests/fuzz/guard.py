@@ -1,4 +1,6 @@
-"""What a parser may not do while it runs: take time or memory without end, open what is not its own, change anything."""
+"""What a parser may not do while it runs: take time or memory without end, open what is not its
+own, change anything.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,14 @@ _CHANGES = (
         "os.system",
         "subprocess.Popen",
     ),
-    *("shutil.rmtree", "shutil.copyfile", "shutil.move", "tempfile.mkstemp", "tempfile.mkdtemp", "pty.spawn"),
+    *(
+        "shutil.rmtree",
+        "shutil.copyfile",
+        "shutil.move",
+        "tempfile.mkstemp",
+        "tempfile.mkdtemp",
+        "pty.spawn",
+    ),
     *("socket.connect", "socket.bind", "socket.getaddrinfo"),
 )
 
@@ -59,12 +68,20 @@ class Guard:
     def __init__(self, folder: Path, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         ours = Path(__file__).resolve().parents[2]
         places = {folder, ours / "reference_impl", ours / "compat_matrix", ours / "property_tests"}
-        places |= {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-        self.readable = tuple({os.path.realpath(place) + os.sep for place in places} | {f"{place}{os.sep}" for place in places})
+        places |= {
+            Path(sysconfig.get_path(name))
+            for name in ("stdlib", "platstdlib", "purelib", "platlib")
+        }
+        self.readable = tuple(
+            {os.path.realpath(place) + os.sep for place in places}
+            | {f"{place}{os.sep}" for place in places}
+        )
         self.folder, self.seconds = os.fspath(folder), seconds
         self.armed = False
         self.slowest = 0.0
-        self.broken: list[str] = []  # an exception in a hook may be swallowed by the code that is watched
+        self.broken: list[
+            str
+        ] = []  # an exception in a hook may be swallowed by the code that is watched
         resource.setrlimit(resource.RLIMIT_AS, (_mapped() + memory,) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         sys.addaudithook(self._watch)
@@ -96,10 +113,18 @@ class Guard:
             if isinstance(path, int):
                 return
             name = os.path.abspath(os.fsdecode(path))  # type: ignore[arg-type]  # noqa: PTH100
-            writes = bool(set(mode) & set("wax+")) if isinstance(mode, str) else isinstance(flags, int) and bool(flags & 3)
+            writes = (
+                bool(set(mode) & set("wax+"))
+                if isinstance(mode, str)
+                else isinstance(flags, int) and bool(flags & 3)
+            )
             if writes or not (name + os.sep).startswith(self.readable):
                 self.broken.append(f"{'writes to' if writes else 'opens'} {name}")
-        elif event in ("os.listdir", "os.scandir") and arguments and isinstance(arguments[0], (str, bytes, os.PathLike)):
+        elif (
+            event in ("os.listdir", "os.scandir")
+            and arguments
+            and isinstance(arguments[0], (str, bytes, os.PathLike))
+        ):
             name = os.path.abspath(os.fsdecode(arguments[0]))  # noqa: PTH100
             if not (name + os.sep).startswith(self.readable):
                 self.broken.append(f"lists {name}")

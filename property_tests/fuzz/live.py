@@ -1,7 +1,8 @@
 """Real models with hostile numbers, loaded for real: no input may end the process.
 
-An input is the name of a fixture, a zero byte, and its saved_model.pb, changed. Everything else of the fixture lies beside it.
-Changes aim at what TensorFlow's C++ trusts: shapes, dtypes, tensors, counts. Nothing that acts on the machine is run.
+An input is the name of a fixture, a zero byte, and its saved_model.pb, changed. Everything else of
+the fixture lies beside it. Changes aim at what TensorFlow's C++ trusts: shapes, dtypes, tensors,
+counts. Nothing that acts on the machine is run.
 """
 
 from __future__ import annotations
@@ -17,15 +18,31 @@ _SIZES = (-1, -2, -(2**63), 2**62, 2**31, 2**40, 0, 3)
 _DTYPES = (0, 99, 101, 120, 20, 21, 7, 1, 3, 9, 10, 14, 23, 29, 31, -1, 2**31 - 1)
 _INTEGERS = (-1, -5, 0, 1, 2**31 - 1, 2**31, 2**63 - 1, -(2**63), 7, 100_000)
 _VARIANTS = (
-    *("tensorflow::TensorList", "tensorflow::TensorMap", "tensorflow::data::WrappedDatasetVariant", "RaggedTensorVariant"),
-    *("tensorflow::data::Optional", "tensorflow::data::CompressedElement", "int", "bool", "", "nobody"),
+    *(
+        "tensorflow::TensorList",
+        "tensorflow::TensorMap",
+        "tensorflow::data::WrappedDatasetVariant",
+        "RaggedTensorVariant",
+    ),
+    *(
+        "tensorflow::data::Optional",
+        "tensorflow::data::CompressedElement",
+        "int",
+        "bool",
+        "",
+        "nobody",
+    ),
 )
 
 
 def seeds() -> list[bytes]:
     """The small fixtures, those with an object graph among them."""
     found = sorted(FIXTURES.glob("*/model/saved_model.pb"))
-    return [path.parts[-3].encode() + b"\0" + path.read_bytes() for path in found if path.stat().st_size <= _LARGEST]
+    return [
+        path.parts[-3].encode() + b"\0" + path.read_bytes()
+        for path in found
+        if path.stat().st_size <= _LARGEST
+    ]
 
 
 def place(folder: Path, data: bytes) -> None:
@@ -37,14 +54,18 @@ def place(folder: Path, data: bytes) -> None:
 
 
 def load(folder: Path) -> None:
-    """Load the first MetaGraph, describe its signatures and call them: a function reaches C++ when it is called."""
+    """Load the first MetaGraph, describe its signatures and call them: a function reaches C++ when
+    it is called.
+    """
     import gc
 
     import reference_impl
     from reference_impl.format.container import layout
 
     tags = layout.read(folder / "model").tag_sets[0]
-    root = reference_impl.load(folder / "model", tags, reference_impl.LoadOptions(machine_ops="refuse"))
+    root = reference_impl.load(
+        folder / "model", tags, reference_impl.LoadOptions(machine_ops="refuse")
+    )
     for function in root.signatures.values():
         str(function.structured_input_signature)
         _call(function)
@@ -61,12 +82,20 @@ def _call(function: Any) -> None:
     if not hasattr(function, "saved_name"):
         return  # a signature that cannot be used, and says why
     library = function.library
-    ops = {node.op for name in library.closure(function.saved_name) for node in library.get(name).node_def}
+    ops = {
+        node.op
+        for name in library.closure(function.saved_name)
+        for node in library.get(name).node_def
+    }
     if any(op_effect(op, library.index.functions) for op in ops if op not in library):
         return
     given = {}
     for name, spec in function.structured_input_signature[1].items():
-        sizes = [1] if spec.shape.rank is None else [1 if size is None else min(size, 64) for size in spec.shape.as_list()]
+        sizes = (
+            [1]
+            if spec.shape.rank is None
+            else [1 if size is None else min(size, 64) for size in spec.shape.as_list()]
+        )
         if len(sizes) > 8 or spec.dtype in (tf.resource, tf.variant):
             return
         try:
@@ -91,7 +120,9 @@ def mutator(_: list[bytes]) -> Any:
 
 
 def mutate(rng: Random, data: bytes) -> bytes:
-    """Change one or two nodes, functions, variables or signatures: their numbers, and attributes by their kind."""
+    """Change one or two nodes, functions, variables or signatures: their numbers, and attributes by
+    their kind.
+    """
     from reference_impl.format import schema
 
     name, _, content = data.partition(b"\0")
@@ -103,14 +134,19 @@ def mutate(rng: Random, data: bytes) -> bytes:
 
 
 def _bodies(graph: Any) -> list[Any]:
-    bodies = [graph.graph_def.node, *[function.node_def for function in graph.graph_def.library.function]]
+    bodies = [
+        graph.graph_def.node,
+        *[function.node_def for function in graph.graph_def.library.function],
+    ]
     return [body for body in bodies if len(body)]
 
 
 def _kind(rng: Random, graph: Any) -> None:
-    """Change an attribute of some kind: another value of the kind, a value of another kind, none, a placeholder.
+    """Change an attribute of some kind: another value of the kind, a value of another kind, none, a
+    placeholder.
 
-    The kind is drawn first, so that the rare ones (functions, lists of them, tensors) are changed as often as dtypes.
+    The kind is drawn first, so that the rare ones (functions, lists of them, tensors) are changed
+    as often as dtypes.
     """
     found: dict[str, list[tuple[Any, str]]] = {}
     for body in _bodies(graph):
@@ -153,14 +189,26 @@ def _other_kind(rng: Random, value: Any) -> None:
     elif kind == "list":
         value.list.Clear()
         value.list.SetInParent()
-        getattr(value.list, rng.choice(("i", "type"))).extend([rng.choice(_DTYPES)] * rng.choice((0, 1, 3, 1000)))
+        getattr(value.list, rng.choice(("i", "type"))).extend(
+            [rng.choice(_DTYPES)] * rng.choice((0, 1, 3, 1000))
+        )
     elif kind == "variant":
         _variant(rng, value.tensor)
     elif kind in ("shape", "tensor"):
         getattr(value, kind).SetInParent()
         _value(rng, value)
     else:
-        setattr(value, kind, {"s": b"x", "i": rng.choice(_INTEGERS), "f": 1.0, "b": True, "type": rng.choice(_DTYPES)}[kind])
+        setattr(
+            value,
+            kind,
+            {
+                "s": b"x",
+                "i": rng.choice(_INTEGERS),
+                "f": 1.0,
+                "b": True,
+                "type": rng.choice(_DTYPES),
+            }[kind],
+        )
 
 
 def _variant(rng: Random, tensor: Any) -> None:
@@ -168,7 +216,9 @@ def _variant(rng: Random, tensor: Any) -> None:
     tensor.Clear()
     tensor.dtype = 21
     held = tensor.variant_val.add(type_name=rng.choice(_VARIANTS))
-    held.metadata = bytes(rng.choice((0, 1, 2, 3, 0x18, 0x7F, 0x80, 0xFF)) for _ in range(rng.randrange(12)))
+    held.metadata = bytes(
+        rng.choice((0, 1, 2, 3, 0x18, 0x7F, 0x80, 0xFF)) for _ in range(rng.randrange(12))
+    )
     if rng.random() < 0.3:
         held.tensors.add(dtype=rng.choice(_DTYPES)).tensor_shape.dim.add(size=rng.choice(_SIZES))
 
@@ -187,7 +237,9 @@ def _edge(rng: Random, graph: Any) -> None:
     elif change == 1:
         node.input.append(node.input[at])
     else:
-        node.input[at] = rng.choice(("", "^", f"^{source}", f"{source}:none:0", f"{source}:999999999", source, "nobody:0"))
+        node.input[at] = rng.choice(
+            ("", "^", f"^{source}", f"{source}:none:0", f"{source}:999999999", source, "nobody:0")
+        )
 
 
 def _node(rng: Random, graph: Any) -> None:
@@ -195,8 +247,17 @@ def _node(rng: Random, graph: Any) -> None:
     if bodies:
         attributes = rng.choice(rng.choice(bodies)).attr
         if attributes:
-            telling = [key for key in sorted(attributes) if attributes[key].WhichOneof("value") in ("tensor", "shape", "list")]
-            _value(rng, attributes[rng.choice(telling if telling and rng.random() < 0.6 else sorted(attributes))])
+            telling = [
+                key
+                for key in sorted(attributes)
+                if attributes[key].WhichOneof("value") in ("tensor", "shape", "list")
+            ]
+            _value(
+                rng,
+                attributes[
+                    rng.choice(telling if telling and rng.random() < 0.6 else sorted(attributes))
+                ],
+            )
 
 
 def _function(rng: Random, graph: Any) -> None:
@@ -214,7 +275,9 @@ def _function(rng: Random, graph: Any) -> None:
 
 
 def _interface(rng: Random, graph: Any) -> None:
-    variables = [node.variable for node in graph.object_graph_def.nodes if node.HasField("variable")]
+    variables = [
+        node.variable for node in graph.object_graph_def.nodes if node.HasField("variable")
+    ]
     if variables and rng.random() < 0.7:
         variable = rng.choice(variables)
         if rng.random() < 0.5:
@@ -223,7 +286,9 @@ def _interface(rng: Random, graph: Any) -> None:
             variable.dtype = rng.choice(_DTYPES)
     elif graph.signature_def:
         signature = graph.signature_def[rng.choice(sorted(graph.signature_def))]
-        sides = [side[key] for side in (signature.inputs, signature.outputs) for key in sorted(side)]
+        sides = [
+            side[key] for side in (signature.inputs, signature.outputs) for key in sorted(side)
+        ]
         if sides:
             info = rng.choice(sides)
             if rng.random() < 0.5:
@@ -277,7 +342,9 @@ def _tensor(rng: Random, tensor: Any) -> None:
         tensor.ClearField("tensor_content")
         tensor.ClearField("string_val")
     else:
-        getattr(tensor, rng.choice(("float_val", "int_val", "int64_val", "bool_val"))).extend([1] * rng.choice((1, 1000)))
+        getattr(tensor, rng.choice(("float_val", "int_val", "int64_val", "bool_val"))).extend(
+            [1] * rng.choice((1, 1000))
+        )
 
 
 def _shape(rng: Random, shape: Any) -> None:

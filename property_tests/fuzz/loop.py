@@ -1,4 +1,6 @@
-"""A child process runs a target, held to its limits; the parent notes what killed it and starts another."""
+"""A child process runs a target, held to its limits; the parent notes what killed it and starts
+another.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,13 @@ class Outcome:
     executions: int = 0
     seconds: float = 0.0
     slowest: float = 0.0
-    answers: Counter[str] = field(default_factory=Counter)  # "accepted", or the class of a named error
+    answers: Counter[str] = field(
+        default_factory=Counter
+    )  # "accepted", or the class of a named error
     endings: set[str] = field(default_factory=set)  # class and reason without its numbers
-    findings: dict[str, bytes] = field(default_factory=dict)  # what broke the contract -> the first input that did
+    findings: dict[str, bytes] = field(
+        default_factory=dict
+    )  # what broke the contract -> the first input that did
 
     def note(self, what: str, data: bytes) -> None:
         """Keep a finding; of those that say the same the shortest input."""
@@ -47,7 +53,9 @@ class Outcome:
 
 
 class Fuzzer:
-    """Makes inputs, deterministic by seed: mostly one to four changes of a seed or of an input that ended as none before."""
+    """Makes inputs, deterministic by seed: mostly one to four changes of a seed or of an input that
+    ended as none before.
+    """
 
     def __init__(self, target: Target, seed: int) -> None:
         self.seeds = target.seeds()
@@ -72,8 +80,13 @@ class Fuzzer:
             self.pool.append(data)
 
 
-def once(target: Target, folder: Path, data: bytes, guard: Guard, named: tuple[type[Exception], ...]) -> tuple[str, str, str]:
-    """Give a parser one input. Returns the answer, the same with its reason, and what is wrong ("" when nothing is)."""
+def once(
+    target: Target, folder: Path, data: bytes, guard: Guard, named: tuple[type[Exception], ...]
+) -> tuple[str, str, str]:
+    """Give a parser one input.
+
+    Returns the answer, the same with its reason, and what is wrong ("" when nothing is).
+    """
     target.place(folder, data)
     try:
         with guard.watching():
@@ -81,7 +94,14 @@ def once(target: Target, folder: Path, data: bytes, guard: Guard, named: tuple[t
     except Violation as error:
         return "", "", f"{target.name}: {error}"
     except named as error:
-        return type(error).__name__, f"{type(error).__name__}: {_DIGITS.sub('#', str(getattr(error, 'reason', error)))[:60]}", ""
+        return (
+            type(error).__name__,
+            (
+                f"{type(error).__name__}:"
+                f" {_DIGITS.sub('#', str(getattr(error, 'reason', error)))[:60]}"
+            ),
+            "",
+        )
     except Exception as error:  # every other one is a finding
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.name}"
@@ -90,7 +110,13 @@ def once(target: Target, folder: Path, data: bytes, guard: Guard, named: tuple[t
     return "accepted", "accepted", ""
 
 
-def run(target: Target, runs: int, seed: int, seconds: float = SECONDS, inputs: list[bytes] | None = None) -> Outcome:
+def run(
+    target: Target,
+    runs: int,
+    seed: int,
+    seconds: float = SECONDS,
+    inputs: list[bytes] | None = None,
+) -> Outcome:
     """Run a target in child processes.
 
     Args:
@@ -111,11 +137,22 @@ def run(target: Target, runs: int, seed: int, seconds: float = SECONDS, inputs: 
 
 
 def _child(
-    target: Target, total: int, seed: int, seconds: float, inputs: list[bytes] | None, start: int, outcome: Outcome
+    target: Target,
+    total: int,
+    seed: int,
+    seconds: float,
+    inputs: list[bytes] | None,
+    start: int,
+    outcome: Outcome,
 ) -> int:
-    """Run from input `start` on in a child, until all are done or it dies. Returns how many are done."""
+    """Run from input `start` on in a child, until all are done or it dies.
+
+    Returns how many are done.
+    """
     shared = mmap.mmap(-1, _HEAD.size + 2 * LONGEST)
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    folder = Path(
+        tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    )
     report = folder.with_suffix(".report")
     try:
         sys.stdout.flush()
@@ -138,7 +175,11 @@ def _child(
 
 def _words(status: int) -> str:
     if os.WIFSIGNALED(status):
-        return signal.Signals(os.WTERMSIG(status)).name if os.WTERMSIG(status) != signal.SIGXCPU else "a hang"
+        return (
+            signal.Signals(os.WTERMSIG(status)).name
+            if os.WTERMSIG(status) != signal.SIGXCPU
+            else "a hang"
+        )
     return f"status {os.WEXITSTATUS(status)}"
 
 
@@ -206,7 +247,9 @@ def _work(
 def _write_report(path: Path, outcome: Outcome) -> None:
     import pickle  # of our own child
 
-    path.write_bytes(pickle.dumps((outcome.slowest, outcome.answers, outcome.endings, outcome.findings)))
+    path.write_bytes(
+        pickle.dumps((outcome.slowest, outcome.answers, outcome.endings, outcome.findings))
+    )
 
 
 def _read_report(path: Path, outcome: Outcome) -> None:

@@ -91,7 +91,11 @@ def fingerprint(folder: Path) -> None:
     from reference_impl.format import schema
     from reference_impl.format.container import layout
 
-    schema.parse(schema.FingerprintDef, (folder / layout.FINGERPRINT).read_bytes(), folder / layout.FINGERPRINT)
+    schema.parse(
+        schema.FingerprintDef,
+        (folder / layout.FINGERPRINT).read_bytes(),
+        folder / layout.FINGERPRINT,
+    )
 
 
 def read_structure(folder: Path) -> None:
@@ -137,7 +141,10 @@ def plan_file(folder: Path) -> None:
     from compat_matrix.cells.plan import Cell, Plan
 
     plan = Plan.read(folder / "plan.json")
-    again = Plan(tuple(Cell.from_json(json.loads(json.dumps(cell.to_json()))) for cell in plan), plan.narrowed)
+    again = Plan(
+        tuple(Cell.from_json(json.loads(json.dumps(cell.to_json()))) for cell in plan),
+        plan.narrowed,
+    )
     if again.plan_id != plan.plan_id:
         raise Wrong("written and read again it is another plan")
     for cell in plan:
@@ -163,7 +170,11 @@ def artifact(folder: Path) -> None:
     from compat_matrix.requests.artifact import altered_files, read_artifact
 
     refused: list[Exception] = []
-    for read in (lambda: fixture_artifacts(folder), lambda: altered_files(folder / "a"), lambda: read_artifact(folder / "a")):
+    for read in (
+        lambda: fixture_artifacts(folder),
+        lambda: altered_files(folder / "a"),
+        lambda: read_artifact(folder / "a"),
+    ):
         try:
             read()
         except harness_errors() as error:

@@ -10,37 +10,88 @@ from typing import Any
 
 SIGNATURES: dict[str, Any] = {
     "one": {
-        "inputs": {"x": {"dtype": "DT_FLOAT", "tensor_shape": {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False}}},
-        "outputs": {"y": {"dtype": "DT_FLOAT", "tensor_shape": {"dim": [{"size": "-1"}, {"size": "2"}]}, "name": "y:0"}},
+        "inputs": {
+            "x": {
+                "dtype": "DT_FLOAT",
+                "tensor_shape": {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False},
+            }
+        },
+        "outputs": {
+            "y": {
+                "dtype": "DT_FLOAT",
+                "tensor_shape": {"dim": [{"size": "-1"}, {"size": "2"}]},
+                "name": "y:0",
+            }
+        },
         "method_name": "tensorflow/serving/predict",
     },
     "more": {
-        "inputs": {"x": {"dtype": "DT_FLOAT", "tensor_shape": {"unknown_rank": True}, "name": "x:0"}},
+        "inputs": {
+            "x": {"dtype": "DT_FLOAT", "tensor_shape": {"unknown_rank": True}, "name": "x:0"}
+        },
         "outputs": {
             "k": {"dtype": "DT_INT64", "tensor_shape": {"dim": [{"size": "-1"}]}, "name": "k:0"},
-            "image_bytes": {"dtype": "DT_STRING", "tensor_shape": {"unknown_rank": True}, "name": "i:0"},
-            "text": {"dtype": "DT_STRING", "tensor_shape": {"dim": [{"size": "-1"}]}, "name": "t:0"},
+            "image_bytes": {
+                "dtype": "DT_STRING",
+                "tensor_shape": {"unknown_rank": True},
+                "name": "i:0",
+            },
+            "text": {
+                "dtype": "DT_STRING",
+                "tensor_shape": {"dim": [{"size": "-1"}]},
+                "name": "t:0",
+            },
             "on": {"dtype": "DT_BOOL", "tensor_shape": {"dim": [{"size": "-1"}]}, "name": "b:0"},
         },
         "method_name": "tensorflow/serving/predict",
-        "defaults": {"x": {"dtype": "DT_FLOAT", "tensor_shape": {}, "float_val": [1.5, "NaN"], "tensor_content": "AAA="}},
+        "defaults": {
+            "x": {
+                "dtype": "DT_FLOAT",
+                "tensor_shape": {},
+                "float_val": [1.5, "NaN"],
+                "tensor_content": "AAA=",
+            }
+        },
     },
 }
-METADATA = {"model_spec": {"name": "m", "version": "1"}, "metadata": {"signature_def": {"signature_def": SIGNATURES}}}
+METADATA = {
+    "model_spec": {"name": "m", "version": "1"},
+    "metadata": {"signature_def": {"signature_def": SIGNATURES}},
+}
 
-_COLUMNS = {"k": [1, 2], "image_bytes": [{"b64": "AAE="}, {"b64": ""}], "text": ["a", "é"], "on": [True, False]}
+_COLUMNS = {
+    "k": [1, 2],
+    "image_bytes": [{"b64": "AAE="}, {"b64": ""}],
+    "text": ["a", "é"],
+    "on": [True, False],
+}
 _ROWS = [{name: values[index] for name, values in _COLUMNS.items()} for index in range(2)]
 
 
 def predict_answers() -> list[bytes]:
     values = [[1.0, -0.0], [float("nan"), 1e-7]]
-    answers = [{"outputs": values}, {"predictions": values}, {"outputs": _COLUMNS}, {"predictions": _ROWS}, {"outputs": []}]
+    answers = [
+        {"outputs": values},
+        {"predictions": values},
+        {"outputs": _COLUMNS},
+        {"predictions": _ROWS},
+        {"outputs": []},
+    ]
     return [json.dumps(answer).encode() for answer in answers]
 
 
 def other_answers() -> list[bytes]:
-    status = {"version": "123", "state": "END", "status": {"error_code": "NOT_FOUND", "error_message": "gone"}}
-    answers = [METADATA, {"model_version_status": [status]}, {"results": [[["a", 0.5]], []]}, {"results": [1.5, float("inf")]}]
+    status = {
+        "version": "123",
+        "state": "END",
+        "status": {"error_code": "NOT_FOUND", "error_message": "gone"},
+    }
+    answers = [
+        METADATA,
+        {"model_version_status": [status]},
+        {"results": [[["a", 0.5]], []]},
+        {"results": [1.5, float("inf")]},
+    ]
     return [json.dumps(answer).encode() for answer in answers]
 
 
@@ -50,10 +101,22 @@ def responses() -> list[bytes]:
     from reference_impl.format import schema
 
     texts = [
-        'outputs { key: "y" value { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: [1, 2] } }',
-        'outputs { key: "s" value { dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: ["a", "bc"] } }',
-        'outputs { key: "h" value { dtype: DT_HALF tensor_shape { dim { size: 1 } } half_val: 15360 } } model_spec { name: "m" }',
-        r'outputs { key: "i" value { dtype: DT_INT16 tensor_shape { dim { size: 2 } } tensor_content: "\001\000\002\000" } }',
+        (
+            'outputs { key: "y" value { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val:'
+            " [1, 2] } }"
+        ),
+        (
+            'outputs { key: "s" value { dtype: DT_STRING tensor_shape { dim { size: 2 } }'
+            ' string_val: ["a", "bc"] } }'
+        ),
+        (
+            'outputs { key: "h" value { dtype: DT_HALF tensor_shape { dim { size: 1 } } half_val:'
+            ' 15360 } } model_spec { name: "m" }'
+        ),
+        (
+            r'outputs { key: "i" value { dtype: DT_INT16 tensor_shape { dim { size: 2 } }'
+            r' tensor_content: "\001\000\002\000" } }'
+        ),
         'outputs { key: "c" value { dtype: DT_COMPLEX64 tensor_shape {} scomplex_val: [1, 2] } }',
     ]
     return [schema.serialize(schema.parse_text(messages.PredictResponse, text)) for text in texts]
@@ -72,7 +135,10 @@ class _Said:
 
 
 def _each(questions: list[Callable[[], object]]) -> None:
-    """Ask all of them. Raises what the last one refused that was refused, where no answer was taken."""
+    """Ask all of them.
+
+    Raises what the last one refused that was refused, where no answer was taken.
+    """
     from compat_matrix.serving.client import ServingError
 
     refused: list[ServingError] = []
@@ -108,7 +174,10 @@ def rest_predict(folder: Path) -> None:
         found = _client(metadata, data).predict(ModelRef("m"), signature, x, limit=1, layout=layout)
         if set(found) != set(SIGNATURES[signature]["outputs"]):
             raise Wrong("other outputs")
-        if any(str(tensor.array.dtype) != CARRIERS.get(tensor.dtype, "object") for tensor in found.values()):
+        if any(
+            str(tensor.array.dtype) != CARRIERS.get(tensor.dtype, "object")
+            for tensor in found.values()
+        ):
             raise Wrong("an array of another type")
 
     _each([lambda s=s, l=l: ask(s, l) for s in SIGNATURES for l in (COLUMNS, ROWS)])  # type: ignore[misc]  # noqa: E741
@@ -151,11 +220,15 @@ def other_responses() -> list[bytes]:
 
     packed = schema.parse_text(
         messages.SignatureDefMap,
-        'signature_def { key: "s" value { method_name: "p" inputs { key: "x" value { name: "x:0" dtype: DT_FLOAT } } } }',
+        'signature_def { key: "s" value { method_name: "p" inputs { key: "x" value { name: "x:0"'
+        " dtype: DT_FLOAT } } } }",
     )
     classes = 'classifications { classes { label: "a" score: 0.5 } }'
     texts = (
-        'model_version_status { version: 3 state: AVAILABLE status { error_code: NOT_FOUND error_message: "gone" } }',
+        (
+            "model_version_status { version: 3 state: AVAILABLE status { error_code: NOT_FOUND"
+            ' error_message: "gone" } }'
+        ),
         'model_spec { name: "m" }',
         f"result {{ {classes} }}",
         "result { regressions { value: 1.5 } }",
@@ -176,8 +249,12 @@ def mutate_other(seeds: list[bytes]) -> Callable[[random.Random, bytes], bytes]:
     from property_tests.fuzz import mutation
     from property_tests.fuzz.wire import Mutator
 
-    bodies = [[data[1:] for data in seeds if data[0] == number] for number in range(len(_QUESTIONS))]
-    mutators = [Mutator(messages.METHODS[name].response, found) for name, found in zip(_QUESTIONS, bodies)]
+    bodies = [
+        [data[1:] for data in seeds if data[0] == number] for number in range(len(_QUESTIONS))
+    ]
+    mutators = [
+        Mutator(messages.METHODS[name].response, found) for name, found in zip(_QUESTIONS, bodies)
+    ]
 
     def mutate(rng: random.Random, data: bytes) -> bytes:
         number = data[0] % len(_QUESTIONS) if data else 0
@@ -206,7 +283,12 @@ def grpc_other(folder: Path) -> None:
 
     data, ref = (folder / "answer.pb").read_bytes(), ModelRef("m")
     client = GrpcClient.__new__(GrpcClient)  # there need be no gRPC to read its messages
-    vars(client).update(_grpc=SimpleNamespace(RpcError=OSError), _closed=False, _max_bytes=1 << 20, _channel=_Channel(data[1:]))
+    vars(client).update(
+        _grpc=SimpleNamespace(RpcError=OSError),
+        _closed=False,
+        _max_bytes=1 << 20,
+        _channel=_Channel(data[1:]),
+    )
     name = _QUESTIONS[(data[0] if data else 0) % len(_QUESTIONS)]
     if name == "GetModelStatus":
         client.status(ref, limit=1)

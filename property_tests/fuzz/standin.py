@@ -1,4 +1,6 @@
-"""Requests to the stand-in server: seeds, and what it makes of them around a model that answers what it was asked."""
+"""Requests to the stand-in server: seeds, and what it makes of them around a model that answers
+what it was asked.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class _Echo:
         memory.FILLED = _FILLED
         self.signatures = {"serving_default": schema.parse_text(messages.SignatureDef, _SIGNATURE)}
 
-    def run(self, feed: Sequence[tuple[str, Any]], fetch: Sequence[str], timeout_ms: int = 0) -> list[Any]:
+    def run(
+        self, feed: Sequence[tuple[str, Any]], fetch: Sequence[str], timeout_ms: int = 0
+    ) -> list[Any]:
         given = dict(feed)
         return [given[name] for name in fetch]
 
@@ -53,7 +57,8 @@ def requests() -> list[bytes]:
         schema.serialize(
             schema.parse_text(
                 messages.PredictRequest,
-                f'{head} inputs {{ key: "x" value {{ {value} }} }} inputs {{ key: "s" value {{ {word} }} }}',
+                f'{head} inputs {{ key: "x" value {{ {value} }} }} inputs {{ key: "s" value {{'
+                f" {word} }} }}",
             )
         )
         for value in values
@@ -65,14 +70,21 @@ def bodies() -> list[bytes]:
     """Of Predict over REST."""
     columns = {"x": [[1.5, -2], [3, 4e2]], "s": ["a", {"b64": "AAE="}]}
     rows = [{"x": value, "s": word} for value, word in zip(columns["x"], columns["s"])]
-    documents = [{"inputs": columns}, {"instances": rows}, {"inputs": columns, "signature_name": "serving_default"}]
+    documents = [
+        {"inputs": columns},
+        {"instances": rows},
+        {"inputs": columns, "signature_name": "serving_default"},
+    ]
     return [json.dumps(document).encode() for document in documents]
 
 
 def example_bodies() -> list[bytes]:
     """Of Classify and Regress over REST."""
     example = {"a": 1.5, "b": [1, 2, 3], "c": ["x", {"b64": "AAE="}], "d": []}
-    documents = [{"examples": [example, {}]}, {"context": {"k": 1}, "examples": [{}, example], "signature_name": "s"}]
+    documents = [
+        {"examples": [example, {}]},
+        {"context": {"k": 1}, "examples": [{}, example], "signature_name": "s"},
+    ]
     return [json.dumps(document).encode() for document in documents]
 
 
@@ -105,8 +117,12 @@ def rest_predict(folder: Path) -> None:
     data = (folder / "request.json").read_bytes()
     request: Any = messages.PredictRequest()
     with memory.request(len(data)):
-        rows = json_predict.fill_request(data, request, lambda name: servable.signatures["serving_default"].inputs)
-        json.loads(json_predict.response(predict.run(servable, request), rows).decode("utf-8", "replace"))
+        rows = json_predict.fill_request(
+            data, request, lambda name: servable.signatures["serving_default"].inputs
+        )
+        json.loads(
+            json_predict.response(predict.run(servable, request), rows).decode("utf-8", "replace")
+        )
 
 
 def rest_examples(folder: Path) -> None:

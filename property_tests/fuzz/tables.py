@@ -1,4 +1,6 @@
-"""Changes of checkpoint indexes and of whole bundles, with the checksums made right again so that they reach what is behind."""
+"""Changes of checkpoint indexes and of whole bundles, with the checksums made right again so that
+they reach what is behind.
+"""
 
 from __future__ import annotations
 
@@ -90,13 +92,17 @@ def mutate_table(rng: random.Random, data: bytes, values: Optional[Mutator] = No
 
 
 class BundleMutator:
-    """Changes bundles packed by `pack`: entries, keys, the header, numbers with their checksum, the object graph inside."""
+    """Changes bundles packed by `pack`: entries, keys, the header, numbers with their checksum, the
+    object graph inside.
+    """
 
     def __init__(self, seeds: list[bytes]) -> None:
         found = [pair for seed in seeds for pair in entries(unpack(seed)[0]) or ()]
         self.values = Mutator(schema.BundleEntryProto, [value for key, value in found if key])
         self.headers = Mutator(schema.BundleHeaderProto, [value for key, value in found if not key])
-        self.graphs = Mutator(schema.TrackableObjectGraph, [graph for seed in seeds if (graph := _graph(seed))])
+        self.graphs = Mutator(
+            schema.TrackableObjectGraph, [graph for seed in seeds if (graph := _graph(seed))]
+        )
 
     def mutate(self, rng: random.Random, data: bytes) -> bytes:
         """One change."""
@@ -132,7 +138,9 @@ class BundleMutator:
         pairs[key] = entry.SerializeToString()
         return shard
 
-    def _with_graph(self, rng: random.Random, pairs: dict[bytes, bytes], shard: bytes, graph: Optional[bytes]) -> bytes:
+    def _with_graph(
+        self, rng: random.Random, pairs: dict[bytes, bytes], shard: bytes, graph: Optional[bytes]
+    ) -> bytes:
         import numpy as np
 
         from reference_impl.format.bundle.tensor_data import encode

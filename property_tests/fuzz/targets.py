@@ -1,4 +1,6 @@
-"""The parsers under attack: where seeds come from, how they are changed, what is called, which errors are ours."""
+"""The parsers under attack: where seeds come from, how they are changed, what is called, which
+errors are ours.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from property_tests.fuzz import archives, live, mutation, parsers, serving, standin, tables, trees, zoo
+from property_tests.fuzz import (
+    archives,
+    live,
+    mutation,
+    parsers,
+    serving,
+    standin,
+    tables,
+    trees,
+    zoo,
+)
 from property_tests.fuzz.guard import MEMORY
 from property_tests.fuzz.wire import Mutator
 
@@ -43,16 +55,26 @@ class Target:
     parse: Callable[[Path], object]
     named: Callable[[], tuple[type[Exception], ...]]
     beside: tuple[tuple[str, Path], ...] = ()  # sound files that belong there too
-    placer: Callable[[Path, bytes], None] | None = None  # puts an input there where it is more than one file
+    placer: Callable[[Path, bytes], None] | None = (
+        None  # puts an input there where it is more than one file
+    )
     memory: int = MEMORY  # that it may need more than the process has
-    learns: bool = True  # inputs that ended as none before become seeds; else an input depends on nothing but its number
+    # inputs that ended as none before become seeds; else an input depends on nothing but its number
+    learns: bool = True
 
     def place(self, folder: Path, data: bytes) -> None:
-        """Put an input where the parser looks. Files are made anew: an old one may still be mapped."""
+        """Put an input where the parser looks.
+
+        Files are made anew: an old one may still be mapped.
+        """
         if self.placer is not None:
             self.placer(folder, data)
             return
-        parts = tables.unpack(data) if self.file.endswith(".index") and self.name != "sstable" else (data,)
+        parts = (
+            tables.unpack(data)
+            if self.file.endswith(".index") and self.name != "sstable"
+            else (data,)
+        )
         names = (self.file, self.file.replace(".index", ".data-00000-of-00001"))
         for name, source in self.beside:
             if not (beside := folder / name).exists():
@@ -73,30 +95,43 @@ def _with(change: Callable[..., bytes]) -> Callable[[list[bytes]], Mutate]:
     return lambda seeds: functools.partial(change, others=seeds)
 
 
-def _messages(name: str, module: str = "reference_impl.format.schema") -> Callable[[list[bytes]], Mutate]:
+def _messages(
+    name: str, module: str = "reference_impl.format.schema"
+) -> Callable[[list[bytes]], Mutate]:
     def make(seeds: list[bytes]) -> Mutate:
         messages = Mutator(getattr(importlib.import_module(module), name), seeds)
-        return lambda rng, data: messages.mutate(rng, data) if rng.random() < 0.85 else mutation.mutate(rng, data, seeds)
+        return lambda rng, data: (
+            messages.mutate(rng, data) if rng.random() < 0.85 else mutation.mutate(rng, data, seeds)
+        )
 
     return make
 
 
 def _files(pattern: str, limit: int = _SMALL, step: int = 1) -> Callable[[], list[bytes]]:
-    return lambda: [data for path in sorted(FIXTURES.glob(pattern)) if len(data := path.read_bytes()) <= limit][::step]
+    return lambda: [
+        data for path in sorted(FIXTURES.glob(pattern)) if len(data := path.read_bytes()) <= limit
+    ][::step]
 
 
 # SavedModels
 
 
 def _models() -> list[bytes]:
-    """Small models of TensorFlow 1, and exports of cases with objects, functions, structures, signatures."""
-    return [*_files("*/model/saved_model.pb", 5500)(), *(path.read_bytes() for path in sorted(SEEDS.glob("*.pb")))]
+    """Small models of TensorFlow 1, and exports of cases with objects, functions, structures,
+    signatures.
+    """
+    return [
+        *_files("*/model/saved_model.pb", 5500)(),
+        *(path.read_bytes() for path in sorted(SEEDS.glob("*.pb"))),
+    ]
 
 
 def _texts() -> list[bytes]:
     from reference_impl.format import schema
 
-    models = [schema.parse(schema.SavedModel, data) for data in _files("*/model/saved_model.pb", 2500)()]
+    models = [
+        schema.parse(schema.SavedModel, data) for data in _files("*/model/saved_model.pb", 2500)()
+    ]
     return [schema.to_text(model).encode() for model in models]
 
 
@@ -127,7 +162,9 @@ def _bundles() -> list[bytes]:
 def _fingerprints() -> list[bytes]:
     from reference_impl.format import schema
 
-    full = schema.FingerprintDef(saved_model_checksum=2**63, graph_def_program_hash=1, signature_def_hash=2, uuid="1" * 32)
+    full = schema.FingerprintDef(
+        saved_model_checksum=2**63, graph_def_program_hash=1, signature_def_hash=2, uuid="1" * 32
+    )
     full.saved_object_graph_hash, full.checkpoint_hash, full.version.producer = 3, 4, 1
     return [schema.serialize(full), schema.serialize(schema.FingerprintDef(saved_model_checksum=7))]
 
@@ -149,7 +186,9 @@ def _structures() -> list[bytes]:
         ((spec, {"training": True, "n": None}), {}),
         [1, -1, 2.5, "text", tensor, words, structure.TensorShape(None)],
         structure.NamedTuple("P", (("a", spec), ("b", [dtypes.by_number(7)]))),
-        structure.TypeSpec(3, "RaggedTensorSpec", (shape, dtypes.by_number(1), 1, dtypes.by_number(9)), 2),
+        structure.TypeSpec(
+            3, "RaggedTensorSpec", (shape, dtypes.by_number(1), 1, dtypes.by_number(9)), 2
+        ),
         structure.BoundedTensorSpec(shape, dtypes.by_number(1), tensor, tensor, "b"),
     ]
     return [serialize(structure.encode(item)) for item in [*nest, nest]]
@@ -163,9 +202,17 @@ def _result_seeds() -> list[bytes]:
     from compat_matrix.cells.results import Observation, Result
 
     failed = Observation(
-        Outcome.CALL_ERROR, "x.Error", "no op Foo", {"skew": {"text": "t"}}, {"log": "evidence/a"}, {"load": 0.5}
+        Outcome.CALL_ERROR,
+        "x.Error",
+        "no op Foo",
+        {"skew": {"text": "t"}},
+        {"log": "evidence/a"},
+        {"load": 0.5},
     )
-    lines = [Result.observed("p", f"case/tf2@2.99.0/tf2@2.99.0/{check}", failed).to_line() for check in ("load", "values")]
+    lines = [
+        Result.observed("p", f"case/tf2@2.99.0/tf2@2.99.0/{check}", failed).to_line()
+        for check in ("load", "values")
+    ]
     return ["\n".join([*lines, ""]).encode(), (lines[0] + "\n").encode()]
 
 
@@ -176,10 +223,34 @@ def _plan_seeds() -> list[bytes]:
     decided = Decision(Outcome.NOT_APPLICABLE, "no functions")
     cells = (
         Cell("c", "tf2", "2.99.0", "-", "", "produce", "local", "artifacts/c/tf2@2.99.0", "local"),
-        Cell("c", "tf2", "2.99.0", "reference", "2.99.0", "load", "local", "artifacts/c/tf2@2.99.0", "local", 5.0),
-        Cell("d", "fixture", "1.15.5", "c_api", "2.99.0", "values", "local", "/fixtures/d", decided=decided),
+        Cell(
+            "c",
+            "tf2",
+            "2.99.0",
+            "reference",
+            "2.99.0",
+            "load",
+            "local",
+            "artifacts/c/tf2@2.99.0",
+            "local",
+            5.0,
+        ),
+        Cell(
+            "d",
+            "fixture",
+            "1.15.5",
+            "c_api",
+            "2.99.0",
+            "values",
+            "local",
+            "/fixtures/d",
+            decided=decided,
+        ),
     )
-    return [json.dumps(Plan(cells).to_json()).encode(), json.dumps(Plan(cells[:1], True).to_json()).encode()]
+    return [
+        json.dumps(Plan(cells).to_json()).encode(),
+        json.dumps(Plan(cells[:1], True).to_json()).encode(),
+    ]
 
 
 def _plan_mutator(seeds: list[bytes]) -> Mutate:
@@ -191,7 +262,9 @@ def _plan_mutator(seeds: list[bytes]) -> Mutate:
 
 
 def _with_plan_id(data: bytes) -> bytes:
-    """With the id that the cells have now, where they are cells: a wrong id hides everything behind it."""
+    """With the id that the cells have now, where they are cells: a wrong id hides everything behind
+    it.
+    """
     from compat_matrix.cells.plan import Cell, Plan, PlanError
 
     try:
@@ -205,7 +278,10 @@ def _with_plan_id(data: bytes) -> bytes:
 def _ledger_seeds() -> list[bytes]:
     text = (LEDGER / "expectations.toml").read_text(encoding="utf-8")
     head, *entries = text.split("[[expect]]")
-    return [(head + "".join("[[expect]]" + entry for entry in entries[at : at + 2])).encode() for at in (0, 30, 60, 90)]
+    return [
+        (head + "".join("[[expect]]" + entry for entry in entries[at : at + 2])).encode()
+        for at in (0, 30, 60, 90)
+    ]
 
 
 def _io_seeds() -> list[bytes]:
@@ -233,9 +309,27 @@ _READERS = (  # of what a SavedModel and a checkpoint hold
     ("saved_model_pbtxt", "saved_model.pbtxt", _texts, _TOKENS, parsers.read_layout),
     ("saved_model_cpb", "saved_model.cpb", _split_seeds, _split_mutator, parsers.read_layout),
     ("sstable", "t.index", _INDEXES, lambda _: tables.mutate_table, parsers.sstable),
-    ("bundle", "variables.index", _bundles, lambda seeds: tables.BundleMutator(seeds).mutate, parsers.bundle),
-    ("fingerprint", "fingerprint.pb", _fingerprints, _messages("FingerprintDef"), parsers.fingerprint),
-    ("structured_value", "value", _structures, _messages("StructuredValue"), parsers.read_structure),
+    (
+        "bundle",
+        "variables.index",
+        _bundles,
+        lambda seeds: tables.BundleMutator(seeds).mutate,
+        parsers.bundle,
+    ),
+    (
+        "fingerprint",
+        "fingerprint.pb",
+        _fingerprints,
+        _messages("FingerprintDef"),
+        parsers.fingerprint,
+    ),
+    (
+        "structured_value",
+        "value",
+        _structures,
+        _messages("StructuredValue"),
+        parsers.read_structure,
+    ),
 )
 _HARNESS = (  # of the files between the parts of the harness
     ("results", "results.jsonl", _result_seeds, _with(trees.mutate_lines), parsers.results_file),
@@ -274,14 +368,36 @@ _AT_REST = tuple((name, _SOUND / name) for name in _CHECKPOINT) + tuple(
 )
 TARGETS: dict[str, Target] = {
     **{row[0]: Target(*row, parsers.ours) for row in _READERS},
-    "tensor_file": Target("tensor_file", "x.npz", _NPZ, _with(archives.mutate_npz), parsers.read_tensors, lambda: (ValueError,)),
+    "tensor_file": Target(
+        "tensor_file",
+        "x.npz",
+        _NPZ,
+        _with(archives.mutate_npz),
+        parsers.read_tensors,
+        lambda: (ValueError,),
+    ),
     **{row[0]: Target(*row, serving.serving_errors) for row in _SERVING},
     **{row[0]: Target(*row, standin.refusals) for row in _STANDIN},
     **{row[0]: Target(*row, parsers.ours, _AT_REST) for row in _ZOO},
-    "contract_file": Target("contract_file", "m.contract.json", zoo.contracts, _JSON, zoo.contract_file, zoo.contract_errors),
+    "contract_file": Target(
+        "contract_file",
+        "m.contract.json",
+        zoo.contracts,
+        _JSON,
+        zoo.contract_file,
+        zoo.contract_errors,
+    ),
     **{row[0]: Target(*row, parsers.harness_errors, _BESIDE.get(row[0], ())) for row in _HARNESS},
 }
 # With TensorFlow, whose threads and buffers need room.
 LIVE = Target(
-    "live_load", "model", live.seeds, live.mutator, live.load, live.named, placer=live.place, memory=6 << 30, learns=False
+    "live_load",
+    "model",
+    live.seeds,
+    live.mutator,
+    live.load,
+    live.named,
+    placer=live.place,
+    memory=6 << 30,
+    learns=False,
 )

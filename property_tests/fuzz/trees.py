@@ -1,4 +1,6 @@
-"""Changes of JSON that keep it JSON: another value anywhere, members removed, doubled, renamed, nested without end."""
+"""Changes of JSON that keep it JSON: another value anywhere, members removed, doubled, renamed,
+nested without end.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def _collect(tree: Any, places: list[tuple[Any, Any]]) -> None:
     pending = [tree]
     while pending:
         node = pending.pop()
-        for key in node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
+        for key in (
+            node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
+        ):
             places.append((node, key))
             if isinstance(node[key], (dict, list)):
                 pending.append(node[key])
@@ -94,7 +98,11 @@ def _value(rng: random.Random, old: Any, places: list[tuple[Any, Any]]) -> Any:
     kind = rng.randrange(6)
     if kind == 0 and places:
         holder, key = rng.choice(places)
-        return json.loads(json.dumps(holder[key])) if key in holder or isinstance(holder, list) else old
+        return (
+            json.loads(json.dumps(holder[key]))
+            if key in holder or isinstance(holder, list)
+            else old
+        )
     if kind == 1:
         return rng.choice(_TEXTS)
     if kind == 2:

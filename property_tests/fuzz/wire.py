@@ -1,4 +1,6 @@
-"""Changes of serialised messages, field by field: what comes out is well-formed on the wire, whatever it means."""
+"""Changes of serialised messages, field by field: what comes out is well-formed on the wire,
+whatever it means.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def join(fields: list[Field]) -> bytes:
 
 
 class Mutator:
-    """Changes messages of one type. Values come from the seeds too: a message where another of its type was, a name of the model.
+    """Changes messages of one type.
+
+    Values come from the seeds too: a message where another of its type was, a name of the model.
 
     Args:
       cls: the message class.
@@ -77,12 +81,19 @@ class Mutator:
         inner = [
             index
             for index, (number, wire, value) in enumerate(fields)
-            if wire == 2 and value and (field := kind.fields_by_number.get(number)) is not None and field.type == _MESSAGE
+            if wire == 2
+            and value
+            and (field := kind.fields_by_number.get(number)) is not None
+            and field.type == _MESSAGE
         ]
         if inner and rng.random() < 0.85:
             index = rng.choice(inner)
             number, wire, value = fields[index]
-            fields[index] = number, wire, self._mutate(rng, value, kind.fields_by_number[number].message_type, depth + 1)
+            fields[index] = (
+                number,
+                wire,
+                self._mutate(rng, value, kind.fields_by_number[number].message_type, depth + 1),
+            )
             return join(fields)
         return join(self._change(rng, fields, kind))
 
@@ -90,7 +101,9 @@ class Mutator:
         what = rng.randrange(8)
         if not fields or what == 0:
             if kind.fields:
-                fields.insert(rng.randrange(len(fields) + 1), self._new(rng, rng.choice(list(kind.fields))))
+                fields.insert(
+                    rng.randrange(len(fields) + 1), self._new(rng, rng.choice(list(kind.fields)))
+                )
             return fields
         at = rng.randrange(len(fields))
         number, wire, value = fields[at]
@@ -105,7 +118,11 @@ class Mutator:
             fields[at] = rng.choice((number + 1, rng.randrange(1, 200), 2**29 - 1)), wire, value
         else:
             field = kind.fields_by_number.get(number)
-            fields[at] = (number, wire, self._value(rng, wire, value)) if field is None else self._new(rng, field, value)
+            fields[at] = (
+                (number, wire, self._value(rng, wire, value))
+                if field is None
+                else self._new(rng, field, value)
+            )
         return fields
 
     def _value(self, rng: random.Random, wire: int, value: Any) -> Any:
@@ -123,11 +140,27 @@ class Mutator:
         if field.type == _BYTES:
             return field.number, 2, mutate(rng, old if isinstance(old, bytes) else b"")
         if field.cpp_type == field.CPPTYPE_DOUBLE:
-            return field.number, 1, struct.pack("<d", rng.choice((0.0, 1e308, float("nan"), float("-inf"))))
+            return (
+                field.number,
+                1,
+                struct.pack("<d", rng.choice((0.0, 1e308, float("nan"), float("-inf")))),
+            )
         if field.cpp_type == field.CPPTYPE_FLOAT:
-            return field.number, 5, struct.pack("<f", rng.choice((0.0, -1.0, float("nan"), float("inf"))))
+            return (
+                field.number,
+                5,
+                struct.pack("<f", rng.choice((0.0, -1.0, float("nan"), float("inf")))),
+            )
         if field.type in (6, 16, 7, 15):  # fixed 64, sfixed64, fixed32, sfixed32
             width = 8 if field.type in (6, 16) else 4
-            return field.number, 1 if width == 8 else 5, (rng.choice(NUMBERS) % 256**width).to_bytes(width, "little")
+            return (
+                field.number,
+                1 if width == 8 else 5,
+                (rng.choice(NUMBERS) % 256**width).to_bytes(width, "little"),
+            )
         near = old if isinstance(old, int) else 0
-        return field.number, 0, rng.choice((near + 1, max(0, near - 1), rng.randrange(200), *NUMBERS))
+        return (
+            field.number,
+            0,
+            rng.choice((near + 1, max(0, near - 1), rng.randrange(200), *NUMBERS)),
+        )

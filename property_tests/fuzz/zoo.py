@@ -1,4 +1,6 @@
-"""What models at rest go through: `verify`, `diff`, contracts, `compat`, and edits as dry runs, since nothing may be written."""
+"""What models at rest go through: `verify`, `diff`, contracts, `compat`, and edits as dry runs,
+since nothing may be written.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ def _printable(text: str) -> None:
 
 
 def run_verify(folder: Path) -> None:
-    """Text, JSON, SARIF and JUnit of a report. A model that cannot be read is a finding; then the reader's error is raised."""
+    """Text, JSON, SARIF and JUnit of a report.
+
+    A model that cannot be read is a finding; then the reader's error is raised.
+    """
     from compat_matrix.common.printable import printable
     from compat_matrix.models.verify import junit, sarif
     from compat_matrix.models.verify.findings import Severity
@@ -59,7 +64,9 @@ def run_contract(folder: Path) -> None:
     from compat_matrix.common import strict_json
     from compat_matrix.models.contract import file, rules, values  # noqa: F401
     from compat_matrix.models.contract.form import contract_of
-    from compat_matrix.workers import tensors  # noqa: F401  what imports it late would do so while it is watched
+    from compat_matrix.workers import (
+        tensors,
+    )  # noqa: F401  what imports it late would do so while it is watched
 
     contract = contract_of(folder)
     if list(rules.compare(contract, contract_of(folder))):
@@ -87,7 +94,9 @@ def run_slim(folder: Path) -> None:
 
 
 def run_signatures(folder: Path) -> None:
-    """Each signature is renamed, copied and dropped, its arguments put in the opposite order; the lists."""
+    """Each signature is renamed, copied and dropped, its arguments put in the opposite order; the
+    lists.
+    """
     from compat_matrix.models.edits import signatures
     from compat_matrix.models.edits.arguments import rename_arguments
     from compat_matrix.models.edits.listing import signatures_of
@@ -98,12 +107,19 @@ def run_signatures(folder: Path) -> None:
         for signature in graph["signatures"]:
             key, tags = signature["key"], ",".join(graph["tags"])
             inputs, outputs = (
-                {item["name"]: f"x_{len(signature[side]) - number:03}" for number, item in enumerate(signature[side])}
+                {
+                    item["name"]: f"x_{len(signature[side]) - number:03}"
+                    for number, item in enumerate(signature[side])
+                }
                 for side in ("inputs", "outputs")
             )
 
             def change(
-                draft: Any, key: str = key, tags: str = tags, inputs: dict[str, str] = inputs, outputs: dict[str, str] = outputs
+                draft: Any,
+                key: str = key,
+                tags: str = tags,
+                inputs: dict[str, str] = inputs,
+                outputs: dict[str, str] = outputs,
             ) -> None:
                 rename_arguments(draft, key, inputs, outputs, tags)
                 signatures.copy(draft, key, "another", tags)
@@ -132,16 +148,30 @@ def contracts() -> list[bytes]:
     fixtures = Path(__file__).parents[2] / "fixtures_v1"
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("half_plus_two", "module_functions", "classify_regress_kinds", "estimator_all_modes"):
+        for name in (
+            "half_plus_two",
+            "module_functions",
+            "classify_regress_kinds",
+            "estimator_all_modes",
+        ):
             path = Path(folder) / f"{name}.contract.json"
             file.write(path, contract_of(fixtures / name / "model"))
             found.append(path.read_bytes())
     value = {"dtype": "float32", "shape": [2], "values": [1.0, "nan"]}
     request = {"tags": ["serve"], "signature": "s", "inputs": {"x": value}, "outputs": {"y": value}}
     tolerance = {"rtol": 0.1, "atol": 0, "reason": "r"}
-    signature = {"method": "m", "inputs": {"x": "float32[?]", "s": "sparse int64[2,?]"}, "order": ["s", "x"], "outputs": {}}
+    signature = {
+        "method": "m",
+        "inputs": {"x": "float32[?]", "s": "sparse int64[2,?]"},
+        "order": ["s", "x"],
+        "outputs": {},
+    }
     graphs = [{"tags": ["serve"], "signatures": {"s": {**signature, "defaults": {"x": value}}}}]
-    whole = {"contract": 1, "meta_graphs": graphs, "answers": {"tolerance": tolerance, "requests": [request]}}
+    whole = {
+        "contract": 1,
+        "meta_graphs": graphs,
+        "answers": {"tolerance": tolerance, "requests": [request]},
+    }
     return [json.dumps(whole).encode(), *found]
 
 

@@ -1,4 +1,6 @@
-"""Where a module can be changed, and how: each `Place` is one small change of one expression or statement."""
+"""Where a module can be changed, and how: each `Place` is one small change of one expression or
+statement.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,21 @@ _OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.Break: ast.Continue, ast.Continue: ast.Break,
 }  # fmt: skip
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_JUDGED = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Constant)  # conditions that have changes of their own
+_JUDGED = (
+    ast.Compare,
+    ast.BoolOp,
+    ast.UnaryOp,
+    ast.Constant,
+)  # conditions that have changes of their own
 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """One change. ``key`` outlives changes elsewhere in the module; ``lines`` are where a test must have been to see it."""
+    """One change.
+
+    ``key`` outlives changes elsewhere in the module; ``lines`` are where a test must have been to
+    see it.
+    """
 
     module: str  # path in the project
     key: str
@@ -66,7 +77,11 @@ def _kinds(node: ast.AST) -> Iterator[tuple[str, str]]:
     elif isinstance(node, (ast.If, ast.While, ast.IfExp)) and not isinstance(node.test, _JUDGED):
         yield "condition", "test"
     elif isinstance(node, ast.comprehension):
-        yield from (("condition", str(n)) for n, test in enumerate(node.ifs) if not isinstance(test, _JUDGED))
+        yield from (
+            ("condition", str(n))
+            for n, test in enumerate(node.ifs)
+            if not isinstance(test, _JUDGED)
+        )
 
 
 def _changed(node: ast.AST, kind: str, field: str, up: bool) -> ast.AST:
@@ -112,7 +127,9 @@ class _Walk:
         self.names: list[str] = []
         self.visit(tree, None, False, False)
 
-    def visit(self, node: ast.AST, statement: Optional[ast.stmt], runs: bool, in_message: bool) -> None:
+    def visit(
+        self, node: ast.AST, statement: Optional[ast.stmt], runs: bool, in_message: bool
+    ) -> None:
         if node in self.skipped:
             return
         if isinstance(node, ast.stmt):
@@ -130,7 +147,15 @@ class _Walk:
         if named:
             self.names.pop()
 
-    def add(self, node: ast.AST, kind: str, field: str, statement: Optional[ast.stmt], runs: bool, in_message: bool) -> None:
+    def add(
+        self,
+        node: ast.AST,
+        kind: str,
+        field: str,
+        statement: Optional[ast.stmt],
+        runs: bool,
+        in_message: bool,
+    ) -> None:
         stem = f"{'.'.join(self.names)} {kind} {_text(node)}"
         number = self.seen[stem]
         self.seen[stem] += 1
@@ -146,7 +171,9 @@ class _Walk:
         )
         names = () if runs else tuple(_assigned(statement)) or tuple(self.names)
         lines = (reach.lineno, reach.end_lineno or reach.lineno)
-        self.found.append((Place(self.module, key, kind, lines, not runs, names, in_message), node, made))
+        self.found.append(
+            (Place(self.module, key, kind, lines, not runs, names, in_message), node, made)
+        )
 
 
 def _assigned(statement: Optional[ast.stmt]) -> Iterator[str]:
@@ -164,7 +191,11 @@ def places(module: str, source: str, seed: int) -> list[Place]:
 def mutant(place: Place, source: str, seed: int) -> ast.Module:
     """The module with this change."""
     tree = ast.parse(source)
-    old, new = next((old, new) for found, old, new in _Walk(place.module, tree, seed).found if found.key == place.key)
+    old, new = next(
+        (old, new)
+        for found, old, new in _Walk(place.module, tree, seed).found
+        if found.key == place.key
+    )
 
     class Swap(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:

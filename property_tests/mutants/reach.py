@@ -1,4 +1,6 @@
-"""Which tests execute which line: the suite without TensorFlow once, under `coverage` with the test's name as context."""
+"""Which tests execute which line: the suite without TensorFlow once, under `coverage` with the
+test's name as context.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ import pytest
 from property_tests.mutants import running
 from property_tests.mutants.places import Place
 
-FIXTURE = "fixture "  # before the id of a fixture that several tests share: what it executes is executed for all of them
+# before the id of a fixture that several tests share: what it executes is executed for all of them
+FIXTURE = "fixture "
 
 
 class Contexts:
@@ -62,7 +65,9 @@ class Contexts:
             self._switch(before)
 
     def shared(self) -> dict[str, set[str]]:
-        """Test -> those that share a fixture with it which is a function, and may remember what it did for another."""
+        """Test -> those that share a fixture with it which is a function, and may remember what it
+        did for another.
+        """
         found: dict[str, set[str]] = defaultdict(set)
         for fixture in self.remembering:
             for test in self.fixtures[fixture]:
@@ -78,7 +83,9 @@ def _measure(root: Path, tests: Sequence[str], modules: Sequence[str], out: Path
     import coverage
 
     data = out / "coverage.db"
-    measured = coverage.Coverage(data_file=str(data), config_file=False, include=[str(root / module) for module in modules])
+    measured = coverage.Coverage(
+        data_file=str(data), config_file=False, include=[str(root / module) for module in modules]
+    )
     plugin = Contexts(measured)
     measured.erase()
     measured.start()
@@ -94,11 +101,17 @@ def _measure(root: Path, tests: Sequence[str], modules: Sequence[str], out: Path
         found = measured.get_data().contexts_by_lineno(str(root / module))
         lines[module] = {}
         for line, contexts in found.items():
-            names = {name for context in contexts for name in plugin.fixtures.get(context, [context])}
+            names = {
+                name for context in contexts for name in plugin.fixtures.get(context, [context])
+            }
             names |= {other for name in names for other in shared.get(name, ())}
-            lines[module][str(line)] = sorted(name for name in names if not name.startswith(FIXTURE) and name not in plugin.bad)
+            lines[module][str(line)] = sorted(
+                name for name in names if not name.startswith(FIXTURE) and name not in plugin.bad
+            )
     seconds = {name: taken for name, taken in plugin.seconds.items() if name not in plugin.bad}
-    (out / "reach.json").write_text(json.dumps({"seconds": seconds, "lines": lines, "of": digest(root, tests)}))
+    (out / "reach.json").write_text(
+        json.dumps({"seconds": seconds, "lines": lines, "of": digest(root, tests)})
+    )
     return []
 
 
@@ -112,7 +125,10 @@ def digest(root: Path, tests: Sequence[str]) -> str:
 
 @dataclasses.dataclass
 class Reach:
-    """What the tests execute. ``seconds`` by test; ``lines`` by module: line -> tests, "" for an import."""
+    """What the tests execute.
+
+    ``seconds`` by test; ``lines`` by module: line -> tests, "" for an import.
+    """
 
     seconds: dict[str, float]
     lines: dict[str, dict[int, set[str]]]
@@ -122,7 +138,9 @@ class Reach:
         return set().union(*(self.lines[module].get(line, ()) for line in range(first, last + 1)))
 
     def tests(self, place: Place) -> set[str]:
-        """Those that may see this change: they execute its lines, or, for what an import computes, use it."""
+        """Those that may see this change: they execute its lines, or, for what an import computes,
+        use it.
+        """
         found = self._at(place.module, *place.lines)
         if not place.at_import and found != {""}:
             return found - {""}
@@ -134,7 +152,9 @@ class Reach:
 
 
 def reach(root: Path, tests: Sequence[str], modules: Sequence[str], out: Path) -> Reach:
-    """Runs the tests, unless ``out`` holds what they executed. Tests that fail or skip judge nothing.
+    """Runs the tests, unless ``out`` holds what they executed.
+
+    Tests that fail or skip judge nothing.
 
     Raises:
       SystemExit: pytest does not get to run them, or coverage is not installed.
@@ -142,7 +162,9 @@ def reach(root: Path, tests: Sequence[str], modules: Sequence[str], out: Path) -
     try:
         import coverage  # noqa: F401
     except ImportError:
-        raise SystemExit("property_tests.mutants needs the package coverage (extra: dev): pip install coverage") from None
+        raise SystemExit(
+            "property_tests.mutants needs the package coverage (extra: dev): pip install coverage"
+        ) from None
     path = out / "reach.json"
     held = json.loads(path.read_text()) if path.exists() else {}
     if held.get("of") != digest(root, tests):
@@ -152,7 +174,10 @@ def reach(root: Path, tests: Sequence[str], modules: Sequence[str], out: Path) -
         if child.said != []:
             raise SystemExit(f"the tests do not run without a change: {child.said}")
         held = json.loads(path.read_text())
-    lines = {module: {int(line): set(names) for line, names in found.items()} for module, found in held["lines"].items()}
+    lines = {
+        module: {int(line): set(names) for line, names in found.items()}
+        for module, found in held["lines"].items()
+    }
     return Reach(held["seconds"], lines, _words(root, modules))
 
 
@@ -163,7 +188,11 @@ def _words(root: Path, modules: Sequence[str]) -> dict[str, set[tuple[str, int]]
     for module in modules:
         for node in ast.walk(ast.parse((root / module).read_text(encoding="utf-8"))):
             name: Optional[str] = (
-                node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+                node.id
+                if isinstance(node, ast.Name)
+                else node.attr
+                if isinstance(node, ast.Attribute)
+                else None
             )
             if name is not None:
                 found[name].add((module, node.lineno))

@@ -1,4 +1,6 @@
-"""pytest in a fork of this process, which has imported what the tests need except the project itself."""
+"""pytest in a fork of this process, which has imported what the tests need except the project
+itself.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,13 @@ WARM = (
 QUIET_POLLS = 100
 MEMORY = 4 << 30  # of addresses; with TensorFlow ten times that
 OTHERS = ("cacheprovider", "xdist", "randomly", "cov", "unraisableexception", "threadexception")
-QUIET = ("-q", "--tb=no", "--no-header", "--assert=plain", *(part for name in OTHERS for part in ("-p", f"no:{name}")))
+QUIET = (
+    "-q",
+    "--tb=no",
+    "--no-header",
+    "--assert=plain",
+    *(part for name in OTHERS for part in ("-p", f"no:{name}")),
+)
 
 
 def warm(tensorflow: bool) -> None:
@@ -55,7 +63,9 @@ def warm(tensorflow: bool) -> None:
 
 @dataclasses.dataclass
 class Fork:
-    """A child at work: ``finished`` once it is over, then ``said`` is what it sent, or None if it was killed."""
+    """A child at work: ``finished`` once it is over, then ``said`` is what it sent, or None if it
+    was killed.
+    """
 
     pid: int
     pipe: int
@@ -67,7 +77,11 @@ class Fork:
     cpu: float = 0.0
 
     def finished(self) -> bool:
-        """Whether it is over. Past its deadline it is killed, with its children, unless one computes: that has a limit too."""
+        """Whether it is over.
+
+        Past its deadline it is killed, with its children, unless one computes: that has a limit
+        too.
+        """
         pid, _, used = os.wait4(self.pid, os.WNOHANG)
         if pid == 0 and time.monotonic() > self.deadline:
             self.quiet = 0 if _computes(self.pid) else self.quiet + 1
@@ -91,7 +105,9 @@ def _computes(group: int) -> bool:
     """Whether a process of a group runs, or waits for a processor that others have."""
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            state, _, of = status.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
+            state, _, of = (
+                status.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
+            )
             if of == str(group) and state in "RD":
                 return True
     return False
@@ -120,7 +136,8 @@ def fork(root: Path, work: Callable[[], Any], cpu: Optional[int], wall: float) -
         if cpu is not None:
             resource.setrlimit(resource.RLIMIT_CPU, (cpu, resource.RLIM_INFINITY))
             resource.setrlimit(
-                resource.RLIMIT_AS, (MEMORY * (10 if sys.modules.get("tensorflow") else 1), resource.RLIM_INFINITY)
+                resource.RLIMIT_AS,
+                (MEMORY * (10 if sys.modules.get("tensorflow") else 1), resource.RLIM_INFINITY),
             )
         os.write(writer, json.dumps(work()).encode())
     except BaseException as error:
@@ -135,8 +152,14 @@ class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
         self.name, self.path, self.tree = name, path, tree
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
-        return importlib.util.spec_from_loader(fullname, self, origin=str(self.path)) if fullname == self.name else None
+    def find_spec(
+        self, fullname: str, path: Any, target: Any = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        return (
+            importlib.util.spec_from_loader(fullname, self, origin=str(self.path))
+            if fullname == self.name
+            else None
+        )
 
     def get_code(self, fullname: str) -> CodeType:
         return compile(self.tree, str(self.path), "exec", dont_inherit=True)
@@ -157,11 +180,20 @@ def install(root: Path, module: str, tree: ast.Module) -> None:
 
 def settings(root: Path) -> list[str]:
     """pytest's arguments but for what it runs."""
-    return [*QUIET, "-c", str(root / "pyproject.toml"), "--rootdir", str(root), f"--basetemp={tempfile.gettempdir()}/pytest"]
+    return [
+        *QUIET,
+        "-c",
+        str(root / "pyproject.toml"),
+        "--rootdir",
+        str(root),
+        f"--basetemp={tempfile.gettempdir()}/pytest",
+    ]
 
 
 class Chosen:
-    """A pytest plugin: of what is collected these tests only, in this order; notes the first that fails."""
+    """A pytest plugin: of what is collected these tests only, in this order; notes the first that
+    fails.
+    """
 
     def __init__(self, tests: Sequence[str]) -> None:
         self.order = {test: number for number, test in enumerate(tests)}
@@ -174,7 +206,10 @@ class Chosen:
         if missing:
             self.failed = missing[0]
             raise pytest.UsageError("not collected")
-        items[:] = sorted((item for item in items if item.nodeid in self.order), key=lambda item: self.order[item.nodeid])
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self.order),
+            key=lambda item: self.order[item.nodeid],
+        )
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed and self.failed is None:
@@ -182,7 +217,9 @@ class Chosen:
 
 
 def run(root: Path, groups: Sequence[Sequence[str]]) -> Optional[str]:
-    """Runs groups of tests, each of one file; the first that fails ends it and is returned, None if none does."""
+    """Runs groups of tests, each of one file; the first that fails ends it and is returned, None if
+    none does.
+    """
     for group in groups:
         chosen = Chosen(group)
         file = group[0].split("::")[0]

@@ -1,10 +1,23 @@
-"""Which faults prove which case: each of them must turn the case red. A case that proves nothing else proves its answers."""
+"""Which faults prove which case: each of them must turn the case red.
+
+A case that proves nothing else proves its answers.
+"""
 
 from __future__ import annotations
 
-from property_tests.planted.worker import ACCEPTS, OTHER_THREADS, SAVER, STALE, SWALLOWED, THIRD_CALL
+from property_tests.planted.worker import (
+    ACCEPTS,
+    OTHER_THREADS,
+    SAVER,
+    STALE,
+    SWALLOWED,
+    THIRD_CALL,
+)
 
-BY_REFERENCE = ("rfc_reexport_signatures", "sig_keyword_names")  # cases that only `reference_impl.save` writes as they are meant
+BY_REFERENCE = (
+    "rfc_reexport_signatures",
+    "sig_keyword_names",
+)  # cases that only `reference_impl.save` writes as they are meant
 EXTRA = f"{SAVER}extra_assets"
 CASES: dict[str, tuple[str, ...]] = {
     "asset_missing": (ACCEPTS,),

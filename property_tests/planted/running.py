@@ -25,7 +25,9 @@ from property_tests.planted.worker import ACCEPTS, SAVER
 
 WORKER = Path(__file__).with_name("worker.py")
 ORDER = ("objects", "values", "signatures", "reexport", "checkpoint", "load")
-UNASKED = "harmless"  # a fault that makes a model better than it is: found by a pass where none is due
+UNASKED = (
+    "harmless"  # a fault that makes a model better than it is: found by a pass where none is due
+)
 LIMIT = 60.0  # seconds for a step; the case's own, if it is shorter
 
 
@@ -40,7 +42,14 @@ class Planted:
         known = CONSUMERS["reference"].capabilities
         registry = OURS.having(
             [Consumer("planted", program, known, "a fault in the reference implementation")],
-            [Producer("planted", program, frozenset({"produce"}), "a fault in the reference implementation")],
+            [
+                Producer(
+                    "planted",
+                    program,
+                    frozenset({"produce"}),
+                    "a fault in the reference implementation",
+                )
+            ],
         )
         self.host = Host(out / "run", cases=CASES_DIR, registry=registry)
         self.version = str(local_runtime().tensorflow_version)
@@ -49,34 +58,60 @@ class Planted:
         return self
 
     def __exit__(
-        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
     ) -> None:
         self.host.__exit__(kind, error, trace)
 
     def plant(self, case: str, fault: str) -> dict[str, str]:
-        """The check that finds the fault, with what it says and a digest of what the case claims; no check: ``""``."""
+        """The check that finds the fault, with what it says and a digest of what the case claims;
+        no check: ``""``.
+        """
         info = read_case(CASES_DIR / f"{case}.py")
         claim = {"claim": claimed(case)}
         self.fault.write_text(fault)
         if case.startswith("refused_"):
-            seen, clean = self._run(case, "produce", "planted", "planted"), self._run(case, "produce", "reference", "reference")
+            seen, clean = (
+                self._run(case, "produce", "planted", "planted"),
+                self._run(case, "produce", "reference", "reference"),
+            )
             if (seen.outcome, seen.error_class) != (clean.outcome, clean.error_class):
-                return {"check": "produce", "outcome": str(seen.outcome), "message": shown(seen, clean), **claim}
+                return {
+                    "check": "produce",
+                    "outcome": str(seen.outcome),
+                    "message": shown(seen, clean),
+                    **claim,
+                }
             return {"check": "", "outcome": "", "message": "", **claim}
         producer = "reference" if case in BY_REFERENCE else "tf2"
         produce(self._cell(case, "produce", "-", producer), self.host, self.host.out, again=False)
         made = self._cell(case, "produce", "-", producer).artifact_dir(self.host.out)
         # A place of its own: a host keeps models that were loaded from one place.
-        shutil.copytree(made, self._cell(case, "load", "-", _place(fault)).artifact_dir(self.host.out))
+        shutil.copytree(
+            made, self._cell(case, "load", "-", _place(fault)).artifact_dir(self.host.out)
+        )
         for check in ORDER:
-            if not CHECKS[check].among(info.checks) or (fault.startswith(SAVER) and check != "reexport"):
+            if not CHECKS[check].among(info.checks) or (
+                fault.startswith(SAVER) and check != "reexport"
+            ):
                 continue
             seen = self._run(case, check, "planted", _place(fault))
             if seen.outcome == "PASS" and fault not in (ACCEPTS, UNASKED):
                 continue
             clean = self._run(case, check, "reference", producer)
-            if (seen.outcome, seen.error_class, seen.message) != (clean.outcome, clean.error_class, clean.message):
-                return {"check": check, "outcome": str(seen.outcome), "message": shown(seen, clean), **claim}
+            if (seen.outcome, seen.error_class, seen.message) != (
+                clean.outcome,
+                clean.error_class,
+                clean.message,
+            ):
+                return {
+                    "check": check,
+                    "outcome": str(seen.outcome),
+                    "message": shown(seen, clean),
+                    **claim,
+                }
         return {"check": "", "outcome": "", "message": "", **claim}
 
     def _run(self, case: str, check: str, consumer: str, producer: str) -> Observation:
@@ -87,7 +122,18 @@ class Planted:
         consumer, version = ("-", "") if check == "produce" else (consumer, self.version)
         artifact = f"artifacts/{case}/{producer}"
         producer = producer if producer in ("planted", "reference") else "tf2"
-        return Cell(case, producer, self.version, consumer, version, check, "local", artifact, "local", limit)
+        return Cell(
+            case,
+            producer,
+            self.version,
+            consumer,
+            version,
+            check,
+            "local",
+            artifact,
+            "local",
+            limit,
+        )
 
 
 def _place(fault: str) -> str:

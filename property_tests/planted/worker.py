@@ -1,8 +1,10 @@
-"""The worker of the reference implementation with a fault in it, named by the file of the environment variable PLANTED.
+"""The worker of the reference implementation with a fault in it, named by the file of the
+environment variable PLANTED.
 
-A fault of the loader is an edit of what it reads (:mod:`.faults`), one of the saver an edit of what it wrote. The others are
-in the process itself: a loader and a saver that accept what they must refuse, a saver that stores the values of its first save
-again, and calls that go wrong only in some circumstances.
+A fault of the loader is an edit of what it reads (:mod:`.faults`), one of the saver an edit of what
+it wrote. The others are in the process itself: a loader and a saver that accept what they must
+refuse, a saver that stores the values of its first save again, and calls that go wrong only in some
+circumstances.
 """
 
 import collections

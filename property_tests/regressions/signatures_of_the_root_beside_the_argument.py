@@ -16,7 +16,13 @@ def weight(value):
             total += float(sum(map(ord, repr(part))) % 5)
             continue
         part = tf.convert_to_tensor(part)
-        part = tf.strings.length(part) if part.dtype == tf.string else tf.math.real(part) if part.dtype.is_complex else part
+        part = (
+            tf.strings.length(part)
+            if part.dtype == tf.string
+            else tf.math.real(part)
+            if part.dtype.is_complex
+            else part
+        )
         total += tf.reduce_sum(tf.cast(part, tf.float32))
     return total
 
@@ -36,7 +42,9 @@ def written(folder, name, text):
 
 def lines(path):
     index = tf.lookup.TextFileIndex
-    return tf.lookup.TextFileInitializer(path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+    return tf.lookup.TextFileInitializer(
+        path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    )
 
 
 def filled(table, keys, numbers):

@@ -16,7 +16,13 @@ def weight(value):
             total += float(sum(map(ord, repr(part))) % 5)
             continue
         part = tf.convert_to_tensor(part)
-        part = tf.strings.length(part) if part.dtype == tf.string else tf.math.real(part) if part.dtype.is_complex else part
+        part = (
+            tf.strings.length(part)
+            if part.dtype == tf.string
+            else tf.math.real(part)
+            if part.dtype.is_complex
+            else part
+        )
         total += tf.reduce_sum(tf.cast(part, tf.float32))
     return total
 
@@ -36,7 +42,9 @@ def written(folder, name, text):
 
 def lines(path):
     index = tf.lookup.TextFileIndex
-    return tf.lookup.TextFileInitializer(path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+    return tf.lookup.TextFileInitializer(
+        path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    )
 
 
 def filled(table, keys, numbers):
@@ -62,20 +70,32 @@ def export(folder):
 def exported(folder, session, x, more, outputs, main_op, extra_tags):
     variables = [v for v in v1.trainable_variables() if v.dtype.base_dtype == tf.float32]
     total = tf.add_n([tf.reduce_sum(y) for y in outputs.values()])
-    gradients = {v.op.name: g for v, g in zip(variables, tf.gradients(total, variables)) if g is not None}
+    gradients = {
+        v.op.name: g for v, g in zip(variables, tf.gradients(total, variables)) if g is not None
+    }
     gradients = {name: tf.convert_to_tensor(g) for name, g in gradients.items()}
     info = v1.saved_model.utils.build_tensor_info
     inputs = {"x": info(x), **({"more": info(more)} if more is not None else {})}
     signature = v1.saved_model.build_signature_def(
         inputs, {key: info(y) for key, y in outputs.items()}, "tensorflow/serving/predict"
     )
-    session.run([v1.global_variables_initializer(), v1.local_variables_initializer(), v1.tables_initializer()])
+    session.run(
+        [
+            v1.global_variables_initializer(),
+            v1.local_variables_initializer(),
+            v1.tables_initializer(),
+        ]
+    )
     builder = v1.saved_model.Builder(str(folder / "model"))
     files = v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS)
     keys = {"serving_default": signature}
-    builder.add_meta_graph_and_variables(session, ["serve"], keys, files, main_op=main_op, strip_default_attrs=True)
+    builder.add_meta_graph_and_variables(
+        session, ["serve"], keys, files, main_op=main_op, strip_default_attrs=True
+    )
     for tag in extra_tags:
-        builder.add_meta_graph([tag, "serve"], {tag: signature})  # the graph has the assets and the main op by now
+        builder.add_meta_graph(
+            [tag, "serve"], {tag: signature}
+        )  # the graph has the assets and the main op by now
     builder.save()
     asked = []
     for feed in FEEDS:
@@ -91,10 +111,17 @@ def program(folder, session):
     x = v1.placeholder(tf.float32, [None, 2], "x")
     more = None
     w0 = v1.get_variable(
-        "w0", [2], tf.float32, initializer=v1.constant_initializer([0.5, 1.0]), use_resource=False, trainable=True
+        "w0",
+        [2],
+        tf.float32,
+        initializer=v1.constant_initializer([0.5, 1.0]),
+        use_resource=False,
+        trainable=True,
     )
     h = x
-    h = h + tf.reduce_sum(tf.TensorArray(tf.float32, 2).write(0, tf.reduce_sum(w0)).write(1, 1.0).stack())
+    h = h + tf.reduce_sum(
+        tf.TensorArray(tf.float32, 2).write(0, tf.reduce_sum(w0)).write(1, 1.0).stack()
+    )
     outputs = {"h": tf.identity(h), "sum": tf.reduce_sum(h)}
     main_op = tf.group(v1.local_variables_initializer(), v1.tables_initializer())
     return exported(folder, session, x, more, outputs, main_op, [])

@@ -1,4 +1,7 @@
-"""Single changes of a SavedModel on disk: such that change what it means. `neutral_edits` has those that do not."""
+"""Single changes of a SavedModel on disk: such that change what it means.
+
+`neutral_edits` has those that do not.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 
 Choose = Callable[[list[Any]], Any]
-# Each takes a model and a way to choose one of a list; it gives what it did, or None where the model has nothing to change.
+# Each takes a model and a way to choose one of a list; it gives what it did, or None where the
+# model has nothing to change.
 Edit = Callable[[Path, Choose], Optional[str]]
 
 
@@ -23,7 +27,9 @@ def weight(model: Path, choose: Choose) -> Optional[str]:
     prefix = layout.read(model).checkpoint_prefix
     with BundleReader(prefix) as reader:
         entries = {
-            key: entry for key, entry in reader.entries().items() if key.endswith("VARIABLE_VALUE") and 0 not in entry.shape
+            key: entry
+            for key, entry in reader.entries().items()
+            if key.endswith("VARIABLE_VALUE") and 0 not in entry.shape
         }
     if not entries:
         return None
@@ -70,7 +76,9 @@ def attribute(graph: Any, choose: Choose) -> Optional[str]:
         (function.signature.name, node)
         for function in graph.graph_def.library.function
         for node in function.node_def
-        if node.op == "Const" and len(node.attr["value"].tensor.float_val) == 1 and "traced" not in function.signature.name
+        if node.op == "Const"
+        and len(node.attr["value"].tensor.float_val) == 1
+        and "traced" not in function.signature.name
     ]
     if not found:
         return None
@@ -82,7 +90,12 @@ def attribute(graph: Any, choose: Choose) -> Optional[str]:
 def edge(graph: Any, choose: Choose) -> Optional[str]:
     """A child of an object under another name."""
     nodes = graph.object_graph_def.nodes
-    found = [child for node in nodes for child in node.children if node.WhichOneof("kind") == "user_object"]
+    found = [
+        child
+        for node in nodes
+        for child in node.children
+        if node.WhichOneof("kind") == "user_object"
+    ]
     if not found:
         return None
     child = choose(found)
@@ -96,7 +109,8 @@ def swap(graph: Any, choose: Choose) -> Optional[str]:
         node
         for function in graph.graph_def.library.function
         for node in function.node_def
-        if node.op in ("Sub", "Greater", "Less", "FloorMod") and len(set(_meanings(function, node))) == 2
+        if node.op in ("Sub", "Greater", "Less", "FloorMod")
+        and len(set(_meanings(function, node))) == 2
     ]
     if not found:
         return None
@@ -107,7 +121,11 @@ def swap(graph: Any, choose: Choose) -> Optional[str]:
 
 def _meanings(function: Any, node: Any) -> list[bytes]:
     """Two constants of one value are one and the same, whatever they are called."""
-    values = {f"{one.name}:output:0": one.attr["value"].SerializeToString() for one in function.node_def if one.op == "Const"}
+    values = {
+        f"{one.name}:output:0": one.attr["value"].SerializeToString()
+        for one in function.node_def
+        if one.op == "Const"
+    }
     return [values.get(name, name.encode()) for name in node.input[:2]]
 
 
@@ -123,7 +141,11 @@ def signature_key(graph: Any, choose: Choose) -> Optional[str]:
 
 def signature_output(graph: Any, choose: Choose) -> Optional[str]:
     """What an output is called."""
-    keys = [key for key in sorted(graph.signature_def) if graph.signature_def[key].outputs and key != "__saved_model_init_op"]
+    keys = [
+        key
+        for key in sorted(graph.signature_def)
+        if graph.signature_def[key].outputs and key != "__saved_model_init_op"
+    ]
     if not keys:
         return None
     outputs = graph.signature_def[choose(keys)].outputs
@@ -134,7 +156,11 @@ def signature_output(graph: Any, choose: Choose) -> Optional[str]:
 
 
 def trainable(graph: Any, choose: Choose) -> Optional[str]:
-    found = [node.variable for node in graph.object_graph_def.nodes if node.WhichOneof("kind") == "variable"]
+    found = [
+        node.variable
+        for node in graph.object_graph_def.nodes
+        if node.WhichOneof("kind") == "variable"
+    ]
     if not found:
         return None
     variable = choose(found)
@@ -144,7 +170,11 @@ def trainable(graph: Any, choose: Choose) -> Optional[str]:
 
 def trace_order(graph: Any, choose: Choose) -> Optional[str]:
     """The order of a function's traces, which decides when two fit."""
-    found = [node.function for node in graph.object_graph_def.nodes if len(set(node.function.concrete_functions)) > 1]
+    found = [
+        node.function
+        for node in graph.object_graph_def.nodes
+        if len(set(node.function.concrete_functions)) > 1
+    ]
     if not found:
         return None
     function = choose(found)

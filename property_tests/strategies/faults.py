@@ -1,4 +1,6 @@
-"""What makes a valid model invalid: statements for the end of its script, and the error they deserve."""
+"""What makes a valid model invalid: statements for the end of its script, and the error they
+deserve.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from property_tests.strategies.models import Model, models
 
 @dataclass(frozen=True)
 class Fault:
-    """``lines`` use ``{module}``, a module of the model, and ``{value}``, a tensor; the message of ``error`` has ``text``."""
+    """``lines`` use ``{module}``, a module of the model, and ``{value}``, a tensor; the message of
+    ``error`` has ``text``.
+    """
 
     lines: tuple[str, ...]
     error: str
@@ -28,7 +32,10 @@ def _signature(function: str, spec: str, clause: str, key: str = '"bad"') -> Fau
 SPEC = "tf.TensorSpec([None], tf.float32)"
 FAULTS = (
     Fault(
-        ("hidden = tf.Variable({value})", "{module}.bad = tf.function(lambda: tf.identity(hidden), input_signature=[])"),
+        (
+            "hidden = tf.Variable({value})",
+            "{module}.bad = tf.function(lambda: tf.identity(hidden), input_signature=[])",
+        ),
         "UntrackedCaptureError",
         "FN-07",
     ),
@@ -44,25 +51,47 @@ FAULTS = (
     Fault(
         (
             "hidden = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)",
-            '{module}.bad = tf.function(lambda: hidden.lookup(tf.constant("a")), input_signature=[])',
+            (
+                '{module}.bad = tf.function(lambda: hidden.lookup(tf.constant("a")),'
+                " input_signature=[])"
+            ),
         ),
         "UntrackedCaptureError",
         "FN-07",
     ),
     Fault(("{module}.bad = tf.function(lambda q: q)",), "UntracedFunctionError", "FN-06"),
-    Fault(("{module}.bad = tf.function(lambda q, o: q)", "{module}.bad({value}, object())"), "SaveError", "FN-09"),
     Fault(
-        ('{module}.bad = tf.saved_model.Asset(written(folder, "gone", ""))', '(folder / "gone").unlink()'),
+        ("{module}.bad = tf.function(lambda q, o: q)", "{module}.bad({value}, object())"),
+        "SaveError",
+        "FN-09",
+    ),
+    Fault(
+        (
+            '{module}.bad = tf.saved_model.Asset(written(folder, "gone", ""))',
+            '(folder / "gone").unlink()',
+        ),
         "MissingFileError",
         "RES-06",
         "gone",
     ),
     Fault(("{module}.bad = {{1: tf.Variable({value})}}",), "SaveError", "PRIM-06"),
-    Fault(("{module}.bad = tf.constant([731.5, 1.25])",), "SaveError", "PRIM-06"),  # numbers that no function has
-    Fault(('n0.signatures = {{"bad": tf.Variable({value})}}',), "SignatureError", "ATTR-07", "signatures"),
+    Fault(
+        ("{module}.bad = tf.constant([731.5, 1.25])",), "SaveError", "PRIM-06"
+    ),  # numbers that no function has
+    Fault(
+        ('n0.signatures = {{"bad": tf.Variable({value})}}',),
+        "SignatureError",
+        "ATTR-07",
+        "signatures",
+    ),
     Fault(('signatures["bad"] = {value}',), "SignatureError", "API-03"),
     Fault(('signatures["bad"] = tf.function(lambda q: q)',), "SignatureError", "SIG-04"),
-    Fault(("signatures[5] = tf.function(lambda: {value}, input_signature=[])",), "SignatureError", "API-03", "5"),
+    Fault(
+        ("signatures[5] = tf.function(lambda: {value}, input_signature=[])",),
+        "SignatureError",
+        "API-03",
+        "5",
+    ),
     _signature("lambda: {value}", "", "API-03", '"__saved_model_init_op"'),
     _signature("lambda q: [[q]]", SPEC, "SIG-12"),
     _signature("lambda q: {{1: q}}", SPEC, "SIG-12"),
@@ -75,6 +104,11 @@ FAULTS = (
 def invalid_models(draw: st.DrawFn, fault: Fault) -> tuple[Model, tuple[str, ...]]:
     """A valid model, and the statements that spoil it."""
     model = draw(models(max_objects=4, max_functions=2))
-    modules = [index for index, item in enumerate(model.objects) if isinstance(item, objects.Module)]
-    words = {"module": f"n{draw(st.sampled_from(modules))}", "value": draw(values.values()).source()}
+    modules = [
+        index for index, item in enumerate(model.objects) if isinstance(item, objects.Module)
+    ]
+    words = {
+        "module": f"n{draw(st.sampled_from(modules))}",
+        "value": draw(values.values()).source(),
+    }
     return model, tuple([line.format(**words) for line in fault.lines])

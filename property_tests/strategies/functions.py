@@ -13,7 +13,9 @@ from property_tests.strategies.values import Shape
 
 @dataclass(frozen=True)
 class Tensor:
-    """What a tensor argument may be; ``kind``: dense, ragged, sparse, scaled (an extension type) or variable."""
+    """What a tensor argument may be; ``kind``: dense, ragged, sparse, scaled (an extension type) or
+    variable.
+    """
 
     kind: str
     dtype: str
@@ -22,8 +24,13 @@ class Tensor:
     def source(self, name: str = "") -> str:
         if self.kind == "scaled":
             dense = Tensor("dense", self.dtype, self.shape)
-            return f'Scaled.Spec(values={dense.source()}, scale=tf.TensorSpec([], tf.float32), label="a")'
-        cls = {"dense": "TensorSpec", "ragged": "RaggedTensorSpec", "sparse": "SparseTensorSpec"}[self.kind]
+            return (
+                f"Scaled.Spec(values={dense.source()}, scale=tf.TensorSpec([], tf.float32),"
+                ' label="a")'
+            )
+        cls = {"dense": "TensorSpec", "ragged": "RaggedTensorSpec", "sparse": "SparseTensorSpec"}[
+            self.kind
+        ]
         named = f", name={name!r}" if name and self.kind == "dense" else ""
         return f"tf.{cls}({list(self.shape)}, tf.{self.dtype}{named})"
 
@@ -37,7 +44,9 @@ class Python:
 
 @dataclass(frozen=True)
 class Parameter:
-    """``spec``: a nest of Tensor and Python; ``default``: a Python value, as source; ``star``: "*" of a tuple, "**" of a dict."""
+    """``spec``: a nest of Tensor and Python; ``default``: a Python value, as source; ``star``: "*"
+    of a tuple, "**" of a dict.
+    """
 
     name: str
     spec: Any
@@ -48,9 +57,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """``owner`` is the module it is an attribute of; ``calls`` are the arguments of the traces, as source.
+    """``owner`` is the module it is an attribute of; ``calls`` are the arguments of the traces, as
+    source.
 
-    ``concrete``: its first trace is an attribute, too; ``method``: it is one of the owner's class, which is made for it.
+    ``concrete``: its first trace is an attribute, too; ``method``: it is one of the owner's class,
+    which is made for it.
     """
 
     owner: int
@@ -80,30 +91,51 @@ class Function:
         """Its definition; ``calls``: the source of a call of every function made before."""
         decorator = "autograph=False"
         if self.signature:
-            decorator += f", input_signature=[{', '.join([_spec(item) for item in self.parameters])}]"
+            decorator += (
+                f", input_signature=[{', '.join([_spec(item) for item in self.parameters])}]"
+            )
         names, star = ["self"] * self.method, False
         for item in self.parameters:
             if item.keyword_only and not star:
                 names, star = [*names, "*"], True
-            names.append(item.star + item.name if item.default is None else f"{item.name}={item.default}")
-        lines = [f"@tf.function({decorator})", f"def {me}({', '.join(names)}):", *[f"    {line}" for line in self._start()]]
+            names.append(
+                item.star + item.name if item.default is None else f"{item.name}={item.default}"
+            )
+        lines = [
+            f"@tf.function({decorator})",
+            f"def {me}({', '.join(names)}):",
+            *[f"    {line}" for line in self._start()],
+        ]
         for step in self.body:
             lines += [f"    {line}" for line in step.source(calls)]
         return [*lines, f"    return {nests.source(self.result, str)}"]
 
     def attached(self, me: str) -> list[str]:
-        """The statements that make it an attribute, or a method; ``me`` is the one that is called from then on."""
+        """The statements that make it an attribute, or a method; ``me`` is the one that is called
+        from then on.
+        """
         owner = f"n{self.owner}"
         if not self.method:
             return [f"{owner}.{self.name} = {me}"]
         return [
-            f'{owner}.__class__ = type("With_{self.name}", (type({owner}),), {{"{self.name}": {me}}})',
+            (
+                f'{owner}.__class__ = type("With_{self.name}", (type({owner}),), {{"{self.name}":'
+                f" {me}}})"
+            ),
             f"{me} = {owner}.{self.name}",
         ]
 
     def _start(self) -> list[str]:
-        found = [(item.name + path, leaf) for item in self.parameters for path, leaf in nests.leaves(item.spec)]
-        dense = [path for path, leaf in found if isinstance(leaf, Tensor) and leaf.kind == "dense" and leaf.dtype == "float32"]
+        found = [
+            (item.name + path, leaf)
+            for item in self.parameters
+            for path, leaf in nests.leaves(item.spec)
+        ]
+        dense = [
+            path
+            for path, leaf in found
+            if isinstance(leaf, Tensor) and leaf.kind == "dense" and leaf.dtype == "float32"
+        ]
         start = dense[0] if dense else "tf.constant([1.0, -2.0])"
         rest = [path for path, leaf in found if path != start]
         return [f"h = {start}", *[f"h = h + weight({path})" for path in rest]]
@@ -124,7 +156,8 @@ LITERALS: tuple[tuple[str, ...], ...] = (
     ("None", "True"),
     ("tf.float32", "tf.int64"),
 )
-# tf.saved_model.save leaves a trace with one of these out, without a word: PY-07. TensorFlow keeps one while the program does.
+# tf.saved_model.save leaves a trace with one of these out, without a word: PY-07. TensorFlow keeps
+# one while the program does.
 SHAPES = (tuple([f"SHAPES[{index}]" for index in range(4)]),)
 
 
@@ -135,9 +168,12 @@ def tensors(draw: st.DrawFn, signature: bool) -> Tensor:
     if kind == "ragged":
         return Tensor(kind, draw(st.sampled_from(["float32", "int64", "string"])), (None, None))
     if kind == "sparse":
-        # Traces that differ only in the shape of a sparse argument are one to tf.saved_model.save: docs/property_findings.md
+        # Traces that differ only in the shape of a sparse argument are one to tf.saved_model.save:
+        # docs/property_findings.md
         rows = None if signature else draw(st.integers(0, 2))
-        return Tensor(kind, draw(st.sampled_from(["float32", "int64"])), (rows, draw(st.integers(1, 3))))
+        return Tensor(
+            kind, draw(st.sampled_from(["float32", "int64"])), (rows, draw(st.integers(1, 3)))
+        )
     dtype = draw(st.sampled_from(["float32", "float32", "float32", *values.COUNTABLE]))
     shape: Shape = draw(values.shapes())
     if signature:
@@ -158,15 +194,24 @@ def arguments(draw: st.DrawFn, leaf: Any, literal: int) -> str:
     if leaf.kind == "scaled":
         return f'Scaled({draw(plain).source()}, {draw(st.sampled_from([0.5, -2.0]))}, "a")'
     if leaf.kind == "ragged":
-        rows = [draw(values.values((leaf.dtype,), shape=(None,))) for _ in range(draw(st.integers(0, 2)))]
+        rows = [
+            draw(values.values((leaf.dtype,), shape=(None,)))
+            for _ in range(draw(st.integers(0, 2)))
+        ]
         lengths = [len(row.items) for row in rows]
-        flat = values.Value(leaf.dtype, (sum(lengths),), tuple([item for row in rows for item in row.items]))
-        return f"tf.RaggedTensor.from_row_lengths({flat.source()}, tf.constant({lengths}, tf.int64))"
+        flat = values.Value(
+            leaf.dtype, (sum(lengths),), tuple([item for row in rows for item in row.items])
+        )
+        return (
+            f"tf.RaggedTensor.from_row_lengths({flat.source()}, tf.constant({lengths}, tf.int64))"
+        )
     return f"tf.sparse.from_dense({draw(plain).source()})"
 
 
 @st.composite
-def calls(draw: st.DrawFn, parameters: tuple[Parameter, ...], literal: int, omit: bool = False) -> str:
+def calls(
+    draw: st.DrawFn, parameters: tuple[Parameter, ...], literal: int, omit: bool = False
+) -> str:
     """The arguments of a call; those with a default may be left out."""
     parts, keyword = [], False
     for item in parameters:
@@ -177,7 +222,11 @@ def calls(draw: st.DrawFn, parameters: tuple[Parameter, ...], literal: int, omit
         values_of = nests.map_leaves(item.spec, lambda leaf: draw(arguments(leaf, literal)))
         if item.star:
             members = [nests.source(member, str) for member in values_of.members]
-            parts += [f"k{index}={part}" for index, part in enumerate(members)] if item.star == "**" else members
+            parts += (
+                [f"k{index}={part}" for index, part in enumerate(members)]
+                if item.star == "**"
+                else members
+            )
             continue
         given = nests.source(values_of, str)
         parts.append(f"{item.name}={given}" if keyword else given)
@@ -185,7 +234,9 @@ def calls(draw: st.DrawFn, parameters: tuple[Parameter, ...], literal: int, omit
 
 
 @st.composite
-def parameters(draw: st.DrawFn, signature: bool, flat: bool, literals: tuple[tuple[str, ...], ...]) -> tuple[Parameter, ...]:
+def parameters(
+    draw: st.DrawFn, signature: bool, flat: bool, literals: tuple[tuple[str, ...], ...]
+) -> tuple[Parameter, ...]:
     made, defaults = [], False
     for name in ("x", "y", "z")[: draw(st.integers(0, 3))]:
         leaf: Any = tensors(signature)
@@ -211,7 +262,9 @@ def parameters(draw: st.DrawFn, signature: bool, flat: bool, literals: tuple[tup
         return tuple(made)
     for name, star, kind in (("rest", "*", nests.TUPLE), ("more", "**", nests.DICT)):
         if draw(st.integers(0, 3)) == 0:
-            members = draw(st.lists(nests.nests(tensors(False), 2), min_size=1, max_size=2).map(tuple))
+            members = draw(
+                st.lists(nests.nests(tensors(False), 2), min_size=1, max_size=2).map(tuple)
+            )
             made.append(Parameter(name, nests.Nest(kind, members), star=star))
     return tuple(made)
 
@@ -219,8 +272,14 @@ def parameters(draw: st.DrawFn, signature: bool, flat: bool, literals: tuple[tup
 @st.composite
 def results(draw: st.DrawFn, parameters: tuple[Parameter, ...], flat: bool) -> Any:
     """A nest of expressions of the body's value ``h`` and the tensors among the arguments."""
-    found = [(item.name + path, leaf) for item in parameters for path, leaf in nests.leaves(item.spec)]
-    passed = [f"tf.identity({path})" for path, leaf in found if isinstance(leaf, Tensor) and (leaf.kind == "dense")]
+    found = [
+        (item.name + path, leaf) for item in parameters for path, leaf in nests.leaves(item.spec)
+    ]
+    passed = [
+        f"tf.identity({path})"
+        for path, leaf in found
+        if isinstance(leaf, Tensor) and (leaf.kind == "dense")
+    ]
     whole = [path for path, leaf in found if isinstance(leaf, Tensor) and leaf.kind != "dense"]
     one = st.sampled_from(["h", "h", "h", "tf.reduce_sum(h)", "tf.shape(h)", *passed])
     if flat:
@@ -246,17 +305,25 @@ def functions(
     given = draw(parameters(signature, flat, literals))
     body = tuple(draw(st.lists(steps.steps(material), max_size=4)))
     count = 1 if signature else draw(st.integers(1, 3))
-    made = [draw(calls(given, number, omit=number == 1 and draw(st.booleans()))) for number in range(count)]
+    made = [
+        draw(calls(given, number, omit=number == 1 and draw(st.booleans())))
+        for number in range(count)
+    ]
     concrete, method = draw(st.integers(0, 3)) == 0, draw(st.integers(0, 3)) == 0
     traced = tuple(dict.fromkeys(made))
-    return Function(owner, name, given, signature, body, draw(results(given, flat)), traced, concrete, method)
+    return Function(
+        owner, name, given, signature, body, draw(results(given, flat)), traced, concrete, method
+    )
 
 
 def can_be_signature(function: Function) -> bool:
     """Dense arguments by name, a tensor or a flat dict of tensors."""
-    flat = all(isinstance(item.spec, Tensor) and item.spec.kind == "dense" for item in function.parameters)
+    flat = all(
+        isinstance(item.spec, Tensor) and item.spec.kind == "dense" for item in function.parameters
+    )
     leaf = list(nests.leaves(function.result))
     one_level = not isinstance(function.result, nests.Nest) or (
-        function.result.kind == nests.DICT and not any(isinstance(member, nests.Nest) for member in function.result.members)
+        function.result.kind == nests.DICT
+        and not any(isinstance(member, nests.Nest) for member in function.result.members)
     )
     return function.signature and flat and one_level and all(item != "None" for _, item in leaf)

@@ -1,4 +1,6 @@
-"""TF 1 graphs: a program of `tf.compat.v1` that exports a session, and says what it answered and how it differentiated."""
+"""TF 1 graphs: a program of `tf.compat.v1` that exports a session, and says what it answered and
+how it differentiated.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ class V1Variable:
     def source(self, name: str) -> str:
         more = f", partitioner=v1.fixed_size_partitioner({self.parts})" if self.parts > 1 else ""
         more += ", collections=[v1.GraphKeys.LOCAL_VARIABLES]" if self.local else ""
-        items = list(self.items) if self.parts == 1 else self.items[0]  # an initializer of partitions gives a part at a time
+        items = (
+            list(self.items) if self.parts == 1 else self.items[0]
+        )  # an initializer of partitions gives a part at a time
         return (
             f"{name} = v1.get_variable({name!r}, [{len(self.items)}], tf.float32, "
             f"initializer=v1.constant_initializer({items}), use_resource={self.resource}, "
@@ -89,7 +93,9 @@ class V1Variable:
 
 @dataclass(frozen=True)
 class Graph:
-    """``steps``: statements that make another ``h``; ``new_flow``: While and If instead of the frames of TF 1."""
+    """``steps``: statements that make another ``h``; ``new_flow``: While and If instead of the
+    frames of TF 1.
+    """
 
     variables: tuple[V1Variable, ...]
     steps: tuple[str, ...]
@@ -102,7 +108,9 @@ class Graph:
     def script(self) -> str:
         flow = "enable" if self.new_flow else "disable"
         body = [f"v1.{flow}_control_flow_v2()", 'x = v1.placeholder(tf.float32, [None, 2], "x")']
-        body += ['more = v1.placeholder(tf.string, [None], "more")' if self.table else "more = None"]
+        body += [
+            'more = v1.placeholder(tf.string, [None], "more")' if self.table else "more = None"
+        ]
         body += [item.source(f"w{index}") for index, item in enumerate(self.variables)]
         if self.table == "file":
             body += ['path = tf.constant(written(folder, "words.txt", "a\\nb\\n"))']
@@ -111,7 +119,10 @@ class Graph:
                 "table = tf.lookup.StaticHashTable(lines(path), -1)",
             ]
         elif self.table == "memory":
-            body += ['pairs = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([3, 4], tf.int64))']
+            body += [
+                'pairs = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([3, 4],'
+                " tf.int64))"
+            ]
             body += ["table = tf.lookup.StaticHashTable(pairs, -1)"]
         body += ["h = x", *self.steps]
         if self.table:
@@ -120,11 +131,18 @@ class Graph:
             'outputs = {"h": tf.identity(h), "sum": tf.reduce_sum(h)}',
             "main_op = tf.group(v1.local_variables_initializer(), v1.tables_initializer())",
         ]
-        body.append(f"return exported(folder, session, x, more, outputs, main_op, {list(self.extra_tags)})")
+        body.append(
+            f"return exported(folder, session, x, more, outputs, main_op, {list(self.extra_tags)})"
+        )
         lines = "".join([f"    {line}\n" for line in body])
-        feeds = "".join([f"    ({', '.join([_array(item) for item in feed])},),\n" for feed in self.feeds])
+        feeds = "".join(
+            [f"    ({', '.join([_array(item) for item in feed])},),\n" for feed in self.feeds]
+        )
         tags = list(self.extra_tags)
-        return f"{HEAD}{lines}\n\nASSIGNS = {self.assigns}\nTAGS = {tags}\nFEEDS = [\n{feeds}]\n{END}\n"
+        return (
+            f"{HEAD}{lines}\n\nASSIGNS = {self.assigns}\nTAGS = {tags}\nFEEDS ="
+            f" [\n{feeds}]\n{END}\n"
+        )
 
 
 def _array(value: values.Value) -> str:
@@ -137,12 +155,24 @@ STEPS = (
     "h = h * {k}.0 + {w}",
     "h = h * {w}",
     "h = v1.while_loop(lambda i, y: i < {k}, lambda i, y: (i + 1, y * 2.0 + {w}), (0, h))[1]",
-    "h = v1.while_loop(lambda i, y: tf.logical_and(i < 3, tf.reduce_sum(y) < 50.0), lambda i, y: (i + 1, y + {w}), (0, h))[1]",
+    (
+        "h = v1.while_loop(lambda i, y: tf.logical_and(i < 3, tf.reduce_sum(y) < 50.0), lambda i,"
+        " y: (i + 1, y + {w}), (0, h))[1]"
+    ),
     "h = v1.cond(tf.reduce_sum(h) > {k}.0, lambda: h + {w}, lambda: h * 2.0)",
     "h = v1.cond(tf.reduce_sum(h) > {k}.0, lambda: tf.identity(h), lambda: h * {w})",
-    "h = v1.cond(tf.size(h) > {k}, lambda: v1.while_loop(lambda y: tf.size(y) < 0, lambda y: y, (h,)), lambda: h * {w})",
-    "h = v1.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, v1.cond(i > 0, lambda: y * 2.0, lambda: y + {w})), (0, h))[1]",
-    "h = h + v1.case([(tf.size(h) > 4, lambda: {w}), (tf.size(h) > {k}, lambda: 1.0)], default=lambda: 0.0)",
+    (
+        "h = v1.cond(tf.size(h) > {k}, lambda: v1.while_loop(lambda y: tf.size(y) < 0, lambda y: y,"
+        " (h,)), lambda: h * {w})"
+    ),
+    (
+        "h = v1.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, v1.cond(i > 0, lambda: y * 2.0,"
+        " lambda: y + {w})), (0, h))[1]"
+    ),
+    (
+        "h = h + v1.case([(tf.size(h) > 4, lambda: {w}), (tf.size(h) > {k}, lambda: 1.0)],"
+        " default=lambda: 0.0)"
+    ),
     "h = tf.map_fn(lambda row: row * {w}, h)",
     "h = registered(h) * {w}",
     "h = h + tf.reduce_sum(tf.TensorArray(tf.float32, 2).write(0, {w}).write(1, 1.0).stack())",
@@ -150,17 +180,27 @@ STEPS = (
     "h = tf.scan(lambda total, row: total + tf.reduce_sum(row) * {w}, h, initializer=0.0)",
 )
 ASSIGNING = (
-    "with tf.control_dependencies([v1.assign_add({v}, tf.ones_like({v}))]):\n            h = h + tf.identity({w})",
-    "h = h + v1.cond(tf.size(h) > {k}, lambda: tf.reduce_sum(v1.assign_add({v}, tf.ones_like({v}))), lambda: 0.0)",
+    (
+        "with tf.control_dependencies([v1.assign_add({v}, tf.ones_like({v}))]):\n            h = h"
+        " + tf.identity({w})"
+    ),
+    (
+        "h = h + v1.cond(tf.size(h) > {k}, lambda: tf.reduce_sum(v1.assign_add({v},"
+        " tf.ones_like({v}))), lambda: 0.0)"
+    ),
 )
 
 
 @st.composite
 def v1_variables(draw: st.DrawFn) -> V1Variable:
-    items = tuple(draw(st.lists(st.integers(-3, 3).map(lambda number: number / 2), min_size=1, max_size=4)))
+    items = tuple(
+        draw(st.lists(st.integers(-3, 3).map(lambda number: number / 2), min_size=1, max_size=4))
+    )
     local = draw(st.integers(0, 5)) == 0
     parts = 1 if local else draw(st.integers(1, min(2, len(items))))
-    return V1Variable(items, draw(st.booleans()), draw(st.booleans()) or draw(st.booleans()), parts, local)
+    return V1Variable(
+        items, draw(st.booleans()), draw(st.booleans()) or draw(st.booleans()), parts, local
+    )
 
 
 @st.composite
@@ -173,7 +213,9 @@ def graphs(draw: st.DrawFn, assigns: bool = False) -> Graph:
         changes = assigns and draw(st.booleans())
         text = draw(st.sampled_from(ASSIGNING if changes else STEPS))
         # An If of TF 2 cannot assign to a reference variable.
-        able = [index for index in whole if made[index].resource or not new_flow] if changes else whole
+        able = (
+            [index for index in whole if made[index].resource or not new_flow] if changes else whole
+        )
         if "{v}" in text and not able:
             continue
         one = f"w{draw(st.sampled_from(able if '{v}' in text else range(len(made))))}"

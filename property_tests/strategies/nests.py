@@ -13,7 +13,9 @@ LIST, TUPLE, DICT, PAIR = "list", "tuple", "dict", "pair"
 
 @dataclass(frozen=True)
 class Nest:
-    """A container; a dict has the keys k0, k1, …, a pair is the namedtuple ``Pair`` of every script."""
+    """A container; a dict has the keys k0, k1, …, a pair is the namedtuple ``Pair`` of every
+    script.
+    """
 
     kind: str
     members: tuple[Any, ...]
@@ -54,7 +56,11 @@ def nests(leaf: st.SearchStrategy[Any], max_leaves: int = 4) -> st.SearchStrateg
     """A leaf, or containers of nests."""
 
     def wider(member: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-        some = st.builds(Nest, st.sampled_from([LIST, TUPLE, DICT]), st.lists(member, min_size=1, max_size=2).map(tuple))
+        some = st.builds(
+            Nest,
+            st.sampled_from([LIST, TUPLE, DICT]),
+            st.lists(member, min_size=1, max_size=2).map(tuple),
+        )
         return some | st.builds(Nest, st.just(PAIR), st.tuples(member, member))
 
     return st.recursive(leaf, wider, max_leaves=max_leaves)

@@ -1,4 +1,7 @@
-"""The objects of a model: what they are, and the statement that makes each. A container holds only objects made before it."""
+"""The objects of a model: what they are, and the statement that makes each.
+
+A container holds only objects made before it.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +54,18 @@ class Container:
     def source(self, me: str) -> str:
         names = [f"n{child}" for child in self.children]
         if self.kind == "dict":
-            return "{" + ", ".join([f"{key!r}: {name}" for key, name in zip(self.keys, names)]) + "}"
+            return (
+                "{" + ", ".join([f"{key!r}: {name}" for key, name in zip(self.keys, names)]) + "}"
+            )
         if self.kind == "pair":
             return f"Pair({', '.join(names)})"
-        return f"[{', '.join(names)}]" if self.kind == "list" else f"({', '.join(names)},)" if names else "()"
+        return (
+            f"[{', '.join(names)}]"
+            if self.kind == "list"
+            else f"({', '.join(names)},)"
+            if names
+            else "()"
+        )
 
     def step(self, index: int) -> str:
         """The way to a child."""
@@ -63,29 +74,44 @@ class Container:
 
 @dataclass(frozen=True)
 class Table:
-    """``kind``: static, file, vocabulary (both with an asset), mutable or dense. ``keys`` are ints or strings."""
+    """``kind``: static, file, vocabulary (both with an asset), mutable or dense.
+
+    ``keys`` are ints or strings.
+    """
 
     kind: str
     keys: tuple[object, ...]
 
     @property
     def key_dtype(self) -> str:
-        return "string" if self.kind in ("file", "vocabulary") or (self.keys and isinstance(self.keys[0], str)) else "int64"
+        return (
+            "string"
+            if self.kind in ("file", "vocabulary") or (self.keys and isinstance(self.keys[0], str))
+            else "int64"
+        )
 
     def source(self, me: str) -> str:
         keys = f"tf.constant({list(self.keys)}, tf.{self.key_dtype})"
         numbers = f"tf.constant({[3 * index + 1 for index in range(len(self.keys))]}, tf.int64)"
         if self.kind == "static":
-            return f"tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer({keys}, {numbers}), -1)"
+            return (
+                f"tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer({keys},"
+                f" {numbers}), -1)"
+            )
         if self.kind in ("file", "vocabulary"):
             lines = "".join([f"{key}\n" for key in self.keys])
             made = f'lines(written(folder, "{me}.txt", {lines!r}))'
-            table = "StaticHashTable({}, -1)" if self.kind == "file" else "StaticVocabularyTable({}, 2)"
+            table = (
+                "StaticHashTable({}, -1)" if self.kind == "file" else "StaticVocabularyTable({}, 2)"
+            )
             return "tf.lookup." + table.format(made)
         ends = {"int64": "-101, -102", "string": '"<e>", "<d>"'}[self.key_dtype].split(", ")
         dense = f", empty_key={ends[0]}, deleted_key={ends[1]}" if self.kind == "dense" else ""
         cls = "DenseHashTable" if self.kind == "dense" else "MutableHashTable"
-        return f"filled(tf.lookup.experimental.{cls}(tf.{self.key_dtype}, tf.int64, -1{dense}), {keys}, {numbers})"
+        return (
+            f"filled(tf.lookup.experimental.{cls}(tf.{self.key_dtype}, tf.int64, -1{dense}),"
+            f" {keys}, {numbers})"
+        )
 
 
 @dataclass(frozen=True)
@@ -112,7 +138,8 @@ class Optimizer:
     variables: tuple[int, ...]
 
     def source(self, me: str) -> str:
-        made = {  # named: Keras counts those without a name, and their variables are called after them
+        # named: Keras counts those without a name, and their variables are called after them
+        made = {
             "sgd": 'tf.keras.optimizers.SGD(0.5, name="sgd")',
             "momentum": 'tf.keras.optimizers.SGD(0.5, momentum=0.5, name="momentum")',
             "adam": 'tf.keras.optimizers.Adam(0.25, name="adam")',
@@ -122,11 +149,15 @@ class Optimizer:
 
 
 KEYS = st.one_of(
-    st.sampled_from(["a", "b", "0", "a/b", "a.b", ".S", "größe", "with space", "_x"]), st.text("ab./_-", min_size=1, max_size=3)
+    st.sampled_from(["a", "b", "0", "a/b", "a.b", ".S", "größe", "with space", "_x"]),
+    st.text("ab./_-", min_size=1, max_size=3),
 )
-WORDS = st.lists(st.text("abc ", min_size=1, max_size=3).map(str.strip).filter(bool), unique=True, min_size=1, max_size=4).map(
-    tuple
-)
+WORDS = st.lists(
+    st.text("abc ", min_size=1, max_size=3).map(str.strip).filter(bool),
+    unique=True,
+    min_size=1,
+    max_size=4,
+).map(tuple)
 
 
 @st.composite
@@ -157,5 +188,7 @@ def tables(draw: st.DrawFn) -> Table:
     return Table(kind, draw(WORDS if kind in ("file", "vocabulary") else integers | WORDS))
 
 
-assets = st.builds(Asset, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=8))
+assets = st.builds(
+    Asset, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=8)
+)
 generators = st.builds(Generator, st.integers(0, 99))

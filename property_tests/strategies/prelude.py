@@ -1,4 +1,7 @@
-"""What every script begins with: the helpers its statements use. So a script needs nothing of ours."""
+"""What every script begins with: the helpers its statements use.
+
+So a script needs nothing of ours.
+"""
 
 PRELUDE = '''\
 import collections

@@ -1,4 +1,6 @@
-"""Steps of a function's body: each makes another float32 tensor ``h`` of ``h``, mostly of a captured object."""
+"""Steps of a function's body: each makes another float32 tensor ``h`` of ``h``, mostly of a
+captured object.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ PLAIN = {
     "scale": ["h = h * {k}.0"],
     "cond": ["h = tf.cond(tf.reduce_sum(h) > {k}.0, lambda: h + 1.0, lambda: -h)"],
     "while": ["h = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + {k}.0), (0, h))[1]"],
-    "switch": ["h = tf.switch_case(tf.size(h) % 3, [lambda: h, lambda: h + {k}.0, lambda: h * 2.0])"],
+    "switch": [
+        "h = tf.switch_case(tf.size(h) % 3, [lambda: h, lambda: h + {k}.0, lambda: h * 2.0])"
+    ],
     "map": ["h = tf.map_fn(lambda e: e * {k}.0, tf.reshape(h, [-1]))"],
     "einsum": ['h = h + tf.einsum("i,i->", tf.reshape(h, [-1]), tf.ones([tf.size(h)]))'],
     "custom": ["h = tripled(h)"],
@@ -39,16 +43,29 @@ CAPTURES = {
 }
 DEEP = {  # the same inside of control flow
     "cond": ["h = tf.cond(tf.size(h) > {k}, lambda: h * weight({n}), lambda: h)"],
-    "while": ["h = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y + weight({n})), (0, h))[1]"],
-    "inner": ["inner = tf.function(lambda y: tripled(y) * weight({n}), autograph=False)", "h = inner(h)"],
-    "argument": ["inner = tf.function(lambda y, part: tripled(y) * weight(part), autograph=False)", "h = inner(h, {n})"],
+    "while": [
+        "h = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y + weight({n})), (0, h))[1]"
+    ],
+    "inner": [
+        "inner = tf.function(lambda y: tripled(y) * weight({n}), autograph=False)",
+        "h = inner(h)",
+    ],
+    "argument": [
+        "inner = tf.function(lambda y, part: tripled(y) * weight(part), autograph=False)",
+        "h = inner(h, {n})",
+    ],
 }
 # Steps through which a float variable {n} has a gradient.
 DIFFERENTIATED = (
     ("h = tripled(h * weight({n}))",),
     ("h = h * weight({n}) + weight({n})",),
     ("h = tf.cond(tf.size(h) > {k}, lambda: tripled(h * weight({n})), lambda: h + weight({n}))",),
-    ("h = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, tripled(y) * weight({n})), (0, h))[1]",),
+    (
+        (
+            "h = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, tripled(y) * weight({n})),"
+            " (0, h))[1]"
+        ),
+    ),
     ("inner = tf.function(lambda y: tripled(y + weight({n})), autograph=False)", "h = inner(h)"),
 )
 ASSIGNED = ["{n}.assign({n} + tf.ones_like({n}))", "h = h + weight({n})"]
@@ -56,7 +73,9 @@ ASSIGNED = ["{n}.assign({n} + tf.ones_like({n}))", "h = h + weight({n})"]
 
 @dataclass(frozen=True)
 class Step:
-    """``kind`` is a key of the tables above; ``node`` the captured object, ``function`` the one that is called."""
+    """``kind`` is a key of the tables above; ``node`` the captured object, ``function`` the one
+    that is called.
+    """
 
     kind: str
     text: tuple[str, ...]
@@ -72,7 +91,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Material:
-    """What functions may use: (index, key of CAPTURES) of objects; those of variables that can be assigned; earlier functions."""
+    """What functions may use: (index, key of CAPTURES) of objects; those of variables that can be
+    assigned; earlier functions.
+    """
 
     captures: tuple[tuple[int, str], ...]
     assignable: tuple[int, ...]
@@ -101,4 +122,6 @@ def steps(draw: st.DrawFn, material: Material) -> Step:
 @st.composite
 def differentiated(draw: st.DrawFn, node: int) -> Step:
     """A step through which a variable has a gradient."""
-    return Step("differentiated", draw(st.sampled_from(DIFFERENTIATED)), draw(st.integers(0, 3)), node)
+    return Step(
+        "differentiated", draw(st.sampled_from(DIFFERENTIATED)), draw(st.integers(0, 3)), node
+    )

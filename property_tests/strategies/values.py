@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 Shape = tuple[Optional[int], ...]
 
-# The integers are small and the floats multiples of a half, so that sums and products are exact in every order.
+# The integers are small and the floats multiples of a half, so that sums and products are exact in
+# every order.
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 COMPLEX = ("complex64", "complex128")
@@ -45,13 +46,20 @@ def _source(item: object) -> str:
 def _items(dtype: str, special: bool) -> st.SearchStrategy[object]:
     if dtype in FLOATS:
         plain = st.integers(-6, 6).map(lambda number: number / 2)
-        return st.one_of(plain, st.sampled_from([float("nan"), float("inf"), -0.0, 1e-3])) if special else plain
+        return (
+            st.one_of(plain, st.sampled_from([float("nan"), float("inf"), -0.0, 1e-3]))
+            if special
+            else plain
+        )
     if dtype in COMPLEX:
         return st.tuples(st.integers(-3, 3), st.integers(-3, 3)).map(lambda parts: complex(*parts))
     if dtype == "bool":
         return st.booleans()
     if dtype == "string":
-        return st.one_of(st.binary(max_size=4), st.sampled_from([b"\x00", b"\xff\xfe", "größe".encode(), b"x" * 40]))
+        return st.one_of(
+            st.binary(max_size=4),
+            st.sampled_from([b"\x00", b"\xff\xfe", "größe".encode(), b"x" * 40]),
+        )
     dtype = QUANTISED.get(dtype, dtype)
     low = 0 if dtype.startswith("u") else -5
     if not special:
@@ -67,13 +75,22 @@ def shapes(max_dims: int = 2) -> st.SearchStrategy[tuple[int, ...]]:
 
 
 @st.composite
-def values(draw: st.DrawFn, dtypes: tuple[str, ...] = COUNTABLE, shape: Optional[Shape] = None, special: bool = False) -> Value:
-    """A value of one of the dtypes; of a given shape (None: any size), or any; with NaN and limits if ``special``."""
+def values(
+    draw: st.DrawFn,
+    dtypes: tuple[str, ...] = COUNTABLE,
+    shape: Optional[Shape] = None,
+    special: bool = False,
+) -> Value:
+    """A value of one of the dtypes; of a given shape (None: any size), or any; with NaN and limits
+    if ``special``.
+    """
     dtype = draw(st.sampled_from(dtypes))
     sizes = draw(shapes()) if shape is None else shape
     fixed = tuple([draw(st.integers(0, 3)) if size is None else size for size in sizes])
     count = math.prod(fixed)
-    return Value(dtype, fixed, tuple(draw(st.lists(_items(dtype, special), min_size=count, max_size=count))))
+    return Value(
+        dtype, fixed, tuple(draw(st.lists(_items(dtype, special), min_size=count, max_size=count)))
+    )
 
 
 @st.composite

@@ -1,8 +1,9 @@
 """Functions that compute the first values of variables again.
 
-For a variable made inside a `tf.function`, the function is the part of the trace that computed its value. For other variables,
-`initializer` names the function. Saving stores these functions and loading attaches them to the variables. They run only when an
-object made by ``type(loaded)()`` needs a value, never during a load.
+For a variable made inside a `tf.function`, the function is the part of the trace that computed its
+value. For other variables, `initializer` names the function. Saving stores these functions and
+loading attaches them to the variables. They run only when an object made by ``type(loaded)()``
+needs a value, never during a load.
 
 RFC: INIT-03, INIT-08
 """
@@ -31,14 +32,19 @@ class Argument(int):
 
 @dataclass(frozen=True)
 class InitialValue:
-    """A function that computes the first value of a variable. It does not keep the variable's model alive.
+    """A function that computes the first value of a variable.
 
-    `trace` is a weak reference to the concrete function that made the variable, to whose arguments an Argument refers.
+    It does not keep the variable's model alive.
+
+    `trace` is a weak reference to the concrete function that made the variable, to whose arguments
+    an Argument refers.
     """
 
     library: FunctionLibrary  # holds only this function
     name: str
-    inputs: Sequence[Any]  # an Argument, a tensor, or a weak reference to a variable, table or asset for each argument
+    inputs: Sequence[
+        Any
+    ]  # an Argument, a tensor, or a weak reference to a variable, table or asset for each argument
     trace: Optional[Callable[[], Any]] = None
 
     @property
@@ -46,7 +52,9 @@ class InitialValue:
         return any(isinstance(given, Argument) for given in self.inputs)
 
     def given(self) -> list[Any]:
-        """Return the inputs with weak references resolved; None for an object that no longer exists."""
+        """Return the inputs with weak references resolved; None for an object that no longer
+        exists.
+        """
         return [given() if isinstance(given, weakref.ref) else given for given in self.inputs]
 
     def compute(self, tensors: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -54,17 +62,23 @@ class InitialValue:
         flat = []
         for given in self.given():
             if isinstance(given, Argument) and not 0 <= given < len(tensors):
-                raise MalformedError(f"wants tensor {int(given)} of {len(tensors)}", file=self.library.file, node=self.name)
-            flat.append(tensors[given] if isinstance(given, Argument) else handle_of(given, self.name))
+                raise MalformedError(
+                    f"wants tensor {int(given)} of {len(tensors)}",
+                    file=self.library.file,
+                    node=self.name,
+                )
+            flat.append(
+                tensors[given] if isinstance(given, Argument) else handle_of(given, self.name)
+            )
         return api.call_registered(self.library.register(self.name), flat, 1)[0]
 
 
 def initializer(variable: Any, function: Callable[[], Any]) -> Any:
     """Set the function that computes the first value of a variable made outside a `tf.function`.
 
-    After the model is saved and loaded, ``type(loaded)()`` can then initialise the variable by itself. The function takes no
-    arguments and returns a tensor of the variable's shape and dtype. It may use other state of the model, and is traced when the
-    model is saved.
+    After the model is saved and loaded, ``type(loaded)()`` can then initialise the variable by
+    itself. The function takes no arguments and returns a tensor of the variable's shape and dtype.
+    It may use other state of the model, and is traced when the model is saved.
 
     Args:
       variable: a `tf.Variable` or a variable of Keras.
@@ -79,7 +93,10 @@ def initializer(variable: Any, function: Callable[[], Any]) -> Any:
     RFC: INIT-08
     """
     if not api.is_variable(variable) or not callable(function):
-        raise TypeError(f"initializer(variable, function): got {type(variable).__name__} and {type(function).__name__} (INIT-08)")
+        raise TypeError(
+            f"initializer(variable, function): got {type(variable).__name__} and"
+            f" {type(function).__name__} (INIT-08)"
+        )
     set_on(variable, function)
     return variable
 
@@ -89,20 +106,33 @@ def set_on(variable: Any, value: Union[InitialValue, Callable[[], Any]]) -> None
 
 
 def of(variable: Any) -> Union[InitialValue, Callable[[], Any], None]:
-    """Return the source of a variable's first value (from a file or from `initializer`), or None."""
+    """Return the source of a variable's first value (from a file or from `initializer`), or
+    None.
+    """
     return getattr(api.variable_components(variable)[0], _ATTRIBUTE, None)
 
 
-def attach(items: dict[int, Any], objects: Sequence[Any], functions: dict[str, Any], library: FunctionLibrary) -> None:
-    """Attach the initial values of a file, `items` by the number of the variable's node, to loaded variables.
+def attach(
+    items: dict[int, Any],
+    objects: Sequence[Any],
+    functions: dict[str, Any],
+    library: FunctionLibrary,
+) -> None:
+    """Attach the initial values of a file, `items` by the number of the variable's node, to loaded
+    variables.
 
-    `objects` has None for nodes that were not loaded; `functions` has the loaded concrete functions by name.
+    `objects` has None for nodes that were not loaded; `functions` has the loaded concrete functions
+    by name.
     """
-    present = {number: item for number, item in items.items() if isinstance(objects[number], tf.Variable)}
+    present = {
+        number: item for number, item in items.items() if isinstance(objects[number], tf.Variable)
+    }
     if not present:
         return
     proto = schema.FunctionDefLibrary()
-    names = dict.fromkeys(name for item in present.values() for name in library.closure(item.function))
+    names = dict.fromkeys(
+        name for item in present.values() for name in library.closure(item.function)
+    )
     proto.function.extend(library.get(name) for name in names)
     own = FunctionLibrary(proto, library.file)
     for number, item in present.items():

@@ -1,10 +1,12 @@
-"""``type(loaded)()``: make another object with the structure of a loaded one, whose variables have no values yet.
+"""``type(loaded)()``: make another object with the structure of a loaded one, whose variables have
+no values yet.
 
-The MetaGraph is loaded a second time, without the checkpoint, into the object that Python has made. The new object has the
-functions of the model, bound to its own variables.
+The MetaGraph is loaded a second time, without the checkpoint, into the object that Python has made.
+The new object has the functions of the model, bound to its own variables.
 
-Before a function of the new object runs, its variables without a value are initialised, if the file says how
-(`reference_impl.extension.initial_values`). Afterwards the function behaves like any other loaded function.
+Before a function of the new object runs, its variables without a value are initialised, if the file
+says how (`reference_impl.extension.initial_values`). Afterwards the function behaves like any other
+loaded function.
 
 RFC: INIT-02, INIT-03, INIT-04, INIT-05, INIT-06, INIT-07, INIT-08, INIT-09, INIT-10
 """
@@ -29,7 +31,8 @@ from reference_impl.kinds.load import Load
 
 _INIT = "__init__"
 _STATE = ("variable", "resource")
-_PATH = "_reference_path"  # attribute of a new variable, which has no other name that locates it in its model
+# attribute of a new variable, which has no other name that locates it in its model
+_PATH = "_reference_path"
 
 
 def construct(
@@ -42,13 +45,15 @@ def construct(
 ) -> None:
     """Fill an object that was made by calling the class of a loaded object.
 
-    If `__init__` was a tf.function, it is called with the arguments; otherwise there must be no arguments (TypeError).
-    `load_part` loads the part of the model that begins at a node, without values.
+    If `__init__` was a tf.function, it is called with the arguments; otherwise there must be no
+    arguments (TypeError). `load_part` loads the part of the model that begins at a node, without
+    values.
     """
     takes = any(child.local_name == _INIT for child in origin.graph.nodes[number].children)
     if (args or kwargs) and not takes:
         raise TypeError(
-            f"{type(instance).__name__}() takes no arguments: the __init__ of the saved object is not a tf.function (INIT-06)"
+            f"{type(instance).__name__}() takes no arguments: the __init__ of the saved object is"
+            " not a tf.function (INIT-06)"
         )
     with tf.init_scope():
         load_part(_NewObject(origin, number, instance), number)
@@ -59,13 +64,20 @@ def construct(
 class FreshConcreteFunction(LoadedConcreteFunction):
     """A concrete function of an object whose variables may have no values yet."""
 
-    made: tuple[Any, ...] = ()  # weak references to the variables that the function made when it was traced
+    made: tuple[
+        Any, ...
+    ] = ()  # weak references to the variables that the function made when it was traced
 
     @api.without_autograph
     def run(self, tensors: list[tf.Tensor], fitted: bool = False) -> Any:
-        """Initialise the function's variables without a value, then run it. Raises UninitializedVariableError."""
+        """Initialise the function's variables without a value, then run it.
+
+        Raises UninitializedVariableError.
+        """
         wanted = {
-            id(variable): variable for variable in (*(made() for made in self.made), *self.variables) if variable is not None
+            id(variable): variable
+            for variable in (*(made() for made in self.made), *self.variables)
+            if variable is not None
         }
         for variable in wanted.values():
             _initialize(variable, self, tensors, ())
@@ -78,7 +90,9 @@ class FreshConcreteFunction(LoadedConcreteFunction):
             first = len(self.library.get(self.saved_name).signature.input_arg) - len(self.owners)
             for position, owner in enumerate(self.owners, first):
                 if any(owner is variable for variable in missing) and position not in assigned:
-                    raise _error(owner, self, "nothing in the model says how it gets its first value")
+                    raise _error(
+                        owner, self, "nothing in the model says how it gets its first value"
+                    )
         return LoadedConcreteFunction.run(self, tensors, fitted)
 
 
@@ -92,9 +106,13 @@ class _NewObject(Hooks):
         self._number, self._instance = number, instance
 
     def check(self, load: Load) -> None:
-        """Raise UnsupportedModelError unless every variable and table that the functions use is a part of the object."""
+        """Raise UnsupportedModelError unless every variable and table that the functions use is a
+        part of the object.
+        """
         nodes = self.origin.graph.nodes
-        own = reachable([self._number], lambda number: [child.node_id for child in nodes[number].children])
+        own = reachable(
+            [self._number], lambda number: [child.node_id for child in nodes[number].children]
+        )
         slots = {slot.slot_variable_node_id for node in nodes for slot in node.slot_variables}
         others = [
             number
@@ -104,8 +122,15 @@ class _NewObject(Hooks):
         if others:
             names = ", ".join(sorted(load.path(number) for number in others))
             where = load.path(self._number)
-            reason = f"no other object like {where} can be made: its functions use {names}, which cannot be reached from it"
-            raise UnsupportedModelError(f"{reason}; make another one of an object that has both", node=where, clause="INIT-05")
+            reason = (
+                f"no other object like {where} can be made: its functions use {names}, which cannot"
+                " be reached from it"
+            )
+            raise UnsupportedModelError(
+                f"{reason}; make another one of an object that has both",
+                node=where,
+                clause="INIT-05",
+            )
 
     def make(self, load: Load, number: int, node: Any) -> Optional[Any]:
         return self._instance if number == self._number else super().make(load, number, node)
@@ -125,7 +150,11 @@ class _NewObject(Hooks):
         made: dict[int, list[Any]] = {}  # the variables that each function made when it was traced
         for variable in [found for found in load.objects if isinstance(found, tf.Variable)]:
             known = initial_values.of(variable)
-            trace = known.trace() if isinstance(known, initial_values.InitialValue) and known.trace is not None else None
+            trace = (
+                known.trace()
+                if isinstance(known, initial_values.InitialValue) and known.trace is not None
+                else None
+            )
             if trace is not None:
                 made.setdefault(id(trace), []).append(weakref.ref(variable))
         for function in load.functions.values():
@@ -141,38 +170,62 @@ def _has_value(variable: Any) -> bool:
         return bool(variable.is_initialized())
 
 
-def _initialize(variable: Any, function: LoadedConcreteFunction, tensors: list[tf.Tensor], above: tuple[Any, ...]) -> None:
-    """Give a variable its first value, after the variables that the value depends on. Do nothing if no function is known."""
+def _initialize(
+    variable: Any,
+    function: LoadedConcreteFunction,
+    tensors: list[tf.Tensor],
+    above: tuple[Any, ...],
+) -> None:
+    """Give a variable its first value, after the variables that the value depends on.
+
+    Do nothing if no function is known.
+    """
     if _has_value(variable):
         return
     known = initial_values.of(variable)
-    if not isinstance(known, initial_values.InitialValue) or any(variable is other for other in above):
+    if not isinstance(known, initial_values.InitialValue) or any(
+        variable is other for other in above
+    ):
         return
     if known.needs_arguments:
         trace = known.trace() if known.trace is not None else None
         if trace is not function:
             call = (
-                "a call that is not there any more" if trace is None else f"{trace.saved_name}{trace.structured_input_signature}"
+                "a call that is not there any more"
+                if trace is None
+                else f"{trace.saved_name}{trace.structured_input_signature}"
             )
-            raise _error(variable, function, f"it is made of the arguments of {call}: make such a call first")
+            raise _error(
+                variable, function, f"it is made of the arguments of {call}: make such a call first"
+            )
         if not all(hasattr(tensor, "numpy") for tensor in tensors):
             raise _error(
-                variable, function, "it is made of the arguments: call the function once outside of any tf.function first"
+                variable,
+                function,
+                "it is made of the arguments: call the function once outside of any tf.function"
+                " first",
             )
     for owner in known.given():
         if isinstance(owner, tf.Variable):
             _initialize(owner, function, tensors, (*above, variable))
             if not _has_value(owner):
-                raise _error(owner, function, f"{_path(variable)} is made of it, and nothing says how it gets its own")
+                raise _error(
+                    owner,
+                    function,
+                    f"{_path(variable)} is made of it, and nothing says how it gets its own",
+                )
     with tf.init_scope():
         variable.assign(known.compute(tensors))
 
 
 def _error(variable: Any, function: LoadedConcreteFunction, why: str) -> UninitializedVariableError:
     fix = (
-        "Assign one, restore a checkpoint into the object, or save the model with reference_impl.initializer(variable, function)"
+        "Assign one, restore a checkpoint into the object, or save the model with"
+        " reference_impl.initializer(variable, function)"
     )
-    return UninitializedVariableError(f"the variable {_path(variable)} has no value: {why}. {fix}", node=function.saved_name)
+    return UninitializedVariableError(
+        f"the variable {_path(variable)} has no value: {why}. {fix}", node=function.saved_name
+    )
 
 
 def _path(variable: Any) -> str:

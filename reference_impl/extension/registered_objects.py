@@ -23,15 +23,20 @@ from reference_impl.kinds.load import Load
 
 _KEPT = f"{PRIVATE}registered"  # attribute of a loaded object
 
-REGISTERED_CLASS = "_registered_class"  # attribute of the classes made here: the class that was registered
+REGISTERED_CLASS = (  # attribute of the classes made here: the class that was registered
+    "_registered_class"
+)
 
 
 class RegistrationWarning(UserWarning):
     """A model names a class that is not registered."""
 
 
-def make(load: Load, number: int, node: Any, state: Optional[schema.RegisteredState]) -> Optional[Any]:
-    """Return the object of a node with a registered name, without its children, or None if the name is not registered here.
+def make(
+    load: Load, number: int, node: Any, state: Optional[schema.RegisteredState]
+) -> Optional[Any]:
+    """Return the object of a node with a registered name, without its children, or None if the name
+    is not registered here.
 
     Raises:
       MalformedError: the data stored for the object cannot be read.
@@ -40,19 +45,36 @@ def make(load: Load, number: int, node: Any, state: Optional[schema.RegisteredSt
     file, path = load.file, load.path(number)
     found = registration.by_name.get(node.registered_name)
     if found is None:
-        text = f"{file}: {path} was saved as {node.registered_name!r}, a name that no class is registered under"
-        fix = "register its class with reference_impl.register before loading to get its Python methods"
-        warnings.warn(f"{text}: it becomes a generic object; {fix}", RegistrationWarning, stacklevel=2)
+        text = (
+            f"{file}: {path} was saved as {node.registered_name!r}, a name that no class is"
+            " registered under"
+        )
+        fix = (
+            "register its class with reference_impl.register before loading to get its Python"
+            " methods"
+        )
+        warnings.warn(
+            f"{text}: it becomes a generic object; {fix}", RegistrationWarning, stacklevel=2
+        )
         return None
-    cls: Any = _callable(found.cls) if any(child.local_name == "__call__" for child in node.children) else found.cls
+    cls: Any = (
+        _callable(found.cls)
+        if any(child.local_name == "__call__" for child in node.children)
+        else found.cls
+    )
     values = _values(state, file, path)
     if found.revive is not None:
         obj = found.revive(cls, values)
     else:
         obj = _from_message(cls, load, node) if api.makes_itself(cls) else cls.__new__(cls)
-    if not isinstance(obj, api.Trackable) or not isinstance(obj, cls) or not hasattr(obj, "__dict__"):
+    if (
+        not isinstance(obj, api.Trackable)
+        or not isinstance(obj, cls)
+        or not hasattr(obj, "__dict__")
+    ):
         reason = (
-            f"{found.cls.__qualname__}, registered as {found.name!r}, did not give an object of that class which can be tracked"
+            f"{found.cls.__qualname__}, registered as {found.name!r}, did not give an object of"
+            " that class which can be tracked"
         )
         raise UnsupportedModelError(reason, file=file, node=path, clause="REV-04")
     if isinstance(obj, tf.Module) and "_name" not in vars(obj):
@@ -63,7 +85,8 @@ def make(load: Load, number: int, node: Any, state: Optional[schema.RegisteredSt
 
 
 def make_variable(load: Load, number: int, node: Any) -> Optional[Any]:
-    """Return a variable whose class is registered here and makes its objects itself, with its value; None for any other.
+    """Return a variable whose class is registered here and makes its objects itself, with its
+    value; None for any other.
 
     A class of variables matters to the checkpoint saver that is registered for it.
     """
@@ -77,7 +100,9 @@ def make_variable(load: Load, number: int, node: Any) -> Optional[Any]:
 
 
 def _from_message(cls: type, load: Load, node: Any) -> Any:
-    """Return the object that a class makes from its message, by TensorFlow's own method (`_deserialize_from_proto`)."""
+    """Return the object that a class makes from its message, by TensorFlow's own method
+    (`_deserialize_from_proto`).
+    """
     return api.make_from_message(
         cls,
         proto=any_pb2.Any.FromString(node.serialized_user_proto.SerializeToString()),
@@ -90,13 +115,17 @@ def _from_message(cls: type, load: Load, node: Any) -> Any:
 
 
 def keep(obj: user_object.LoadedObject, node: Any, state: Optional[Any]) -> None:
-    """Keep the messages of an object whose class is not registered here, so that saving the object again loses nothing."""
+    """Keep the messages of an object whose class is not registered here, so that saving the object
+    again loses nothing.
+    """
     if node.registered_name or node.HasField("serialized_user_proto"):
         obj.__dict__[_KEPT] = (node, state)
 
 
 def kept(obj: Any) -> Optional[tuple[Any, Any]]:
-    """Return the SavedObject and the RegisteredState (or None) that `keep` stored; None for any other object."""
+    """Return the SavedObject and the RegisteredState (or None) that `keep` stored; None for any
+    other object.
+    """
     return vars(obj).get(_KEPT) if isinstance(obj, user_object.LoadedObject) else None
 
 
@@ -121,7 +150,9 @@ def _values(state: Optional[schema.RegisteredState], file: str, path: str) -> di
 
 
 def write(out: Any, obj: Any, number: int, path: str) -> Optional[Any]:
-    """Write the registered name of an object into its SavedObject; return its RegisteredState, or None if it has no state."""
+    """Write the registered name of an object into its SavedObject; return its RegisteredState, or
+    None if it has no state.
+    """
     known = kept(obj)
     if known is not None:
         saved, state = known
@@ -149,7 +180,11 @@ def write(out: Any, obj: Any, number: int, path: str) -> Optional[Any]:
 
 def _state(values: Any, number: int, path: str) -> Any:
     if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
-        raise SaveError("serialize of its registered class must give a dict with string keys", node=path, clause="REV-04")
+        raise SaveError(
+            "serialize of its registered class must give a dict with string keys",
+            node=path,
+            clause="REV-04",
+        )
     out = schema.RegisteredState(node_id=number)
     plain = {}
     for key in sorted(values):
@@ -158,18 +193,29 @@ def _state(values: Any, number: int, path: str) -> Any:
         elif _is_plain(values[key]):
             plain[key] = values[key]
         else:
-            reason = f"serialize of its registered class gave a {type(values[key]).__name__} for {key!r}"
-            raise SaveError(f"{reason}; only plain values and bytes can be stored", node=path, clause="REV-04")
+            reason = (
+                f"serialize of its registered class gave a {type(values[key]).__name__} for {key!r}"
+            )
+            raise SaveError(
+                f"{reason}; only plain values and bytes can be stored", node=path, clause="REV-04"
+            )
     try:
         out.values.CopyFrom(structure.encode(plain, path))
     except SavedModelError as error:
-        raise SaveError(f"what serialize gave cannot be stored: {error.reason}", node=path, clause="REV-04") from error
+        raise SaveError(
+            f"what serialize gave cannot be stored: {error.reason}", node=path, clause="REV-04"
+        ) from error
     return out
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
-    if type(value) in (list, tuple, api.TrackableList, api.TrackableTuple):  # `tf.Module` wraps lists and tuples
+    if type(value) in (
+        list,
+        tuple,
+        api.TrackableList,
+        api.TrackableTuple,
+    ):  # `tf.Module` wraps lists and tuples
         return all(_is_plain(item) for item in value)
     return value is None or type(value) in (bool, int, float, str)

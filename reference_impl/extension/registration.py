@@ -1,8 +1,9 @@
 """Registered classes, which a model's objects have again after loading.
 
-A SavedModel holds no Python code. An object of a registered class is written with the name of its registration. A program with
-the same registration loads an object of that class, with the model's functions and variables as its attributes. Other programs,
-and shipped TensorFlow, load a generic object. A file can only name a class; it cannot bring one.
+A SavedModel holds no Python code. An object of a registered class is written with the name of its
+registration. A program with the same registration loads an object of that class, with the model's
+functions and variables as its attributes. Other programs, and shipped TensorFlow, load a generic
+object. A file can only name a class; it cannot bring one.
 
 RFC: REV-04, REV-05, RP-02
 """
@@ -16,7 +17,12 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\Z")
-_RESERVED = ("tf", "keras", "tf_keras", "tensorflow")  # package names that TensorFlow's own registry uses
+_RESERVED = (
+    "tf",
+    "keras",
+    "tf_keras",
+    "tensorflow",
+)  # package names that TensorFlow's own registry uses
 
 _lock = threading.Lock()
 by_name: dict[str, Registration] = {}
@@ -40,48 +46,64 @@ def register(
     serialize: Optional[Callable[[Any], Mapping[str, Any]]] = None,
     revive: Optional[Callable[[type, dict[str, Any]], Any]] = None,
 ) -> Any:
-    """Register a class under a unique string: ``@register("Package.Name")``, or ``register("Package.Name", cls)``.
+    """Register a class under a unique string: ``@register("Package.Name")``, or
+    ``register("Package.Name", cls)``.
 
-    Loading makes the object first. It then attaches the loaded functions, variables and children, replacing attributes of the
-    same names. Python methods, properties and `__call__` come from the class; only a `__call__` that was exported as a function
-    is replaced.
+    Loading makes the object first. It then attaches the loaded functions, variables and children,
+    replacing attributes of the same names. Python methods, properties and `__call__` come from the
+    class; only a `__call__` that was exported as a function is replaced.
 
     Args:
       name: your own package and a name, with a dot between them.
       cls: the class; left out when used as a decorator.
-      serialize: returns the state of an object that is not in its children: a dict with string keys. Values are None, bools,
-        ints, floats, strings and nests of these in lists, tuples and dicts, or bytes of any size.
-      revive: makes the object from the class and that dict. The dict comes from a file and must not be trusted. Without `revive`
-        the object is made without running `__init__` and gets the entries of the dict as attributes.
+      serialize: returns the state of an object that is not in its children: a dict with string
+        keys. Values are None, bools, ints, floats, strings and nests of these in lists, tuples and
+        dicts, or bytes of any size.
+      revive: makes the object from the class and that dict. The dict comes from a file and must not
+        be trusted. Without `revive` the object is made without running `__init__` and gets the
+        entries of the dict as attributes.
 
     Returns:
       The class, or as a decorator a function that takes and returns it.
 
     Raises:
-      ValueError: the name has no package, is in a package of TensorFlow, or is already registered; or the class already has a
-        name.
+      ValueError: the name has no package, is in a package of TensorFlow, or is already registered;
+        or the class already has a name.
       TypeError: the argument is not a class.
 
     RFC: REV-04
     """
     if not isinstance(name, str) or not _NAME.match(name):
-        raise ValueError(f"a registered name is a package and a name, as in 'my_package.Name'; got {name!r} (REV-04)")
+        raise ValueError(
+            f"a registered name is a package and a name, as in 'my_package.Name'; got {name!r}"
+            " (REV-04)"
+        )
     if name.partition(".")[0] in _RESERVED:
-        raise ValueError(f"{name!r}: names of {name.partition('.')[0]} belong to TensorFlow; use a package of your own (REV-04)")
+        raise ValueError(
+            f"{name!r}: names of {name.partition('.')[0]} belong to TensorFlow; use a package of"
+            " your own (REV-04)"
+        )
     if cls is None:
         return lambda given: register(name, given, serialize=serialize, revive=revive)
     if not isinstance(cls, type):
         raise TypeError(f"only a class can be registered, got {type(cls).__name__} (REV-04)")
     with _lock:
         if name in by_name:
-            raise ValueError(f"the name {name!r} is taken by {by_name[name].cls.__qualname__} (REV-04)")
+            raise ValueError(
+                f"the name {name!r} is taken by {by_name[name].cls.__qualname__} (REV-04)"
+            )
         if cls in by_class:
-            raise ValueError(f"{cls.__qualname__} is registered already, as {by_class[cls].name!r} (REV-04)")
+            raise ValueError(
+                f"{cls.__qualname__} is registered already, as {by_class[cls].name!r} (REV-04)"
+            )
         by_name[name] = by_class[cls] = Registration(name, cls, serialize, revive)
     return cls
 
 
 def unregister(name: str) -> None:
-    """Remove a registration, for tests and reloaded modules. Raises KeyError if the name is not registered."""
+    """Remove a registration, for tests and reloaded modules.
+
+    Raises KeyError if the name is not registered.
+    """
     with _lock:
         del by_class[by_name.pop(name).cls]

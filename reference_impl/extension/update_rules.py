@@ -1,4 +1,5 @@
-"""Update rules: how a loaded optimizer changes variables, for files that were saved with functional optimizers.
+"""Update rules: how a loaded optimizer changes variables, for files that were saved with functional
+optimizers.
 
 RFC: OPT-03, OPT-04, OPT-05, OPT-06
 """
@@ -21,7 +22,9 @@ from reference_impl.kinds.optimizer import LoadedOptimizer, Slot, slots_of
 
 @dataclass(frozen=True)
 class Rule:
-    """The update of a variable of one dtype, by a function that takes the gradient and handles and returns nothing."""
+    """The update of a variable of one dtype, by a function that takes the gradient and handles and
+    returns nothing.
+    """
 
     function: str
     inputs: Sequence[Any]  # FunctionInput messages
@@ -31,7 +34,9 @@ class Rule:
 class UpdateRules:
     """The update rules of an optimizer among the loaded objects."""
 
-    def __init__(self, library: FunctionLibrary, state: schema.OptimizerState, loaded: Sequence[Any]):
+    def __init__(
+        self, library: FunctionLibrary, state: schema.OptimizerState, loaded: Sequence[Any]
+    ):
         self.library = library
         self.shared = {number: loaded[number] for number in state.shared}
         self.others = {given.node_id: loaded[given.node_id] for update in state.updates for given in update.inputs
@@ -45,7 +50,9 @@ class UpdateRules:
         """Return the names of the slots that the rules use."""
         return {name for rule in self.rules.values() for name in rule.slots}
 
-    def apply(self, optimizer: LoadedOptimizer, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+    def apply(
+        self, optimizer: LoadedOptimizer, gradients: Sequence[Any], variables: Sequence[Any]
+    ) -> None:
         """Apply one step; see `LoadedOptimizer.apply`."""
         if len(gradients) != len(variables):
             raise ValueError(f"{len(gradients)} gradients for {len(variables)} variables")
@@ -58,21 +65,33 @@ class UpdateRules:
                     variable.assign(value)
             _run(self.library, name, inputs)
 
-    def _call(self, optimizer: LoadedOptimizer, gradient: Any, variable: Any) -> tuple[str, list[tf.Tensor]]:
+    def _call(
+        self, optimizer: LoadedOptimizer, gradient: Any, variable: Any
+    ) -> tuple[str, list[tf.Tensor]]:
         """Return the name and inputs of the function that updates a variable."""
         inner = api.variable_components(variable)[0]
         rule = self.rules.get(inner.dtype.as_datatype_enum)
         if rule is None:
             known = ", ".join(tf.dtypes.as_dtype(number).name for number in sorted(self.rules))
-            reason = f"no update rule for {inner.dtype.name}, the optimizer that was saved had variables of {known}"
+            reason = (
+                f"no update rule for {inner.dtype.name}, the optimizer that was saved had variables"
+                f" of {known}"
+            )
             raise UnsupportedModelError(reason, node=inner.name, clause="OPT-06")
         if isinstance(gradient, tf.IndexedSlices):
-            reason = "the gradient is sparse (IndexedSlices), and the update rule takes dense ones; "
-            reason += "tf.convert_to_tensor(gradient) makes it dense, with which all rows are updated"
+            reason = (
+                "the gradient is sparse (IndexedSlices), and the update rule takes dense ones; "
+            )
+            reason += (
+                "tf.convert_to_tensor(gradient) makes it dense, with which all rows are updated"
+            )
             raise UnsupportedModelError(reason, node=inner.name, clause="OPT-06")
         gradient = tf.convert_to_tensor(gradient, inner.dtype)
         if not inner.shape.is_compatible_with(gradient.shape):
-            raise ValueError(f"the gradient of {inner.name} has shape {gradient.shape}, the variable {inner.shape}")
+            raise ValueError(
+                f"the gradient of {inner.name} has shape {gradient.shape}, the variable"
+                f" {inner.shape}"
+            )
         inputs = []
         for given in rule.inputs:
             kind = given.WhichOneof("kind")
@@ -89,7 +108,8 @@ class UpdateRules:
 
 
 def _slot(optimizer: LoadedOptimizer, variable: Any, name: str, rule: Rule) -> tf.Variable:
-    """Return the slot of a variable; make one for a variable that the optimizer has not updated before.
+    """Return the slot of a variable; make one for a variable that the optimizer has not updated
+    before.
 
     RFC: OPT-05
     """
@@ -98,13 +118,17 @@ def _slot(optimizer: LoadedOptimizer, variable: Any, name: str, rule: Rule) -> t
         inner = api.variable_components(variable)[0]
         with tf.init_scope():
             value = tf.fill(tf.shape(inner), rule.slots[name])
-            found = tf.Variable(value, trainable=False, name=f"{inner.name.split(':')[0]}/{name}", shape=inner.shape)
+            found = tf.Variable(
+                value, trainable=False, name=f"{inner.name.split(':')[0]}/{name}", shape=inner.shape
+            )
         slots_of(optimizer).append(Slot(variable, name, found))
     return found
 
 
 def _run(library: FunctionLibrary, name: str, inputs: list[tf.Tensor]) -> None:
     if tf.executing_eagerly():
-        api.call_registered(library.register(name), inputs, len(library.get(name).signature.output_arg))
+        api.call_registered(
+            library.register(name), inputs, len(library.get(name).signature.output_arg)
+        )
     else:
         rebuild.specialised(library, name, inputs)(*inputs)

@@ -1,7 +1,9 @@
 """Convert bytes on disk to messages and values, and back, without TensorFlow.
 
-container/  the directory: saved_model.pb, .pbtxt or the split .cpb; variables/, assets/, fingerprint.pb; staged writing
-bundle/     the tensor bundle in variables/: the index, the data shards, partitioned tensors, checksums
+container/  the directory: saved_model.pb, .pbtxt or the split .cpb; variables/, assets/,
+            fingerprint.pb; staged writing
+bundle/     the tensor bundle in variables/: the index, the data shards, partitioned tensors,
+            checksums
 values/     dtypes, TensorProto and StructuredValue
 schema/     the messages of the format: our `.proto` files and the classes made from them
 limits      every limit on what is read from a SavedModel

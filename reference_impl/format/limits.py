@@ -1,15 +1,18 @@
 """Every limit on what is read from a SavedModel, with its reason.
 
-Readers look a value up when they need it, so a program that trusts its models may raise it: `limits.SAVED_MODEL_BYTES = ...`.
-Data over a limit is refused with a LimitError that names the limit.
+Readers look a value up when they need it, so a program that trusts its models may raise it:
+`limits.SAVED_MODEL_BYTES = ...`. Data over a limit is refused with a LimitError that names the
+limit.
 """
 
 from __future__ import annotations
 
-# Protocol buffers cannot hold more in one serialised message; no other reader could load a larger file either.
+# Protocol buffers cannot hold more in one serialised message; no other reader could load a larger
+# file either.
 SAVED_MODEL_BYTES = 2**31 - 1
 
-# Python parses less than two megabytes of text a second, and needs six times the text's size of memory.
+# Python parses less than two megabytes of text a second, and needs six times the text's size of
+# memory.
 TEXT_BYTES = 2**27
 
 # fingerprint.pb holds seven numbers.
@@ -18,85 +21,101 @@ FINGERPRINT_BYTES = 2**16
 # Nesting of messages. Every C++ reader stops at 100, so a deeper file is readable nowhere else.
 MESSAGE_DEPTH = 100
 
-# Messages inside one: an empty one is two bytes in a file and about a hundred in memory. The graph of a million nodes has
-# some ten million; so have 100,000 small functions.
+# Messages inside one: an empty one is two bytes in a file and about a hundred in memory. The graph
+# of a million nodes has some ten million; so have 100,000 small functions.
 MESSAGES = 5 * 10**7
 
-# More than this many need at least MESSAGE_BYTES of the file each, so that a small file cannot take gigabytes of memory. Real
-# files have a message for every 8 to 30 bytes. Files under twice as many bytes need no counting.
+# More than this many need at least MESSAGE_BYTES of the file each, so that a small file cannot take
+# gigabytes of memory. Real files have a message for every 8 to 30 bytes. Files under twice as many
+# bytes need no counting.
 DENSE_MESSAGES = 10**7
 MESSAGE_BYTES = 4
 
-# Nesting of a StructuredValue: two messages per level, so this is what MESSAGE_DEPTH leaves; also keeps Python's stack safe.
+# Nesting of a StructuredValue: two messages per level, so this is what MESSAGE_DEPTH leaves; also
+# keeps Python's stack safe.
 STRUCTURE_DEPTH = 50
 
-# Functions of one MetaGraph. The parser accepts a million functions in 13 MB, and then each costs every reader a microsecond and
-# hundreds of bytes per step. The largest real libraries have about ten thousand; TensorFlow's loader makes hundreds a second.
+# Functions of one MetaGraph. The parser accepts a million functions in 13 MB, and then each costs
+# every reader a microsecond and hundreds of bytes per step. The largest real libraries have about
+# ten thousand; TensorFlow's loader makes hundreds a second.
 FUNCTIONS = 250_000
 
-# MetaGraphs of one file, and of all of them together the signatures, their inputs and outputs, and the assets. Each costs every
-# reader a tenth of a millisecond to a millisecond, and a file of 83 MB can name three million assets. Real models have a few
-# MetaGraphs, some hundred signatures at most, and assets that are files: of those no directory may have more
-# (DIRECTORY_ENTRIES).
+# MetaGraphs of one file, and of all of them together the signatures, their inputs and outputs, and
+# the assets. Each costs every reader a tenth of a millisecond to a millisecond, and a file of 83 MB
+# can name three million assets. Real models have a few MetaGraphs, some hundred signatures at most,
+# and assets that are files: of those no directory may have more (DIRECTORY_ENTRIES).
 META_GRAPHS = 1000
 SIGNATURES = 20_000
 SIGNATURE_ARGUMENTS = 10**5
 ASSETS = 10**5
 
-# Elements of a list or tuple. Its children are named by their index, and a gap is None, so a few bytes can claim any length.
+# Elements of a list or tuple. Its children are named by their index, and a gap is None, so a few
+# bytes can claim any length.
 LIST_ELEMENTS = 10**6
 
-# One recorded request for a model server to warm up with. It becomes a message several times as large; servers take 2 GB.
+# One recorded request for a model server to warm up with. It becomes a message several times as
+# large; servers take 2 GB.
 WARMUP_RECORD_BYTES = 2**25
 
-# A TensorProto of a few bytes can have any shape, since its last element fills the rest. With only one listed element it takes no
-# memory until it is used in a computation.
+# A TensorProto of a few bytes can have any shape, since its last element fills the rest. With only
+# one listed element it takes no memory until it is used in a computation.
 TENSOR_BYTES = 2**30
 
-# The most dimensions that a TensorFlow tensor can have. That many sizes of 63 bits can be multiplied; a product that is too large
-# is not printed, since Python refuses to print numbers of several thousand digits.
+# The most dimensions that a TensorFlow tensor can have. That many sizes of 63 bits can be
+# multiplied; a product that is too large is not printed, since Python refuses to print numbers of
+# several thousand digits.
 RANK = 254
 
-# Elements of a shape that a node states. The graph optimizer multiplies such shapes by others without looking for overflow.
+# Elements of a shape that a node states. The graph optimizer multiplies such shapes by others
+# without looking for overflow.
 SHAPE_ELEMENTS = 2**40
 
 # Steps of a loop that may run at once. TensorFlow adds one in 32 bits and divides by the sum.
 PARALLEL_ITERATIONS = 2**20
 
-# Tensors that a node takes or gives under one name: TensorFlow makes lists of that length from a number of a few bytes.
+# Tensors that a node takes or gives under one name: TensorFlow makes lists of that length from a
+# number of a few bytes.
 TENSORS_OF_NODE = 2**20
 
-# Elements of a list or array of tensors that a function makes in one step, 32 bytes and more each. A loop makes an element for
-# each of its steps.
+# Elements of a list or array of tensors that a function makes in one step, 32 bytes and more each.
+# A loop makes an element for each of its steps.
 TENSOR_LIST_ELEMENTS = 2**24
 
-# The same for a length that is computed: a list has as many elements as a loop has steps. TensorFlow allocates a gigabyte for it.
+# The same for a length that is computed: a list has as many elements as a loop has steps.
+# TensorFlow allocates a gigabyte for it.
 TENSOR_LIST_ELEMENTS_AT_RUN_TIME = 2**25
 
-# Zeros that stand for a tensor of a branch that is not taken, and the largest of their sizes. The file notes the shape.
+# Zeros that stand for a tensor of a branch that is not taken, and the largest of their sizes. The
+# file notes the shape.
 ZEROS = 2**26
 
-# A tensor that loading makes, with Fill, Range or by putting others together, where its size follows from constants; also all
-# that one initialiser makes. A model of a few hundred bytes can ask for any size.
+# A tensor that loading makes, with Fill, Range or by putting others together, where its size
+# follows from constants; also all that one initialiser makes. A model of a few hundred bytes can
+# ask for any size.
 LOAD_TENSOR_BYTES = 2**31
 
-# If several elements are listed, the elements that fill the rest do take memory. TensorFlow writes such tensors when it
-# compresses constants of a graph (a mask, a table that ends with equal rows); traced constants are stored whole. Also limits
-# how much all captured constants together may grow when they are loaded.
+# If several elements are listed, the elements that fill the rest do take memory. TensorFlow writes
+# such tensors when it compresses constants of a graph (a mask, a table that ends with equal rows);
+# traced constants are stored whole. Also limits how much all captured constants together may grow
+# when they are loaded.
 FILLED_BYTES = 2**27
 
-# Fields visited when a message is read field by field to say where it is broken: about fifteen seconds of Python.
-# After that an error does not name a position. Also the most fields of one message over 64 MiB.
+# Fields visited when a message is read field by field to say where it is broken: about fifteen
+# seconds of Python. After that an error does not name a position. Also the most fields of one
+# message over 64 MiB.
 WIRE_FIELDS = 5 * 10**6
 
-# saved_model.cpb: the format exists for messages over 2 GB, so the file and its unpacked content have a larger limit.
+# saved_model.cpb: the format exists for messages over 2 GB, so the file and its unpacked content
+# have a larger limit.
 SPLIT_FILE_BYTES = 2**34
 SPLIT_UNPACKED_BYTES = 2**34
 
-# Chunks and fields of a split message. TensorFlow makes about one per large constant and one per large function.
+# Chunks and fields of a split message. TensorFlow makes about one per large constant and one per
+# large function.
 SPLIT_CHUNKS = 10**6
 
-# HighwayHash in Python hashes about five megabytes a second. Headers are always verified, data up to this total in a file.
+# HighwayHash in Python hashes about five megabytes a second. Headers are always verified, data up
+# to this total in a file.
 SPLIT_CHECKSUM_BYTES = 2**24
 
 # A path component may have 255 bytes on every common file system, a path 4096.
@@ -105,16 +124,19 @@ FILE_NAME_BYTES = 4096
 # Files listed below one directory of a SavedModel.
 DIRECTORY_ENTRIES = 10**5
 
-# Expected entries of a table, for which TensorFlow allocates memory before it reads the file, and columns of the file.
+# Expected entries of a table, for which TensorFlow allocates memory before it reads the file, and
+# columns of the file.
 TABLE_ENTRIES = 2**27
 TABLE_COLUMNS = 2**15
 
 # A block of a checkpoint's index is held in memory as a whole. TensorFlow closes them at 256 KiB.
 TABLE_BLOCK_BYTES = 2**26
 
-# Prefix compression allows unlimited expansion: entries of four bytes can repeat a key of a megabyte. All keys together may be
-# this many times as long as the bytes that store them; real files reach 40.
+# Prefix compression allows unlimited expansion: entries of four bytes can repeat a key of a
+# megabyte. All keys together may be this many times as long as the bytes that store them; real
+# files reach 40.
 TABLE_KEYS_RATIO = 64
 
-# Comparisons made to see whether the slices of a partitioned tensor overlap: enough for 4096 slices in a square grid.
+# Comparisons made to see whether the slices of a partitioned tensor overlap: enough for 4096 slices
+# in a square grid.
 SLICE_COMPARISONS = 2**18

@@ -11,7 +11,10 @@ FORMATS = PB, PBTXT, CPB = "saved_model.pb", "saved_model.pbtxt", "saved_model.c
 DEFAULT_SIGNATURE = "serving_default"
 INIT_SIGNATURE = "__saved_model_init_op"
 TRAIN_SIGNATURE = "__saved_model_train_op"
-RESERVED_SIGNATURES = (INIT_SIGNATURE, TRAIN_SIGNATURE)  # ops for a session to run, not signatures of the model
+RESERVED_SIGNATURES = (
+    INIT_SIGNATURE,
+    TRAIN_SIGNATURE,
+)  # ops for a session to run, not signatures of the model
 
 # Collections of a MetaGraph
 MAIN_OP, LEGACY_INIT_OP, TRAIN_OP = "saved_model_main_op", "legacy_init_op", "saved_model_train_op"
@@ -36,18 +39,22 @@ _ATTRIBUTES, _SLOT = ".ATTRIBUTES", ".OPTIMIZER_SLOT"
 
 # Attribute of a node: the custom gradient of its op
 CUSTOM_GRADIENT = "_gradient_op_type"
-# What our exports write there for a gradient that they could not keep, and the attribute with the reason. Without it the
-# operation would be differentiated with the standard gradient of its op, wrongly.
+# What our exports write there for a gradient that they could not keep, and the attribute with the
+# reason. Without it the operation would be differentiated with the standard gradient of its op,
+# wrongly.
 GRADIENT_NOT_SAVED, NO_GRADIENT_BECAUSE = "ReferenceImplGradientNotSaved", "_no_gradient_because"
-# Names that a process makes with a running number: `tf.custom_gradient`, and our loader for each load.
+# Names that a process makes with a running number: `tf.custom_gradient`, and our loader for each
+# load.
 _OF_A_PROCESS = re.compile(r"CustomGradient-\d+|.*__load\d+", re.DOTALL)
 
-# Attributes of nodes: why a function keeps control flow of TF 1.x, and why a node stays an operation on a TensorArray.
-# They stand at nodes because tf.saved_model.load refuses unknown attributes of functions
+# Attributes of nodes: why a function keeps control flow of TF 1.x, and why a node stays an
+# operation on a TensorArray. They stand at nodes because tf.saved_model.load refuses unknown
+# attributes of functions
 V1_CONTROL_FLOW, V1_TENSOR_ARRAY = "_v1_control_flow", "_v1_tensor_array"
 
-# Attribute of a FunctionDef: the interface that the function implements, beside other functions to which nothing refers.
-# TensorFlow's graph optimizer chooses the implementation for the device (LSTM and GRU of Keras 2 for GPUs, for example)
+# Attribute of a FunctionDef: the interface that the function implements, beside other functions to
+# which nothing refers. TensorFlow's graph optimizer chooses the implementation for the device (LSTM
+# and GRU of Keras 2 for GPUs, for example)
 IMPLEMENTS = "api_implements"
 
 # Ops that call the function in their attribute `f` in this process
@@ -61,9 +68,11 @@ _GENERATED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+", re.DOTALL)
 
 
 def is_generated_gradient(op_type: str) -> bool:
-    """Return whether the name of a custom gradient has a number that only the process that wrote it understands.
+    """Return whether the name of a custom gradient has a number that only the process that wrote it
+    understands.
 
-    ``CustomGradient-130`` in a file says nothing about the gradient that another process knows under this name.
+    ``CustomGradient-130`` in a file says nothing about the gradient that another process knows
+    under this name.
 
     RFC: FMT-14
     """
@@ -71,9 +80,12 @@ def is_generated_gradient(op_type: str) -> bool:
 
 
 def plain_name(name: str) -> str:
-    """Return the Python name inside a generated one: ``f_1`` of ``__inference_f_1_2``. Other names are left as they are.
+    """Return the Python name inside a generated one: ``f_1`` of ``__inference_f_1_2``.
 
-    TensorFlow adds a prefix and one number. For functions derived from a function (its gradient), it adds both again.
+    Other names are left as they are.
+
+    TensorFlow adds a prefix and one number. For functions derived from a function (its gradient),
+    it adds both again.
     """
     match = _GENERATED.fullmatch(name) if name.startswith("__") else None
     while match is not None:
@@ -83,18 +95,20 @@ def plain_name(name: str) -> str:
 
 
 def stem(name: str) -> str:
-    """Return the part of a function's name that is the same in other files: its plain name; ``cond_true`` of ``cond_true_7``,
-    ``cond_true_grad`` of ``cond_true_7_grad_9``.
+    """Return the part of a function's name that is the same in other files: its plain name;
+    ``cond_true`` of ``cond_true_7``, ``cond_true_grad`` of ``cond_true_7_grad_9``.
 
-    Branches and bodies have no prefix, but a number that differs from one process to the next. So have their gradients, and the
-    bodies that TensorFlow rewrites for a gradient.
+    Branches and bodies have no prefix, but a number that differs from one process to the next. So
+    have their gradients, and the bodies that TensorFlow rewrites for a gradient.
     """
     plain = plain_name(name)
     return _NUMBER_OF_BRANCH.sub("", name) if plain == name else plain
 
 
 def escape(name: str) -> str:
-    """Return the name of a child escaped for a checkpoint key, where dots and slashes have a meaning."""
+    """Return the name of a child escaped for a checkpoint key, where dots and slashes have a
+    meaning.
+    """
     return name.replace(".", "..").replace("/", ".S")
 
 
@@ -104,7 +118,9 @@ def key_prefix(names: tuple[str, ...]) -> str:
 
 
 def slot_prefix(variable: str, optimizer: str, slot: str) -> str:
-    """Return the beginning of the checkpoint keys of a slot variable, given those of the variable and the optimizer."""
+    """Return the beginning of the checkpoint keys of a slot variable, given those of the variable
+    and the optimizer.
+    """
     return f"{variable}{_SLOT}/{optimizer}{escape(slot)}/"
 
 

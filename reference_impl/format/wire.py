@@ -1,8 +1,9 @@
-"""The untyped wire format of protocol messages: variable-length integers, and the fields of a message.
+"""The untyped wire format of protocol messages: variable-length integers, and the fields of a
+message.
 
-A message is a sequence of fields. A field is a tag (its number and wire type in one varint) followed by its content. A varint
-holds seven bits in each byte, the least significant first. Tensor bundles, their tables and split files write their lengths as
-varints too.
+A message is a sequence of fields. A field is a tag (its number and wire type in one varint)
+followed by its content. A varint holds seven bits in each byte, the least significant first. Tensor
+bundles, their tables and split files write their lengths as varints too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Optional, TypeVar, Union
 
-VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)  # wire types; BYTES also holds strings, messages and packed lists
+VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(
+    6
+)  # wire types; BYTES also holds strings, messages and packed lists
 WIDTHS = {FIXED64: 8, FIXED32: 4}  # bytes of a content of fixed size
 
 _MAX_BYTES = 10  # of a varint
@@ -31,12 +34,15 @@ class WireError(ValueError):
         self.truncated = truncated
 
 
-def fields(data: Data, start: int = 0, end: Optional[int] = None) -> Iterator[tuple[int, int, Any, int]]:
-    """Yield number, wire type, content and the position behind it of each field of a message, which is in a range of `data`.
+def fields(
+    data: Data, start: int = 0, end: Optional[int] = None
+) -> Iterator[tuple[int, int, Any, int]]:
+    """Yield number, wire type, content and the position behind it of each field of a message, which
+    is in a range of `data`.
 
-    The content is an int for VARINT, None for the start and the end of a group, else bytes: slices if `data` is a memoryview, and
-    copies if it is bytes. The fields inside a group follow its start like all others. Raises WireError: the bytes are not a
-    message.
+    The content is an int for VARINT, None for the start and the end of a group, else bytes: slices
+    if `data` is a memoryview, and copies if it is bytes. The fields inside a group follow its start
+    like all others. Raises WireError: the bytes are not a message.
     """
     position, end = start, len(data) if end is None else end
     while position < end:
@@ -50,9 +56,13 @@ def fields(data: Data, start: int = 0, end: Optional[int] = None) -> Iterator[tu
             if kind == VARINT:
                 content, position = read_varint(data, position, end)
             elif kind == BYTES or kind in WIDTHS:
-                length, position = read_varint(data, position, end) if kind == BYTES else (WIDTHS[kind], position)
+                length, position = (
+                    read_varint(data, position, end) if kind == BYTES else (WIDTHS[kind], position)
+                )
                 if length > end - position:
-                    raise WireError(f"{length} bytes are promised, {end - position} are left", truncated=True)
+                    raise WireError(
+                        f"{length} bytes are promised, {end - position} are left", truncated=True
+                    )
                 content = data[position : position + length]
                 position += length
             elif kind not in (GROUP, END_GROUP):
@@ -71,7 +81,8 @@ def bytes_field(number: int, content: bytes) -> bytes:
 def read_varint(data: Data, position: int, end: int) -> tuple[int, int]:
     """Decode the unsigned 64-bit integer at `position`; return it and the position after it.
 
-    Raises WireError: the integer runs over `end` or does not fit 64 bits. Callers name the file and the place.
+    Raises WireError: the integer runs over `end` or does not fit 64 bits. Callers name the file and
+    the place.
     """
     if position < end and data[position] < 0x80:  # most are this short
         return data[position], position + 1

@@ -1,4 +1,6 @@
-"""Find the children that TensorFlow's loader of objects calls or breaks on, because of their names."""
+"""Find the children that TensorFlow's loader of objects calls or breaks on, because of their
+names.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from reference_impl.graph import called_names
 from reference_impl.graph.object_references import traces
 
 # Their children are items.
-_CONTAINERS = ("trackable_list_wrapper", "trackable_dict_wrapper", "trackable_tuple_wrapper", "signature_map")
+_CONTAINERS = (
+    "trackable_list_wrapper",
+    "trackable_dict_wrapper",
+    "trackable_tuple_wrapper",
+    "signature_map",
+)
 
 
 class CalledChild(NamedTuple):
@@ -37,5 +44,9 @@ def called_children(nodes: Sequence[schema.SavedObject]) -> Iterator[CalledChild
         for child in item.children:
             name, number = child.local_name, child.node_id
             if name in called_names.RUN or name in called_names.BROKEN:
-                runs = name in called_names.RUN and 0 <= number < len(nodes) and bool(traces(nodes[number]))
+                runs = (
+                    name in called_names.RUN
+                    and 0 <= number < len(nodes)
+                    and bool(traces(nodes[number]))
+                )
                 yield CalledChild(parent, name, number, runs)

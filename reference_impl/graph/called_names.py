@@ -1,6 +1,9 @@
-"""The names of children that TensorFlow calls, breaks on or looks up. Written by ``python -m docs.called_names``.
+"""The names of children that TensorFlow calls, breaks on or looks up.
 
-A loader of objects sets each child as an attribute. Where TensorFlow has an attribute of this name, the child takes its place.
+Written by ``python -m docs.called_names``.
+
+A loader of objects sets each child as an attribute. Where TensorFlow has an attribute of this name,
+the child takes its place.
 """
 
 from __future__ import annotations
@@ -10,7 +13,16 @@ RELEASES = ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21")
 # tf.saved_model.load calls a child function of this name while it loads. Name -> releases.
 RUN: dict[str, tuple[str, ...]] = {
     "_checkpoint_adapter": ("2.18", "2.21"),
-    "_gather_saveables_for_checkpoint": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
+    "_gather_saveables_for_checkpoint": (
+        "2.4",
+        "2.6",
+        "2.8",
+        "2.10",
+        "2.12",
+        "2.15",
+        "2.18",
+        "2.21",
+    ),
     "_handle_deferred_dependencies": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
     "_lookup_dependency": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
     "_maybe_initialize_trackable": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
@@ -31,13 +43,58 @@ BROKEN: dict[str, tuple[str, ...]] = {
     "_name_based_restores": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
     "_object_identifier": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
     "_self_name_based_restores": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
-    "_self_unconditional_checkpoint_dependencies": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
-    "_self_unconditional_deferred_dependencies": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
-    "_self_unconditional_dependency_names": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
+    "_self_unconditional_checkpoint_dependencies": (
+        "2.4",
+        "2.6",
+        "2.8",
+        "2.10",
+        "2.12",
+        "2.15",
+        "2.18",
+        "2.21",
+    ),
+    "_self_unconditional_deferred_dependencies": (
+        "2.4",
+        "2.6",
+        "2.8",
+        "2.10",
+        "2.12",
+        "2.15",
+        "2.18",
+        "2.21",
+    ),
+    "_self_unconditional_dependency_names": (
+        "2.4",
+        "2.6",
+        "2.8",
+        "2.10",
+        "2.12",
+        "2.15",
+        "2.18",
+        "2.21",
+    ),
     "_self_update_uid": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
     "_tracking_metadata": ("2.4",),
-    "_unconditional_checkpoint_dependencies": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
-    "_unconditional_dependency_names": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
+    "_unconditional_checkpoint_dependencies": (
+        "2.4",
+        "2.6",
+        "2.8",
+        "2.10",
+        "2.12",
+        "2.15",
+        "2.18",
+        "2.21",
+    ),
+    "_unconditional_dependency_names": (
+        "2.4",
+        "2.6",
+        "2.8",
+        "2.10",
+        "2.12",
+        "2.15",
+        "2.18",
+        "2.21",
+    ),
     "_update_uid": ("2.4", "2.6", "2.8", "2.10", "2.12", "2.15", "2.18", "2.21"),
 }
 

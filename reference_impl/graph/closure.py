@@ -1,4 +1,7 @@
-"""Find all vertices reachable from some vertices. Graphs are untrusted: every walk is iterative and linear."""
+"""Find all vertices reachable from some vertices.
+
+Graphs are untrusted: every walk is iterative and linear.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,13 @@ Vertex = TypeVar("Vertex", bound=Hashable)
 Edges = Union[Mapping[Vertex, Iterable[Vertex]], Callable[[Vertex], Optional[Iterable[Vertex]]]]
 
 
-def reachable(starts: Iterable[Vertex], edges: Edges[Vertex], seen: Optional[dict[Vertex, None]] = None) -> dict[Vertex, None]:
+def reachable(
+    starts: Iterable[Vertex], edges: Edges[Vertex], seen: Optional[dict[Vertex, None]] = None
+) -> dict[Vertex, None]:
     """Return all vertices reachable from some vertices, including these, in the order of discovery.
 
-    `seen` is the result of an earlier walk, which this walk continues. The vertices in it are not visited again.
+    `seen` is the result of an earlier walk, which this walk continues. The vertices in it are not
+    visited again.
     """
     following = edges if callable(edges) else edges.get
     found: dict[Vertex, None] = {} if seen is None else seen
@@ -28,7 +34,9 @@ def reachable(starts: Iterable[Vertex], edges: Edges[Vertex], seen: Optional[dic
 
 
 def reversed_edges(edges: Iterable[tuple[Vertex, Iterable[Vertex]]]) -> dict[Vertex, list[Vertex]]:
-    """Return the vertices that lead to each vertex: for functions with the functions that they call, the callers."""
+    """Return the vertices that lead to each vertex: for functions with the functions that they
+    call, the callers.
+    """
     found: dict[Vertex, list[Vertex]] = {}
     for source, targets in edges:
         for target in targets:

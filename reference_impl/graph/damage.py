@@ -1,7 +1,8 @@
-"""Find the nodes that break the rules of their ops, before a pass takes their inputs and attributes for granted.
+"""Find the nodes that break the rules of their ops, before a pass takes their inputs and attributes
+for granted.
 
-Nothing may need a damaged node, so it is not an error by itself: passes leave it as it is, and a function that needs it gets the
-error.
+Nothing may need a damaged node, so it is not an error by itself: passes leave it as it is, and a
+function that needs it gets the error.
 """
 
 from __future__ import annotations
@@ -43,15 +44,23 @@ def find(graph_def: schema.GraphDef, registered: function_edges.Rules, file: str
     @functools.cache
     def rules_of(op: str) -> Optional[op_rules.OpRules]:
         rules = registered(op)  # first: the runtime prefers an op to a function of its name
-        return op_rules.of_definition(library[op].signature) if rules is None and op in library else rules
+        return (
+            op_rules.of_definition(library[op].signature)
+            if rules is None and op in library
+            else rules
+        )
 
     found = {node.name: _fault(node, rules_of(node.op), file) for node in graph_def.node}
     nodes = {name: error for name, error in found.items() if error is not None}
-    functions = [name for name, function in library.items() if _is_damaged(function, rules_of, file)]
+    functions = [
+        name for name, function in library.items() if _is_damaged(function, rules_of, file)
+    ]
     return Damage(nodes, frozenset(functions)) if nodes or functions else NONE
 
 
-def _fault(node: schema.NodeDef, rules: Optional[op_rules.OpRules], file: str) -> Optional[errors.SavedModelError]:
+def _fault(
+    node: schema.NodeDef, rules: Optional[op_rules.OpRules], file: str
+) -> Optional[errors.SavedModelError]:
     """Return what is wrong with a node of the main graph, or None."""
     try:
         _check_attributes(node, rules, file)
@@ -73,7 +82,9 @@ def _is_damaged(function: schema.FunctionDef, rules_of: function_edges.Rules, fi
 
 
 def _check_attributes(node: schema.NodeDef, rules: Optional[op_rules.OpRules], file: str) -> None:
-    """Check the attributes of a node, and the shapes that it notes, which become sizes of tensors."""
+    """Check the attributes of a node, and the shapes that it notes, which become sizes of
+    tensors.
+    """
     if rules is not None:
         op_rules.check_named(node, rules.attributes, file, node.name)
     node_attributes.check(node.attr, ("_output_shapes",), file, node.name)

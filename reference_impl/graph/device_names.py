@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-_DEVICE = re.compile(r"(/?(job:[A-Za-z][\w.-]*|(replica|task):(\d+|\*)|(device:)?[A-Za-z]\w*(:(\d+|\*))?))*/?", re.ASCII)
+_DEVICE = re.compile(
+    r"(/?(job:[A-Za-z][\w.-]*|(replica|task):(\d+|\*)|(device:)?[A-Za-z]\w*(:(\d+|\*))?))*/?",
+    re.ASCII,
+)
 
 
 def is_device(name: str) -> bool:

@@ -8,14 +8,17 @@ from typing import NamedTuple, Optional
 from reference_impl.format import schema
 
 CONTROL = ""  # port of a control edge
-_DIGITS = 9  # nodes never have that many outputs, and Python refuses to parse numbers of thousands of digits
+# nodes never have that many outputs, and Python refuses to parse numbers of thousands of digits
+_DIGITS = 9
 
 
 class Edge(NamedTuple):
     """An input of a node, which can be compared and written again."""
 
     source: str  # the node or argument
-    port: str = "0"  # "0", "1", … in a GraphDef, "output:0" in a function, CONTROL for a control edge
+    port: str = (
+        "0"  # "0", "1", … in a GraphDef, "output:0" in a function, CONTROL for a control edge
+    )
 
     @property
     def is_control(self) -> bool:
@@ -23,7 +26,9 @@ class Edge(NamedTuple):
 
     @property
     def number(self) -> Optional[int]:
-        """The number at the end of the port: of an output or, in a function, of a tensor of one output argument."""
+        """The number at the end of the port: of an output or, in a function, of a tensor of one
+        output argument.
+        """
         return output_number(self.port)
 
     @property
@@ -35,16 +40,20 @@ class Edge(NamedTuple):
 
 
 def output_number(port: str) -> Optional[int]:
-    """Return the number at the end of a port, or None. A number that is too large for any node remains too large."""
+    """Return the number at the end of a port, or None.
+
+    A number that is too large for any node remains too large.
+    """
     digits = port.rpartition(":")[2]
     return int(digits[:_DIGITS]) if _is_number(digits) else None
 
 
 def parse_input(text: str, in_function: bool = False) -> Edge:
-    """Return the parts of ``"^node"``, ``"node"``, ``"node:1"`` or, in a function, ``"node:output:0"`` and ``"argument"``.
+    """Return the parts of ``"^node"``, ``"node"``, ``"node:1"`` or, in a function,
+    ``"node:output:0"`` and ``"argument"``.
 
-    A tensor name of a SignatureDef or SaverDef has the form of an input in a GraphDef. As in TensorFlow, only ASCII digits after
-    the colon number an output; other text belongs to the name.
+    A tensor name of a SignatureDef or SaverDef has the form of an input in a GraphDef. As in
+    TensorFlow, only ASCII digits after the colon number an output; other text belongs to the name.
     """
     if text.startswith("^"):
         return Edge(text[1:], CONTROL)
@@ -72,7 +81,11 @@ def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) ->
     """Return for each node the nodes and arguments that it waits for."""
     # Most inputs are the first output of a node, written as the node's name.
     return [
-        [input_source(text, in_function) if ":" in text or text[:1] == "^" else text for text in node.input] for node in nodes
+        [
+            input_source(text, in_function) if ":" in text or text[:1] == "^" else text
+            for text in node.input
+        ]
+        for node in nodes
     ]
 
 

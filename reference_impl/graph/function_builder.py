@@ -1,7 +1,7 @@
 """Build FunctionDefs by hand, and change the arguments, tensors and nodes of existing ones.
 
-Signatures, the saver, the content of tables and the parts of a TF 1.x graph are functions without a trace.
-:class:`FunctionBuilder` builds them. The functions below it change a FunctionDef in place.
+Signatures, the saver, the content of tables and the parts of a TF 1.x graph are functions without a
+trace. :class:`FunctionBuilder` builds them. The functions below it change a FunctionDef in place.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ USER_NAME = "_user_specified_name"
 class FunctionBuilder:
     """A FunctionDef under construction, in the attribute `function`.
 
-    A number is added to names of arguments, nodes and results that are taken; the methods return the final names. Arguments and
-    new nodes do not take `reserved` names. Calls of a stateful function may not be merged or left out.
+    A number is added to names of arguments, nodes and results that are taken; the methods return
+    the final names. Arguments and new nodes do not take `reserved` names. Calls of a stateful
+    function may not be merged or left out.
     """
 
     def __init__(self, name: str = "", is_stateful: bool = False, reserved: Iterable[str] = ()):
@@ -37,12 +38,20 @@ class FunctionBuilder:
         """Return a builder that extends a copy of a FunctionDef."""
         builder = cls()
         builder.function.CopyFrom(function)
-        builder._names.reserve(item.name for item in (*function.signature.input_arg, *function.node_def))
+        builder._names.reserve(
+            item.name for item in (*function.signature.input_arg, *function.node_def)
+        )
         builder._results.reserve(item.name for item in function.signature.output_arg)
         return builder
 
     def argument(
-        self, name: str, kind: Union[int, Any], *, attributes: Any = None, shape: Any = None, user_name: Optional[str] = None
+        self,
+        name: str,
+        kind: Union[int, Any],
+        *,
+        attributes: Any = None,
+        shape: Any = None,
+        user_name: Optional[str] = None,
     ) -> str:
         """Add an argument; return its name, which is also the text of its tensor.
 
@@ -62,15 +71,21 @@ class FunctionBuilder:
             self.function.arg_attr[position].attr["_output_shapes"].list.shape.add().CopyFrom(shape)
         return added
 
-    def node(self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()) -> Any:
-        """Add a node, which takes tensors and waits for nodes; return its NodeDef, which has no attributes yet."""
+    def node(
+        self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()
+    ) -> Any:
+        """Add a node, which takes tensors and waits for nodes; return its NodeDef, which has no
+        attributes yet.
+        """
         node = self.function.node_def.add(name=self._names.take(name), op=op)
         node.input.extend(inputs)
         node.input.extend(f"^{control}" for control in controls)
         return node
 
     def copy_node(self, node: Any, inputs: Iterable[str], without: Collection[str] = ()) -> Any:
-        """Add a copy of a NodeDef, whose name must be free or reserved, with other inputs and without some attributes."""
+        """Add a copy of a NodeDef, whose name must be free or reserved, with other inputs and
+        without some attributes.
+        """
         copy = self.function.node_def.add()
         copy.CopyFrom(node)
         copy.input[:] = inputs
@@ -92,11 +107,17 @@ class FunctionBuilder:
         return node
 
     def call(
-        self, name: Optional[str], function: str, signature: Any, inputs: Iterable[str], is_stateful: Optional[bool] = None
+        self,
+        name: Optional[str],
+        function: str,
+        signature: Any,
+        inputs: Iterable[str],
+        is_stateful: Optional[bool] = None,
     ) -> Any:
         """Add a call of a function; return its NodeDef.
 
-        By default its name is that of the op, and the signature, an OpDef, decides about `is_stateful`.
+        By default its name is that of the op, and the signature, an OpDef, decides about
+        `is_stateful`.
         """
         stateful = signature.is_stateful if is_stateful is None else is_stateful
         op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
@@ -111,7 +132,10 @@ class FunctionBuilder:
         return added
 
     def control_output(self, node: str, name: Optional[str] = None) -> None:
-        """Make calls of the function end only after a node has run. `name` is the name of the control output."""
+        """Make calls of the function end only after a node has run.
+
+        `name` is the name of the control output.
+        """
         key = node if name is None else name
         self.function.control_ret[key] = node
         self.function.signature.control_output.append(key)
@@ -127,14 +151,20 @@ class FunctionBuilder:
         return str(added.name)
 
 
-def wrap(name: str, callee: Any, inputs: Sequence[Union[str, schema.TensorProto]], results: Sequence[tuple[str, int]]) -> Any:
+def wrap(
+    name: str,
+    callee: Any,
+    inputs: Sequence[Union[str, schema.TensorProto]],
+    results: Sequence[tuple[str, int]],
+) -> Any:
     """Return a FunctionDef that calls another one and returns some of its results.
 
-    The call is always stateful. Files of older writers do not mark every function that has state, and a stateless call may be
-    folded away or run twice.
+    The call is always stateful. Files of older writers do not mark every function that has state,
+    and a stateless call may be folded away or run twice.
 
     Args:
-      inputs: for each argument of the callee the name of an argument of the new function, or a constant.
+      inputs: for each argument of the callee the name of an argument of the new function, or a
+        constant.
       results: name and number of the callee's result, in the order of the new function's results.
     """
     builder = FunctionBuilder(name, is_stateful=True)
@@ -150,7 +180,9 @@ def wrap(name: str, callee: Any, inputs: Sequence[Union[str, schema.TensorProto]
     for key in ("Tin", "Tout"):
         call.attr[key].list.SetInParent()
     for label, index in results:
-        builder.result(argument_name(label), f"{call.name}:output:{index}", callee.signature.output_arg[index])
+        builder.result(
+            argument_name(label), f"{call.name}:output:{index}", callee.signature.output_arg[index]
+        )
     builder.control_output(call.name)
     return builder.function
 
@@ -166,7 +198,10 @@ def with_shapes(name: str, callee: str, signature: Any, shapes: Sequence[Optiona
     """
     stateful = signature.is_stateful or bool(signature.control_output)
     builder = FunctionBuilder(name, is_stateful=stateful)
-    arguments = [builder.argument(item.name, item, shape=shape) for item, shape in zip(signature.input_arg, shapes)]
+    arguments = [
+        builder.argument(item.name, item, shape=shape)
+        for item, shape in zip(signature.input_arg, shapes)
+    ]
     call = builder.call(None, callee, signature, arguments, is_stateful=stateful)
     for position, item in enumerate(signature.output_arg):
         builder.result(item.name, f"{call.name}:output:{position}", item)
@@ -175,10 +210,14 @@ def with_shapes(name: str, callee: str, signature: Any, shapes: Sequence[Optiona
 
 
 def select_arguments(function: Any, positions: Sequence[int]) -> None:
-    """Keep the arguments at some positions of a FunctionDef, in this order, together with their attributes, in place."""
+    """Keep the arguments at some positions of a FunctionDef, in this order, together with their
+    attributes, in place.
+    """
     before = schema.copy_of(function)
     del function.signature.input_arg[:]
-    function.signature.input_arg.extend(before.signature.input_arg[position] for position in positions)
+    function.signature.input_arg.extend(
+        before.signature.input_arg[position] for position in positions
+    )
     function.ClearField("arg_attr")
     function.ClearField("resource_arg_unique_id")
     for new, old in enumerate(positions):
@@ -189,11 +228,16 @@ def select_arguments(function: Any, positions: Sequence[int]) -> None:
     if _INPUT_SHAPES in function.attr:
         shapes = before.attr[_INPUT_SHAPES].list.shape
         del function.attr[_INPUT_SHAPES].list.shape[:]
-        function.attr[_INPUT_SHAPES].list.shape.extend(shapes[position] for position in positions if position < len(shapes))
+        function.attr[_INPUT_SHAPES].list.shape.extend(
+            shapes[position] for position in positions if position < len(shapes)
+        )
 
 
 def replace_tensors(function: Any, change: Callable[[str], str]) -> None:
-    """Change every input of a node and every result of a FunctionDef, in place. `change` takes and returns their texts."""
+    """Change every input of a node and every result of a FunctionDef, in place.
+
+    `change` takes and returns their texts.
+    """
     for node in function.node_def:
         changed = [change(text) for text in node.input]
         if changed != node.input:
@@ -203,14 +247,20 @@ def replace_tensors(function: Any, change: Callable[[str], str]) -> None:
 
 
 def remove_nodes(function: Any, names: Collection[str]) -> None:
-    """Remove nodes whose results are not used, with the control edges and control outputs that name them."""
+    """Remove nodes whose results are not used, with the control edges and control outputs that name
+    them.
+    """
     for index in reversed(range(len(function.node_def))):
         node = function.node_def[index]
         if node.name in names:
             del function.node_def[index]
         elif any(text[:1] == "^" and text[1:] in names for text in node.input):
-            node.input[:] = [text for text in node.input if text[:1] != "^" or text[1:] not in names]
+            node.input[:] = [
+                text for text in node.input if text[:1] != "^" or text[1:] not in names
+            ]
     gone = {key for key, name in function.control_ret.items() if name in names}
     for key in gone:
         del function.control_ret[key]
-    function.signature.control_output[:] = [key for key in function.signature.control_output if key not in gone]
+    function.signature.control_output[:] = [
+        key for key in function.signature.control_output if key not in gone
+    ]

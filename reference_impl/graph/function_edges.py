@@ -1,6 +1,7 @@
 """Check the edges of a function: what its nodes take and what it returns.
 
-TensorFlow checks them when a function is called, and its errors name neither the file nor the function.
+TensorFlow checks them when a function is called, and its errors name neither the file nor the
+function.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ Rules = Callable[[str], Optional[OpRules]]
 
 
 def check(function: schema.FunctionDef, rules_of: Rules, file: str) -> None:
-    """Check every edge of a function; `rules_of` returns the rules of an op, or None for an unknown op.
+    """Check every edge of a function; `rules_of` returns the rules of an op, or None for an unknown
+    op.
 
-    Raises MalformedError: a tensor or a node does not exist, or a node has too few or too many inputs.
+    Raises MalformedError: a tensor or a node does not exist, or a node has too few or too many
+    inputs.
     """
     arguments = {argument.name for argument in function.signature.input_arg}
     ops = {node.name: node.op for node in function.node_def}
     rules = {op: rules_of(op) for op in set(ops.values())}
-    outputs = {name: None if (known := rules[op]) is None else known.outputs for name, op in ops.items()}
+    outputs = {
+        name: None if (known := rules[op]) is None else known.outputs for name, op in ops.items()
+    }
     name = function.signature.name
     for node in function.node_def:
         fault = _fault(node, rules[node.op], arguments, outputs)
@@ -31,7 +36,9 @@ def check(function: schema.FunctionDef, rules_of: Rules, file: str) -> None:
             raise errors.MalformedError(fault, file=file, node=f"{node.name} of function {name}")
     for text in function.ret.values():
         if not _exists(text, arguments, outputs):
-            raise errors.MalformedError(f"there is no tensor {text!r}", file=file, node=f"a result of function {name}")
+            raise errors.MalformedError(
+                f"there is no tensor {text!r}", file=file, node=f"a result of function {name}"
+            )
 
 
 def _fault(
@@ -57,8 +64,12 @@ def _fault(
     return None if rules is None or whole_lists else rules.wrong_count(node, count)
 
 
-def _exists(text: str, arguments: Collection[str], outputs: Mapping[str, Optional[Collection[str]]]) -> bool:
-    """Return whether an argument or an output argument of a node has the name that an input gives."""
+def _exists(
+    text: str, arguments: Collection[str], outputs: Mapping[str, Optional[Collection[str]]]
+) -> bool:
+    """Return whether an argument or an output argument of a node has the name that an input
+    gives.
+    """
     source, _, port = text.partition(":")
     if source not in outputs:
         return source in arguments

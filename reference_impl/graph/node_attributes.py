@@ -1,8 +1,10 @@
-"""Check attributes that crash TensorFlow instead of raising an error: inconsistent shapes and tensors.
+"""Check attributes that crash TensorFlow instead of raising an error: inconsistent shapes and
+tensors.
 
-TensorFlow checks most of a graph and reports errors. It does not check the shape of a constant or of an attribute everywhere: a
-negative size, too many dimensions, a product beyond 64 bits or bytes that do not fit the shape abort the process in C++. A tensor
-of a few bytes may also claim more elements than fit into memory.
+TensorFlow checks most of a graph and reports errors. It does not check the shape of a constant or
+of an attribute everywhere: a negative size, too many dimensions, a product beyond 64 bits or bytes
+that do not fit the shape abort the process in C++. A tensor of a few bytes may also claim more
+elements than fit into memory.
 """
 
 from __future__ import annotations
@@ -19,12 +21,24 @@ from reference_impl.graph import variant_values
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.node_defs import integers_of_constant
 
-DTYPES = frozenset(number for number in schema.DataType.values() if 0 < number < 100)  # without references
+DTYPES = frozenset(
+    number for number in schema.DataType.values() if 0 < number < 100
+)  # without references
 # Numbers that kernels use unchecked, as a size to allocate and as the index of a column.
 # Attribute -> name of the limit. The op itself has the least values.
-_BOUNDS = {"vocab_size": "TABLE_ENTRIES", "key_index": "TABLE_COLUMNS", "value_index": "TABLE_COLUMNS"}
+_BOUNDS = {
+    "vocab_size": "TABLE_ENTRIES",
+    "key_index": "TABLE_COLUMNS",
+    "value_index": "TABLE_COLUMNS",
+}
 # Op -> the input with the length of the list or array of tensors that it makes.
-LENGTHS = {"TensorListReserve": 1, "TensorListResize": 1, "TensorArray": 0, "TensorArrayV2": 0, "TensorArrayV3": 0}
+LENGTHS = {
+    "TensorListReserve": 1,
+    "TensorListResize": 1,
+    "TensorArray": 0,
+    "TensorArrayV2": 0,
+    "TensorArrayV3": 0,
+}
 TABLE_OPS = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 
 
@@ -45,11 +59,15 @@ def argument_shape(function: schema.FunctionDef, index: int) -> Optional[schema.
     return shapes[0] if shapes else None
 
 
-def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file: str, node: str) -> None:
-    """Check the shapes and tensors in those attributes of a node, a function or an argument whose names are in `keys`.
+def check(
+    attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file: str, node: str
+) -> None:
+    """Check the shapes and tensors in those attributes of a node, a function or an argument whose
+    names are in `keys`.
 
     Raises:
-      ShapeError: a size is negative, there are too many dimensions or elements, or the bytes of a tensor do not fit its shape.
+      ShapeError: a size is negative, there are too many dimensions or elements, or the bytes of a
+        tensor do not fit its shape.
       LimitError: a tensor claims more than `limits.TENSOR_BYTES`.
       MalformedError: a variant has damaged metadata.
     """
@@ -68,19 +86,29 @@ def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file:
 
 
 def check_loop(node: schema.NodeDef) -> None:
-    """Check how many steps of a loop may run at once. Raises LimitError, which does not name the node."""
-    if "parallel_iterations" in node.attr and not 1 <= node.attr["parallel_iterations"].i <= limits.PARALLEL_ITERATIONS:
+    """Check how many steps of a loop may run at once.
+
+    Raises LimitError, which does not name the node.
+    """
+    if (
+        "parallel_iterations" in node.attr
+        and not 1 <= node.attr["parallel_iterations"].i <= limits.PARALLEL_ITERATIONS
+    ):
         reason = f"attribute 'parallel_iterations' is {node.attr['parallel_iterations'].i}"
         raise errors.LimitError(reason, limit="PARALLEL_ITERATIONS")
 
 
 def literal_lengths(nodes: Iterable[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, int]]:
-    """Yield the nodes of a function that make a list of tensors, with its length where that is a constant."""
+    """Yield the nodes of a function that make a list of tensors, with its length where that is a
+    constant.
+    """
     making = [node for node in nodes if node.op in LENGTHS]
     constants = {node.name: node for node in nodes if node.op == "Const"} if making else {}
     for node in making:
         given = data_inputs(node)[LENGTHS[node.op] :]
-        values = integers_of_constant(constants.get(input_source(given[0], True)), 1) if given else None
+        values = (
+            integers_of_constant(constants.get(input_source(given[0], True)), 1) if given else None
+        )
         yield from ((node, length) for length in values or ())
 
 
@@ -105,7 +133,9 @@ def check_table(node: schema.NodeDef, file: str, where: str) -> None:
     """
     for key, limit in _BOUNDS.items():
         if key in node.attr and node.attr[key].i > getattr(limits, limit):
-            raise errors.LimitError(f"attribute {key!r} is {node.attr[key].i}", limit=limit, file=file, node=where)
+            raise errors.LimitError(
+                f"attribute {key!r} is {node.attr[key].i}", limit=limit, file=file, node=where
+            )
 
 
 def check_tensor(tensor: schema.TensorProto) -> None:
@@ -113,7 +143,9 @@ def check_tensor(tensor: schema.TensorProto) -> None:
     if tensor.tensor_shape.unknown_rank:
         raise errors.ShapeError("a tensor has an unknown rank")
     if tensor.dtype not in DTYPES:
-        raise errors.MalformedError(f"a tensor has the dtype {tensor.dtype}, which does not exist or is a reference")
+        raise errors.MalformedError(
+            f"a tensor has the dtype {tensor.dtype}, which does not exist or is a reference"
+        )
     for value in tensor.variant_val:
         _check_variant(value)
     count, itemsize = check_shape(tensor.tensor_shape, 0), _itemsize(tensor.dtype)
@@ -121,13 +153,19 @@ def check_tensor(tensor: schema.TensorProto) -> None:
         sizes = [dim.size for dim in tensor.tensor_shape.dim]
         raise errors.LimitError(f"a tensor of shape {sizes}", limit="TENSOR_BYTES")
     if itemsize and tensor.tensor_content and len(tensor.tensor_content) != count * itemsize:
-        raise errors.ShapeError(f"{len(tensor.tensor_content)} bytes for {count} elements of {itemsize} bytes")
+        raise errors.ShapeError(
+            f"{len(tensor.tensor_content)} bytes for {count} elements of {itemsize} bytes"
+        )
 
 
 def _check_variant(value: schema.VariantTensorDataProto) -> None:
     """Check a list of tensors and its tensors. Protobuf limits the depth of tensors in tensors."""
-    if value.type_name != variant_values.TENSOR_LIST:  # a damaged dataset ends the process; nobody writes such constants
-        raise errors.MalformedError(f"a constant holds a variant of the type {value.type_name!r}, not a list of tensors")
+    if (
+        value.type_name != variant_values.TENSOR_LIST
+    ):  # a damaged dataset ends the process; nobody writes such constants
+        raise errors.MalformedError(
+            f"a constant holds a variant of the type {value.type_name!r}, not a list of tensors"
+        )
     check_shape(variant_values.element_shape(value), -1)
     for tensor in value.tensors:
         check_tensor(tensor)
@@ -136,7 +174,9 @@ def _check_variant(value: schema.VariantTensorDataProto) -> None:
 def check_shape(shape: schema.TensorShapeProto, least: int) -> int:
     """Return the number of elements, unknown sizes counted as one. Raises ShapeError."""
     if len(shape.dim) >= limits.RANK:
-        raise errors.ShapeError(f"a shape has {len(shape.dim)} dimensions, TensorFlow has room for {limits.RANK - 1}")
+        raise errors.ShapeError(
+            f"a shape has {len(shape.dim)} dimensions, TensorFlow has room for {limits.RANK - 1}"
+        )
     count, largest = 1, 1
     for dim in shape.dim:
         if dim.size < least:
@@ -150,7 +190,10 @@ def check_shape(shape: schema.TensorShapeProto, least: int) -> int:
 
 @functools.cache
 def _itemsize(number: int) -> int:
-    """Return the bytes of an element, 0 for strings and types without plain bytes. TensorFlow itself refuses unknown types."""
+    """Return the bytes of an element, 0 for strings and types without plain bytes.
+
+    TensorFlow itself refuses unknown types.
+    """
     try:
         return dtypes.by_number(number).itemsize or 0
     except errors.DtypeError:

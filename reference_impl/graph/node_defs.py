@@ -33,7 +33,9 @@ def _tensor(dtype: int, field: str, value: Any) -> Any:
 
 
 def scalar_tensor(dtype: int) -> Any:
-    """Return a TensorProto of rank 0 without a value, which TensorFlow reads as zero, False or an empty string."""
+    """Return a TensorProto of rank 0 without a value, which TensorFlow reads as zero, False or an
+    empty string.
+    """
     tensor = schema.TensorProto(dtype=dtype)
     tensor.tensor_shape.SetInParent()
     return tensor
@@ -46,7 +48,9 @@ def set_constant(node: Any, tensor: Any) -> None:
 
 
 def constant_strings(node: Any) -> Optional[list[bytes]]:
-    """Return the elements of a Const node that holds a vector of strings; None for any other node, or None."""
+    """Return the elements of a Const node that holds a vector of strings; None for any other node,
+    or None.
+    """
     if node is None or node.op != "Const" or node.attr["dtype"].type != schema.DT_STRING:
         return None
     tensor = node.attr["value"].tensor
@@ -56,19 +60,27 @@ def constant_strings(node: Any) -> Optional[list[bytes]]:
 
 
 def strings_of_constant(node: Optional[schema.NodeDef], most: int) -> list[bytes]:
-    """Return the first `most` elements of a Const node of strings; none for another node, or for a tensor that is damaged."""
+    """Return the first `most` elements of a Const node of strings; none for another node, or for a
+    tensor that is damaged.
+    """
     return _read_constant(node, tensor_proto.strings, most) or []
 
 
 def integers_of_constant(node: Optional[schema.NodeDef], most: int) -> Optional[list[int]]:
-    """Return the elements of a Const node of at most `most` integers; None for another node, or for a tensor that is damaged."""
+    """Return the elements of a Const node of at most `most` integers; None for another node, or for
+    a tensor that is damaged.
+    """
     return _read_constant(node, tensor_proto.integers, most)
 
 
 def _read_constant(
-    node: Optional[schema.NodeDef], read: Callable[[schema.TensorProto, int], Optional[list[T]]], most: int
+    node: Optional[schema.NodeDef],
+    read: Callable[[schema.TensorProto, int], Optional[list[T]]],
+    most: int,
 ) -> Optional[list[T]]:
-    if node is None or node.op != "Const" or "value" not in node.attr:  # reading a missing attribute would add it
+    if (
+        node is None or node.op != "Const" or "value" not in node.attr
+    ):  # reading a missing attribute would add it
         return None
     try:
         return read(node.attr["value"].tensor, most)
@@ -84,7 +96,10 @@ def set_call(node: Any, function: str, signature: Any) -> None:
 
 
 def add_controls(node: Any, names: Iterable[str]) -> None:
-    """Make a node wait for other nodes. Nodes that it already waits for, and the node itself, are skipped."""
+    """Make a node wait for other nodes.
+
+    Nodes that it already waits for, and the node itself, are skipped.
+    """
     present = {*node.input, f"^{node.name}"}
     for text in (f"^{name}" for name in names):
         if text not in present:
@@ -93,6 +108,9 @@ def add_controls(node: Any, names: Iterable[str]) -> None:
 
 
 def clear_op_attributes(node: Any, kept: Collection[str] = ()) -> None:
-    """Remove the attributes that belong to the op of a node. Attributes with a leading underscore fit every op and stay."""
+    """Remove the attributes that belong to the op of a node.
+
+    Attributes with a leading underscore fit every op and stay.
+    """
     for key in [key for key in node.attr if not key.startswith("_") and key not in kept]:
         del node.attr[key]

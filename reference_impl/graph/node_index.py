@@ -1,7 +1,7 @@
 """The nodes of a main graph by name.
 
-`Nodes` reads a graph unchanged; of two nodes with one name the last counts. `Graph` is a graph to rewrite, in which names are
-unique: a TF 1.x import works on it before it extracts functions.
+`Nodes` reads a graph unchanged; of two nodes with one name the last counts. `Graph` is a graph to
+rewrite, in which names are unique: a TF 1.x import works on it before it extracts functions.
 
 RFC: V1-01
 """
@@ -21,7 +21,9 @@ from reference_impl.graph.unique_names import UniqueNames
 
 
 class Nodes:
-    """The nodes of a main graph with their names, ops and sources, each read once: a message makes new strings each time."""
+    """The nodes of a main graph with their names, ops and sources, each read once: a message makes
+    new strings each time.
+    """
 
     def __init__(self, graph: schema.GraphDef):
         self.messages: list[schema.NodeDef] = list(graph.node)
@@ -50,22 +52,32 @@ class Nodes:
 
 
 class Graph:
-    """A main graph to rewrite, with its nodes by name. The GraphDef is used, not copied.
+    """A main graph to rewrite, with its nodes by name.
 
-    `damaged` are nodes that break the rules of their ops, with their errors: an iteration leaves them out.
+    The GraphDef is used, not copied.
+
+    `damaged` are nodes that break the rules of their ops, with their errors: an iteration leaves
+    them out.
 
     Raises DuplicateKeyError, which names `file`, if two nodes share a name.
     """
 
-    def __init__(self, graph_def: Any, file: str, damaged: Mapping[str, errors.SavedModelError] = MappingProxyType({})):
+    def __init__(
+        self,
+        graph_def: Any,
+        file: str,
+        damaged: Mapping[str, errors.SavedModelError] = MappingProxyType({}),
+    ):
         self.file = file
         self._damaged = damaged
         self.graph_def = graph_def
         self.nodes: dict[str, Any] = {}
         self._places: dict[str, int] = {}  # node -> its place among the nodes
-        self._names = UniqueNames()  # no node ever goes; a save op wants one name for the read of each variable
-        # Node -> tensors that must be computed before it runs, unless they are fed. They are not edges, since the node does not
-        # need them.
+        self._names = (
+            UniqueNames()
+        )  # no node ever goes; a save op wants one name for the read of each variable
+        # Node -> tensors that must be computed before it runs, unless they are fed. They are not
+        # edges, since the node does not need them.
         self.waits: dict[str, list[Edge]] = {}
         for node in graph_def.node:
             if node.name in self.nodes:
@@ -93,7 +105,8 @@ class Graph:
         """Return a node that is needed.
 
         Raises:
-          MalformedError: there is no such node; the error names ``wanted_by``, the node with the edge.
+          MalformedError: there is no such node; the error names ``wanted_by``, the node with the
+            edge.
           SavedModelError: it is damaged.
         """
         if name in self._damaged:
@@ -102,7 +115,9 @@ class Graph:
             return self.nodes[name]
         except KeyError:
             raise errors.MalformedError(
-                f"refers to node {name!r}, which is not in the graph", file=self.file, node=wanted_by
+                f"refers to node {name!r}, which is not in the graph",
+                file=self.file,
+                node=wanted_by,
             ) from None
 
     def add(self, node: Any) -> None:
@@ -115,16 +130,22 @@ class Graph:
         """Return a name like ``wanted`` that no node has."""
         return self._names.free(wanted)
 
-    def ancestors(self, roots: Iterable[Edge], stop: Iterable[Edge] = (), stop_nodes: Iterable[str] = ()) -> list[str]:
+    def ancestors(
+        self, roots: Iterable[Edge], stop: Iterable[Edge] = (), stop_nodes: Iterable[str] = ()
+    ) -> list[str]:
         """Return the names of all nodes that are needed for some tensors, in graph order.
 
-        Data and control edges are followed. Control edges from a fed Placeholder are not, as in a Session. Nodes that are needed
-        only by the tensors in `stop` (which are fed) or by `stop_nodes` (which are outside the function) are left out. Raises as
-        `node` does.
+        Data and control edges are followed. Control edges from a fed Placeholder are not, as in a
+        Session. Nodes that are needed only by the tensors in `stop` (which are fed) or by
+        `stop_nodes` (which are outside the function) are left out. Raises as `node` does.
         """
         fed, outside = set(stop), set(stop_nodes)
         fed_nodes = {ref.source for ref in fed}
-        placeholders = {name for name in fed_nodes if name in self.nodes and self.nodes[name].op.startswith("Placeholder")}
+        placeholders = {
+            name
+            for name in fed_nodes
+            if name in self.nodes and self.nodes[name].op.startswith("Placeholder")
+        }
 
         def needed(refs: Iterable[Edge], wanted_by: str) -> Iterator[str]:
             for ref in refs:
@@ -132,5 +153,7 @@ class Graph:
                 if ref not in fed and ref.source not in outside and not after_feed:
                     yield self.node(ref.source, wanted_by).name
 
-        found = reachable(needed(roots, ""), lambda name: needed(map(parse_input, self.nodes[name].input), name))
+        found = reachable(
+            needed(roots, ""), lambda name: needed(map(parse_input, self.nodes[name].input), name)
+        )
         return self.in_order(found)

@@ -1,7 +1,7 @@
 """The object graph of a SavedModel: paths of its nodes, and the checkpoint keys of their values.
 
-Paths are found by a walk from the root and kept as links to the parent, so a chain of a million objects costs no more than
-its length; only the last names of a deep path are written out.
+Paths are found by a walk from the root and kept as links to the parent, so a chain of a million
+objects costs no more than its length; only the last names of a deep path are written out.
 
 RFC: FMT-01, RP-01, RP-08, OPT-02
 """
@@ -18,7 +18,9 @@ _SHOWN_DEPTH = 32
 
 
 class Paths:
-    """The shortest path from node 0 to every reachable node of an object graph: of a SavedModel or of a checkpoint."""
+    """The shortest path from node 0 to every reachable node of an object graph: of a SavedModel or
+    of a checkpoint.
+    """
 
     def __init__(self, nodes: Sequence[Any]):
         self._parents: list[Optional[tuple[int, str]]] = [None] * len(nodes)
@@ -37,7 +39,10 @@ class Paths:
                     queue.append(child.node_id)
 
     def names(self, node: int) -> Optional[tuple[str, ...]]:
-        """Return the names on the path, or None for a node without a path. A deep path is cut to ``…`` and its last names."""
+        """Return the names on the path, or None for a node without a path.
+
+        A deep path is cut to ``…`` and its last names.
+        """
         if not 0 <= node < len(self._known) or not self._known[node]:
             return None
         found: list[str] = []
@@ -51,7 +56,9 @@ class Paths:
         return tuple(reversed(found))
 
     def steps(self, node: int) -> list[tuple[int, str, int]]:
-        """Return the edges on the path (parent, name, child), that from the root last, or none for a node without a path."""
+        """Return the edges on the path (parent, name, child), that from the root last, or none for
+        a node without a path.
+        """
         found: list[tuple[int, str, int]] = []
         parent = self._parents[node] if 0 <= node < len(self._known) else None
         while parent is not None:
@@ -71,27 +78,38 @@ class Paths:
         return f"(node {node})" if text is None else text or "(root)"
 
     def from_root(self, node: int) -> str:
-        """Return the path from a loaded model to the node: ``root.layers.0``, or ``node 7`` without a path."""
+        """Return the path from a loaded model to the node: ``root.layers.0``, or ``node 7`` without
+        a path.
+        """
         text = self.text(node)
         return f"node {node}" if text is None else f"root.{text}" if text else "root"
 
 
-def counterparts(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, dict[str, str]]:
-    """Return the checkpoint keys of the nodes of an object graph, given that of the checkpoint: id -> {attribute name: key}.
+def counterparts(
+    saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph
+) -> dict[int, dict[str, str]]:
+    """Return the checkpoint keys of the nodes of an object graph, given that of the checkpoint: id
+    -> {attribute name: key}.
 
     RFC: RP-08, FMT-01
     """
     pairs = matched(saved, tracked).items()
     attributes = ((here, tracked.nodes[there].attributes) for here, there in pairs)
-    return {here: {item.name: item.checkpoint_key for item in items} for here, items in attributes if items}
+    return {
+        here: {item.name: item.checkpoint_key for item in items}
+        for here, items in attributes
+        if items
+    }
 
 
 def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, int]:
-    """Pair the nodes of the object graph of a MetaGraph with those of the object graph in its checkpoint: id -> id there.
+    """Pair the nodes of the object graph of a MetaGraph with those of the object graph in its
+    checkpoint: id -> id there.
 
-    The two graphs describe the same tree with different node numbers; the checkpoint's graph lacks functions. Both are walked
-    together from the root by the names of children. Then each slot variable is paired by its optimizer, its name and its
-    variable, since writers do not guarantee an order of slots. Numbers out of range are skipped.
+    The two graphs describe the same tree with different node numbers; the checkpoint's graph lacks
+    functions. Both are walked together from the root by the names of children. Then each slot
+    variable is paired by its optimizer, its name and its variable, since writers do not guarantee
+    an order of slots. Numbers out of range are skipped.
 
     RFC: RP-08, OPT-02
     """
@@ -104,11 +122,18 @@ def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph
         theirs = {child.local_name: child.node_id for child in tracked.nodes[pairs[here]].children}
         for child in saved.nodes[here].children:
             twin = theirs.get(child.local_name, -1)
-            if child.node_id not in pairs and 0 <= twin < len(tracked.nodes) and 0 <= child.node_id < len(saved.nodes):
+            if (
+                child.node_id not in pairs
+                and 0 <= twin < len(tracked.nodes)
+                and 0 <= child.node_id < len(saved.nodes)
+            ):
                 pairs[child.node_id] = twin
                 queue.append(child.node_id)
     for here, there in list(pairs.items()):
-        slots = {(slot.slot_name, slot.original_variable_node_id): slot for slot in tracked.nodes[there].slot_variables}
+        slots = {
+            (slot.slot_name, slot.original_variable_node_id): slot
+            for slot in tracked.nodes[there].slot_variables
+        }
         for slot in saved.nodes[here].slot_variables if slots else ():
             twin_slot = slots.get((slot.slot_name, pairs.get(slot.original_variable_node_id, -1)))
             number = slot.slot_variable_node_id

@@ -15,7 +15,9 @@ _FUNCTIONS = ("function", "bare_concrete_function")
 
 
 def roles(node: schema.SavedObject) -> Iterator[tuple[str, str, int, tuple[str, ...]]]:
-    """Yield role, name, number and possible kinds (empty for all) of each node that a SavedObject names, except captures."""
+    """Yield role, name, number and possible kinds (empty for all) of each node that a SavedObject
+    names, except captures.
+    """
     kind = node.WhichOneof("kind")
     is_map = kind == "user_object" and node.user_object.identifier == SIGNATURES
     for child in node.children:
@@ -32,7 +34,12 @@ def roles(node: schema.SavedObject) -> Iterator[tuple[str, str, int, tuple[str, 
         yield "slot", slot.slot_name, slot.slot_variable_node_id, ("variable",)
     for name in sorted(node.saveable_objects):
         yield "the save function of", name, node.saveable_objects[name].save_function, _FUNCTIONS
-        yield "the restore function of", name, node.saveable_objects[name].restore_function, _FUNCTIONS
+        yield (
+            "the restore function of",
+            name,
+            node.saveable_objects[name].restore_function,
+            _FUNCTIONS,
+        )
 
 
 def _text(role: str, name: str) -> str:
@@ -40,12 +47,17 @@ def _text(role: str, name: str) -> str:
 
 
 def references(node: schema.SavedObject) -> Iterator[int]:
-    """Yield the numbers of the nodes that a SavedObject names, except captures of functions. They may be out of range."""
+    """Yield the numbers of the nodes that a SavedObject names, except captures of functions.
+
+    They may be out of range.
+    """
     return (number for _, _, number, _ in roles(node))
 
 
 def dangling(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str, int]]:
-    """Yield the number of a node, a role, and the number of the node in that role, which does not exist."""
+    """Yield the number of a node, a role, and the number of the node in that role, which does not
+    exist.
+    """
     count = len(graph.nodes)
     for number, node in enumerate(graph.nodes):
         for role, name, other, _ in roles(node):
@@ -54,38 +66,72 @@ def dangling(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str, int]]:
 
 
 def dangling_captures(graph: schema.SavedObjectGraph) -> Iterator[tuple[str, int]]:
-    """Yield the name of a function and the number of a node that it captures, which does not exist."""
+    """Yield the name of a function and the number of a node that it captures, which does not
+    exist.
+    """
     for name, function in sorted(graph.concrete_functions.items()):
-        yield from ((name, other) for other in function.bound_inputs if not 0 <= other < len(graph.nodes))
+        yield from (
+            (name, other) for other in function.bound_inputs if not 0 <= other < len(graph.nodes)
+        )
 
 
 def misfits(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
-    """Yield the number of a node and the reason why a node that it names does not fit its role. Skip numbers out of range."""
+    """Yield the number of a node and the reason why a node that it names does not fit its role.
+
+    Skip numbers out of range.
+    """
     kinds = [node.WhichOneof("kind") for node in graph.nodes]
     for number, node in enumerate(graph.nodes):
         for role, name, other, wanted in roles(node):
             if wanted and 0 <= other < len(kinds) and kinds[other] not in wanted:
-                yield number, f"{_text(role, name)} is object {other}, which is not a {wanted[0]} but a {kinds[other]}"
+                yield (
+                    number,
+                    (
+                        f"{_text(role, name)} is object {other}, which is not a {wanted[0]} but a"
+                        f" {kinds[other]}"
+                    ),
+                )
     for name, function in graph.concrete_functions.items():
         for other in function.bound_inputs:
             if 0 <= other < len(kinds) and kinds[other] in _FUNCTIONS:
-                yield other, f"the function {name!r} captures it in place of a variable, a resource or a tensor"
+                yield (
+                    other,
+                    (
+                        f"the function {name!r} captures it in place of a variable, a resource or a"
+                        " tensor"
+                    ),
+                )
 
 
 def containers(graph: schema.SavedObjectGraph) -> dict[int, list[int]]:
-    """Return the numbers of lists, dicts and tuples, each with the numbers of its elements. None may contain itself."""
-    found = ((number, node) for number, node in enumerate(graph.nodes) if node.user_object.identifier in (LIST, DICT, TUPLE))
+    """Return the numbers of lists, dicts and tuples, each with the numbers of its elements.
+
+    None may contain itself.
+    """
+    found = (
+        (number, node)
+        for number, node in enumerate(graph.nodes)
+        if node.user_object.identifier in (LIST, DICT, TUPLE)
+    )
     return {number: [child.node_id for child in node.children] for number, node in found}
 
 
 def traces(node: schema.SavedObject) -> list[str]:
-    """Return the names of the FunctionDefs of a function's node; empty for a node of another kind."""
+    """Return the names of the FunctionDefs of a function's node; empty for a node of another
+    kind.
+    """
     kind = node.WhichOneof("kind")
     if kind == "function":
         return list(node.function.concrete_functions)
-    return [node.bare_concrete_function.concrete_function_name] if kind == "bare_concrete_function" else []
+    return (
+        [node.bare_concrete_function.concrete_function_name]
+        if kind == "bare_concrete_function"
+        else []
+    )
 
 
 def index_of(name: str) -> Optional[int]:
-    """Return the name of a child of a list or tuple as an index, or None if the name is not an index."""
+    """Return the name of a child of a list or tuple as an index, or None if the name is not an
+    index.
+    """
     return int(name[:20]) if name.isdecimal() else None

@@ -1,7 +1,7 @@
 """Check the attributes of a node against the definition of its op.
 
-TensorFlow checks them when it imports a graph, and trusts them when it calls a function that was registered later: there an empty
-list of branches or a negative number of tensors ends the process.
+TensorFlow checks them when it imports a graph, and trusts them when it calls a function that was
+registered later: there an empty list of branches or a negative number of tensors ends the process.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from reference_impl.graph.references import function_attributes, function_values
 
 Allowed = Optional[frozenset[Union[int, bytes]]]  # numbers of dtypes, or strings; None: all
 
-# Ops that always call the functions in their attributes. Other ops may leave one out by an empty name.
-_CALLING = frozenset({"If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", *CALLS})
+# Ops that always call the functions in their attributes. Other ops may leave one out by an empty
+# name.
+_CALLING = frozenset(
+    {"If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", *CALLS}
+)
 _LOOPS = frozenset({"While", "StatelessWhile", "Enter", "RefEnter"})
 # Type of an attribute of an op -> the field of its AttrValue; of a list, the field of its items.
 FIELDS = {
@@ -61,7 +64,8 @@ class OpRules(NamedTuple):
 
     Attributes:
       attributes: the rules of its attributes.
-      inputs: for each input argument, the attributes with its number of tensors and with its list of types; "" for a plain one.
+      inputs: for each input argument, the attributes with its number of tensors and with its list
+        of types; "" for a plain one.
       outputs: the names of its output arguments.
     """
 
@@ -70,12 +74,16 @@ class OpRules(NamedTuple):
     outputs: frozenset[str]
 
     def input_count(self, node: schema.NodeDef) -> Optional[int]:
-        """Return how many tensors a node takes, or None if an attribute that tells it is missing: it may have a default."""
+        """Return how many tensors a node takes, or None if an attribute that tells it is missing:
+        it may have a default.
+        """
         counts = [self.tensors_of(node, argument) for argument in self.inputs]
         return None if None in counts else sum(count or 0 for count in counts)
 
     def tensors_of(self, node: schema.NodeDef, argument: tuple[str, str]) -> Optional[int]:
-        """Return how many tensors of a node belong to an entry of `inputs`, or None as `input_count`."""
+        """Return how many tensors of a node belong to an entry of `inputs`, or None as
+        `input_count`.
+        """
         number, types = argument
         if not number and not types:
             return 1
@@ -89,35 +97,54 @@ class OpRules(NamedTuple):
         return None if wanted in (None, count) else f"it has {count} inputs, its op takes {wanted}"
 
 
-def rule(name: str, kind: str, required: bool, least: Optional[int], allowed: Allowed, counts: bool) -> AttrRule:
-    """Return the rule of an attribute of the type `kind`, such as ``list(type)``. A number of tensors is never negative."""
+def rule(
+    name: str, kind: str, required: bool, least: Optional[int], allowed: Allowed, counts: bool
+) -> AttrRule:
+    """Return the rule of an attribute of the type `kind`, such as ``list(type)``.
+
+    A number of tensors is never negative.
+    """
     is_list = kind.startswith("list(")
     field = FIELDS.get(kind[len("list(") : -1] if is_list else kind, "")
-    return AttrRule(name, field, is_list, required, max(least or 0, 0) if counts else least, allowed, counts)
+    return AttrRule(
+        name, field, is_list, required, max(least or 0, 0) if counts else least, allowed, counts
+    )
 
 
 def of_definition(definition: schema.OpDef) -> OpRules:
     """Return the rules of an op."""
-    counting = {argument.number_attr for argument in (*definition.input_arg, *definition.output_arg)}
+    counting = {
+        argument.number_attr for argument in (*definition.input_arg, *definition.output_arg)
+    }
     rules = []
     for attr in definition.attr:
         values = attr.allowed_values.list
-        allowed: Allowed = frozenset([*values.s, *values.type]) if attr.HasField("allowed_values") else None
+        allowed: Allowed = (
+            frozenset([*values.s, *values.type]) if attr.HasField("allowed_values") else None
+        )
         least = attr.minimum if attr.has_minimum else None
         required = not attr.HasField("default_value")
         rules.append(rule(attr.name, attr.type, required, least, allowed, attr.name in counting))
-    inputs = tuple((argument.number_attr, argument.type_list_attr) for argument in definition.input_arg)
-    return OpRules(tuple(rules), inputs, frozenset(argument.name for argument in definition.output_arg))
+    inputs = tuple(
+        (argument.number_attr, argument.type_list_attr) for argument in definition.input_arg
+    )
+    return OpRules(
+        tuple(rules), inputs, frozenset(argument.name for argument in definition.output_arg)
+    )
 
 
 def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
-    """Check the attributes of a node by the rules of its op. Attributes that the op does not have are TensorFlow's to judge.
+    """Check the attributes of a node by the rules of its op.
+
+    Attributes that the op does not have are TensorFlow's to judge.
 
     The errors do not name the node.
 
     Raises:
-      MalformedError: an attribute is missing, has a value of another type, or a value that the op does not allow.
-      ShapeError, LimitError: as `reference_impl.graph.node_attributes.check_item`; or it asks for too many tensors.
+      MalformedError: an attribute is missing, has a value of another type, or a value that the op
+        does not allow.
+      ShapeError, LimitError: as `reference_impl.graph.node_attributes.check_item`; or it asks for
+        too many tensors.
     """
     attributes = node.attr
     for one in rules:
@@ -130,10 +157,16 @@ def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
             _check_list(value, one)
         elif value.HasField(one.field):
             _check_item(getattr(value, one.field), one)
-        elif not (one.field == "type" and value.HasField("placeholder")):  # the caller of a function fills in a dtype
-            raise errors.MalformedError(f"attribute {one.name!r} is not of type {one.field!r}, but {_kind(value)!r}")
+        elif not (
+            one.field == "type" and value.HasField("placeholder")
+        ):  # the caller of a function fills in a dtype
+            raise errors.MalformedError(
+                f"attribute {one.name!r} is not of type {one.field!r}, but {_kind(value)!r}"
+            )
     if node.op in _CALLING and any(
-        not called.name for value in function_attributes(attributes) for called in function_values(value)
+        not called.name
+        for value in function_attributes(attributes)
+        for called in function_values(value)
     ):
         raise errors.MissingKeyError("calls a function without a name")
     if node.op == "Const":
@@ -154,7 +187,10 @@ def check_named(node: schema.NodeDef, rules: Iterable[AttrRule], file: str, wher
 
 
 def check_inputs(node: schema.NodeDef, rules: OpRules, file: str) -> None:
-    """Check how many inputs a node of a main graph has, and that control inputs follow them. Raises MalformedError."""
+    """Check how many inputs a node of a main graph has, and that control inputs follow them.
+
+    Raises MalformedError.
+    """
     controls = [text.startswith("^") for text in node.input]
     fault = rules.wrong_count(node, controls.count(False))
     if fault is None and controls != sorted(controls):
@@ -164,19 +200,27 @@ def check_inputs(node: schema.NodeDef, rules: OpRules, file: str) -> None:
 
 
 def _check_constant(attributes: Mapping[str, schema.AttrValue]) -> None:
-    """Raise MalformedError if the dtype of a constant is not that of its value, which the graph optimizer takes for granted."""
+    """Raise MalformedError if the dtype of a constant is not that of its value, which the graph
+    optimizer takes for granted.
+    """
     if "dtype" in attributes and "value" in attributes and attributes["dtype"].HasField("type"):
         said, held = attributes["dtype"].type, attributes["value"].tensor.dtype
         if said != held:
-            raise errors.MalformedError(f"a constant of the dtype {said} has a value of the dtype {held}")
+            raise errors.MalformedError(
+                f"a constant of the dtype {said} has a value of the dtype {held}"
+            )
 
 
 def _check_paddings(attributes: Mapping[str, schema.AttrValue]) -> None:
-    """Raise MalformedError for paddings that the padding does not ask for, or not two for each dimension: oneDNN indexes them."""
+    """Raise MalformedError for paddings that the padding does not ask for, or not two for each
+    dimension: oneDNN indexes them.
+    """
     given = attributes["explicit_paddings"].list.i
     explicit = "padding" in attributes and attributes["padding"].s == b"EXPLICIT"
     if explicit != bool(given) or (given and (len(given) not in (8, 10) or min(given) < 0)):
-        raise errors.MalformedError(f"attribute 'explicit_paddings' has {len(given)} items, which do not fit the padding")
+        raise errors.MalformedError(
+            f"attribute 'explicit_paddings' has {len(given)} items, which do not fit the padding"
+        )
 
 
 def _kind(value: schema.AttrValue) -> str:
@@ -189,10 +233,16 @@ def _check_list(value: schema.AttrValue, one: AttrRule) -> None:
         raise errors.MalformedError(f"attribute {one.name!r} is not a list, but {_kind(value)!r}")
     items = getattr(value.list, one.field)
     if not items and (others := [field.name for field, _ in value.list.ListFields()]):
-        raise errors.MalformedError(f"attribute {one.name!r} is a list of type {others[0]!r}, not {one.field!r}")
+        raise errors.MalformedError(
+            f"attribute {one.name!r} is a list of type {others[0]!r}, not {one.field!r}"
+        )
     if one.least is not None and len(items) < one.least:
-        raise errors.MalformedError(f"attribute {one.name!r} has {len(items)} items, the op needs {one.least}")
-    if one.field == "i" and any(not -(2**31) <= item < 2**31 for item in items):  # the graph optimizer takes it for granted
+        raise errors.MalformedError(
+            f"attribute {one.name!r} has {len(items)} items, the op needs {one.least}"
+        )
+    if one.field == "i" and any(
+        not -(2**31) <= item < 2**31 for item in items
+    ):  # the graph optimizer takes it for granted
         raise errors.MalformedError(f"attribute {one.name!r} has a number of more than 32 bits")
     if one.field in ("type", "shape", "tensor") or one.allowed is not None:
         unlisted = one._replace(least=None)
@@ -204,17 +254,26 @@ def _check_item(item: Any, one: AttrRule) -> None:
     """Check one value of the right type."""
     if one.field == "type":
         if item not in node_attributes.DTYPES:
-            raise errors.MalformedError(f"attribute {one.name!r} is the dtype {item}, which does not exist or is a reference")
+            raise errors.MalformedError(
+                f"attribute {one.name!r} is the dtype {item}, which does not exist or is a"
+                " reference"
+            )
     elif one.field in ("shape", "tensor"):
         node_attributes.check_item(item, one.field, one.name)
     elif one.field == "i":
         _check_number(item, one)
     if one.allowed is not None and item not in one.allowed:
-        raise errors.MalformedError(f"attribute {one.name!r} is {item!r}, which the op does not allow")
+        raise errors.MalformedError(
+            f"attribute {one.name!r} is {item!r}, which the op does not allow"
+        )
 
 
 def _check_number(number: int, one: AttrRule) -> None:
     if one.least is not None and number < one.least:
-        raise errors.MalformedError(f"attribute {one.name!r} is {number}, the op needs at least {one.least}")
+        raise errors.MalformedError(
+            f"attribute {one.name!r} is {number}, the op needs at least {one.least}"
+        )
     if one.counts and number > limits.TENSORS_OF_NODE:
-        raise errors.LimitError(f"attribute {one.name!r} asks for {number} tensors", limit="TENSORS_OF_NODE")
+        raise errors.LimitError(
+            f"attribute {one.name!r} asks for {number} tensors", limit="TENSORS_OF_NODE"
+        )

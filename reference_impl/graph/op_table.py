@@ -1,7 +1,8 @@
 """Describe the outputs of nodes.
 
-A GraphDef says ``node:1``, a FunctionDef says ``node:values:0``; converting between them needs the output arguments of every op.
-They come from the function library, the MetaGraph's ``stripped_op_list``, and last the registry of a running TensorFlow.
+A GraphDef says ``node:1``, a FunctionDef says ``node:values:0``; converting between them needs the
+output arguments of every op. They come from the function library, the MetaGraph's
+``stripped_op_list``, and last the registry of a running TensorFlow.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from reference_impl.format import schema
 from reference_impl.graph.edges import Edge
 
 # Stateful ops that only read a variable.
-VARIABLE_READS = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd"})
-# Control flow of TF 1.x. Tracing expects Python contexts for these ops, which only the code that made them has.
+VARIABLE_READS = frozenset(
+    {"ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd"}
+)
+# Control flow of TF 1.x. Tracing expects Python contexts for these ops, which only the code that
+# made them has.
 V1_FLOW = frozenset(
     prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
 ) | {"LoopCond"}  # fmt: skip
@@ -31,13 +35,22 @@ def has_v1_flow(function: Any) -> bool:
 
 
 class OpTable:
-    """OpDefs by op name. `registered` returns the OpDef of an op in the running TensorFlow, or None for an unknown op."""
+    """OpDefs by op name.
 
-    def __init__(self, meta_graph: schema.MetaGraphDef, file: str, registered: Callable[[str], Optional[Any]]):
+    `registered` returns the OpDef of an op in the running TensorFlow, or None for an unknown op.
+    """
+
+    def __init__(
+        self, meta_graph: schema.MetaGraphDef, file: str, registered: Callable[[str], Optional[Any]]
+    ):
         self.file = file
         self.registered = registered
-        self._defs: dict[str, Any] = {op.name: op for op in meta_graph.meta_info_def.stripped_op_list.op}
-        self.library = {function.signature.name: function for function in meta_graph.graph_def.library.function}
+        self._defs: dict[str, Any] = {
+            op.name: op for op in meta_graph.meta_info_def.stripped_op_list.op
+        }
+        self.library = {
+            function.signature.name: function for function in meta_graph.graph_def.library.function
+        }
         self._defs.update((name, function.signature) for name, function in self.library.items())
 
     def get(self, op: str) -> Optional[Any]:
@@ -59,7 +72,9 @@ class OpTable:
         definition = self.get(node.op)
         if definition is None:
             raise errors.MissingKeyError(
-                f"nothing describes op {node.op!r}; load the library that registers it", file=self.file, node=node.name
+                f"nothing describes op {node.op!r}; load the library that registers it",
+                file=self.file,
+                node=node.name,
             )
         out: list[Output] = []
         for argument in definition.output_arg:
@@ -79,7 +94,11 @@ class OpTable:
             return [kind]
         count = self._attr(node, argument.number_attr).i
         if not 0 <= count <= _MAX_OUTPUTS:
-            raise errors.LimitError(f"attr {argument.number_attr!r} asks for {count} outputs", file=self.file, node=node.name)
+            raise errors.LimitError(
+                f"attr {argument.number_attr!r} asks for {count} outputs",
+                file=self.file,
+                node=node.name,
+            )
         return [kind] * count
 
     def _attr(self, node: Any, name: str) -> Any:
@@ -104,6 +123,8 @@ def output_at(outputs: Sequence[Output], edge: Edge) -> Optional[Output]:
     return outputs[number] if number is not None and number < len(outputs) else None
 
 
-def no_attribute(op: str, name: str, file: Optional[str] = None, node: Optional[str] = None) -> errors.MalformedError:
+def no_attribute(
+    op: str, name: str, file: Optional[str] = None, node: Optional[str] = None
+) -> errors.MalformedError:
     """Return the error for a node of `op` that lacks the attribute `name`, which has no default."""
     return errors.MalformedError(f"the {op} node has no attribute {name!r}", file=file, node=node)

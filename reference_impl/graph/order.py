@@ -16,12 +16,15 @@ def targets_first(
     edges: Callable[[Vertex], Iterable[Vertex]],
     on_cycle: Optional[Callable[[Vertex], Exception]] = None,
 ) -> list[Vertex]:
-    """Return some vertices and all that can be reached from them, each after the vertices that it leads to.
+    """Return some vertices and all that can be reached from them, each after the vertices that it
+    leads to.
 
-    `edges` is called once per vertex. `on_cycle` makes the exception to raise for a vertex that leads to itself. Without it
-    cycles are allowed, and the order inside a cycle is arbitrary.
+    `edges` is called once per vertex. `on_cycle` makes the exception to raise for a vertex that
+    leads to itself. Without it cycles are allowed, and the order inside a cycle is arbitrary.
     """
-    complete: dict[Vertex, bool] = {}  # whether everything that a visited vertex leads to is in `order`
+    complete: dict[
+        Vertex, bool
+    ] = {}  # whether everything that a visited vertex leads to is in `order`
     order: list[Vertex] = []
     for start in starts:
         stack = [] if start in complete else [(start, iter(edges(start)))]
@@ -43,9 +46,12 @@ def targets_first(
 
 
 def sources_first(sources: Mapping[Vertex, Iterable[Vertex]]) -> Optional[list[Vertex]]:
-    """Return the vertices, each after its sources, or None for a graph with a cycle. Sources that are not keys are ignored.
+    """Return the vertices, each after its sources, or None for a graph with a cycle.
 
-    A vertex follows as soon as its last source is placed, so that the result stays close to the order of the mapping.
+    Sources that are not keys are ignored.
+
+    A vertex follows as soon as its last source is placed, so that the result stays close to the
+    order of the mapping.
     """
     waiting = dict.fromkeys(sources, 0)
     targets: dict[Vertex, list[Vertex]] = {vertex: [] for vertex in sources}
@@ -67,7 +73,8 @@ def sources_first(sources: Mapping[Vertex, Iterable[Vertex]]) -> Optional[list[V
 
 
 def circles(targets: Mapping[Comparable, Iterable[Comparable]]) -> list[list[Comparable]]:
-    """Return the groups of vertices that lead to themselves, each sorted, in order of their first members.
+    """Return the groups of vertices that lead to themselves, each sorted, in order of their first
+    members.
 
     Targets that are not keys are ignored.
     """

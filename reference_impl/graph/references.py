@@ -1,13 +1,16 @@
-"""References between the functions of a MetaGraph: the one walk over everything that names a function.
+"""References between the functions of a MetaGraph: the one walk over everything that names a
+function.
 
-A node refers to functions in four ways: it calls one by its op type (TF 1.x Defun), its attributes hold function values (calls,
-branches, loop bodies; function values have attributes of their own), and the attribute of a custom gradient names an op type
-whose gradient the library registers. Besides the references of nodes, a library lists gradients of functions (TF 1.x
-GradientDef), the runtime replaces a function by another implementation of its interface, and some string attributes hold names of
-functions.
+A node refers to functions in four ways: it calls one by its op type (TF 1.x Defun), its attributes
+hold function values (calls, branches, loop bodies; function values have attributes of their own),
+and the attribute of a custom gradient names an op type whose gradient the library registers.
+Besides the references of nodes, a library lists gradients of functions (TF 1.x GradientDef), the
+runtime replaces a function by another implementation of its interface, and some string attributes
+hold names of functions.
 
 Which of these count depends on the question, so each has a method or a parameter of its own.
-Functions may call themselves, and there may be a million of them: all walks are iterative and linear.
+Functions may call themselves, and there may be a million of them: all walks are iterative and
+linear.
 """
 
 from __future__ import annotations
@@ -20,20 +23,27 @@ from reference_impl.errors import DuplicateKeyError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS
 
-# Ops that pass their own inputs to the function in an attribute and return its results as their own outputs.
-CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall"})
+# Ops that pass their own inputs to the function in an attribute and return its results as their own
+# outputs.
+CALL_OPS = frozenset(
+    {"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall"}
+)
 
 _Attributes = Mapping[str, schema.AttrValue]
 
 
-def function_attributes(attributes: _Attributes, keys: Optional[Iterable[str]] = None) -> list[schema.AttrValue]:
+def function_attributes(
+    attributes: _Attributes, keys: Optional[Iterable[str]] = None
+) -> list[schema.AttrValue]:
     """Return the attributes of a node, a function or a function value that hold functions.
 
-    `keys` are the attributes that count, in this order; None for all, sorted (the order of a map differs from process to
-    process).
+    `keys` are the attributes that count, in this order; None for all, sorted (the order of a map
+    differs from process to process).
     """
     found = {}
-    for key in attributes if keys is None else [key for key in keys if key in attributes]:  # items() of a map is slow
+    for key in (
+        attributes if keys is None else [key for key in keys if key in attributes]
+    ):  # items() of a map is slow
         value = attributes[key]
         kind = value.WhichOneof("value")
         if kind == "func" or (kind == "list" and value.list.func):
@@ -47,7 +57,8 @@ def _function_list(value: schema.AttrValue) -> Iterable[schema.NameAttrList]:
 
 
 def function_values(value: schema.AttrValue) -> Iterator[schema.NameAttrList]:
-    """Yield the function values of one attribute, including those nested in attributes of function values.
+    """Yield the function values of one attribute, including those nested in attributes of function
+    values.
 
     The messages of the file themselves are yielded; a caller may rename them.
     """
@@ -58,8 +69,12 @@ def function_values(value: schema.AttrValue) -> Iterator[schema.NameAttrList]:
             stack.extend(function_attributes(function.attr))
 
 
-def bodies(graph: schema.GraphDef) -> Iterator[tuple[Optional[schema.FunctionDef], Sequence[schema.NodeDef]]]:
-    """Yield the nodes of the main graph (with None), then each function of the file with its nodes."""
+def bodies(
+    graph: schema.GraphDef,
+) -> Iterator[tuple[Optional[schema.FunctionDef], Sequence[schema.NodeDef]]]:
+    """Yield the nodes of the main graph (with None), then each function of the file with its
+    nodes.
+    """
     yield None, graph.node
     for function in graph.library.function:
         yield function, function.node_def
@@ -72,7 +87,9 @@ def all_nodes(graph: schema.GraphDef) -> Iterator[schema.NodeDef]:
 
 
 def named_by(node: schema.NodeDef) -> Iterator[str]:
-    """Yield every name that may be a function that a node calls: its op, and the function values of its attributes."""
+    """Yield every name that may be a function that a node calls: its op, and the function values of
+    its attributes.
+    """
     yield node.op
     for value in reversed(function_attributes(node.attr)):
         for function in function_values(value):
@@ -82,27 +99,37 @@ def named_by(node: schema.NodeDef) -> Iterator[str]:
 class FunctionIndex:
     """The functions of a MetaGraph by name, and the references between them.
 
-    Of two functions of one name the last counts, as in the runtime's registry. `gradients` maps registered op types to gradient
-    functions, `gradient_of` functions to their gradient functions (TF 1.x GradientDef).
+    Of two functions of one name the last counts, as in the runtime's registry. `gradients` maps
+    registered op types to gradient functions, `gradient_of` functions to their gradient functions
+    (TF 1.x GradientDef).
 
     RFC: FMT-14
     """
 
     def __init__(self, library: schema.FunctionDefLibrary):
         self.functions = {function.signature.name: function for function in library.function}
-        self.gradients = {item.registered_op_type: item.gradient_func for item in library.registered_gradients}
+        self.gradients = {
+            item.registered_op_type: item.gradient_func for item in library.registered_gradients
+        }
         self.gradient_of = {item.function_name: item.gradient_func for item in library.gradient}
         self._outputs: dict[str, dict[str, int]] = {}
 
     def output_number(self, function: str, name: str) -> int | None:
-        """Return the position of a result of a function of this library, or None if it has no result of this name."""
+        """Return the position of a result of a function of this library, or None if it has no
+        result of this name.
+        """
         if function not in self._outputs:
             results = self.functions[function].signature.output_arg
-            self._outputs[function] = {item.name: len(results) - 1 - number for number, item in enumerate(reversed(results))}
+            self._outputs[function] = {
+                item.name: len(results) - 1 - number
+                for number, item in enumerate(reversed(results))
+            }
         return self._outputs[function].get(name)
 
     def called(self, node: schema.NodeDef) -> str | None:
-        """Return the function that a node calls with its own inputs (by op type or as a call op), or None."""
+        """Return the function that a node calls with its own inputs (by op type or as a call op),
+        or None.
+        """
         if node.op in self.functions:
             return node.op
         if node.op in CALL_OPS and "f" in node.attr:
@@ -110,11 +137,14 @@ class FunctionIndex:
             return name if name in self.functions else None
         return None
 
-    def references(self, node: schema.NodeDef, *, gradients: bool = True, keys: Optional[Iterable[str]] = None) -> Iterator[str]:
-        """Yield the functions of this library that a node refers to; a function may come more than once.
+    def references(
+        self, node: schema.NodeDef, *, gradients: bool = True, keys: Optional[Iterable[str]] = None
+    ) -> Iterator[str]:
+        """Yield the functions of this library that a node refers to; a function may come more than
+        once.
 
-        `gradients` tells whether its custom gradient counts, which running a node never runs. For `keys` see
-        `function_attributes`.
+        `gradients` tells whether its custom gradient counts, which running a node never runs. For
+        `keys` see `function_attributes`.
         """
         if not self.functions:
             return
@@ -123,9 +153,15 @@ class FunctionIndex:
         yield from self.attribute_references(node.attr, gradients=gradients, keys=keys)
 
     def attribute_references(
-        self, attributes: _Attributes, *, gradients: bool = True, keys: Optional[Iterable[str]] = None
+        self,
+        attributes: _Attributes,
+        *,
+        gradients: bool = True,
+        keys: Optional[Iterable[str]] = None,
     ) -> Iterator[str]:
-        """Yield the functions of this library that attributes of a node or a function refer to, as `references` does."""
+        """Yield the functions of this library that attributes of a node or a function refer to, as
+        `references` does.
+        """
         if gradients and CUSTOM_GRADIENT in attributes:
             yield from self._gradient(attributes)
         for value in function_attributes(attributes, keys):
@@ -141,7 +177,9 @@ class FunctionIndex:
             yield gradient
 
     def in_strings(self, attributes: _Attributes) -> set[str]:
-        """Return the functions whose names are in string attributes (``forward_function_name`` and the like)."""
+        """Return the functions whose names are in string attributes (``forward_function_name`` and
+        the like).
+        """
         found = set()
         for key in attributes:
             value = attributes[key]
@@ -154,7 +192,9 @@ class FunctionIndex:
 
     @functools.cached_property
     def implementations(self) -> dict[bytes, list[str]]:
-        """Interface -> the functions that implement it for some device, according to their attribute ``api_implements``."""
+        """Interface -> the functions that implement it for some device, according to their
+        attribute ``api_implements``.
+        """
         found: dict[bytes, list[str]] = {}
         for name, function in self.functions.items():
             if IMPLEMENTS in function.attr:
@@ -164,8 +204,8 @@ class FunctionIndex:
     def may_run(self, names: Iterable[str]) -> dict[str, None]:
         """Return these functions and the functions that TensorFlow may run instead of them.
 
-        The graph optimizer replaces a function by another implementation of its interface; SymbolicGradient runs the gradient
-        that the library lists for its function.
+        The graph optimizer replaces a function by another implementation of its interface;
+        SymbolicGradient runs the gradient that the library lists for its function.
         """
         found: dict[str, None] = {}
         for name in names:
@@ -173,11 +213,15 @@ class FunctionIndex:
             if self.gradient_of.get(name) in self.functions:
                 found[self.gradient_of[name]] = None
             if self.implementations and IMPLEMENTS in self.functions[name].attr:
-                found.update(dict.fromkeys(self.implementations[self.functions[name].attr[IMPLEMENTS].s]))
+                found.update(
+                    dict.fromkeys(self.implementations[self.functions[name].attr[IMPLEMENTS].s])
+                )
         return found
 
     def calls(self) -> dict[str, list[str]]:
-        """Return for every function the functions that it refers to, each once, in order of first mention."""
+        """Return for every function the functions that it refers to, each once, in order of first
+        mention.
+        """
         result: dict[str, list[str]] = {}
         none: list[str] = []  # one for all, there may be a million of them
         for name, function in self.functions.items():
@@ -191,8 +235,16 @@ class FunctionIndex:
 
 
 def check_functions(library: schema.FunctionDefLibrary, file: str) -> None:
-    """Raise DuplicateKeyError if two functions of one name differ, because readers disagree about which one counts."""
+    """Raise DuplicateKeyError if two functions of one name differ, because readers disagree about
+    which one counts.
+    """
     first: dict[str, schema.FunctionDef] = {}
-    differ = [one.signature.name for one in library.function if first.setdefault(one.signature.name, one) != one]
+    differ = [
+        one.signature.name
+        for one in library.function
+        if first.setdefault(one.signature.name, one) != one
+    ]
     if differ:
-        raise DuplicateKeyError("two functions of this name, which differ", file=file, node=min(differ))
+        raise DuplicateKeyError(
+            "two functions of this name, which differ", file=file, node=min(differ)
+        )

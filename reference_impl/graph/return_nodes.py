@@ -1,7 +1,8 @@
 """Find the nodes that tracing adds at the end of every function body.
 
-`tf.function` returns each result through an Identity of its own, which waits, by way of one NoOp, for all nodes with side
-effects. A body that is traced again would get a second such pair, and one more with every generation of a model.
+`tf.function` returns each result through an Identity of its own, which waits, by way of one NoOp,
+for all nodes with side effects. A body that is traced again would get a second such pair, and one
+more with every generation of a model.
 
 RFC: GOAL-13
 """
@@ -16,10 +17,11 @@ from reference_impl.graph.edges import parse_input
 
 
 def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[str, str]:
-    """Return the Identity and NoOp nodes of a FunctionDef that a new trace of its other nodes makes again.
+    """Return the Identity and NoOp nodes of a FunctionDef that a new trace of its other nodes makes
+    again.
 
-    Each node is mapped to the tensor to return instead of it, a NoOp to ``""``. `is_stateful` tells whether nodes of an op are
-    ordered by tracing because they have side effects.
+    Each node is mapped to the tensor to return instead of it, a NoOp to ``""``. `is_stateful` tells
+    whether nodes of an op are ordered by tracing because they have side effects.
     """
     nodes = {node.name: node for node in function_def.node_def}
     used, returned = Counter[str](), Counter[str]()
@@ -37,9 +39,15 @@ def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[
         if all(_only_orders(nodes.get(name), nodes, is_stateful) for name in after):
             found[node.name] = node.input[0]
             waits.update(name for name in after if nodes[name].op == "NoOp")
-    found.update({name: "" for name, count in waits.items() if used[name] == count and not returned[name]})
+    found.update(
+        {name: "" for name, count in waits.items() if used[name] == count and not returned[name]}
+    )
     kept = {name for name in waits if name not in found}
-    return {name: source for name, source in found.items() if not source or not _waits_for(nodes[name], kept)}
+    return {
+        name: source
+        for name, source in found.items()
+        if not source or not _waits_for(nodes[name], kept)
+    }
 
 
 def _is_plain_identity(node: Any) -> bool:
@@ -48,7 +56,9 @@ def _is_plain_identity(node: Any) -> bool:
 
 
 def _only_orders(node: Any, nodes: dict[str, Any], is_stateful: Callable[[str], bool]) -> bool:
-    """Return whether a node has side effects or is a NoOp that waits only for such nodes: tracing orders these by itself."""
+    """Return whether a node has side effects or is a NoOp that waits only for such nodes: tracing
+    orders these by itself.
+    """
     if node is None:
         return False
     if node.op != "NoOp":

@@ -14,7 +14,10 @@ from reference_impl.format.container.files import AnyPath
 from reference_impl.format.values import dtypes, structure
 from reference_impl.format.values.shapes import covers, shape_of, shape_text
 
-_ENUMS = {"synchronization": schema.VariableSynchronization, "aggregation": schema.VariableAggregation}
+_ENUMS = {
+    "synchronization": schema.VariableSynchronization,
+    "aggregation": schema.VariableAggregation,
+}
 
 
 def invalid(variable: schema.SavedVariable) -> Optional[str]:
@@ -29,7 +32,9 @@ def invalid(variable: schema.SavedVariable) -> Optional[str]:
 
 
 def invalid_settings(variable: schema.SavedVariable | schema.VariableDef) -> Optional[str]:
-    """Return the synchronization or aggregation of a definition that does not exist, or None if both exist."""
+    """Return the synchronization or aggregation of a definition that does not exist, or None if
+    both exist.
+    """
     for name, enum in _ENUMS.items():
         number = getattr(variable, name)
         if number not in enum.values():
@@ -37,10 +42,20 @@ def invalid_settings(variable: schema.SavedVariable | schema.VariableDef) -> Opt
     return None
 
 
-def check_value(variable: schema.SavedVariable, entry: Entry, file: Optional[AnyPath] = None) -> None:
-    """Check that the checkpoint's value fits a variable that is not `invalid`. Raises DtypeError, ShapeError."""
+def check_value(
+    variable: schema.SavedVariable, entry: Entry, file: Optional[AnyPath] = None
+) -> None:
+    """Check that the checkpoint's value fits a variable that is not `invalid`.
+
+    Raises DtypeError, ShapeError.
+    """
     dtype, shape = dtypes.by_number(variable.dtype), shape_of(variable.shape)
     if entry.dtype.number != dtype.number:
-        raise DtypeError(f"the checkpoint has dtype {entry.dtype.name}, the variable {dtype.name}", file=file)
+        raise DtypeError(
+            f"the checkpoint has dtype {entry.dtype.name}, the variable {dtype.name}", file=file
+        )
     if not covers(shape, entry.shape):
-        raise ShapeError(f"the checkpoint has shape {shape_text(entry.shape)}, the variable {shape_text(shape)}", file=file)
+        raise ShapeError(
+            f"the checkpoint has shape {shape_text(entry.shape)}, the variable {shape_text(shape)}",
+            file=file,
+        )

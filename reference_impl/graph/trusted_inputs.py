@@ -1,7 +1,9 @@
-"""Guard the inputs whose value a kernel trusts: a length that it allocates, a tensor of one element, a number of dimensions.
+"""Guard the inputs whose value a kernel trusts: a length that it allocates, a tensor of one
+element, a number of dimensions.
 
-Such a value may be a constant, a captured tensor, an argument or be computed. So a guard is computed too: where the value is
-sound, it hands it on, and otherwise the kernel or the guard fails with an error.
+Such a value may be a constant, a captured tensor, an argument or be computed. So a guard is
+computed too: where the value is sound, it hands it on, and otherwise the kernel or the guard fails
+with an error.
 """
 
 from __future__ import annotations
@@ -16,11 +18,16 @@ from reference_impl.graph.node_attributes import LENGTHS
 from reference_impl.graph.node_defs import int_tensor, integers_of_constant, set_constant
 from reference_impl.graph.unique_names import UniqueNames
 
-# Op -> the attributes that say how many inputs, from the third on, the kernel takes for one element each: another size ends the
-# process.
+# Op -> the attributes that say how many inputs, from the third on, the kernel takes for one element
+# each: another size ends the process.
 _ONE_ELEMENT = {
     "ParseExample": ("Nsparse", "Ndense"),
-    "ParseSingleSequenceExample": ("Ncontext_sparse", "Ncontext_dense", "Nfeature_list_sparse", "Nfeature_list_dense"),
+    "ParseSingleSequenceExample": (
+        "Ncontext_sparse",
+        "Ncontext_dense",
+        "Nfeature_list_sparse",
+        "Nfeature_list_dense",
+    ),
 }
 # Op -> the dimensions of its first input that the kernel of oneDNN takes for granted.
 _DIMENSIONS = {"Conv2D": 4, "DepthwiseConv2dNative": 4, "Conv3D": 5}
@@ -31,36 +38,38 @@ def _ops(text: str) -> frozenset[str]:
 
 
 # Ops whose output has as many dimensions as their first input, where they accept that.
-_LIKE_FIRST = _ops(
-    """
+_LIKE_FIRST = _ops("""
     Abs Add AddV2 BiasAdd Cast Div Elu Identity LeakyRelu Maximum Minimum MirrorPad Mul Neg Pad PadV2 RealDiv Relu Relu6 Rsqrt
     Selu Sigmoid Softplus Sqrt Square StopGradient Sub Tanh
-    """
-)
+    """)
 # Ops that refuse a first input of other dimensions, and return as many.
 _OF_DIMENSIONS = {
-    4: _ops(
-        """
+    4: _ops("""
         AvgPool Conv2D DepthwiseConv2dNative FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 LRN MaxPool MaxPoolV2
         ResizeBilinear ResizeNearestNeighbor
-        """
-    ),
+        """),
     5: _ops("AvgPool3D Conv3D MaxPool3D"),
 }
 GUARDED = frozenset({*LENGTHS, *_ONE_ELEMENT, *_DIMENSIONS})
 
 
 def guard(function: schema.FunctionDef) -> None:
-    """Put guards before the trusted inputs of a function, in place. Its nodes keep their names.
+    """Put guards before the trusted inputs of a function, in place.
 
-    Raises MalformedError, without the file: such a node takes a whole list as one input, so its inputs cannot be told apart.
+    Its nodes keep their names.
+
+    Raises MalformedError, without the file: such a node takes a whole list as one input, so its
+    inputs cannot be told apart.
     """
     guarded = [node for node in function.node_def if node.op in GUARDED]
     if not guarded:
         return
     body = _Body(function)
     for node in guarded:
-        if any(not text.rpartition(":")[2].isdecimal() and text not in body.arguments for text in data_inputs(node)):
+        if any(
+            not text.rpartition(":")[2].isdecimal() and text not in body.arguments
+            for text in data_inputs(node)
+        ):
             raise errors.MalformedError("an input is a whole list", node=node.name)
         if node.op in LENGTHS:
             body.guard_length(node, LENGTHS[node.op])
@@ -72,14 +81,24 @@ def guard(function: schema.FunctionDef) -> None:
 
 
 def faults(nodes: Sequence[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, str]]:
-    """Yield the nodes of a body that take a constant for one element which is none, with what is wrong."""
+    """Yield the nodes of a body that take a constant for one element which is none, with what is
+    wrong.
+    """
     parsers = [node for node in nodes if node.op in _ONE_ELEMENT]
-    constants = {node.name: node for node in nodes if node.op == "Const" and "value" in node.attr} if parsers else {}
+    constants = (
+        {node.name: node for node in nodes if node.op == "Const" and "value" in node.attr}
+        if parsers
+        else {}
+    )
     for node in parsers:
         inputs = data_inputs(node)
         for position in _elements(node):
             constant = constants.get(input_source(inputs[position], True))
-            sizes = [dim.size for dim in constant.attr["value"].tensor.tensor_shape.dim] if constant is not None else []
+            sizes = (
+                [dim.size for dim in constant.attr["value"].tensor.tensor_shape.dim]
+                if constant is not None
+                else []
+            )
             if any(size != 1 for size in sizes):
                 yield node, f"takes a constant of shape {sizes[:8]} for one text"
 
@@ -103,11 +122,16 @@ class _Body:
         return UniqueNames([*self.arguments, *self._nodes])
 
     def guard_length(self, node: schema.NodeDef, position: int) -> None:
-        """Make a length that is too large -1, which the kernel refuses. Constant lengths are checked when a function is read."""
+        """Make a length that is too large -1, which the kernel refuses.
+
+        Constant lengths are checked when a function is read.
+        """
         if position >= len(data_inputs(node)):
             return
         text = node.input[position]
-        if integers_of_constant(self._constant(text), 1) is not None or self._is_guarded_length(text):
+        if integers_of_constant(self._constant(text), 1) is not None or self._is_guarded_length(
+            text
+        ):
             return
         limit = self._number(node, text, "limit", limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME)
         nothing = self._number(node, text, "refused", -1)
@@ -118,7 +142,9 @@ class _Body:
         node.input[position] = f"{length.name}:output:0"
 
     def _is_guarded_length(self, text: str) -> bool:
-        """Return whether a length is what `guard_length` makes, as in a model that was loaded by us and saved by TensorFlow."""
+        """Return whether a length is what `guard_length` makes, as in a model that was loaded by us
+        and saved by TensorFlow.
+        """
         select = self._made_by(text, "SelectV2")
         inputs = data_inputs(select) if select is not None else []
         fits = self._made_by(inputs[0], "LessEqual") if len(inputs) == 3 else None
@@ -143,8 +169,14 @@ class _Body:
         if constant is not None and not constant.attr["value"].tensor.tensor_shape.dim:
             return
         reshape = self._made_by(text, "Reshape")
-        shape = self._constant(data_inputs(reshape)[1]) if reshape is not None and len(data_inputs(reshape)) == 2 else None
-        if shape is not None and [dim.size for dim in shape.attr["value"].tensor.tensor_shape.dim] == [0]:
+        shape = (
+            self._constant(data_inputs(reshape)[1])
+            if reshape is not None and len(data_inputs(reshape)) == 2
+            else None
+        )
+        if shape is not None and [
+            dim.size for dim in shape.attr["value"].tensor.tensor_shape.dim
+        ] == [0]:
             return  # it makes a scalar
         scalar = self._number(node, text, "scalar", [])
         element = self._add(node, "element", "Reshape", text, scalar)
@@ -154,7 +186,8 @@ class _Body:
     def guard_dimensions(self, node: schema.NodeDef, count: int) -> None:
         """Let the first input of a node fail if it has other dimensions.
 
-        The guard is put where the tensor comes from, so that the graph optimizer still fuses what lies between.
+        The guard is put where the tensor comes from, so that the graph optimizer still fuses what
+        lies between.
         """
         last, seen = node, {node.name}
         while True:
@@ -178,7 +211,9 @@ class _Body:
     def _has_dimensions(self, text: str, count: int) -> bool:
         """Return whether a node ensures that a tensor has this number of dimensions."""
         ensured = self._made_by(text, "EnsureShape")
-        shape = ensured.attr["shape"].shape if ensured is not None and "shape" in ensured.attr else None
+        shape = (
+            ensured.attr["shape"].shape if ensured is not None and "shape" in ensured.attr else None
+        )
         return shape is not None and not shape.unknown_rank and len(shape.dim) == count
 
     def _constant(self, text: str) -> schema.NodeDef | None:
@@ -186,7 +221,9 @@ class _Body:
         return node if node is not None and node.op == "Const" and "value" in node.attr else None
 
     def _number(self, node: schema.NodeDef, beside: str, name: str, value: int | list[int]) -> str:
-        """Add a constant in the frame of a loop in which the tensor `beside` is; return the text of its tensor."""
+        """Add a constant in the frame of a loop in which the tensor `beside` is; return the text of
+        its tensor.
+        """
         made = self._add(node, name, "Const")
         set_constant(made, int_tensor(value))
         source = input_source(beside, True)
@@ -195,6 +232,8 @@ class _Body:
         return f"{made.name}:output:0"
 
     def _add(self, node: schema.NodeDef, name: str, op: str, *inputs: str) -> schema.NodeDef:
-        made = self._function.node_def.add(name=self._names.take(f"{node.name}/{name}"), op=op, input=inputs)
+        made = self._function.node_def.add(
+            name=self._names.take(f"{node.name}/{name}"), op=op, input=inputs
+        )
         made.device = node.device
         return made

@@ -1,6 +1,7 @@
 """Names that occur once: which names repeat, and a name that is still free.
 
-A number or underscores are added to names in use. The resulting names are stored in files, so the scheme must not change.
+A number or underscores are added to names in use. The resulting names are stored in files, so the
+scheme must not change.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 
 def unique_name(wanted: str, taken: Container[str], *, numbered: bool = True) -> str:
-    """Return `wanted` or, if it is in use, `wanted_1`, `wanted_2`, … (`wanted_`, `wanted__`, … without numbers)."""
+    """Return `wanted` or, if it is in use, `wanted_1`, `wanted_2`, … (`wanted_`, `wanted__`, …
+    without numbers).
+    """
     name, count = wanted, 0
     while name in taken:
         count += 1
@@ -35,7 +38,9 @@ class UniqueNames:
     def __init__(self, taken: Iterable[str] = (), key: Callable[[str], str] = str):
         self._key = key
         self._taken = set(map(key, taken))
-        self._numbers: dict[str, int] = {}  # wanted name -> number of the name that was free last; those before it stay in use
+        self._numbers: dict[
+            str, int
+        ] = {}  # wanted name -> number of the name that was free last; those before it stay in use
 
     def __contains__(self, name: str) -> bool:
         return self._key(name) in self._taken

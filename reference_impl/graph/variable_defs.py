@@ -20,12 +20,15 @@ COLLECTIONS = (GLOBAL, TRAINABLE, "local_variables", "model_variables", "metric_
 
 
 def variable_defs(
-    meta_graph: schema.MetaGraphDef, collections: Iterable[str] = COLLECTIONS, file: str = "", lenient: bool = False
+    meta_graph: schema.MetaGraphDef,
+    collections: Iterable[str] = COLLECTIONS,
+    file: str = "",
+    lenient: bool = False,
 ) -> Iterator[tuple[str, str, schema.VariableDef]]:
     """Return the collection, node and definition of each listed variable.
 
-    The node is the variable itself, or the handle of a resource variable. A definition that cannot be parsed is left out if
-    `lenient`; otherwise it raises MalformedError, which names `file`.
+    The node is the variable itself, or the handle of a resource variable. A definition that cannot
+    be parsed is left out if `lenient`; otherwise it raises MalformedError, which names `file`.
     """
     for key in collections:
         if key not in meta_graph.collection_def:
@@ -40,18 +43,29 @@ def variable_defs(
             yield key, definition.variable_name.rpartition(":")[0], definition
 
 
-def trainable_nodes(meta_graph: schema.MetaGraphDef, file: str = "", lenient: bool = False) -> set[str]:
-    """Return the nodes of the trainable variables: as their definitions say, or before TensorFlow 1.9 their collection.
+def trainable_nodes(
+    meta_graph: schema.MetaGraphDef, file: str = "", lenient: bool = False
+) -> set[str]:
+    """Return the nodes of the trainable variables: as their definitions say, or before TensorFlow
+    1.9 their collection.
 
     `file` and `lenient` are those of `variable_defs`.
     """
     written = re.match(r"(\d+)\.(\d+)", meta_graph.meta_info_def.tensorflow_version)
     if written and tuple(map(int, written.groups())) < (1, 9):  # definitions had no such field yet
         return {node for _, node, _ in variable_defs(meta_graph, [TRAINABLE], file, lenient)}
-    return {node for _, node, definition in variable_defs(meta_graph, COLLECTIONS, file, lenient) if definition.trainable}
+    return {
+        node
+        for _, node, definition in variable_defs(meta_graph, COLLECTIONS, file, lenient)
+        if definition.trainable
+    }
 
 
 def slice_spec(info: schema.SaveSliceInfoDef) -> str:
-    """Return a part of a partitioned variable in RestoreV2's notation: the shape, then start and length in each dimension."""
+    """Return a part of a partitioned variable in RestoreV2's notation: the shape, then start and
+    length in each dimension.
+    """
     whole = "".join(f"{extent} " for extent in info.full_shape)
-    return whole + ":".join(f"{start},{length}" for start, length in zip(info.var_offset, info.var_shape))
+    return whole + ":".join(
+        f"{start},{length}" for start, length in zip(info.var_offset, info.var_shape)
+    )

@@ -1,13 +1,17 @@
-"""Find the ops of a MetaGraph that act on the machine, and when they run: at load, or in calls of a function.
+"""Find the ops of a MetaGraph that act on the machine, and when they run: at load, or in calls of a
+function.
 
-The graph is followed from everything that a loader or a user can start: restore and init ops, functions of resources,
-signatures, functions of objects. It is followed through calls, and to every function that TensorFlow may choose in place of a
-called one. Every node of a function counts as run.
+The graph is followed from everything that a loader or a user can start: restore and init ops,
+functions of resources, signatures, functions of objects. It is followed through calls, and to every
+function that TensorFlow may choose in place of a called one. Every node of a function counts as
+run.
 
-Three things are not findings: a restore op that reads the given checkpoint, a save op that writes it, and an op that reads a file
-of assets/ where its path surely is one. Any other use of a file is one, also where the path is not known.
+Three things are not findings: a restore op that reads the given checkpoint, a save op that writes
+it, and an op that reads a file of assets/ where its path surely is one. Any other use of a file is
+one, also where the path is not known.
 
-The import of a graph is a start, too: TensorFlow computes some nodes then. Our own load imports none.
+The import of a graph is a start, too: TensorFlow computes some nodes then. Our own load imports
+none.
 """
 
 from __future__ import annotations
@@ -57,16 +61,21 @@ from reference_impl.inspection.types import Effect
 LOAD, CALL = "load", "call"
 _STEPS = 1_000_000  # visited nodes; beyond this limit, the time of effects is unknown
 _WAYS = 8  # sets of arguments for which one function is visited
-# Functions of a resource that run without being called: the last one when the object is collected (RP-04).
+# Functions of a resource that run without being called: the last one when the object is collected
+# (RP-04).
 _OWN = (CREATE, INITIALIZE, DESTROY)
 
 
-_LARGE = OpEffect(MEMORY, f"may make a tensor of more than {LIMIT} elements while shapes are inferred")
+_LARGE = OpEffect(
+    MEMORY, f"may make a tensor of more than {LIMIT} elements while shapes are inferred"
+)
 _MANY_OUTPUTS = OpEffect(MEMORY, f"promises more than {MOST_OUTPUTS} outputs")
 
 
 class Start(NamedTuple):
-    """Something that a loader or a user can run: nodes of the main graph, or a function of the library."""
+    """Something that a loader or a user can run: nodes of the main graph, or a function of the
+    library.
+    """
 
     label: str  # its name in a report
     when: str  # LOAD or CALL
@@ -89,22 +98,32 @@ class Sighting(NamedTuple):
 
 
 def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
-    """Yield the parts of the main graph that sessions and servers run: restore, init ops, signatures, saving.
+    """Yield the parts of the main graph that sessions and servers run: restore, init ops,
+    signatures, saving.
 
     RFC: V1-08, SIG-01
     """
     saver = meta_graph.saver_def
     if saver.restore_op_name:
-        yield Start(f"restore op {saver.restore_op_name}", LOAD, (input_source(saver.restore_op_name),), checkpoint=True)
+        yield Start(
+            f"restore op {saver.restore_op_name}",
+            LOAD,
+            (input_source(saver.restore_op_name),),
+            checkpoint=True,
+        )
     for op in dict.fromkeys(item.op for item in init_ops(meta_graph)):
         yield Start(f"init op {op}", LOAD, (input_source(op),))
     for key, signature in sorted(meta_graph.signature_def.items()):
         if key in RESERVED_SIGNATURES:
             continue
         outputs, inputs = tensor_names(signature.outputs), tensor_names(signature.inputs)
-        yield Start(signature_label(key), CALL, tuple(map(input_source, outputs)), fed=tuple(inputs))
+        yield Start(
+            signature_label(key), CALL, tuple(map(input_source, outputs)), fed=tuple(inputs)
+        )
     if saver.save_tensor_name:
-        yield Start("saving a checkpoint", CALL, (input_source(saver.save_tensor_name),), checkpoint=True)
+        yield Start(
+            "saving a checkpoint", CALL, (input_source(saver.save_tensor_name),), checkpoint=True
+        )
 
 
 def signature_label(key: str) -> str:
@@ -112,10 +131,13 @@ def signature_label(key: str) -> str:
     return f"signature {key}"
 
 
-def object_starts(graph: schema.SavedObjectGraph, paths: Paths, *, by_name: bool = False) -> Iterator[Start]:
+def object_starts(
+    graph: schema.SavedObjectGraph, paths: Paths, *, by_name: bool = False
+) -> Iterator[Start]:
     """Yield the functions of objects that loaders run, and those that users may call.
 
-    `by_name` adds the children that TensorFlow's loader runs because of their names, and our own does not.
+    `by_name` adds the children that TensorFlow's loader runs because of their names, and our own
+    does not.
 
     RFC: RP-04, FN-05
     """
@@ -123,39 +145,66 @@ def object_starts(graph: schema.SavedObjectGraph, paths: Paths, *, by_name: bool
     for called in called_children(graph.nodes) if by_name else ():
         if called.runs:
             at_load[called.number] = f"{called.name} of {paths.label(called.parent)}"
-    named: set[int] = set()  # entries of signatures are starts of the main graph, a trace is one of its function
+    named: set[int] = (
+        set()
+    )  # entries of signatures are starts of the main graph, a trace is one of its function
     for number, node in enumerate(graph.nodes):
         kind = node.WhichOneof("kind")
-        if kind == "function" or (kind == "user_object" and node.user_object.identifier == SIGNATURES):
+        if kind == "function" or (
+            kind == "user_object" and node.user_object.identifier == SIGNATURES
+        ):
             named.update(child.node_id for child in node.children)
         if kind == "resource":
             for child in node.children:
                 if child.local_name in _OWN:
                     at_load[child.node_id] = f"{child.local_name} of {paths.label(number)}"
             for pair in node.saveable_objects.values():
-                at_load[pair.save_function] = at_load[pair.restore_function] = f"content of {paths.label(number)}"
+                at_load[pair.save_function] = at_load[pair.restore_function] = (
+                    f"content of {paths.label(number)}"
+                )
     for number, node in enumerate(graph.nodes):
         if number in at_load or number not in named:
-            when, label = (LOAD, at_load[number]) if number in at_load else (CALL, f"function {paths.label(number)}")
+            when, label = (
+                (LOAD, at_load[number])
+                if number in at_load
+                else (CALL, f"function {paths.label(number)}")
+            )
             for name in traces(node):
-                bound = graph.concrete_functions[name].bound_inputs if name in graph.concrete_functions else ()
+                bound = (
+                    graph.concrete_functions[name].bound_inputs
+                    if name in graph.concrete_functions
+                    else ()
+                )
                 yield Start(label, when, function=name, bound=tuple(bound))
 
 
 def effects(
-    view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef], paths: Paths
+    view: GraphView,
+    objects: schema.SavedObjectGraph,
+    assets: Sequence[schema.AssetFileDef],
+    paths: Paths,
 ) -> tuple[Effect, ...]:
-    """Return every effect of a MetaGraph on the machine, including effects of nodes that are never started."""
+    """Return every effect of a MetaGraph on the machine, including effects of nodes that are never
+    started.
+    """
     search = Search(view, objects, assets)
-    acting = {str(function) for function, nodes in view.bodies[1:] if any(search.effect(node.op) for node in nodes)}
+    acting = {
+        str(function)
+        for function, nodes in view.bodies[1:]
+        if any(search.effect(node.op) for node in nodes)
+    }
     search.follow_import()
     starts = [*graph_starts(view.proto), *object_starts(objects, paths, by_name=True)]
     search.follow_sizes(starts)
     if not acting and not search.acting:
         return search.results()
-    callers = reversed_edges((name, view.library.may_run(called)) for name, called in view.calls.items())
+    callers = reversed_edges(
+        (name, view.library.may_run(called)) for name, called in view.calls.items()
+    )
     search.relevant = reachable(sorted(acting), callers)
-    for start in sorted(starts, key=lambda start: start.when != LOAD):  # what runs in any case is followed first
+    for start in sorted(
+        starts, key=lambda start: start.when != LOAD
+    ):  # what runs in any case is followed first
         search.follow(start)
     search.rest(acting)
     return search.results()
@@ -164,7 +213,12 @@ def effects(
 class Search:
     """One search through a MetaGraph with an object graph and assets."""
 
-    def __init__(self, view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef]):
+    def __init__(
+        self,
+        view: GraphView,
+        objects: schema.SavedObjectGraph,
+        assets: Sequence[schema.AssetFileDef],
+    ):
         self.view, self.library = view, view.library
         self.objects = objects
         self.relevant: Optional[Collection[str]] = None  # functions worth entering; None for all
@@ -178,7 +232,10 @@ class Search:
 
     @functools.cached_property
     def main(self) -> Body:
-        """The main graph in a call, in which no loader feeds the tensors of assets. Ours uses the files all the same."""
+        """The main graph in a call, in which no loader feeds the tensors of assets.
+
+        Ours uses the files all the same.
+        """
         return self._main({}, self._asset_tensors)
 
     @functools.cached_property
@@ -188,11 +245,16 @@ class Search:
 
     @functools.cached_property
     def _checkpointed(self) -> Body:
-        """The main graph while a checkpoint is saved or restored. Only some loaders feed the tensors of assets then."""
+        """The main graph while a checkpoint is saved or restored.
+
+        Only some loaders feed the tensors of assets then.
+        """
         name = self.view.proto.saver_def.filename_tensor_name
         return self._main({parse_input(name): GIVEN_PATH} if name else {}, self._asset_tensors)
 
-    def _main(self, fed: dict[Edge, frozenset[Origin]], believed: dict[Edge, frozenset[Origin]]) -> Body:
+    def _main(
+        self, fed: dict[Edge, frozenset[Origin]], believed: dict[Edge, frozenset[Origin]]
+    ) -> Body:
         return Body(None, self.view.main.by_name, fed, believed, self._shared_variables)
 
     @functools.cached_property
@@ -206,9 +268,13 @@ class Search:
     @functools.cached_property
     def _shared_variables(self) -> frozenset[str]:
         """The names of variables that have handles in functions, or several."""
-        handles = [(function, variable_name(node)) for function, node in self.view.of_op(("VarHandleOp",))]
+        handles = [
+            (function, variable_name(node)) for function, node in self.view.of_op(("VarHandleOp",))
+        ]
         counts = Counter(name for _, name in handles)
-        return frozenset(name for function, name in handles if function is not None or counts[name] > 1)
+        return frozenset(
+            name for function, name in handles if function is not None or counts[name] > 1
+        )
 
     def _body(self, start: Start) -> Body:
         """Return the main graph as something that starts there sees it."""
@@ -216,12 +282,20 @@ class Search:
             return self._checkpointed
         if start.when == LOAD:
             return self._initialized
-        return self._main({parse_input(text): GIVEN_PATH for text in start.fed}, self._asset_tensors) if start.fed else self.main
+        return (
+            self._main({parse_input(text): GIVEN_PATH for text in start.fed}, self._asset_tensors)
+            if start.fed
+            else self.main
+        )
 
     @functools.cached_property
     def acting(self) -> dict[str, schema.NodeDef]:
         """The nodes of the main graph that have effects."""
-        return {name: self.view.main.by_name[name] for name, op in self.view.main.op_of.items() if self.effect(op)}
+        return {
+            name: self.view.main.by_name[name]
+            for name, op in self.view.main.op_of.items()
+            if self.effect(op)
+        }
 
     @property
     def complete(self) -> bool:
@@ -239,7 +313,9 @@ class Search:
             self._note(main, [self.acting[name] for name in names if name in self.acting], start)
             self._enter(main, [main.nodes[name] for name in names], pending)
         elif start.function in self.library.functions:
-            pending.append((start.function, start.arguments or self._arguments(start.function, start.bound)))
+            pending.append(
+                (start.function, start.arguments or self._arguments(start.function, start.bound))
+            )
         while pending:
             name, arguments = pending.pop()
             known = ways.setdefault(name, set())
@@ -253,19 +329,27 @@ class Search:
             if not self.complete:
                 return
             if name not in self._bodies:
-                self._bodies[name] = {node.name: node for node in self.library.functions[name].node_def}
+                self._bodies[name] = {
+                    node.name: node for node in self.library.functions[name].node_def
+                }
             nodes = self._bodies[name]
             body = Body(name, nodes, function_arguments(self.library.functions[name], arguments))
             self._note(body, nodes.values(), start)
             self._enter(body, nodes.values(), pending)
 
     def follow_import(self) -> None:
-        """Record the effects of the nodes that TensorFlow computes when it imports the graph and its functions."""
+        """Record the effects of the nodes that TensorFlow computes when it imports the graph and
+        its functions.
+        """
         start = Start("the import of the graph", LOAD)
         for imported, nodes in imported_bodies(self.view):
             sizes = Sizes(nodes, imported.name is not None, imported.nodes)
             arguments = {Edge(name): COMPUTED_PATH for name in imported.arguments}
-            body = self.main if imported.name is None else Body(imported.name, imported.nodes, arguments)
+            body = (
+                self.main
+                if imported.name is None
+                else Body(imported.name, imported.nodes, arguments)
+            )
             self._note(body, nodes, start)
             for node in nodes:
                 if sizes.is_large(node):
@@ -282,18 +366,30 @@ class Search:
                 continue
             if start.nodes:
                 waits = self.view.main.waits
-                large = sizes.of_nodes([name for name in reachable(start.nodes, waits) if name in waits])
+                large = sizes.of_nodes(
+                    [name for name in reachable(start.nodes, waits) if name in waits]
+                )
             else:
-                large = sizes.of_function(start.function, start.bound) if start.function in self.library.functions else []
+                large = (
+                    sizes.of_function(start.function, start.bound)
+                    if start.function in self.library.functions
+                    else []
+                )
             for item in large:
-                self._record(Body(item.function, {}, {}), item.node, OpEffect(MEMORY, item.reason), start)
+                self._record(
+                    Body(item.function, {}, {}), item.node, OpEffect(MEMORY, item.reason), start
+                )
             found += large
         return found
 
-    def _record(self, body: Body, node: schema.NodeDef, effect: OpEffect, start: Optional[Start]) -> Sighting:
+    def _record(
+        self, body: Body, node: schema.NodeDef, effect: OpEffect, start: Optional[Start]
+    ) -> Sighting:
         """Return the entry of a node's effect, with this node and start."""
         key = (body.name, node.op, effect.kind)
-        found = self.found.setdefault(key, Sighting(effect, node.name, set(), set(), {LOAD: {}, CALL: {}}))
+        found = self.found.setdefault(
+            key, Sighting(effect, node.name, set(), set(), {LOAD: {}, CALL: {}})
+        )
         found.names.add(node.name)
         if start is not None:
             found.labels[start.when][start.label] = None
@@ -305,7 +401,11 @@ class Search:
         for name in acting:
             function = self.library.functions[name]
             arguments = function_arguments(function, itertools.repeat(COMPUTED_PATH))
-            self._note(Body(name, {node.name: node for node in function.node_def}, arguments), function.node_def, None)
+            self._note(
+                Body(name, {node.name: node for node in function.node_def}, arguments),
+                function.node_def,
+                None,
+            )
 
     def _arguments(self, name: str, bound: Sequence[int]) -> Arguments:
         """Return the origins of a function's arguments: given, up to the captures at their end."""
@@ -319,17 +419,29 @@ class Search:
             return COMPUTED_PATH
         if nodes[number].HasField("asset"):
             index = nodes[number].asset.asset_file_def_index
-            return frozenset({Origin(ASSET, self._assets[index].filename)}) if 0 <= index < len(self._assets) else COMPUTED_PATH
-        return self.main.origins(nodes[number].constant.operation) if nodes[number].HasField("constant") else COMPUTED_PATH
+            return (
+                frozenset({Origin(ASSET, self._assets[index].filename)})
+                if 0 <= index < len(self._assets)
+                else COMPUTED_PATH
+            )
+        return (
+            self.main.origins(nodes[number].constant.operation)
+            if nodes[number].HasField("constant")
+            else COMPUTED_PATH
+        )
 
-    def _enter(self, body: Body, nodes: Collection[schema.NodeDef], pending: list[tuple[str, Arguments]]) -> None:
+    def _enter(
+        self, body: Body, nodes: Collection[schema.NodeDef], pending: list[tuple[str, Arguments]]
+    ) -> None:
         """Queue the functions that nodes call or pass on."""
         self.steps += len(nodes)
         for node in nodes if self.library.functions else ():
             possible = self.library.may_run(self.library.references(node))
             names = [name for name in possible if self.relevant is None or name in self.relevant]
             loop = self.library.functions.get(loop_body(node)) if names else None
-            pending.extend((name, body.handed_on(node, self.library.functions[name], loop)) for name in names)
+            pending.extend(
+                (name, body.handed_on(node, self.library.functions[name], loop)) for name in names
+            )
 
     def _note(self, body: Body, nodes: Iterable[schema.NodeDef], start: Optional[Start]) -> None:
         for node in nodes:
@@ -341,8 +453,13 @@ class Search:
                 effect = WITHOUT_PATH.get(node.op)
                 if effect is None:
                     continue
-            # Savers that nothing names are left in many graphs; but where not everything was followed, one of them may run.
-            if start is None and self.complete and (effect.checkpoint or (body.name, node.name) in self._counted):
+            # Savers that nothing names are left in many graphs; but where not everything was
+            # followed, one of them may run.
+            if (
+                start is None
+                and self.complete
+                and (effect.checkpoint or (body.name, node.name) in self._counted)
+            ):
                 continue
             self._counted.add((body.name, node.name))
             if _harmless(effect, origins, start):
@@ -350,7 +467,9 @@ class Search:
             self._record(body, node, effect, start).origins.update(origins)
 
     def is_handed_files(self, start: Start) -> bool:
-        """Return whether a start gets a path in the model's directory: of the checkpoint or an asset."""
+        """Return whether a start gets a path in the model's directory: of the checkpoint or an
+        asset.
+        """
         if start.checkpoint:
             return True
         arguments = start.arguments
@@ -359,7 +478,10 @@ class Search:
         return any(item.kind == ASSET for origins in arguments or () for item in origins)
 
     def results(self) -> tuple[Effect, ...]:
-        """Return one entry per op and body. If the search was not complete, the time of the effects is unknown."""
+        """Return one entry per op and body.
+
+        If the search was not complete, the time of the effects is unknown.
+        """
         return tuple(
             Effect(
                 op,
@@ -368,11 +490,15 @@ class Search:
                 found.node,
                 function,
                 len(found.names),
-                tuple([_text(origin) for origin in sorted(found.origins) if origin != Origin(LITERAL)]),
+                tuple(
+                    [_text(origin) for origin in sorted(found.origins) if origin != Origin(LITERAL)]
+                ),
                 tuple(found.labels[LOAD]) if self.complete else None,
                 tuple(found.labels[CALL]) if self.complete else None,
             )
-            for (function, op, _), found in sorted(self.found.items(), key=lambda item: (item[0][0] or "", *item[0][1:]))
+            for (function, op, _), found in sorted(
+                self.found.items(), key=lambda item: (item[0][0] or "", *item[0][1:])
+            )
         )
 
 
@@ -384,14 +510,22 @@ def _path(body: Body, node: schema.NodeDef, effect: OpEffect) -> frozenset[Origi
         return frozenset()
     inputs = data_inputs(node)
     places = (effect.place,) if isinstance(effect.place, int) else effect.place
-    known = [body.origins(inputs[place]) if place < len(inputs) else COMPUTED_PATH for place in places]
+    known = [
+        body.origins(inputs[place]) if place < len(inputs) else COMPUTED_PATH for place in places
+    ]
     return frozenset().union(*known)
 
 
 def _harmless(effect: OpEffect, origins: frozenset[Origin], start: Optional[Start]) -> bool:
-    """Return whether an effect is common to all models: reading assets, and the checkpoint that the caller names."""
+    """Return whether an effect is common to all models: reading assets, and the checkpoint that the
+    caller names.
+    """
     if effect.checkpoint and start is not None and start.checkpoint:
-        return is_given(origins) if start.when == CALL else effect.kind == READS and origins == GIVEN_PATH
+        return (
+            is_given(origins)
+            if start.when == CALL
+            else effect.kind == READS and origins == GIVEN_PATH
+        )
     return effect.kind == READS and is_model_file(origins)
 
 
@@ -399,5 +533,9 @@ def _text(origin: Origin) -> str:
     """Return the text of a path for display."""
     if origin.kind in (LITERAL, PART):
         return origin.text
-    told = {GIVEN: "(what the caller gives)", COMPUTED: "(computed)", UNSEEN: "(more than is looked at)"}
+    told = {
+        GIVEN: "(what the caller gives)",
+        COMPUTED: "(computed)",
+        UNSEEN: "(more than is looked at)",
+    }
     return told.get(origin.kind, f"assets/{origin.text}")

@@ -1,8 +1,8 @@
 """Facts about ops that decide what TensorFlow computes while it imports a graph.
 
-``stateless_ops.txt`` and ``output_counts.txt`` follow from the op history, and a test compares them. ``asked_inputs.txt`` was
-measured with TensorFlow 2.12, 2.15, 2.18 and 2.21: it lists an input if the shape function of its op had it computed.
-`tests/support/asked_inputs.py` measures it again.
+``stateless_ops.txt`` and ``output_counts.txt`` follow from the op history, and a test compares
+them. ``asked_inputs.txt`` was measured with TensorFlow 2.12, 2.15, 2.18 and 2.21: it lists an input
+if the shape function of its op had it computed. `tests/support/asked_inputs.py` measures it again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from pathlib import Path
 from reference_impl.format import schema
 from reference_impl.graph.edges import data_inputs
 
-OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank"})  # what these ops return often follows from shapes alone
+OF_SHAPES = frozenset(
+    {"Shape", "ShapeN", "Size", "Rank"}
+)  # what these ops return often follows from shapes alone
 EVERY = "*"  # any input of the op
 
 
@@ -29,7 +31,9 @@ def stateless_ops() -> frozenset[str]:
 
 @functools.cache
 def asked_inputs() -> dict[str, list[str]]:
-    """Return op -> the inputs whose values its shape function asks for: numbers (negative ones from the end), or EVERY."""
+    """Return op -> the inputs whose values its shape function asks for: numbers (negative ones from
+    the end), or EVERY.
+    """
     found: dict[str, list[str]] = {}
     for word in _words("asked_inputs.txt"):
         op, _, place = word.partition(":")

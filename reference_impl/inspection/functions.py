@@ -1,4 +1,5 @@
-"""Describe the functions of the object graph with their traces, and the function library with the signatures that reach it.
+"""Describe the functions of the object graph with their traces, and the function library with the
+signatures that reach it.
 
 RFC: FN-05, FMT-03
 """
@@ -18,13 +19,24 @@ from reference_impl.graph.object_references import traces
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.text import dtype_name, flat_text, parameter_names, trace_text
-from reference_impl.inspection.types import ConcreteFunction, Constant, Function, LibraryFunction, OpCount, Sizes
+from reference_impl.inspection.types import (
+    ConcreteFunction,
+    Constant,
+    Function,
+    LibraryFunction,
+    OpCount,
+    Sizes,
+)
 
 _LARGEST = 5
 
 
-def functions(graph: schema.SavedObjectGraph, library: FunctionIndex, paths: Paths) -> tuple[Function, ...]:
-    """Describe every function of the object graph in order of node id, with Python-like signatures of its traces."""
+def functions(
+    graph: schema.SavedObjectGraph, library: FunctionIndex, paths: Paths
+) -> tuple[Function, ...]:
+    """Describe every function of the object graph in order of node id, with Python-like signatures
+    of its traces.
+    """
     found = []
     for number, node in enumerate(graph.nodes):
         kind = node.WhichOneof("kind")
@@ -33,14 +45,20 @@ def functions(graph: schema.SavedObjectGraph, library: FunctionIndex, paths: Pat
         path = paths.names(number)
         parameters = parameter_names(getattr(node, kind).function_spec)
         described = [
-            _trace(graph, library, paths, path[-1] if path else plain_name(name), parameters, name) for name in traces(node)
+            _trace(graph, library, paths, path[-1] if path else plain_name(name), parameters, name)
+            for name in traces(node)
         ]
         found.append(Function(number, paths.text(number), kind == "function", tuple(described)))
     return tuple(found)
 
 
 def _trace(
-    graph: schema.SavedObjectGraph, library: FunctionIndex, paths: Paths, display: str, parameters: list[str], name: str
+    graph: schema.SavedObjectGraph,
+    library: FunctionIndex,
+    paths: Paths,
+    display: str,
+    parameters: list[str],
+    name: str,
 ) -> ConcreteFunction:
     known = name in graph.concrete_functions
     trace = graph.concrete_functions[name] if known else schema.SavedConcreteFunction()
@@ -71,7 +89,10 @@ def library_functions(view: GraphView) -> tuple[LibraryFunction, ...]:
 
 
 def op_counts(view: GraphView) -> tuple[OpCount, ...]:
-    """Count the ops of the main graph and of *all* functions, sorted by name. A call by op type is listed under its function."""
+    """Count the ops of the main graph and of *all* functions, sorted by name.
+
+    A call by op type is listed under its function.
+    """
     in_main = Counter(view.main.ops)
     total = in_main.copy()
     users: dict[str, list[str]] = defaultdict(list)
@@ -88,20 +109,35 @@ def op_counts(view: GraphView) -> tuple[OpCount, ...]:
             signatures[op].update(by_function.get(name, ()))
     unknown = view.by_signature is None
     return tuple(
-        OpCount(op, total[op], in_main[op], tuple(users[op]), None if unknown else tuple(sorted(signatures[op])))
+        OpCount(
+            op,
+            total[op],
+            in_main[op],
+            tuple(users[op]),
+            None if unknown else tuple(sorted(signatures[op])),
+        )
         for op in sorted(total)
     )
 
 
 def sizes(view: GraphView, functions: Iterable[LibraryFunction]) -> Sizes:
-    """Return the sizes of the parts of a MetaGraph. ``functions`` describes the functions of the library."""
+    """Return the sizes of the parts of a MetaGraph.
+
+    ``functions`` describes the functions of the library.
+    """
     constants = [
-        (node.attr["value"].tensor.ByteSize(), function, node) for function, node in view.of_op({"Const"}) if "value" in node.attr
+        (node.attr["value"].tensor.ByteSize(), function, node)
+        for function, node in view.of_op({"Const"})
+        if "value" in node.attr
     ]
     largest = []
     for size, function, node in heapq.nlargest(_LARGEST, constants, key=operator.itemgetter(0)):
         tensor = node.attr["value"].tensor
-        largest.append(Constant(node.name, function, dtype_name(tensor.dtype), shape_of(tensor.tensor_shape), size))
+        largest.append(
+            Constant(
+                node.name, function, dtype_name(tensor.dtype), shape_of(tensor.tensor_shape), size
+            )
+        )
     return Sizes(
         view.proto.ByteSize(),
         sum([node.ByteSize() for node in view.main.messages]),

@@ -1,4 +1,6 @@
-"""Walk a MetaGraph: the main graph, then the functions, and the nodes that running a part of it may execute."""
+"""Walk a MetaGraph: the main graph, then the functions, and the nodes that running a part of it may
+execute.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ class Reached(NamedTuple):
 
 
 class GraphView:
-    """A MetaGraph whose parts are read or computed on first use. `library` has its functions if they have been read."""
+    """A MetaGraph whose parts are read or computed on first use.
+
+    `library` has its functions if they have been read.
+    """
 
     def __init__(self, proto: schema.MetaGraphDef, library: Optional[FunctionIndex] = None):
         self.proto = proto
@@ -50,18 +55,25 @@ class GraphView:
 
     @functools.cached_property
     def calls(self) -> dict[str, list[str]]:
-        """For each function, the functions that it refers to, including branches, bodies and gradients."""
+        """For each function, the functions that it refers to, including branches, bodies and
+        gradients.
+        """
         return self.library.calls()
 
     @functools.cached_property
     def bodies(self) -> list[Body]:
         """The main graph, then every function."""
         functions = self.library.functions.items()
-        return [Body(None, self.main.messages), *[Body(name, function.node_def) for name, function in functions]]
+        return [
+            Body(None, self.main.messages),
+            *[Body(name, function.node_def) for name, function in functions],
+        ]
 
     def of_op(self, ops: Collection[str]) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
         """Yield every node of one of these ops, with its function (None: the main graph)."""
-        yield from [(None, node) for op, node in zip(self.main.ops, self.main.messages) if op in ops]
+        yield from [
+            (None, node) for op, node in zip(self.main.ops, self.main.messages) if op in ops
+        ]
         for function, nodes in self.bodies[1:]:
             yield from [(function, node) for node in nodes if node.op in ops]
 
@@ -69,30 +81,50 @@ class GraphView:
     def _uses(self) -> dict[str, list[str]]:
         """For each node of the main graph the functions that it refers to."""
         nodes = zip(self.main.names, self.main.messages)
-        return {name: list(self.library.references(node)) for name, node in nodes} if self.library.functions else {}
+        return (
+            {name: list(self.library.references(node)) for name, node in nodes}
+            if self.library.functions
+            else {}
+        )
 
     def reached(self, names: Iterable[str]) -> Reached:
         """Return the nodes and functions that running nodes of the main graph may execute."""
         nodes = reachable(names, self.main.waits)
-        return Reached(nodes, reachable([name for node in nodes for name in self._uses.get(node, ())], self.calls))
+        return Reached(
+            nodes,
+            reachable([name for node in nodes for name in self._uses.get(node, ())], self.calls),
+        )
 
     @functools.cached_property
     def by_signature(self) -> Optional[dict[str, Reached]]:
-        """For each signature, everything that a call may execute; None if the search would take too long."""
+        """For each signature, everything that a call may execute; None if the search would take too
+        long.
+        """
         signatures = sorted(self.proto.signature_def.items())
         work = len(self.main.names) + sum(map(len, self.calls.values()))
         if work * len(signatures) > _REACH_BUDGET:
             return None
-        return {key: self.reached(map(input_source, tensor_names(signature.outputs))) for key, signature in signatures}
+        return {
+            key: self.reached(map(input_source, tensor_names(signature.outputs)))
+            for key, signature in signatures
+        }
 
     @functools.cached_property
     def signatures_of_node(self) -> Optional[dict[str, list[str]]]:
         """For nodes of the main graph the signatures that may run them; None as `by_signature`."""
         found = self.by_signature
-        return None if found is None else reversed_edges((key, reached.nodes) for key, reached in found.items())
+        return (
+            None
+            if found is None
+            else reversed_edges((key, reached.nodes) for key, reached in found.items())
+        )
 
     @functools.cached_property
     def signatures_of_function(self) -> Optional[dict[str, list[str]]]:
         """For functions the signatures that may run them; None as `by_signature`."""
         found = self.by_signature
-        return None if found is None else reversed_edges((key, reached.functions) for key, reached in found.items())
+        return (
+            None
+            if found is None
+            else reversed_edges((key, reached.functions) for key, reached in found.items())
+        )

@@ -1,7 +1,7 @@
 """Small pieces of HTML for notebooks: a block, a table, a folded section.
 
-Names in a model are untrusted. Every text is escaped and stands in ``<code>``, which notebooks do not search for formulas either.
-No colours are set, so a block is readable on light and dark pages.
+Names in a model are untrusted. Every text is escaped and stands in ``<code>``, which notebooks do
+not search for formulas either. No colours are set, so a block is readable on light and dark pages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ MOST_ROWS = 20  # of a table, and items of a list
 
 
 def code(text: object) -> str:
-    """Return text from a model, escaped. Characters that cannot be seen become escapes such as ``\\u202e``."""
+    """Return text from a model, escaped.
+
+    Characters that cannot be seen become escapes such as ``\\u202e``.
+    """
     return f"<code>{html.escape(printable(str(text)))}</code>"
 
 
@@ -52,19 +55,34 @@ def listed(texts: Iterable[object]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table, or "" without rows. Cells are HTML; only the first rows are shown, with the number of the others."""
+    """Return a table, or "" without rows.
+
+    Cells are HTML; only the first rows are shown, with the number of the others.
+    """
     found = list(rows)
     if not found:
         return ""
     style = ' style="text-align:left"'  # notebooks align to the right
-    lines = [("th", [html.escape(name) for name in header]), *(("td", row) for row in found[:MOST_ROWS])]
-    body = "".join("<tr>" + "".join(f"<{tag}{style}>{cell}</{tag}>" for cell in cells) + "</tr>" for tag, cells in lines)
+    lines = [
+        ("th", [html.escape(name) for name in header]),
+        *(("td", row) for row in found[:MOST_ROWS]),
+    ]
+    body = "".join(
+        "<tr>" + "".join(f"<{tag}{style}>{cell}</{tag}>" for cell in cells) + "</tr>"
+        for tag, cells in lines
+    )
     return f"<table>{body}</table>{''.join(map(line, _more(found)))}"
 
 
 def folded(title: str, body: str, *, shown: bool = False) -> str:
-    """Return a section that a click opens, or that is open at first if `shown`; "" if it has no body."""
-    return f"<details{' open' if shown else ''}><summary>{title}</summary>{body}</details>" if body else ""
+    """Return a section that a click opens, or that is open at first if `shown`; "" if it has no
+    body.
+    """
+    return (
+        f"<details{' open' if shown else ''}><summary>{title}</summary>{body}</details>"
+        if body
+        else ""
+    )
 
 
 def _more(found: Sequence[object]) -> list[str]:

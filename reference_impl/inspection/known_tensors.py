@@ -1,7 +1,9 @@
-"""What is known of a tensor before anything runs: its dtype, its shape and, if it is small, its numbers.
+"""What is known of a tensor before anything runs: its dtype, its shape and, if it is small, its
+numbers.
 
-`OPS` computes that for the output of a node from what is known of its inputs. The bounds of `folded_sizes` may be too high; here
-a shape is the one that the tensor will have, and anything else is unknown.
+`OPS` computes that for the output of a node from what is known of its inputs. The bounds of
+`folded_sizes` may be too high; here a shape is the one that the tensor will have, and anything else
+is unknown.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class Known(NamedTuple):
     shape: Optional[tuple[int, ...]] = None
     values: Optional[tuple[Number, ...]] = None  # in row-major order
     text: int = 0  # bytes of all its texts together
-    held: Optional[Known] = None  # the content of the variable whose handle it is; an element if it is a list
+    held: Optional[Known] = (
+        None  # the content of the variable whose handle it is; an element if it is a list
+    )
 
     @property
     def size(self) -> int:
@@ -68,7 +72,11 @@ def _dtype(node: schema.NodeDef, *names: str) -> int:
 def shape_of(proto: schema.TensorShapeProto) -> Optional[tuple[int, ...]]:
     """Return the sizes of a shape, or None if one is unknown."""
     sizes = tuple([dim.size for dim in proto.dim[: limits.RANK + 1]])
-    return None if proto.unknown_rank or min(sizes, default=0) < 0 or len(sizes) > limits.RANK else sizes
+    return (
+        None
+        if proto.unknown_rank or min(sizes, default=0) < 0 or len(sizes) > limits.RANK
+        else sizes
+    )
 
 
 def _shape_attribute(node: schema.NodeDef) -> Optional[tuple[int, ...]]:
@@ -87,14 +95,18 @@ def _single(known: Known) -> Optional[Number]:
     return known.values[0] if known.values is not None and len(known.values) == 1 else None
 
 
-def _made(dtype: int, shape: Optional[tuple[int, ...]], values: Optional[Iterable[Number]] = None) -> Known:
+def _made(
+    dtype: int, shape: Optional[tuple[int, ...]], values: Optional[Iterable[Number]] = None
+) -> Known:
     """Return a tensor whose numbers, if they are known, are what its dtype makes of them."""
     listed = None if values is None else tuple(itertools.islice(values, _NUMBERS + 1))
     if listed is None or shape is None or len(listed) != math.prod(shape):
         return Known(dtype, shape)
     if dtype in _INTEGERS:
         bits = 8 * _item_bytes(dtype)
-        listed = tuple([(int(value) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) for value in listed])
+        listed = tuple(
+            [(int(value) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) for value in listed]
+        )
     return Known(dtype, shape, listed)
 
 
@@ -127,7 +139,9 @@ def _fill(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     shape, value = _sizes(inputs[0]), _single(inputs[1])
     small = value is not None and shape is not None and math.prod(shape) <= _NUMBERS
     text = inputs[1].text * (0 if shape is None else math.prod(shape))
-    return _made(_dtype(node, "T"), shape, [value or 0] * math.prod(shape or ()) if small else None)._replace(text=text)
+    return _made(
+        _dtype(node, "T"), shape, [value or 0] * math.prod(shape or ()) if small else None
+    )._replace(text=text)
 
 
 def _reshape(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
@@ -161,14 +175,21 @@ def _tile(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     times, shape = _sizes(inputs[1]), inputs[0].shape
     if times is None or shape is None or len(times) != len(shape):
         return UNKNOWN
-    return Known(inputs[0].dtype, tuple(map(operator.mul, shape, times)), text=inputs[0].text * math.prod(times))
+    return Known(
+        inputs[0].dtype,
+        tuple(map(operator.mul, shape, times)),
+        text=inputs[0].text * math.prod(times),
+    )
 
 
 def _pad(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     shape, sizes = inputs[0].shape, _sizes(inputs[1])
     if shape is None or sizes is None or len(sizes) != 2 * len(shape):
         return UNKNOWN
-    return Known(inputs[0].dtype, tuple(size + sizes[2 * at] + sizes[2 * at + 1] for at, size in enumerate(shape)))
+    return Known(
+        inputs[0].dtype,
+        tuple(size + sizes[2 * at] + sizes[2 * at + 1] for at, size in enumerate(shape)),
+    )
 
 
 def _one_hot(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
@@ -186,21 +207,34 @@ def _pack(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     scalars = [_single(known) for known in inputs]
     values = [value for value in scalars if value is not None] if shape == () else None
     text = sum(known.text for known in inputs)
-    return _made(inputs[0].dtype, (*shape[:at], len(inputs), *shape[at:]), values)._replace(text=text)
+    return _made(inputs[0].dtype, (*shape[:at], len(inputs), *shape[at:]), values)._replace(
+        text=text
+    )
 
 
 def _concat(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     axis, parts = (inputs[-1], inputs[:-1]) if node.op == "ConcatV2" else (inputs[0], inputs[1:])
     at, shapes = _single(axis), [known.shape for known in parts if known.shape is not None]
-    if at is None or len(shapes) != len(parts) or not shapes or not -len(shapes[0]) <= at < len(shapes[0]):
+    if (
+        at is None
+        or len(shapes) != len(parts)
+        or not shapes
+        or not -len(shapes[0]) <= at < len(shapes[0])
+    ):
         return UNKNOWN
     if any(len(shape) != len(shapes[0]) for shape in shapes):
         return UNKNOWN
     shape, place = list(shapes[0]), int(at)
     shape[place] = sum(each[place] for each in shapes)
     listed = [known.values for known in parts if known.values is not None]
-    values = itertools.chain.from_iterable(listed) if len(listed) == len(parts) and len(shape) == 1 else None
-    return _made(parts[0].dtype, tuple(shape), values)._replace(text=sum(known.text for known in parts))
+    values = (
+        itertools.chain.from_iterable(listed)
+        if len(listed) == len(parts) and len(shape) == 1
+        else None
+    )
+    return _made(parts[0].dtype, tuple(shape), values)._replace(
+        text=sum(known.text for known in parts)
+    )
 
 
 def _broadcast(shapes: Sequence[Optional[tuple[int, ...]]]) -> Optional[tuple[int, ...]]:
@@ -213,19 +247,30 @@ def _broadcast(shapes: Sequence[Optional[tuple[int, ...]]]) -> Optional[tuple[in
 
 
 def _elementwise(compute: Optional[Callable[..., Number]], result: int = 0) -> Rule:
-    """Return the rule of an op that combines elements one by one, after broadcasting. `result` is the dtype of its output."""
+    """Return the rule of an op that combines elements one by one, after broadcasting.
+
+    `result` is the dtype of its output.
+    """
 
     def rule(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
         shape = _broadcast([known.shape for known in inputs])
         dtype = result or _dtype(node, "DstT", "T") or inputs[0].dtype
         listed = [known.values for known in inputs if known.values is not None]
         count = max([len(values) for values in listed], default=0)
-        if compute is None or len(listed) != len(inputs) or any(len(values) not in (1, count) for values in listed):
+        if (
+            compute is None
+            or len(listed) != len(inputs)
+            or any(len(values) not in (1, count) for values in listed)
+        ):
             return Known(dtype, shape)
         columns = [values if len(values) == count else values * count for values in listed]
         try:
             return _made(dtype, shape, [compute(*numbers) for numbers in zip(*columns)])
-        except (ArithmeticError, ValueError, TypeError):  # division by zero, an overflow, a root of a negative number
+        except (
+            ArithmeticError,
+            ValueError,
+            TypeError,
+        ):  # division by zero, an overflow, a root of a negative number
             return Known(dtype, shape)
 
     return rule
@@ -249,7 +294,9 @@ def _divide(value: Number, by: Number) -> Number:
 
 
 def _reduction(compute: Callable[[Sequence[Number]], Number]) -> Rule:
-    """Return the rule of an op that reduces dimensions; numbers are followed where all are reduced to one."""
+    """Return the rule of an op that reduces dimensions; numbers are followed where all are reduced
+    to one.
+    """
 
     def rule(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
         shape, axes = inputs[0].shape, inputs[1].values
@@ -257,9 +304,15 @@ def _reduction(compute: Callable[[Sequence[Number]], Number]) -> Rule:
             return Known(inputs[0].dtype)
         reduced = {int(axis) % len(shape) for axis in axes} if shape else set()
         keeps = "keep_dims" in node.attr and node.attr["keep_dims"].b
-        sizes = [1 if at in reduced else size for at, size in enumerate(shape) if keeps or at not in reduced]
+        sizes = [
+            1 if at in reduced else size
+            for at, size in enumerate(shape)
+            if keeps or at not in reduced
+        ]
         whole = inputs[0].values and math.prod(sizes) == 1
-        return _made(inputs[0].dtype, tuple(sizes), [compute(inputs[0].values or ())] if whole else None)
+        return _made(
+            inputs[0].dtype, tuple(sizes), [compute(inputs[0].values or ())] if whole else None
+        )
 
     return rule
 
@@ -277,8 +330,14 @@ def _squeeze(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     if shape is None:
         return UNKNOWN
     axes = node.attr["squeeze_dims"].list.i if "squeeze_dims" in node.attr else ()
-    chosen = {axis % len(shape) for axis in axes} if shape and axes else {at for at, size in enumerate(shape) if size == 1}
-    return inputs[0]._replace(shape=tuple([size for at, size in enumerate(shape) if at not in chosen]))
+    chosen = (
+        {axis % len(shape) for axis in axes}
+        if shape and axes
+        else {at for at, size in enumerate(shape) if size == 1}
+    )
+    return inputs[0]._replace(
+        shape=tuple([size for at, size in enumerate(shape) if at not in chosen])
+    )
 
 
 def _transposed(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
@@ -299,10 +358,19 @@ def _shape(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
 
 
 def _slice(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
-    """Return a part of a vector. Of other tensors nothing is known, but the part is never larger."""
+    """Return a part of a vector.
+
+    Of other tensors nothing is known, but the part is never larger.
+    """
     begin, end, step = map(_single, inputs[1:4])
     values = inputs[0].values
-    if values is None or len(inputs[0].shape or ()) != 1 or begin is None or end is None or not step:
+    if (
+        values is None
+        or len(inputs[0].shape or ()) != 1
+        or begin is None
+        or end is None
+        or not step
+    ):
         return UNKNOWN
     if any(_number_of(node, name) for name in ("ellipsis_mask", "new_axis_mask")):
         return UNKNOWN
@@ -318,10 +386,15 @@ def _product(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     left, right = inputs[0].shape, inputs[1].shape
     if left is None or right is None or len(left) < 2 or len(right) < 2:
         return UNKNOWN
-    turned = [name in node.attr and node.attr[name].b for name in ("transpose_a", "adj_x", "transpose_b", "adj_y")]
+    turned = [
+        name in node.attr and node.attr[name].b
+        for name in ("transpose_a", "adj_x", "transpose_b", "adj_y")
+    ]
     rows = left[-1] if any(turned[:2]) else left[-2]
     columns = right[-2] if any(turned[2:]) else right[-1]
-    return Known(_dtype(node, "Tout", "T"), (*(_broadcast([left[:-2], right[:-2]]) or ()), rows, columns))
+    return Known(
+        _dtype(node, "Tout", "T"), (*(_broadcast([left[:-2], right[:-2]]) or ()), rows, columns)
+    )
 
 
 def _gather(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
@@ -343,7 +416,7 @@ def _diagonal(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     if len(inputs) > 1 and _single(inputs[1]) != 0:  # another diagonal, or several
         return UNKNOWN
     asked = [int(_single(known) or -1) for known in inputs[2:4]]
-    rows, columns = [size if size > 0 else shape[-1] for size in (asked or [-1, -1])]
+    rows, columns = [size if size > 0 else shape[-1] for size in asked or [-1, -1]]
     return Known(inputs[0].dtype, (*shape[:-1], rows, columns))
 
 
@@ -365,7 +438,9 @@ def _resized(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
 def _drawn(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     """Return samples for each element of a tensor."""
     shape, each = _sizes(inputs[0]), inputs[1].shape
-    return Known(_dtype(node, "dtype", "T"), None if shape is None or each is None else (*shape, *each))
+    return Known(
+        _dtype(node, "dtype", "T"), None if shape is None or each is None else (*shape, *each)
+    )
 
 
 def _joined(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
@@ -378,7 +453,11 @@ def _joined(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
 
 
 def _printed(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
-    return Known(schema.DT_STRING, inputs[0].shape, text=inputs[0].size * max(_number_of(node, "width", -1), 0))
+    return Known(
+        schema.DT_STRING,
+        inputs[0].shape,
+        text=inputs[0].size * max(_number_of(node, "width", -1), 0),
+    )
 
 
 def _handle(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
@@ -424,11 +503,18 @@ def _unstacked_list(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     shape = inputs[0].shape
     if not shape:
         return UNKNOWN
-    return Known(schema.DT_VARIANT, shape[:1], text=_LIST_ENTRY * shape[0], held=Known(inputs[0].dtype, shape[1:]))
+    return Known(
+        schema.DT_VARIANT,
+        shape[:1],
+        text=_LIST_ENTRY * shape[0],
+        held=Known(inputs[0].dtype, shape[1:]),
+    )
 
 
 def _counted(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
-    """Return how often each number occurs, in a vector of a given length, or in one for each row."""
+    """Return how often each number occurs, in a vector of a given length, or in one for each
+    row.
+    """
     size, shape = _single(inputs[1]), inputs[0].shape
     if size is None or shape is None:
         return UNKNOWN
@@ -439,17 +525,29 @@ def _counted(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
 def _rows(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     """Return as many rows as the last input says, each like one of the first input."""
     count, shape = _single(inputs[3]), inputs[0].shape
-    return UNKNOWN if count is None or not shape else Known(inputs[0].dtype, (max(0, int(count)), *shape[1:]))
+    return (
+        UNKNOWN
+        if count is None or not shape
+        else Known(inputs[0].dtype, (max(0, int(count)), *shape[1:]))
+    )
 
 
 def _samples(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     count, shape = _single(inputs[1]), inputs[0].shape
-    return UNKNOWN if count is None or not shape else Known(_dtype(node, "output_dtype"), (shape[0], max(0, int(count))))
+    return (
+        UNKNOWN
+        if count is None or not shape
+        else Known(_dtype(node, "output_dtype"), (shape[0], max(0, int(count))))
+    )
 
 
 def _sobol(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     dimensions, count = _single(inputs[0]), _single(inputs[1])
-    return UNKNOWN if dimensions is None or count is None else Known(_dtype(node, "dtype"), (int(count), int(dimensions)))
+    return (
+        UNKNOWN
+        if dimensions is None or count is None
+        else Known(_dtype(node, "dtype"), (int(count), int(dimensions)))
+    )
 
 
 def _cropped(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
@@ -488,24 +586,42 @@ def _transformed(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
         return UNKNOWN
     forth = node.op.startswith("RFFT")
     last = lengths[-1] // 2 + 1 if forth else lengths[-1]
-    dtype = _dtype(node, "Tcomplex" if forth else "Treal") or (schema.DT_COMPLEX64 if forth else schema.DT_FLOAT)
+    dtype = _dtype(node, "Tcomplex" if forth else "Treal") or (
+        schema.DT_COMPLEX64 if forth else schema.DT_FLOAT
+    )
     return Known(dtype, (*shape[: len(shape) - len(lengths)], *lengths[:-1], last))
 
 
 def _space_to_batch(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     shape, blocks, padding = inputs[0].shape, _sizes(inputs[1]), _sizes(inputs[2])
-    if not shape or blocks is None or padding is None or len(padding) != 2 * len(blocks) or len(blocks) >= len(shape):
+    if (
+        not shape
+        or blocks is None
+        or padding is None
+        or len(padding) != 2 * len(blocks)
+        or len(blocks) >= len(shape)
+    ):
         return UNKNOWN
-    padded = [size + padding[2 * at] + padding[2 * at + 1] for at, size in enumerate(shape[1 : len(blocks) + 1])]
+    padded = [
+        size + padding[2 * at] + padding[2 * at + 1]
+        for at, size in enumerate(shape[1 : len(blocks) + 1])
+    ]
     inner = map(operator.floordiv, padded, blocks)
     return Known(inputs[0].dtype, (shape[0] * math.prod(blocks), *inner, *shape[len(blocks) + 1 :]))
 
 
 def _cut(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     shape, begin, asked = inputs[0].shape, _sizes(inputs[1]), inputs[2].values
-    if shape is None or begin is None or asked is None or not len(shape) == len(begin) == len(asked):
+    if (
+        shape is None
+        or begin is None
+        or asked is None
+        or not len(shape) == len(begin) == len(asked)
+    ):
         return UNKNOWN
-    sizes = [int(size) if size >= 0 else whole - first for size, whole, first in zip(asked, shape, begin)]
+    sizes = [
+        int(size) if size >= 0 else whole - first for size, whole, first in zip(asked, shape, begin)
+    ]
     values = inputs[0].values
     if values is None or len(shape) != 1:
         return Known(inputs[0].dtype, tuple(sizes))
@@ -513,13 +629,17 @@ def _cut(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
 
 
 def parts(node: schema.NodeDef, inputs: Sequence[Known]) -> list[Known]:
-    """Return what is known of the outputs of an op that cuts a tensor into parts along one dimension, or of others."""
+    """Return what is known of the outputs of an op that cuts a tensor into parts along one
+    dimension, or of others.
+    """
     if node.op == "IdentityN":
         return list(inputs)
     if node.op == "ShapeN":
         return [_shape(schema.NodeDef(op="Shape", attr=node.attr), [known]) for known in inputs]
     data = inputs[1] if node.op == "Split" else inputs[0]
-    axis = {"Split": _single(inputs[0]), "SplitV": _single(inputs[-1])}.get(node.op, _number_of(node, "axis"))
+    axis = {"Split": _single(inputs[0]), "SplitV": _single(inputs[-1])}.get(
+        node.op, _number_of(node, "axis")
+    )
     count = _number_of(node, "num" if node.op == "Unpack" else "num_split")
     if not data.shape or axis is None or not 0 < count <= _NUMBERS:
         return [UNKNOWN]
@@ -527,12 +647,17 @@ def parts(node: schema.NodeDef, inputs: Sequence[Known]) -> list[Known]:
     before, after = data.shape[:at], data.shape[at + 1 :]
     if node.op == "Unpack":
         values = data.values if len(data.shape) == 1 else None
-        return [_made(data.dtype, before + after, None if values is None else values[one : one + 1]) for one in range(count)]
+        return [
+            _made(data.dtype, before + after, None if values is None else values[one : one + 1])
+            for one in range(count)
+        ]
     if node.op == "Split":
         return [Known(data.dtype, (*before, data.shape[at] // count, *after))] * count
     sizes = inputs[1].values or ()
     rest = data.shape[at] - int(sum(size for size in sizes if size > 0))
-    return [Known(data.dtype, (*before, int(size) if size >= 0 else rest, *after)) for size in sizes] or [UNKNOWN]
+    return [
+        Known(data.dtype, (*before, int(size) if size >= 0 else rest, *after)) for size in sizes
+    ] or [UNKNOWN]
 
 
 PARTS = frozenset({"IdentityN", "ShapeN", "Split", "SplitV", "Unpack"})
@@ -553,7 +678,13 @@ def _read(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
 _BOOLEAN = schema.DT_BOOL
 # Ops that return a tensor that exists: nothing is allocated.
 _SHARING_ROWS: tuple[tuple[Rule, str], ...] = (
-    (_first, "Identity Snapshot StopGradient PreventGradient EnsureShape CheckNumerics TensorListSetItem"),
+    (
+        _first,
+        (
+            "Identity Snapshot StopGradient PreventGradient EnsureShape CheckNumerics"
+            " TensorListSetItem"
+        ),
+    ),
     (_first, "PlaceholderWithDefault Enter RefEnter RefIdentity Exit"),
     (_reshape, "Reshape"),
     (_expand, "ExpandDims"),
@@ -564,19 +695,46 @@ _SHARING_ROWS: tuple[tuple[Rule, str], ...] = (
 )
 _ROWS: tuple[tuple[Rule, str], ...] = (
     # The shape is the value of an input.
-    (_shaped_by(0, "dtype"), "Empty RandomUniform RandomStandardNormal TruncatedNormal NonDeterministicInts"),
+    (
+        _shaped_by(0, "dtype"),
+        "Empty RandomUniform RandomStandardNormal TruncatedNormal NonDeterministicInts",
+    ),
     (_shaped_by(0, "dtype"), "ParameterizedTruncatedNormal RiscRandomUniform"),
     (_shaped_by(0, "dtype"), "StatelessRandomUniform StatelessRandomUniformV2"),
     (_shaped_by(0, "dtype"), "StatelessRandomUniformInt StatelessRandomUniformIntV2"),
     (_shaped_by(0, "dtype"), "StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2"),
     (_shaped_by(0, "dtype"), "StatelessRandomNormal StatelessRandomNormalV2"),
-    (_shaped_by(0, "dtype"), "StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessParameterizedTruncatedNormal"),
-    (_shaped_by(0, "dtype"), "StatelessRandomBinomial StatelessRandomPoisson StatelessRandomGammaV2 StatelessRandomGammaV3"),
+    (
+        _shaped_by(0, "dtype"),
+        "StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessParameterizedTruncatedNormal",
+    ),
+    (
+        _shaped_by(0, "dtype"),
+        (
+            "StatelessRandomBinomial StatelessRandomPoisson StatelessRandomGammaV2"
+            " StatelessRandomGammaV3"
+        ),
+    ),
     (_shaped_by(0, "Tout"), "RandomUniformInt"),
-    (_shaped_by(0, "T"), "Conv2DBackpropInput Conv3DBackpropInputV2 DepthwiseConv2dNativeBackpropInput StridedSliceGrad"),
-    (_shaped_by(1, "T"), "Conv2DBackpropFilter Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter SparseToDense"),
+    (
+        _shaped_by(0, "T"),
+        (
+            "Conv2DBackpropInput Conv3DBackpropInputV2 DepthwiseConv2dNativeBackpropInput"
+            " StridedSliceGrad"
+        ),
+    ),
+    (
+        _shaped_by(1, "T"),
+        (
+            "Conv2DBackpropFilter Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter"
+            " SparseToDense"
+        ),
+    ),
     (_shaped_by(1, "dtype", "T"), "StatefulStandardNormal BroadcastTo"),
-    (_shaped_by(2, "dtype"), "StatefulUniform StatefulUniformInt StatefulUniformFullInt StatefulRandomBinomial"),
+    (
+        _shaped_by(2, "dtype"),
+        "StatefulUniform StatefulUniformInt StatefulUniformFullInt StatefulRandomBinomial",
+    ),
     (_shaped_by(2, "dtype"), "StatefulStandardNormalV2 StatefulTruncatedNormal"),
     (_shaped_by(2, "T"), "ScatterNd"),
     (_fill, "Fill"),
@@ -588,7 +746,13 @@ _ROWS: tuple[tuple[Rule, str], ...] = (
     (_segments, "UnsortedSegmentSum UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd"),
     (_segments, "SegmentSumV2 SegmentMaxV2 SegmentMinV2 SegmentProdV2"),
     (_rows, "SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad"),
-    (_rows, "SparseSegmentSumWithNumSegments SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments"),
+    (
+        _rows,
+        (
+            "SparseSegmentSumWithNumSegments SparseSegmentMeanWithNumSegments"
+            " SparseSegmentSqrtNWithNumSegments"
+        ),
+    ),
     (_samples, "Multinomial StatelessMultinomial"),
     (_counted, "Bincount DenseBincount"),
     (_sobol, "SobolSample"),
@@ -664,7 +828,10 @@ _ROWS: tuple[tuple[Rule, str], ...] = (
     (_elementwise(lambda one, two: bool(one) and bool(two), _BOOLEAN), "LogicalAnd"),
     (_elementwise(lambda one, two: bool(one) or bool(two), _BOOLEAN), "LogicalOr"),
     (_elementwise(lambda one, two, three: two if one else three), "Select SelectV2"),
-    (_elementwise(None), "Tanh Sigmoid Sin Cos Relu Rsqrt Reciprocal Sign SquaredDifference TruncateDiv"),
+    (
+        _elementwise(None),
+        "Tanh Sigmoid Sin Cos Relu Rsqrt Reciprocal Sign SquaredDifference TruncateDiv",
+    ),
 )
 
 

@@ -1,7 +1,9 @@
-"""Find what a load makes that is larger than memory should be: tensors whose size follows from constants.
+"""Find what a load makes that is larger than memory should be: tensors whose size follows from
+constants.
 
-Functions are followed with what is known of their arguments, through calls, branches and loops, as a load runs them: a loop whose
-condition is known is followed round by round. What is not known counts as nothing, so that a sound model is never refused.
+Functions are followed with what is known of their arguments, through calls, branches and loops, as
+a load runs them: a loop whose condition is known is followed round by round. What is not known
+counts as nothing, so that a sound model is never refused.
 """
 
 from __future__ import annotations
@@ -13,7 +15,16 @@ from reference_impl.format import limits, schema
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.order import sources_first
 from reference_impl.inspection.graph_view import GraphView
-from reference_impl.inspection.known_tensors import OPS, PARTS, SHARING, UNKNOWN, Known, constant, parts, shape_of
+from reference_impl.inspection.known_tensors import (
+    OPS,
+    PARTS,
+    SHARING,
+    UNKNOWN,
+    Known,
+    constant,
+    parts,
+    shape_of,
+)
 from reference_impl.inspection.path_origins import first_argument
 
 _STEPS = 500_000  # nodes visited for one MetaGraph
@@ -26,7 +37,9 @@ _CASES = ("Case", "StatelessCase")
 
 
 class Large(NamedTuple):
-    """A node that a load runs: the tensor that it makes is too large, or fills the measure together with those before it."""
+    """A node that a load runs: the tensor that it makes is too large, or fills the measure together
+    with those before it.
+    """
 
     function: Optional[str]  # None: the main graph
     node: schema.NodeDef
@@ -40,11 +53,18 @@ class Large(NamedTuple):
             return "is where what a load makes becomes too much to follow"
         if self.together:
             return f"makes a tensor that, with those before it, takes {self.bytes} bytes"
-        return f"makes a tensor of {self.bytes} bytes" if self.bytes < 1 << 64 else "makes a tensor of more than 2^64 bytes"
+        return (
+            f"makes a tensor of {self.bytes} bytes"
+            if self.bytes < 1 << 64
+            else "makes a tensor of more than 2^64 bytes"
+        )
 
 
 class LoadSizes:
-    """What is known of the tensors that the starts of a load make. The starts share a limit of steps."""
+    """What is known of the tensors that the starts of a load make.
+
+    The starts share a limit of steps.
+    """
 
     def __init__(self, view: GraphView, objects: schema.SavedObjectGraph):
         self._view, self._library, self._objects = view, view.library, objects
@@ -76,7 +96,11 @@ class LoadSizes:
         return list(self._found.values())
 
     def _object(self, number: int) -> Known:
-        item = self._objects.nodes[number] if 0 <= number < len(self._objects.nodes) else schema.SavedObject()
+        item = (
+            self._objects.nodes[number]
+            if 0 <= number < len(self._objects.nodes)
+            else schema.SavedObject()
+        )
         if item.HasField("variable"):
             held = Known(item.variable.dtype, shape_of(item.variable.shape))
             return Known(schema.DT_RESOURCE, (), held=held)
@@ -95,7 +119,9 @@ class LoadSizes:
         if self._depth >= _DEPTH or self._steps > _STEPS:
             self._give_up(name, function.node_def)
             return [UNKNOWN] * len(function.signature.output_arg)
-        self._results[name, given] = [UNKNOWN] * len(function.signature.output_arg)  # for a function that calls itself
+        self._results[name, given] = [UNKNOWN] * len(
+            function.signature.output_arg
+        )  # for a function that calls itself
         self._depth += 1
         made = self._run(name, function.node_def, dict(zip(names, given)))
         self._depth -= 1
@@ -110,7 +136,9 @@ class LoadSizes:
     def _run(
         self, name: Optional[str], nodes: Sequence[schema.NodeDef], arguments: Mapping[str, Known]
     ) -> dict[str, list[Known]]:
-        """Follow a body and return what is known of the outputs of its nodes and of its arguments."""
+        """Follow a body and return what is known of the outputs of its nodes and of its
+        arguments.
+        """
         in_function = name is not None
         made = {argument: [known] for argument, known in arguments.items()}
         by_name = {node.name: node for node in nodes}
@@ -143,7 +171,12 @@ class LoadSizes:
         if rule is not None or node.op in PARTS:
             try:
                 return parts(node, inputs) if rule is None else [rule(node, inputs)]
-            except (IndexError, ValueError, OverflowError, ZeroDivisionError):  # not what the op takes: TensorFlow refuses it
+            except (
+                IndexError,
+                ValueError,
+                OverflowError,
+                ZeroDivisionError,
+            ):  # not what the op takes: TensorFlow refuses it
                 return [UNKNOWN]
         if not self._library.functions:
             return [UNKNOWN]
@@ -161,20 +194,31 @@ class LoadSizes:
     def _branches(self, node: schema.NodeDef, inputs: Sequence[Known]) -> list[Known]:
         values = inputs[0].values if inputs else None
         if node.op in _CASES:
-            listed = [item.name for item in node.attr["branches"].list.func] if "branches" in node.attr else []
+            listed = (
+                [item.name for item in node.attr["branches"].list.func]
+                if "branches" in node.attr
+                else []
+            )
         else:
             listed = [node.attr[key].func.name for key in _BRANCHES[node.op] if key in node.attr]
         if values is not None and len(values) == 1 and listed:
             chosen = int(values[0]) if node.op in _CASES else int(bool(values[0]))
             listed = [listed[chosen if 0 <= chosen < len(listed) else -1]]
-        results = [self._call(name, inputs[1:]) for name in listed if name in self._library.functions]
+        results = [
+            self._call(name, inputs[1:]) for name in listed if name in self._library.functions
+        ]
         if not results:
             return [UNKNOWN]
         return [_either(known) for known in zip(*results)]
 
     def _loop(self, node: schema.NodeDef, inputs: Sequence[Known]) -> list[Known]:
-        """Return the state after a loop. It is followed round by round while its condition is known."""
-        condition, body = [node.attr[key].func.name if key in node.attr else "" for key in ("cond", "body")]
+        """Return the state after a loop.
+
+        It is followed round by round while its condition is known.
+        """
+        condition, body = [
+            node.attr[key].func.name if key in node.attr else "" for key in ("cond", "body")
+        ]
         if condition not in self._library.functions or body not in self._library.functions:
             return [UNKNOWN]
         state, before = list(inputs), self._total
@@ -205,7 +249,11 @@ def _either(known: Sequence[Known]) -> Known:
 
 
 def _sources(node: schema.NodeDef, in_function: bool) -> list[str]:
-    return [] if node.op in _BACK else [parse_input(text, in_function).source for text in data_inputs(node)]
+    return (
+        []
+        if node.op in _BACK
+        else [parse_input(text, in_function).source for text in data_inputs(node)]
+    )
 
 
 def _output(text: str, made: Mapping[str, Sequence[Known]], in_function: bool) -> Known:

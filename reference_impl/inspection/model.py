@@ -1,6 +1,8 @@
-"""Look into a SavedModel without TensorFlow and without running anything: ``inspect(path).to_json()``.
+"""Look into a SavedModel without TensorFlow and without running anything:
+``inspect(path).to_json()``.
 
-Damage outside the MetaGraphs (to the checkpoint, an asset, the fingerprint) is listed in ``problems``; the rest is still shown.
+Damage outside the MetaGraphs (to the checkpoint, an asset, the fingerprint) is listed in
+``problems``; the rest is still shown.
 
 RFC: GOAL-07
 """
@@ -33,7 +35,12 @@ from reference_impl.inspection.variables import graph_variables, object_variable
 __all__ = ["SavedModelInfo", "inspect", "restore_plan", "signature_spec"]
 
 
-def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None, *, follow_links: bool = False) -> SavedModelInfo:
+def inspect(
+    path: files.AnyPath,
+    tags: Union[str, Collection[str], None] = None,
+    *,
+    follow_links: bool = False,
+) -> SavedModelInfo:
     """Describe the SavedModel at ``path``.
 
     Args:
@@ -42,7 +49,8 @@ def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None,
       follow_links: accept symbolic links that lead out of the directory.
 
     Raises:
-      SavedModelError: the MetaGraphs cannot be read, see `reference_impl.format.container.layout.read`.
+      SavedModelError: the MetaGraphs cannot be read, see
+        `reference_impl.format.container.layout.read`.
       NoMetaGraphError: no MetaGraph has these tags.
       FileAccessError: other exports replaced this one each time that it was read.
     """
@@ -56,7 +64,9 @@ def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None,
 
 
 class _Inspection:
-    """The inspection of one SavedModel: the data that its MetaGraphs share, and the problems found so far."""
+    """The inspection of one SavedModel: the data that its MetaGraphs share, and the problems found
+    so far.
+    """
 
     def __init__(self, model: layout.Layout):
         self.model = model
@@ -67,7 +77,9 @@ class _Inspection:
     def run(self, graphs: list[schema.MetaGraphDef]) -> SavedModelInfo:
         self.problems.extend(_same_tags(self.model.saved_model))
         found = self._attempt(self.model.special, {})
-        self.problems.extend(f"{name} is {what}, not a regular file" for name, what in found.items())
+        self.problems.extend(
+            f"{name} is {what}, not a regular file" for name, what in found.items()
+        )
         checkpoint = self._checkpoint()
         meta_graphs = tuple([self._meta_graph(graph) for graph in graphs])
         names = self._attempt(lambda: self.model.names, ())
@@ -81,12 +93,16 @@ class _Inspection:
             checkpoint=checkpoint,
             fingerprint=self._fingerprint(),
             debug_info=next((file for file in listed if file.path == layout.DEBUG_INFO), None),
-            extra=tuple([file for file in listed if file.path.startswith(f"{layout.ASSETS_EXTRA}/")]),
+            extra=tuple(
+                [file for file in listed if file.path.startswith(f"{layout.ASSETS_EXTRA}/")]
+            ),
             problems=tuple(dict.fromkeys(self.problems)),
         )
 
     def _attempt(self, action: Any, otherwise: Any) -> Any:
-        """Return the result of ``action``; if it fails, record a problem and return ``otherwise``."""
+        """Return the result of ``action``; if it fails, record a problem and return
+        ``otherwise``.
+        """
         try:
             return action()
         except errors.SavedModelError as error:
@@ -115,10 +131,16 @@ class _Inspection:
             "checkpoint_hash",
         )
         # 64-bit numbers as text: many JSON readers keep only 53 bits.
-        return {**{name: str(getattr(found, name)) for name in fields}, "uuid": found.uuid, "version": found.version.producer}
+        return {
+            **{name: str(getattr(found, name)) for name in fields},
+            "uuid": found.uuid,
+            "version": found.version.producer,
+        }
 
     def _checkpoint(self) -> Optional[Checkpoint]:
-        old_format = self._attempt(lambda: self.model.root.exists(layout.CHECKPOINT), False)  # the reader reports it
+        old_format = self._attempt(
+            lambda: self.model.root.exists(layout.CHECKPOINT), False
+        )  # the reader reports it
         if not self._attempt(lambda: self.model.has_checkpoint, False) and not old_format:
             return None
         found: Optional[Checkpoint] = self._attempt(self._read_checkpoint, None)
@@ -133,14 +155,18 @@ class _Inspection:
                 self.tracked = self._attempt(reader.object_graph, None)
             self._attempt(reader.check_places, None)
             return Checkpoint(
-                len(self.entries), reader.num_shards, sum(stored_size(entry) or 0 for entry in self.entries.values())
+                len(self.entries),
+                reader.num_shards,
+                sum(stored_size(entry) or 0 for entry in self.entries.values()),
             )
 
     def _meta_graph(self, graph: schema.MetaGraphDef) -> MetaGraph:
         info = graph.meta_info_def
         view = GraphView(graph)
         self.problems.extend(_contradictions(view))
-        plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file), view), None)
+        plan: Optional[list[Restored]] = self._attempt(
+            lambda: restore_plan(graph, str(self.model.file), view), None
+        )
         additional = self._attempt(lambda: extension.read(graph, str(self.model.file)), None)
         saved = extension.object_graph(graph, additional)
         paths = Paths(saved.nodes)
@@ -176,17 +202,28 @@ class _Inspection:
             effects=effects(view, saved, assets, paths),
             ops=op_counts(view),
             programs=programs(view),
-            collections=tuple([_collection(key, graph.collection_def[key]) for key in sorted(graph.collection_def)]),
+            collections=tuple(
+                [
+                    _collection(key, graph.collection_def[key])
+                    for key in sorted(graph.collection_def)
+                ]
+            ),
         )
 
     def _check_stored(self, variables: Any, plan: Any) -> None:
         """Record the values that a loader needs and the checkpoint lacks."""
-        wanted = dict.fromkeys([item.key for item in plan] + [item.key for item in variables if item.key is not None])
+        wanted = dict.fromkeys(
+            [item.key for item in plan] + [item.key for item in variables if item.key is not None]
+        )
         missing = [key for key in wanted if key not in self.entries]
         if missing:
             shown = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
-            where = "the checkpoint has" if self.entries else "there is no readable checkpoint, hence"
-            self.problems.append(f"{where} no value for {len(missing)} of {len(wanted)} keys: {shown}")
+            where = (
+                "the checkpoint has" if self.entries else "there is no readable checkpoint, hence"
+            )
+            self.problems.append(
+                f"{where} no value for {len(missing)} of {len(wanted)} keys: {shown}"
+            )
 
     def _assets(self, definitions: Sequence[schema.AssetFileDef]) -> tuple[Asset, ...]:
         found = []
@@ -194,7 +231,11 @@ class _Inspection:
             name, size, status = definition.filename, None, "missing"
             try:
                 self.model.asset_path(name)
-                size = self._file_size(f"{layout.ASSETS}/{name}") if self.model.root.exists(f"{layout.ASSETS}/{name}") else None
+                size = (
+                    self._file_size(f"{layout.ASSETS}/{name}")
+                    if self.model.root.exists(f"{layout.ASSETS}/{name}")
+                    else None
+                )
                 status = "missing" if size is None else "present"
             except (errors.FileAccessError, errors.PathEscapeError) as error:
                 self.problems.append(f"{type(error).__name__}: {files.shown(str(error))}")
@@ -210,7 +251,9 @@ def _saver(graph: schema.MetaGraphDef, plan: Optional[list[Restored]]) -> Option
         return None
     saver = graph.saver_def
     versions = schema.SaverDef.CheckpointFormatVersion
-    version = versions.Name(saver.version) if saver.version in versions.values() else str(saver.version)
+    version = (
+        versions.Name(saver.version) if saver.version in versions.values() else str(saver.version)
+    )
     return Saver(
         saver.filename_tensor_name,
         saver.save_tensor_name,
@@ -230,9 +273,14 @@ def _contradictions(view: GraphView) -> Iterator[str]:
     """Yield one sentence for each kind of contradiction in a MetaGraph."""
     objects = view.proto.object_graph_def
     yield from _twice("nodes", view.main.names)
-    yield from _twice("functions", (function.signature.name for function in view.proto.graph_def.library.function))
+    yield from _twice(
+        "functions", (function.signature.name for function in view.proto.graph_def.library.function)
+    )
     count = len(objects.nodes)
-    lost = [f"object {number} refers to object {other} of {count}" for number, _, other in dangling(objects)]
+    lost = [
+        f"object {number} refers to object {other} of {count}"
+        for number, _, other in dangling(objects)
+    ]
     if lost:
         yield errors.listed(lost, 1)
     damaged = list(_damaged_constants(view))
@@ -251,7 +299,8 @@ def _damaged_constants(view: GraphView) -> Iterator[str]:
 
 
 def _same_tags(saved_model: schema.SavedModel) -> Iterator[str]:
-    """Yield one sentence if several MetaGraphs have the same tags, so that tags cannot choose one of them.
+    """Yield one sentence if several MetaGraphs have the same tags, so that tags cannot choose one
+    of them.
 
     RFC: V1-05
     """

@@ -12,7 +12,9 @@ from reference_impl.inspection import html
 from reference_impl.inspection.types import Effect, MetaGraph, SignatureArgument
 
 
-def show(path: str, described: str, problems: Sequence[str], meta_graphs: Sequence[MetaGraph]) -> str:
+def show(
+    path: str, described: str, problems: Sequence[str], meta_graphs: Sequence[MetaGraph]
+) -> str:
     """Return the HTML of an inspected model: what is damaged, and a section for each MetaGraph."""
     return html.block(
         html.line(html.path(path), " ", html.dim(described)),
@@ -24,7 +26,8 @@ def show(path: str, described: str, problems: Sequence[str], meta_graphs: Sequen
 def _meta_graph(graph: MetaGraph) -> str:
     tags = html.code(", ".join(graph.tags) or "no tags")
     return html.folded(
-        f"{html.strong('MetaGraph')} {tags} {html.dim('TensorFlow')} {html.code(graph.tensorflow_version or '?')}",
+        f"{html.strong('MetaGraph')} {tags} {html.dim('TensorFlow')}"
+        f" {html.code(graph.tensorflow_version or '?')}",
         _signatures(graph)
         + html.folded(
             _title("Acts on the machine", graph.effects),
@@ -34,7 +37,10 @@ def _meta_graph(graph: MetaGraph) -> str:
         + html.folded(_title("Variables", graph.variables), _variables(graph))
         + html.folded(_title("Objects", graph.objects), _objects(graph))
         + html.folded(_title("Functions", graph.functions), _functions(graph))
-        + html.folded(_title("Assets", graph.assets), html.listed(f"{item.filename}  {item.status}" for item in graph.assets))
+        + html.folded(
+            _title("Assets", graph.assets),
+            html.listed(f"{item.filename}  {item.status}" for item in graph.assets),
+        )
         or html.line(html.dim("nothing to show")),
         shown=True,
     )
@@ -46,7 +52,11 @@ def _title(name: str, items: Sequence[object]) -> str:
 
 def _signatures(graph: MetaGraph) -> str:
     rows = [
-        (html.code(item.key), html.listed(map(_argument, item.inputs)), html.listed(map(_argument, item.outputs)))
+        (
+            html.code(item.key),
+            html.listed(map(_argument, item.inputs)),
+            html.listed(map(_argument, item.outputs)),
+        )
         for item in graph.signatures
     ]
     return html.table(("signature", "inputs", "outputs"), rows)
@@ -78,7 +88,11 @@ def _variables(graph: MetaGraph) -> str:
 
 def _objects(graph: MetaGraph) -> str:
     rows = [
-        (html.code(_path(item.path)), html.code(item.details.get("identifier") or item.kind), html.code(item.registered_name))
+        (
+            html.code(_path(item.path)),
+            html.code(item.details.get("identifier") or item.kind),
+            html.code(item.registered_name),
+        )
         for item in graph.objects
     ]
     return html.table(("path", "kind", "registered as"), rows)
@@ -86,7 +100,10 @@ def _objects(graph: MetaGraph) -> str:
 
 def _functions(graph: MetaGraph) -> str:
     rows = [
-        (html.code(_path(item.path)), html.listed(trace.signature[trace.signature.find("(") :] for trace in item.traces))
+        (
+            html.code(_path(item.path)),
+            html.listed(trace.signature[trace.signature.find("(") :] for trace in item.traces),
+        )
         for item in graph.functions
     ]
     return html.table(("function", "traces"), rows)

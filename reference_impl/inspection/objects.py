@@ -20,7 +20,10 @@ def objects(
     keys: dict[int, dict[str, str]],
     extension: Optional[schema.Extension] = None,
 ) -> tuple[ObjectNode, ...]:
-    """Describe every node of the object graph in the order of their ids. `keys` are those of `object_graph.counterparts`."""
+    """Describe every node of the object graph in the order of their ids.
+
+    `keys` are those of `object_graph.counterparts`.
+    """
     found = []
     more = _extension_details(extension) if extension is not None else {}
     for number, node in enumerate(graph.nodes):
@@ -29,7 +32,9 @@ def objects(
             details["checkpoint_keys"] = keys[number]
         children = tuple([Child(child.local_name, child.node_id) for child in node.children])
         kind = node.WhichOneof("kind") or "none"
-        found.append(ObjectNode(number, paths.text(number), kind, children, node.registered_name, details))
+        found.append(
+            ObjectNode(number, paths.text(number), kind, children, node.registered_name, details)
+        )
     return tuple(found)
 
 
@@ -57,7 +62,11 @@ def _details(node: schema.SavedObject) -> dict[str, Any]:
         }
     if node.slot_variables:
         details["slots"] = [
-            {"name": slot.slot_name, "variable": slot.original_variable_node_id, "slot": slot.slot_variable_node_id}
+            {
+                "name": slot.slot_name,
+                "variable": slot.original_variable_node_id,
+                "slot": slot.slot_variable_node_id,
+            }
             for slot in node.slot_variables
         ]
     if node.registered_saver:
@@ -94,7 +103,10 @@ _KINDS: dict[Optional[str], Any] = {
     "asset": lambda item: {"asset": item.asset_file_def_index},
     "function": lambda item: {"traces": list(item.concrete_functions)},
     "variable": _variable,
-    "bare_concrete_function": lambda item: {"function": item.concrete_function_name, "arguments": list(item.argument_keywords)},
+    "bare_concrete_function": lambda item: {
+        "function": item.concrete_function_name,
+        "arguments": list(item.argument_keywords),
+    },
     "constant": lambda item: {"operation": item.operation},
     "resource": lambda item: {"device": item.device},
     "captured_tensor": lambda item: {"tensor": item.name, "function": item.concrete_function},

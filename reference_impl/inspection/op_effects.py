@@ -1,9 +1,11 @@
-"""The effects of ops on the machine they run on, by op name: the one table that `inspect`, `load` and checks of models use.
+"""The effects of ops on the machine they run on, by op name: the one table that `inspect`, `load`
+and checks of models use.
 
-An op has an effect if it does more than compute on tensors and the program's own state: it uses files, the terminal, the network,
-code outside the model, or the process itself. Computing on accelerators, clocks, and values exchanged inside a cluster that the
-process has set up do not count. ``op_names.txt`` has the ops of all releases. An op that is neither in that file nor a function
-of the model comes from another library, and its effects are unknown.
+An op has an effect if it does more than compute on tensors and the program's own state: it uses
+files, the terminal, the network, code outside the model, or the process itself. Computing on
+accelerators, clocks, and values exchanged inside a cluster that the process has set up do not
+count. ``op_names.txt`` has the ops of all releases. An op that is neither in that file nor a
+function of the model comes from another library, and its effects are unknown.
 """
 
 from __future__ import annotations
@@ -33,8 +35,12 @@ class OpEffect(NamedTuple):
     # The input (number), inputs or attribute (name) with the path, pattern or address.
     place: Union[int, tuple[int, ...], str, None] = None
     without: tuple[str, ...] = ()  # the op has no such effect where its path is one of these texts
-    content: tuple[str, ...] = ()  # nor where it begins with one of these: the text holds the content itself
-    checkpoint: bool = False  # whether the op saves or restores, so that the loading program names the file
+    content: tuple[
+        str, ...
+    ] = ()  # nor where it begins with one of these: the text holds the content itself
+    checkpoint: bool = (
+        False  # whether the op saves or restores, so that the loading program names the file
+    )
 
 
 _OPTIONAL = ("",)  # the op may be given no path
@@ -45,28 +51,48 @@ PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 _ROWS: tuple[tuple[OpEffect, str], ...] = (
     (OpEffect(READS, "reads a file", 0), "ReadFile"),
-    (OpEffect(READS, "lists files", 0), "MatchingFiles MatchingFilesDataset ExperimentalMatchingFilesDataset"),
-    (OpEffect(READS, "fills a table from a text file", 1), "InitializeTableFromTextFile InitializeTableFromTextFileV2"),
+    (
+        OpEffect(READS, "lists files", 0),
+        "MatchingFiles MatchingFilesDataset ExperimentalMatchingFilesDataset",
+    ),
+    (
+        OpEffect(READS, "fills a table from a text file", 1),
+        "InitializeTableFromTextFile InitializeTableFromTextFileV2",
+    ),
     (
         OpEffect(READS, "reads records of files", 0),
-        "TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset FixedLengthRecordDatasetV2 CSVDataset "
-        "CSVDatasetV2 ExperimentalCSVDataset LMDBDataset ExperimentalLMDBDataset SequenceFileDataset",
+        (
+            "TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset"
+            " FixedLengthRecordDatasetV2 CSVDataset CSVDatasetV2 ExperimentalCSVDataset LMDBDataset"
+            " ExperimentalLMDBDataset SequenceFileDataset"
+        ),
     ),
     (OpEffect(READS, "reads records of files", "file_pattern"), "RecordInput"),
     (
         OpEffect(READS, "reads the files that a queue names"),
-        "WholeFileReader WholeFileReaderV2 TextLineReader TextLineReaderV2 TFRecordReader TFRecordReaderV2 "
-        "FixedLengthRecordReader FixedLengthRecordReaderV2 LMDBReader",
+        (
+            "WholeFileReader WholeFileReaderV2 TextLineReader TextLineReaderV2 TFRecordReader"
+            " TFRecordReaderV2 FixedLengthRecordReader FixedLengthRecordReaderV2 LMDBReader"
+        ),
     ),
     (OpEffect(READS, "asks a database", 1), "SqlDataset ExperimentalSqlDataset"),
     (OpEffect(READS, "reads a vocabulary", (0, 1)), "GenerateVocabRemapping"),
-    (OpEffect(READS, "reads a vocabulary", "vocab_file", _OPTIONAL), "FixedUnigramCandidateSampler"),
+    (
+        OpEffect(READS, "reads a vocabulary", "vocab_file", _OPTIONAL),
+        "FixedUnigramCandidateSampler",
+    ),
     (OpEffect(READS, "maps a file into memory", "memory_region_name"), "ImmutableConst"),
     (OpEffect(READS, "reads a text", "filename"), "Skipgram"),
     (OpEffect(READS, "reads the state of an iterator", 1), "RestoreIterator"),
     (OpEffect(WRITES, "writes the state of an iterator", 1), "SaveIterator"),
     (
-        OpEffect(READS, "reads message types from a file", "descriptor_source", _OPTIONAL, ("local://", "bytes://")),
+        OpEffect(
+            READS,
+            "reads message types from a file",
+            "descriptor_source",
+            _OPTIONAL,
+            ("local://", "bytes://"),
+        ),
         "DecodeProtoV2 EncodeProto",
     ),
     (
@@ -78,15 +104,26 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     (OpEffect(READS, "reads a checkpoint", 0, checkpoint=True), "RestoreV2 Restore RestoreSlice"),
     (OpEffect(WRITES, "writes a checkpoint", 0, checkpoint=True), "SaveV2 Save SaveSlices"),
     (
-        OpEffect(WRITES, "moves the parts of a checkpoint and deletes their directories", (0, 1), checkpoint=True),
+        OpEffect(
+            WRITES,
+            "moves the parts of a checkpoint and deletes their directories",
+            (0, 1),
+            checkpoint=True,
+        ),
         "MergeV2Checkpoints",
     ),
     (OpEffect(WRITES, "writes a file", 0), "WriteFile"),
     (OpEffect(WRITES, "writes a tensor to a file", "log_dir_path"), "DumpTensor"),
-    (OpEffect(WRITES, "writes statistics to a file", "output_file_path"), "CalibrationStatisticsSaver"),
+    (
+        OpEffect(WRITES, "writes statistics to a file", "output_file_path"),
+        "CalibrationStatisticsSaver",
+    ),
     (
         OpEffect(WRITES, "writes a dataset", 1),
-        "DatasetToTFRecord ExperimentalDatasetToTFRecord SaveDataset SaveDatasetV2 SnapshotDataset SnapshotDatasetV2",
+        (
+            "DatasetToTFRecord ExperimentalDatasetToTFRecord SaveDataset SaveDatasetV2"
+            " SnapshotDataset SnapshotDatasetV2"
+        ),
     ),
     (OpEffect(WRITES, "has a service write a dataset", (1, 2)), "DistributedSave"),
     (OpEffect(WRITES, "keeps a dataset in files", 1, _OPTIONAL), "CacheDataset CacheDatasetV2"),
@@ -94,8 +131,11 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     (OpEffect(WRITES, "opens a log of summaries", 1), "CreateSummaryDbWriter"),
     (
         OpEffect(WRITES, "writes to a log of summaries"),
-        "WriteSummary WriteScalarSummary WriteHistogramSummary WriteImageSummary WriteAudioSummary WriteGraphSummary "
-        "WriteRawProtoSummary ImportEvent StatsAggregatorSetSummaryWriter",
+        (
+            "WriteSummary WriteScalarSummary WriteHistogramSummary WriteImageSummary"
+            " WriteAudioSummary WriteGraphSummary WriteRawProtoSummary ImportEvent"
+            " StatsAggregatorSetSummaryWriter"
+        ),
     ),
     (
         OpEffect(WRITES, "sends tensors to files or addresses", "debug_urls", _OPTIONAL),
@@ -106,12 +146,33 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     (OpEffect(CODE, "calls Python that the process has registered"), " ".join(sorted(PYTHON_OPS))),
     (OpEffect(CODE, "runs a graph that is in a string"), "DatasetFromGraph"),
     (OpEffect(CODE, "runs an MLIR module that is in a string"), "MlirPassthroughOp"),
-    (OpEffect(CODE, "calls machine code that the process has registered under a name", "target_name"), "XlaCustomCall"),
-    (OpEffect(CODE, "calls machine code that the process has registered under a name", "call_target_name"), "XlaCustomCallV2"),
-    (OpEffect(CODE, "runs a TFLite graph that the process has registered"), "TfLiteSubgraphExecute"),
-    (OpEffect(CODE, "runs the program ffmpeg"), "DecodeAudio DecodeAudioV2 EncodeAudio EncodeAudioV2 DecodeVideo"),
+    (
+        OpEffect(
+            CODE, "calls machine code that the process has registered under a name", "target_name"
+        ),
+        "XlaCustomCall",
+    ),
+    (
+        OpEffect(
+            CODE,
+            "calls machine code that the process has registered under a name",
+            "call_target_name",
+        ),
+        "XlaCustomCallV2",
+    ),
+    (
+        OpEffect(CODE, "runs a TFLite graph that the process has registered"),
+        "TfLiteSubgraphExecute",
+    ),
+    (
+        OpEffect(CODE, "runs the program ffmpeg"),
+        "DecodeAudio DecodeAudioV2 EncodeAudio EncodeAudioV2 DecodeVideo",
+    ),
     (OpEffect(CODE, "runs a program on another processor"), "RemoteFusedGraphExecute"),
-    (OpEffect(NETWORK, "runs a function on another device, which may be another machine"), "RemoteCall"),
+    (
+        OpEffect(NETWORK, "runs a function on another device, which may be another machine"),
+        "RemoteCall",
+    ),
     (OpEffect(NETWORK, "calls a server", 0), "Rpc TryRpc RpcClient"),
     (OpEffect(NETWORK, "calls a server"), "RpcCall"),
     (OpEffect(NETWORK, "answers calls of others", 0), "RpcServer"),
@@ -123,8 +184,10 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     (OpEffect(NETWORK, "hands a dataset to a service", 1), "RegisterDataset RegisterDatasetV2"),
     (
         OpEffect(NETWORK, "asks a database or a stream on the network"),
-        "BigQueryReader GenerateBigQueryReaderPartitions BigtableClient DatasetToBigtable IgniteDataset "
-        "KafkaDataset KinesisDataset",
+        (
+            "BigQueryReader GenerateBigQueryReaderPartitions BigtableClient DatasetToBigtable"
+            " IgniteDataset KafkaDataset KinesisDataset"
+        ),
     ),
     (OpEffect(PROCESS, "ends the process"), "Abort"),
     (OpEffect(PROCESS, "sets when the process ends or is taken for dead"), "WorkerHeartbeat"),
@@ -134,19 +197,26 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     ),
     (
         OpEffect(PROCESS, "starts or stops accelerators"),
-        "ConfigureDistributedTPU ConfigureAndInitializeGlobalTPU ShutdownDistributedTPU ShutdownTPUSystem",
+        (
+            "ConfigureDistributedTPU ConfigureAndInitializeGlobalTPU ShutdownDistributedTPU"
+            " ShutdownTPUSystem"
+        ),
     ),
 )
 
 OP_EFFECTS: dict[str, OpEffect] = {op: effect for effect, ops in _ROWS for op in ops.split()}
 # The effects of ops where their path has none.
 WITHOUT_PATH = {"PrintV2": OpEffect(PRINTS, "prints")}
-_NOT_KNOWN = OpEffect(UNKNOWN, "comes from a library that is not TensorFlow's; what it does is not known")
+_NOT_KNOWN = OpEffect(
+    UNKNOWN, "comes from a library that is not TensorFlow's; what it does is not known"
+)
 
 
 @functools.cache
 def known_ops() -> frozenset[str]:
-    """Return the ops of all examined releases of TensorFlow, 1.4 to the newest, including contrib."""
+    """Return the ops of all examined releases of TensorFlow, 1.4 to the newest, including
+    contrib.
+    """
     return frozenset((Path(__file__).parent / "op_names.txt").read_text(encoding="ascii").split())
 
 
@@ -155,8 +225,9 @@ def op_effect(op: str, functions: Collection[str] = ()) -> Optional[OpEffect]:
 
     Args:
       op: its name. An unknown one has the kind UNKNOWN.
-      functions: the names of a model's functions, whose nodes are examined instead. A function cannot hide an op of the table
-        under the op's name: TensorFlow refuses such a library, or runs the op.
+      functions: the names of a model's functions, whose nodes are examined instead. A function
+        cannot hide an op of the table under the op's name: TensorFlow refuses such a library, or
+        runs the op.
     """
     effect = OP_EFFECTS.get(op)
     if effect is None and op not in functions and op not in known_ops():

@@ -1,8 +1,10 @@
-"""Find the origin of the path that an op uses, by following the edges of a body backwards without running it.
+"""Find the origin of the path that an op uses, by following the edges of a body backwards without
+running it.
 
-A path is only as trustworthy as everything that it is computed from. An origin is known where the ops on the way are on the lists
-below, with attributes that cannot change the path; any other path is COMPUTED. Where there is more than is looked at, the rest is
-UNSEEN: it may be any path, also a literal that leads to the model itself.
+A path is only as trustworthy as everything that it is computed from. An origin is known where the
+ops on the way are on the lists below, with attributes that cannot change the path; any other path
+is COMPUTED. Where there is more than is looked at, the rest is UNSEEN: it may be any path, also a
+literal that leads to the model itself.
 """
 
 from __future__ import annotations
@@ -17,13 +19,39 @@ from reference_impl.graph.edges import Edge, data_inputs, parse_input
 from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.references import CALL_OPS
 
-# Kinds of an origin: an argument of the caller, a file of assets/, a literal in the model, joined parts, made at run time, and
-# what was not looked at.
-GIVEN, ASSET, LITERAL, PART, COMPUTED, UNSEEN = "given", "asset", "literal", "part", "computed", "unseen"
+# Kinds of an origin: an argument of the caller, a file of assets/, a literal in the model, joined
+# parts, made at run time, and what was not looked at.
+GIVEN, ASSET, LITERAL, PART, COMPUTED, UNSEEN = (
+    "given",
+    "asset",
+    "literal",
+    "part",
+    "computed",
+    "unseen",
+)
 # Ops that return their first input.
-_SAME = frozenset({"Identity", "Reshape", "ExpandDims", "Squeeze", "Snapshot", "StopGradient", "EnsureShape", "ShardedFilename"})
+_SAME = frozenset(
+    {
+        "Identity",
+        "Reshape",
+        "ExpandDims",
+        "Squeeze",
+        "Snapshot",
+        "StopGradient",
+        "EnsureShape",
+        "ShardedFilename",
+    }
+)
 # Ops that return one of their inputs, or all of them together -> the number of the first one.
-_ONE_OF = {"Pack": 0, "Concat": 1, "ConcatV2": 0, "Select": 1, "SelectV2": 1, "Merge": 0, "PlaceholderWithDefault": 0}
+_ONE_OF = {
+    "Pack": 0,
+    "Concat": 1,
+    "ConcatV2": 0,
+    "Select": 1,
+    "SelectV2": 1,
+    "Merge": 0,
+    "PlaceholderWithDefault": 0,
+}
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 _JOINS = frozenset({"StringJoin", "Add", "AddV2"})
 _LOOPS = frozenset({"While", "StatelessWhile"})
@@ -39,7 +67,9 @@ _TEXTS = 8  # strings of one constant
 
 
 class Origin(NamedTuple):
-    """A possible path or beginning of a path: its kind, and the text of a literal or the name of an asset."""
+    """A possible path or beginning of a path: its kind, and the text of a literal or the name of an
+    asset.
+    """
 
     kind: str
     text: str = ""
@@ -54,8 +84,9 @@ UNSEEN_PATH = frozenset({Origin(UNSEEN)})
 class Body:
     """The main graph (`name` is None) or a function, with the known origins of its arguments.
 
-    The arguments of the main graph are the tensors that a loader feeds. `believed` are tensors that only some loaders feed: the
-    others compute them. `shared` are the names of variables that other bodies or nodes may assign too.
+    The arguments of the main graph are the tensors that a loader feeds. `believed` are tensors that
+    only some loaders feed: the others compute them. `shared` are the names of variables that other
+    bodies or nodes may assign too.
     """
 
     def __init__(
@@ -99,7 +130,9 @@ class Body:
         return frozenset(found)
 
     def _further(self, node: schema.NodeDef, edge: Edge) -> Iterator[tuple[str, bool]]:
-        """Yield the inputs that a node passes on in one output, each with whether it follows another component."""
+        """Yield the inputs that a node passes on in one output, each with whether it follows
+        another component.
+        """
         inputs = data_inputs(node)
         if node.op in _SAME:
             yield from ((text, False) for text in inputs[:1])
@@ -113,11 +146,15 @@ class Body:
             yield from ((text, number > 0) for number, text in enumerate(inputs))
         elif node.op == "ReadVariableOp" and self.name is None and inputs:
             # An asset of a TF 2.x model is fed into a variable that the initialisers read.
-            yield from ((text, False) for text in self._assigned.get(parse_input(inputs[0]).source, ()))
+            yield from (
+                (text, False) for text in self._assigned.get(parse_input(inputs[0]).source, ())
+            )
 
     @functools.cached_property
     def _assigned(self) -> dict[str, list[str]]:
-        """Handle -> the tensors that are assigned to its variable, for variables that nothing else can assign."""
+        """Handle -> the tensors that are assigned to its variable, for variables that nothing else
+        can assign.
+        """
         assigned: dict[str, list[str]] = {}
         passed_on: set[str] = set()
         for node in self.nodes.values():
@@ -127,32 +164,46 @@ class Body:
                 inputs = inputs[1:]
             if node.op not in _READERS:
                 passed_on.update(parse_input(text).source for text in inputs)
-        return {name: texts for name, texts in assigned.items() if name not in passed_on and self._is_own(name)}
+        return {
+            name: texts
+            for name, texts in assigned.items()
+            if name not in passed_on and self._is_own(name)
+        }
 
     def _is_own(self, handle: str) -> bool:
         """Return whether a handle is the only one of its variable."""
         node = self.nodes.get(handle)
-        return node is not None and node.op == "VarHandleOp" and variable_name(node) not in self.shared
+        return (
+            node is not None and node.op == "VarHandleOp" and variable_name(node) not in self.shared
+        )
 
-    def handed_on(self, node: schema.NodeDef, function: schema.FunctionDef, body: Optional[schema.FunctionDef]) -> Arguments:
+    def handed_on(
+        self, node: schema.NodeDef, function: schema.FunctionDef, body: Optional[schema.FunctionDef]
+    ) -> Arguments:
         """Return the origins of the arguments that a node passes to a function that it refers to.
 
         Args:
           node: a node of this body.
           function: the function.
-          body: the loop body if the node is a loop. Its results are the arguments of the next round.
+          body: the loop body if the node is a loop. Its results are the arguments of the next
+            round.
         """
         count = len(function.signature.input_arg)
         first = _NESTED.get(node.op)
         inputs = [] if first is None else data_inputs(node)[first : first + count]
         known = [self.origins(text) for text in inputs]
         if node.op in _LOOPS:
-            known = [origins if _is_kept(body, number) else COMPUTED_PATH for number, origins in enumerate(known)]
+            known = [
+                origins if _is_kept(body, number) else COMPUTED_PATH
+                for number, origins in enumerate(known)
+            ]
         return tuple(known + [COMPUTED_PATH] * (count - len(known)))
 
 
 def first_argument(op: str) -> Optional[int]:
-    """Return the number of the first input that an op passes to its functions; None if it passes others."""
+    """Return the number of the first input that an op passes to its functions; None if it passes
+    others.
+    """
     return _NESTED.get(op)
 
 
@@ -163,19 +214,29 @@ def loop_body(node: schema.NodeDef) -> str:
 
 def variable_name(node: schema.NodeDef) -> str:
     """Return the name under which the runtime keeps the variable of a VarHandleOp."""
-    shared = node.attr["shared_name"].s.decode("utf-8", "replace") if "shared_name" in node.attr else ""
+    shared = (
+        node.attr["shared_name"].s.decode("utf-8", "replace") if "shared_name" in node.attr else ""
+    )
     return shared or node.name
 
 
-def function_arguments(function: schema.FunctionDef, origins: Iterable[frozenset[Origin]]) -> dict[Edge, frozenset[Origin]]:
+def function_arguments(
+    function: schema.FunctionDef, origins: Iterable[frozenset[Origin]]
+) -> dict[Edge, frozenset[Origin]]:
     """Return the origins of a function's arguments by the tensors that its nodes use."""
     names = [item.name for item in function.signature.input_arg]
     return {Edge(name): known for name, known in zip(names, origins)}
 
 
 def _is_kept(body: Optional[schema.FunctionDef], number: int) -> bool:
-    """Return whether a loop body returns its argument of this number unchanged, so that it is the same in each round."""
-    if body is None or number >= len(body.signature.input_arg) or number >= len(body.signature.output_arg):
+    """Return whether a loop body returns its argument of this number unchanged, so that it is the
+    same in each round.
+    """
+    if (
+        body is None
+        or number >= len(body.signature.input_arg)
+        or number >= len(body.signature.output_arg)
+    ):
         return False
     nodes = {node.name: node for node in body.node_def}
     text = body.ret.get(body.signature.output_arg[number].name, "")
@@ -192,7 +253,10 @@ def _is_kept(body: Optional[schema.FunctionDef], number: int) -> bool:
 
 
 def _behind(origins: Iterable[Origin], behind: bool) -> set[Origin]:
-    """Return the origins of a component of a path. After another component only literals, the PARTs of a path, are known."""
+    """Return the origins of a component of a path.
+
+    After another component only literals, the PARTs of a path, are known.
+    """
     if not behind:
         return set(origins)
     return {_component(item) for item in origins}
@@ -242,7 +306,9 @@ def is_given(origins: frozenset[Origin]) -> bool:
     No part may end in a dot: the next one may begin with one.
     """
     return Origin(GIVEN) in origins and all(
-        item.kind == GIVEN or (item.kind == PART and ".." not in item.text and not item.text.endswith(".")) for item in origins
+        item.kind == GIVEN
+        or (item.kind == PART and ".." not in item.text and not item.text.endswith("."))
+        for item in origins
     )
 
 
@@ -260,11 +326,15 @@ def may_lead_below(origins: frozenset[Origin], directory: str, handed: bool) -> 
     joined = not kinds.isdisjoint((PART, COMPUTED))
     if any(item.kind == PART and ".." in item.text for item in origins):
         return True
-    return any(item.kind == LITERAL and _leads_below(item.text, directory, joined) for item in origins)
+    return any(
+        item.kind == LITERAL and _leads_below(item.text, directory, joined) for item in origins
+    )
 
 
 def _leads_below(text: str, directory: str, joined: bool) -> bool:
-    """Return whether a text is a path to a directory or below it, or may become one when something is `joined` to it."""
+    """Return whether a text is a path to a directory or below it, or may become one when something
+    is `joined` to it.
+    """
     if "\0" in text:
         return False
     path = text.removeprefix("file://")
@@ -273,8 +343,11 @@ def _leads_below(text: str, directory: str, joined: bool) -> bool:
     return bool(path) and (os.path.realpath(path) + os.sep).startswith(directory + os.sep)
 
 
-def is_one_of(origins: frozenset[Origin], texts: Sequence[str], beginnings: Sequence[str] = ()) -> bool:
+def is_one_of(
+    origins: frozenset[Origin], texts: Sequence[str], beginnings: Sequence[str] = ()
+) -> bool:
     """Return whether a path is surely one of some texts or begins with one of some others."""
     return bool(origins) and all(
-        item.kind == LITERAL and (item.text in texts or item.text.startswith(tuple(beginnings))) for item in origins
+        item.kind == LITERAL and (item.text in texts or item.text.startswith(tuple(beginnings)))
+        for item in origins
     )

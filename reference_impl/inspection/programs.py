@@ -1,6 +1,8 @@
-"""StableHLO programs inside a MetaGraph: the modules of ``XlaCallModule`` nodes, as JAX and others export them.
+"""StableHLO programs inside a MetaGraph: the modules of ``XlaCallModule`` nodes, as JAX and others
+export them.
 
-A module is a text of MLIR, or a portable artifact: MLIR bytecode, which names its StableHLO version in clear at its start.
+A module is a text of MLIR, or a portable artifact: MLIR bytecode, which names its StableHLO version
+in clear at its start.
 
 RFC: GOAL-07
 """
@@ -39,7 +41,9 @@ def program(node: schema.NodeDef, function: Optional[str] = None) -> Program:
     """
     module = node.attr["module"].s if "module" in node.attr else b""
     platforms = (
-        tuple([item.decode("utf-8", "replace") for item in node.attr["platforms"].list.s]) if "platforms" in node.attr else ()
+        tuple([item.decode("utf-8", "replace") for item in node.attr["platforms"].list.s])
+        if "platforms" in node.attr
+        else ()
     )
     version = node.attr["version"].i if "version" in node.attr else 0
     if not module.startswith(_MAGIC):
@@ -51,8 +55,18 @@ def program(node: schema.NodeDef, function: Optional[str] = None) -> Program:
         producer = data.producer()
         names = data.strings()
     stablehlo = _PRODUCER.match(producer)
-    calls = [name for name in names if not _WORD.match(name)] if any(map(_CALL.match, names)) else []
-    return Program(node.name, function, version, stablehlo and stablehlo[1].decode(), platforms, _distinct(calls), False)
+    calls = (
+        [name for name in names if not _WORD.match(name)] if any(map(_CALL.match, names)) else []
+    )
+    return Program(
+        node.name,
+        function,
+        version,
+        stablehlo and stablehlo[1].decode(),
+        platforms,
+        _distinct(calls),
+        False,
+    )
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
@@ -72,7 +86,11 @@ class _Bytecode:
         return self.data[start : self.at]
 
     def number(self) -> int:
-        """Read a number. The trailing zero bits of its first byte count its other bytes; a first byte of zero means eight."""
+        """Read a number.
+
+        The trailing zero bits of its first byte count its other bytes; a first byte of zero means
+        eight.
+        """
         first = self.take(1)
         if first == b"\0":
             return int.from_bytes(self.take(8), "little")
@@ -80,7 +98,9 @@ class _Bytecode:
         return int.from_bytes(first + self.take(size - 1), "little") >> size
 
     def producer(self) -> bytes:
-        """Read the version of the bytecode and the name of its writer, which ends with a zero byte."""
+        """Read the version of the bytecode and the name of its writer, which ends with a zero
+        byte.
+        """
         self.number()
         end = self.data.find(b"\0", self.at, self.at + _MAX_PRODUCER)
         if end < 0:
@@ -99,7 +119,9 @@ class _Bytecode:
             section = self.take(size)
             if head & 0x7F == _STRINGS:
                 break
-        inner = _Bytecode(section)  # sizes in reverse order, then the strings, each followed by a zero byte
+        inner = _Bytecode(
+            section
+        )  # sizes in reverse order, then the strings, each followed by a zero byte
         found = []
         for length in reversed([inner.number() for _ in range(inner.number())]):
             found.append(section[inner.at : inner.at + length - 1].decode("utf-8", "replace"))

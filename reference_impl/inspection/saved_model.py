@@ -1,14 +1,16 @@
 """The result of `reference_impl.inspect`, and its JSON form.
 
-The JSON form is the named tuples field by field: a class becomes an object, a tuple a list. ``schema`` is a version number,
-raised by changes that break readers; fields may be added without a new number. A shape is a list of sizes, ``null`` where a
-size is unknown, or ``null`` altogether when even the rank is. Objects refer to each other by ``id``, so cycles and shared
-objects need no special case. Sizes are bytes.
+The JSON form is the named tuples field by field: a class becomes an object, a tuple a list.
+``schema`` is a version number, raised by changes that break readers; fields may be added without a
+new number. A shape is a list of sizes, ``null`` where a size is unknown, or ``null`` altogether
+when even the rank is. Objects refer to each other by ``id``, so cycles and shared objects need no
+special case. Sizes are bytes.
 
 RFC: GOAL-07
 """
 
-# Annotations are evaluated here: if they were text, typing would compile each one at the start of each command.
+# Annotations are evaluated here: if they were text, typing would compile each one at the start of
+# each command.
 from typing import Any, NamedTuple, Optional
 
 from reference_impl.inspection.types import Checkpoint, File, MetaGraph
@@ -39,8 +41,17 @@ class SavedModelInfo(NamedTuple):
         from reference_impl.inspection import notebook
 
         stored = self.checkpoint
-        size = f"checkpoint: {stored.tensors:,} tensors, {stored.size:,} bytes" if stored else "no checkpoint"
-        return notebook.show(self.path, f"{self.format}, {self.size:,} bytes, {size}", self.problems, self.meta_graphs)
+        size = (
+            f"checkpoint: {stored.tensors:,} tensors, {stored.size:,} bytes"
+            if stored
+            else "no checkpoint"
+        )
+        return notebook.show(
+            self.path,
+            f"{self.format}, {self.size:,} bytes, {size}",
+            self.problems,
+            self.meta_graphs,
+        )
 
 
 def _json(value: Any) -> Any:

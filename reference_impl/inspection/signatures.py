@@ -1,4 +1,5 @@
-"""The signatures of a MetaGraph for serving systems, and the plain form with which consumers are compared.
+"""The signatures of a MetaGraph for serving systems, and the plain form with which consumers are
+compared.
 
 RFC: SIG-01
 """
@@ -39,26 +40,37 @@ def _arguments(infos: Any, defaults: Any) -> Iterator[SignatureArgument]:
         default = tensor_text(defaults[name]) if name in defaults else None
         # The writer of a composite type leaves dtype and shape to the type and its components.
         described = info.dtype != 0 or kind != "composite"
-        dtype, shape = (dtype_name(info.dtype), shape_of(info.tensor_shape)) if described else (None, None)
+        dtype, shape = (
+            (dtype_name(info.dtype), shape_of(info.tensor_shape)) if described else (None, None)
+        )
         yield SignatureArgument(name, kind, dtype, shape, tuple(slots), spec, default)
 
 
 def slots_of(info: schema.TensorInfo) -> tuple[str, list[TensorSlot]]:
     """Return the kind of a TensorInfo and its tensors, as `parts_of` does."""
     kind, parts = parts_of(info)
-    return kind, [TensorSlot(part, name, dtype_name(dtype), shape_of(shape)) for part, name, dtype, shape in parts]
+    return kind, [
+        TensorSlot(part, name, dtype_name(dtype), shape_of(shape))
+        for part, name, dtype, shape in parts
+    ]
 
 
 def tensor_names(infos: Mapping[str, schema.TensorInfo]) -> list[str]:
-    """Return the names of all tensors of the inputs or outputs of a signature, in the order of their keys."""
+    """Return the names of all tensors of the inputs or outputs of a signature, in the order of
+    their keys.
+    """
     return [part[1] for _, info in sorted(infos.items()) for part in parts_of(info)[1]]
 
 
-def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, schema.TensorShapeProto]]]:
-    """Return the kind of a TensorInfo, and (part, tensor name, DataType, shape) of each of its tensors.
+def parts_of(
+    info: schema.TensorInfo,
+) -> tuple[str, list[tuple[str, str, int, schema.TensorShapeProto]]]:
+    """Return the kind of a TensorInfo, and (part, tensor name, DataType, shape) of each of its
+    tensors.
 
-    ``dense`` has one part named ``""``; ``sparse`` has ``values``, ``indices``, ``dense_shape``; ``composite`` has one part for
-    each component. Components of components are flattened in order, as the loader does.
+    ``dense`` has one part named ``""``; ``sparse`` has ``values``, ``indices``, ``dense_shape``;
+    ``composite`` has one part for each component. Components of components are flattened in order,
+    as the loader does.
     """
     shape = info.tensor_shape
     if info.WhichOneof("encoding") == "coo_sparse":
@@ -70,20 +82,30 @@ def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, sc
             ("dense_shape", coo.dense_shape_tensor_name, schema.DT_INT64, shape_proto((rank,))),
         ]
     if info.WhichOneof("encoding") == "composite_tensor":
-        flat = [part for component in info.composite_tensor.components for part in parts_of(component)[1]]
+        flat = [
+            part
+            for component in info.composite_tensor.components
+            for part in parts_of(component)[1]
+        ]
         return "composite", [(f"component_{number}", *part[1:]) for number, part in enumerate(flat)]
     return "dense", [("", info.name, info.dtype, shape)]
 
 
-def signature_spec(meta_graph: schema.MetaGraphDef) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+def signature_spec(
+    meta_graph: schema.MetaGraphDef,
+) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
     """Return a MetaGraph's signatures as every consumer must see them, as plain data.
 
     Returns:
-      ``{key: {"inputs": {name: {"dtype", "shape"}}, "outputs": {...}}}``. dtype is TensorFlow's lower-case name; shape a list
-      with None for an unknown size, or None for unknown rank. A sparse argument ``k`` is three entries ``k/values``,
-      ``k/indices``, ``k/dense_shape``; a composite one is ``k/component_0``, ….
+      ``{key: {"inputs": {name: {"dtype", "shape"}}, "outputs": {...}}}``. dtype is TensorFlow's
+      lower-case name; shape a list with None for an unknown size, or None for unknown rank. A
+      sparse argument ``k`` is three entries ``k/values``, ``k/indices``, ``k/dense_shape``; a
+      composite one is ``k/component_0``, ….
     """
-    return {item.key: {"inputs": _spec(item.inputs), "outputs": _spec(item.outputs)} for item in signatures(meta_graph)}
+    return {
+        item.key: {"inputs": _spec(item.inputs), "outputs": _spec(item.outputs)}
+        for item in signatures(meta_graph)
+    }
 
 
 def _spec(arguments: tuple[SignatureArgument, ...]) -> dict[str, dict[str, Any]]:
@@ -98,7 +120,9 @@ def _spec(arguments: tuple[SignatureArgument, ...]) -> dict[str, dict[str, Any]]
 
 
 def init_ops(meta_graph: schema.MetaGraphDef) -> tuple[InitOp, ...]:
-    """Return the ops that a loader runs after restoring variables: collections of TF 1.x and reserved signatures of TF 2.x."""
+    """Return the ops that a loader runs after restoring variables: collections of TF 1.x and
+    reserved signatures of TF 2.x.
+    """
     found = []
     for key in _INIT_COLLECTIONS:
         if key in meta_graph.collection_def:

@@ -1,7 +1,8 @@
-"""Specs, values and Python signatures as short text: ``f(x: float32[?,3], training=True) -> (float32[?], string[])``.
+"""Specs, values and Python signatures as short text: ``f(x: float32[?,3], training=True) ->
+(float32[?], string[])``.
 
-``float32[]`` is a scalar, ``?`` an unknown size, ``float32[...]`` a tensor of unknown rank. A literal that a call must repeat (a
-Python argument) follows ``=``, a tensor's spec follows ``:``.
+``float32[]`` is a scalar, ``?`` an unknown size, ``float32[...]`` a tensor of unknown rank. A
+literal that a call must repeat (a Python argument) follows ``=``, a tensor's spec follows ``:``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from reference_impl.format.values import dtypes, tensor_proto
 from reference_impl.format.values.shapes import shape_of, shape_text
 from reference_impl.format.values.structure import nested_values
 
-_COMPOSITES = {"RAGGED_TENSOR_SPEC": "Ragged", "SPARSE_TENSOR_SPEC": "Sparse", "VARIABLE_SPEC": "Variable"}
+_COMPOSITES = {
+    "RAGGED_TENSOR_SPEC": "Ragged",
+    "SPARSE_TENSOR_SPEC": "Sparse",
+    "VARIABLE_SPEC": "Variable",
+}
 _SPECS = frozenset({"tensor_spec_value", "bounded_tensor_spec_value", "type_spec_value"})
 _LONG = 80
 _SHOWN = 6  # elements of a literal array
@@ -35,7 +40,9 @@ def spec_text(dtype: int, shape: schema.TensorShapeProto) -> str:
 
 
 def value_text(value: schema.StructuredValue) -> str:
-    """Return a StructuredValue as text. Nesting is bounded by the parser's limit on nested messages.
+    """Return a StructuredValue as text.
+
+    Nesting is bounded by the parser's limit on nested messages.
 
     RFC: FMT-05
     """
@@ -62,30 +69,48 @@ def value_text(value: schema.StructuredValue) -> str:
         return f"({items[0]},)" if len(items) == 1 else "(" + ", ".join(items) + ")"
     if kind == "dict_value":
         fields = value.dict_value.fields
-        return "{" + ", ".join(f"{key!r}: {value_text(fields[key])}" for key in sorted(fields)) + "}"
-    pairs = ", ".join(f"{pair.key}={value_text(pair.value)}" for pair in value.named_tuple_value.values)
+        return (
+            "{" + ", ".join(f"{key!r}: {value_text(fields[key])}" for key in sorted(fields)) + "}"
+        )
+    pairs = ", ".join(
+        f"{pair.key}={value_text(pair.value)}" for pair in value.named_tuple_value.values
+    )
     return f"{value.named_tuple_value.name}({pairs})"
 
 
 def type_spec_text(spec: schema.TypeSpecProto) -> str:
-    """Return a composite type as text: ``Ragged(float32[?,?])``, ``Sparse(int64[?,4])``, else its class name and state."""
+    """Return a composite type as text: ``Ragged(float32[?,?])``, ``Sparse(int64[?,4])``, else its
+    class name and state.
+    """
     state = list(spec.type_state.tuple_value.values)
     kinds = [item.WhichOneof("kind") for item in state[:2]]
-    short = {schema.TypeSpecProto.TypeSpecClass.Value(name): text for name, text in _COMPOSITES.items()}
+    short = {
+        schema.TypeSpecProto.TypeSpecClass.Value(name): text for name, text in _COMPOSITES.items()
+    }
     if spec.type_spec_class in short and kinds == ["tensor_shape_value", "tensor_dtype_value"]:
         return f"{short[spec.type_spec_class]}({spec_text(state[1].tensor_dtype_value, state[0].tensor_shape_value)})"
-    name = spec.type_spec_class_name.rpartition(".")[2] or short.get(spec.type_spec_class, f"TypeSpec{spec.type_spec_class}")
-    return f"{name}({', '.join(map(value_text, state))})" if state else f"{name}({value_text(spec.type_state)})"
+    name = spec.type_spec_class_name.rpartition(".")[2] or short.get(
+        spec.type_spec_class, f"TypeSpec{spec.type_spec_class}"
+    )
+    return (
+        f"{name}({', '.join(map(value_text, state))})"
+        if state
+        else f"{name}({value_text(spec.type_state)})"
+    )
 
 
 def tensor_text(tensor: schema.TensorProto) -> str:
-    """Return a literal tensor as text: dtype, shape and the first few elements, if it can be read."""
+    """Return a literal tensor as text: dtype, shape and the first few elements, if it can be
+    read.
+    """
     spec = spec_text(tensor.dtype, tensor.tensor_shape)
     try:
         values = tensor_proto.decode(tensor)
     except errors.SavedModelError:
         return spec
-    shown = [repr(value.item() if hasattr(value, "item") else value) for value in values.flat[:_SHOWN]]
+    shown = [
+        repr(value.item() if hasattr(value, "item") else value) for value in values.flat[:_SHOWN]
+    ]
     return f"{spec} = {', '.join(shown)}{', …' if values.size > _SHOWN else ''}"
 
 
@@ -115,7 +140,9 @@ def _argument(name: str, value: schema.StructuredValue) -> str:
 
 
 def parameter_names(spec: Optional[schema.FunctionSpec]) -> list[str]:
-    """Return the names of the positional parameters of a function without ``self`` (FunctionSpec.fullargspec)."""
+    """Return the names of the positional parameters of a function without ``self``
+    (FunctionSpec.fullargspec).
+    """
     if spec is None:
         return []
     for pair in spec.fullargspec.named_tuple_value.values:
@@ -125,20 +152,29 @@ def parameter_names(spec: Optional[schema.FunctionSpec]) -> list[str]:
     return []
 
 
-def bound_arguments(names: Sequence[str], trace: schema.SavedConcreteFunction) -> list[tuple[str, schema.StructuredValue]]:
-    """Return the arguments of a trace with the parameters that they belong to; '' for those of ``*args``.
+def bound_arguments(
+    names: Sequence[str], trace: schema.SavedConcreteFunction
+) -> list[tuple[str, schema.StructuredValue]]:
+    """Return the arguments of a trace with the parameters that they belong to; '' for those of
+    ``*args``.
 
     `names` are those of the positional parameters. Keywords come last, sorted.
     """
     signature = list(trace.canonicalized_input_signature.tuple_value.values)
     positional = list(signature[0].tuple_value.values) if signature else []
     keywords = signature[1].dict_value.fields if len(signature) > 1 else {}
-    arguments = [(names[index] if index < len(names) else "", value) for index, value in enumerate(positional)]
+    arguments = [
+        (names[index] if index < len(names) else "", value)
+        for index, value in enumerate(positional)
+    ]
     return arguments + [(key, keywords[key]) for key in sorted(keywords)]
 
 
 def trace_text(name: str, names: Sequence[str], trace: schema.SavedConcreteFunction) -> str:
-    """Return one trace of a function as a Python declaration. `names` are those of its positional parameters."""
+    """Return one trace of a function as a Python declaration.
+
+    `names` are those of its positional parameters.
+    """
     arguments = [_argument(*bound) for bound in bound_arguments(names, trace)]
     return f"{name}({', '.join(arguments)}) -> {value_text(trace.output_signature)}"
 
@@ -146,7 +182,9 @@ def trace_text(name: str, names: Sequence[str], trace: schema.SavedConcreteFunct
 def flat_text(name: str, function: schema.FunctionDef, captures: int) -> str:
     """Return the flat signature of a FunctionDef without its ``captures`` last inputs."""
     inputs = list(function.signature.input_arg)
-    arguments = ", ".join(f"{item.name}: {_flat_type(item)}" for item in inputs[: max(len(inputs) - captures, 0)])
+    arguments = ", ".join(
+        f"{item.name}: {_flat_type(item)}" for item in inputs[: max(len(inputs) - captures, 0)]
+    )
     return f"{name}({arguments}) -> ({', '.join(map(_flat_type, function.signature.output_arg))})"
 
 

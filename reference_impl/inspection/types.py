@@ -1,17 +1,20 @@
-"""The named tuples inside the result of `reference_impl.inspect`. Objects refer to each other by ``id``; sizes are bytes.
+"""The named tuples inside the result of `reference_impl.inspect`.
+
+Objects refer to each other by ``id``; sizes are bytes.
 
 RFC: GOAL-07
 """
 
-# Annotations are evaluated here: if they were text, typing would compile each one at the start of each command.
+# Annotations are evaluated here: if they were text, typing would compile each one at the start of
+# each command.
 from typing import Any, NamedTuple, Optional
 
 from reference_impl.format.values.shapes import Shape as Shape
 
 
 class TensorSlot(NamedTuple):
-    """One tensor of the main graph that belongs to a signature. ``part`` is ``""`` for a dense argument, else ``values``,
-    ``indices``, ``dense_shape`` or ``component_0``, …"""
+    """One tensor of the main graph that belongs to a signature. ``part`` is ``""`` for a dense
+    argument, else ``values``, ``indices``, ``dense_shape`` or ``component_0``, …"""
 
     part: str
     tensor: str
@@ -20,8 +23,9 @@ class TensorSlot(NamedTuple):
 
 
 class SignatureArgument(NamedTuple):
-    """An input or output of a signature. ``kind`` is ``dense``, ``sparse`` or ``composite``; ``type_spec`` describes a
-    composite type (``RaggedTensorSpec(float32[?,?], …)``); ``default`` is the value used when an input is left out."""
+    """An input or output of a signature. ``kind`` is ``dense``, ``sparse`` or ``composite``;
+    ``type_spec`` describes a composite type (``RaggedTensorSpec(float32[?,?], …)``); ``default`` is
+    the value used when an input is left out."""
 
     name: str
     kind: str
@@ -40,18 +44,23 @@ class Signature(NamedTuple):
 
 
 class InitOp(NamedTuple):
-    """An op that runs after loading. ``source`` is the collection or reserved signature that names ``op``."""
+    """An op that runs after loading.
+
+    ``source`` is the collection or reserved signature that names ``op``.
+    """
 
     source: str
     op: str
 
 
 class Effect(NamedTuple):
-    """Nodes of one op, in the main graph (``function`` is None) or one function, that act on the machine when they run.
+    """Nodes of one op, in the main graph (``function`` is None) or one function, that act on the
+    machine when they run.
 
-    ``kind`` is a word of :mod:`.op_effects`, ``does`` says it in full, ``node`` is the first of ``count`` nodes. ``paths`` are
-    the known files or addresses. ``at_load`` and ``at_call`` name the parts of the model, run by a loader or by users, that reach
-    the nodes. Both are empty for nodes that nothing reaches, and None if the search was too large.
+    ``kind`` is a word of :mod:`.op_effects`, ``does`` says it in full, ``node`` is the first of
+    ``count`` nodes. ``paths`` are the known files or addresses. ``at_load`` and ``at_call`` name
+    the parts of the model, run by a loader or by users, that reach the nodes. Both are empty for
+    nodes that nothing reaches, and None if the search was too large.
     """
 
     op: str
@@ -69,7 +78,9 @@ class Effect(NamedTuple):
         """When the nodes run, in words."""
         if self.at_load is None:
             return "at any time"
-        return "at load" if self.at_load else "when called" if self.at_call else "when fetched by name"
+        return (
+            "at load" if self.at_load else "when called" if self.at_call else "when fetched by name"
+        )
 
 
 class Child(NamedTuple):
@@ -78,8 +89,9 @@ class Child(NamedTuple):
 
 
 class ObjectNode(NamedTuple):
-    """A node of the object graph. ``path`` is its shortest path from the root (``""``), names joined by dots; None if no path
-    leads to it. ``details`` holds data of the kind (dtype, identifier, traces, …).
+    """A node of the object graph. ``path`` is its shortest path from the root (``""``), names
+    joined by dots; None if no path leads to it. ``details`` holds data of the kind (dtype,
+    identifier, traces, …).
     """
 
     id: int
@@ -91,7 +103,10 @@ class ObjectNode(NamedTuple):
 
 
 class ConcreteFunction(NamedTuple):
-    """One trace. ``signature`` is Python-like: ``f(x: float32[?,3], training=True) -> float32[?]``."""
+    """One trace.
+
+    ``signature`` is Python-like: ``f(x: float32[?,3], training=True) -> float32[?]``.
+    """
 
     name: str
     signature: str
@@ -113,7 +128,8 @@ class Function(NamedTuple):
 
 class LibraryFunction(NamedTuple):
     """A FunctionDef; ``signature`` shows its flat arguments.
-    ``reachable_from`` names the signatures whose call may run it; None if the search was too large."""
+    ``reachable_from`` names the signatures whose call may run it; None if the search was too large.
+    """
 
     name: str
     signature: str
@@ -124,7 +140,9 @@ class LibraryFunction(NamedTuple):
 
 
 class OpCount(NamedTuple):
-    """The number of occurrences of an op in the main graph and in all functions, and the functions that contain it."""
+    """The number of occurrences of an op in the main graph and in all functions, and the functions
+    that contain it.
+    """
 
     op: str
     count: int  # type: ignore[assignment]  # hides tuple.count
@@ -136,8 +154,9 @@ class OpCount(NamedTuple):
 class Program(NamedTuple):
     """A StableHLO module that an ``XlaCallModule`` node runs.
 
-    ``version`` is the version of the op, ``stablehlo`` the version of the module (None for a text, which has none).
-    ``custom_calls`` are the targets of custom calls, or, for bytecode (``exact`` is false), names that include the targets.
+    ``version`` is the version of the op, ``stablehlo`` the version of the module (None for a text,
+    which has none). ``custom_calls`` are the targets of custom calls, or, for bytecode (``exact``
+    is false), names that include the targets.
     """
 
     node: str
@@ -150,8 +169,9 @@ class Program(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A variable. ``kind`` is ``resource`` or ``reference``; ``key`` its checkpoint key; ``stored`` whether the checkpoint
-    has that key; ``slice`` which part of the key's tensor it is (partitioned variables)."""
+    """A variable. ``kind`` is ``resource`` or ``reference``; ``key`` its checkpoint key; ``stored``
+    whether the checkpoint has that key; ``slice`` which part of the key's tensor it is (partitioned
+    variables)."""
 
     name: str
     path: Optional[str]
@@ -173,7 +193,9 @@ class Asset(NamedTuple):
     filename: str
     tensor: str
     size: Optional[int]
-    status: str  # ``present``, ``missing``, ``unreadable`` (such as a pipe) or ``escapes`` (the name leads out of the directory)
+    # ``present``, ``missing``, ``unreadable`` (such as a pipe) or ``escapes`` (the name leads out
+    # of the directory)
+    status: str
 
 
 class Saver(NamedTuple):
@@ -202,7 +224,9 @@ class Constant(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Bytes of the parts of one MetaGraph; ``constants`` is contained in ``graph`` and ``functions``."""
+    """Bytes of the parts of one MetaGraph; ``constants`` is contained in ``graph`` and
+    ``functions``.
+    """
 
     total: int
     graph: int
@@ -245,7 +269,9 @@ class File(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """variables/: ``tensors`` is the number of keys, ``size`` the bytes of their values as stored."""
+    """variables/: ``tensors`` is the number of keys, ``size`` the bytes of their values as
+    stored.
+    """
 
     tensors: int
     shards: int

@@ -13,7 +13,12 @@ from reference_impl.format import schema
 from reference_impl.format.names import VALUE, checkpoint_key, key_prefix
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.variable_defs import REFERENCE_OPS, VARIABLE_OPS, trainable_nodes, variable_defs
+from reference_impl.graph.variable_defs import (
+    REFERENCE_OPS,
+    VARIABLE_OPS,
+    trainable_nodes,
+    variable_defs,
+)
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.restore_plan import Restored
 from reference_impl.inspection.text import dtype_name
@@ -29,7 +34,8 @@ def object_variables(
 ) -> tuple[Variable, ...]:
     """Describe the variables of an object graph, reachable ones first.
 
-    `keys` are those of `object_graph.counterparts`. Without a key and a checkpoint (`entries`), the key is derived from the path.
+    `keys` are those of `object_graph.counterparts`. Without a key and a checkpoint (`entries`), the
+    key is derived from the path.
     """
     restored = {item.key: item for item in plan}
     found = []
@@ -73,13 +79,18 @@ def _size(entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:
 
 
 def stored_size(entry: Any) -> Optional[int]:
-    """Return the size of a stored value, in bytes. It is unknown for partitioned strings, whose bytes are in the parts."""
+    """Return the size of a stored value, in bytes.
+
+    It is unknown for partitioned strings, whose bytes are in the parts.
+    """
     if not entry.slices:
         return int(entry.size)
     return None if entry.dtype.itemsize is None else int(entry.elements * entry.dtype.itemsize)
 
 
-def graph_variables(view: GraphView, plan: Iterable[Restored], entries: Mapping[str, Any]) -> tuple[Variable, ...]:
+def graph_variables(
+    view: GraphView, plan: Iterable[Restored], entries: Mapping[str, Any]
+) -> tuple[Variable, ...]:
     """Describe the variables of a MetaGraph without an object graph, in the order of the graph.
 
     Without a collection of variables it is unknown which are trainable.
@@ -99,7 +110,11 @@ def graph_variables(view: GraphView, plan: Iterable[Restored], entries: Mapping[
             continue
         item = restored.get(node_name)
         key = item.key if item else None
-        name = definitions[node_name].variable_name.rpartition(":")[0] if node_name in definitions else node_name
+        name = (
+            definitions[node_name].variable_name.rpartition(":")[0]
+            if node_name in definitions
+            else node_name
+        )
         dtype = node.attr["dtype"].type if "dtype" in node.attr else 0
         shape: Shape = shape_of(node.attr["shape"].shape) if "shape" in node.attr else None
         size = _size(entries, key)
@@ -122,7 +137,9 @@ def graph_variables(view: GraphView, plan: Iterable[Restored], entries: Mapping[
     return tuple(found)
 
 
-def _part_size(whole: Optional[int], shape: Shape, entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:
+def _part_size(
+    whole: Optional[int], shape: Shape, entries: Mapping[str, Any], key: Optional[str]
+) -> Optional[int]:
     """Return the bytes of one part of a partitioned variable, from the shape of the part."""
     if whole is None or shape is None or None in shape or not entries[key or ""].dtype.itemsize:
         return None

@@ -23,18 +23,23 @@ _log = logging.getLogger(__name__)
 
 
 def read(load: Load, number: int, node: Any) -> Any:
-    """Return the object of an `asset` node. Raises MalformedError if the MetaGraph has no such asset."""
+    """Return the object of an `asset` node.
+
+    Raises MalformedError if the MetaGraph has no such asset.
+    """
     definitions, index = load.assets.definitions, node.asset.asset_file_def_index
     if not 0 <= index < len(definitions):
-        raise MalformedError(f"asset {index} of {len(definitions)}", file=load.file, node=load.path(number))
+        raise MalformedError(
+            f"asset {index} of {len(definitions)}", file=load.file, node=load.path(number)
+        )
     return load.assets.make(definitions[index])
 
 
 class Assets:
     """The assets of a MetaGraph.
 
-    A missing file is an error when something needs it, usually an initialiser that runs while the model is loaded. A missing file
-    that nothing needs is only reported: such models are in use.
+    A missing file is an error when something needs it, usually an initialiser that runs while the
+    model is loaded. A missing file that nothing needs is only reported: such models are in use.
 
     Raises:
       PathEscapeError: a file name leads out of assets/.
@@ -60,7 +65,9 @@ class Assets:
         if path not in self._made:
             self._made[path] = api.Asset(path)
             if not tf.executing_eagerly():
-                tf.compat.v1.add_to_collection(tf.compat.v1.GraphKeys.ASSET_FILEPATHS, self._made[path].asset_path)
+                tf.compat.v1.add_to_collection(
+                    tf.compat.v1.GraphKeys.ASSET_FILEPATHS, self._made[path].asset_path
+                )
         return self._made[path]
 
     @contextmanager
@@ -72,17 +79,25 @@ class Assets:
             if not self._missing:
                 raise
             asset, reason = self._missing[0], f"the asset is missing: {error.message}"
-            raise MissingFileError(reason, file=asset.path, node=asset.tensor, clause="RES-06") from None
+            raise MissingFileError(
+                reason, file=asset.path, node=asset.tensor, clause="RES-06"
+            ) from None
 
 
 def write(out: Any, index: int) -> None:
-    """Write an asset into its SavedObject. `index` is its position in the asset_file_def of the MetaGraph."""
+    """Write an asset into its SavedObject.
+
+    `index` is its position in the asset_file_def of the MetaGraph.
+    """
     out.asset.asset_file_def_index = index
     out.asset.SetInParent()
 
 
 def write_file(out: Any, name: str, tensor: str) -> None:
-    """Write an AssetFileDef. `name` is the name of the file in assets/; the loader feeds its path to `tensor`."""
+    """Write an AssetFileDef.
+
+    `name` is the name of the file in assets/; the loader feeds its path to `tensor`.
+    """
     out.filename = name
     out.tensor_info.name = tensor
     out.tensor_info.dtype = schema.DT_STRING

@@ -1,7 +1,8 @@
 """Python signatures of functions: a FunctionSpec in the file, and the canonical form of a call.
 
-Traces are compared with the canonical form. It has every argument that may be positional in a tuple, all others in a dict, and
-the defaults filled in, so ``f(x)``, ``f(x=x)`` and ``f(x, training=False)`` have the same form.
+Traces are compared with the canonical form. It has every argument that may be positional in a
+tuple, all others in a dict, and the defaults filled in, so ``f(x)``, ``f(x=x)`` and ``f(x,
+training=False)`` have the same form.
 
 RFC: PY-01, PY-09, FMT-03
 """
@@ -41,16 +42,22 @@ class Binder:
     name: str
     file: str
     signature: inspect.Signature
-    input_signature: Optional[Any] = None  # the specs given to tf.function, a StructuredValue; None if there are none
+    input_signature: Optional[Any] = (
+        None  # the specs given to tf.function, a StructuredValue; None if there are none
+    )
     jit_compile: Optional[bool] = None
 
     def __post_init__(self) -> None:
         kinds = [parameter.kind for parameter in self.signature.parameters.values()]
         self._only_positional = len(kinds) if all(kind in _POSITIONAL for kind in kinds) else -1
         keywords = all(kind is inspect.Parameter.KEYWORD_ONLY for kind in kinds)
-        self._only_keywords = self.signature.parameters.keys() if keywords else None  # binding takes half of a call's Python
+        self._only_keywords = (
+            self.signature.parameters.keys() if keywords else None
+        )  # binding takes half of a call's Python
 
-    def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def canonical(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the canonical form of a call.
 
         Raises BindingError: an argument is missing, unknown or given twice; the message names it.
@@ -62,14 +69,18 @@ class Binder:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            given = f"args: {shown(args, 300)} and kwargs: {shown(kwargs, 300)} for signature: {self.name}{self.signature}"
+            given = (
+                f"args: {shown(args, 300)} and kwargs: {shown(kwargs, 300)} for signature:"
+                f" {self.name}{self.signature}"
+            )
             reason = f"Binding inputs to tf.function failed due to `{error}`. Received {given}"
             raise BindingError(reason, node=self.name) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
     def without_defaults(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return canonical arguments as early releases (at least 2.4) stored them: only arguments that the declared specs cover.
+        """Return canonical arguments as early releases (at least 2.4) stored them: only arguments
+        that the declared specs cover.
 
         Trailing arguments with their default values are left out.
 
@@ -107,7 +118,9 @@ def read(load: Load, spec: Any, name: str) -> Binder:
     RFC: FMT-03
     """
     file = load.file
-    stored = structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
+    stored = (
+        structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
+    )
     if not isinstance(stored, structure.NamedTuple):
         raise MalformedError("a FunctionSpec without FullArgSpec", file=file, node=name)
     fields = {key: value for key, value in stored.fields if value is not None}
@@ -115,18 +128,28 @@ def read(load: Load, spec: Any, name: str) -> Binder:
         _count(load, spec.fullargspec)
     for key, kinds in _FIELDS.items():
         names = fields.get(key, ()) if key in ("args", "kwonlyargs") else ()
-        if not isinstance(fields.get(key, kinds[0]()), kinds) or not all(isinstance(each, str) for each in names):
-            raise MalformedError(f"the field {key!r} of the FullArgSpec is {shown(fields[key])}", file=file, node=name)
+        if not isinstance(fields.get(key, kinds[0]()), kinds) or not all(
+            isinstance(each, str) for each in names
+        ):
+            raise MalformedError(
+                f"the field {key!r} of the FullArgSpec is {shown(fields[key])}",
+                file=file,
+                node=name,
+            )
     rest = [fields[key] for key in ("varargs", "varkw") if key in fields]
     for parameter in repeated([*fields.get("args", ()), *fields.get("kwonlyargs", ()), *rest]):
-        raise MalformedError(f"the FullArgSpec has the parameter {parameter!r} twice", file=file, node=name)
+        raise MalformedError(
+            f"the FullArgSpec has the parameter {parameter!r} twice", file=file, node=name
+        )
     fullargspec = inspect.FullArgSpec(
         args=list(fields.get("args", ())),
         varargs=fields.get("varargs"),
         varkw=fields.get("varkw"),
         defaults=tuple(_default(value) for value in fields.get("defaults", ())),
         kwonlyargs=list(fields.get("kwonlyargs", ())),
-        kwonlydefaults={key: _default(value) for key, value in fields.get("kwonlydefaults", {}).items()},
+        kwonlydefaults={
+            key: _default(value) for key, value in fields.get("kwonlydefaults", {}).items()
+        },
         annotations={},
     )
     declared = spec.HasField("input_signature") and not spec.input_signature.HasField("none_value")
@@ -155,7 +178,13 @@ def _default(value: Any) -> Any:
         return UnknownDefault(error)
 
 
-def write(out: Any, signature: Optional[inspect.Signature], input_signature: Any, jit_compile: Optional[bool], path: str) -> None:
+def write(
+    out: Any,
+    signature: Optional[inspect.Signature],
+    input_signature: Any,
+    jit_compile: Optional[bool],
+    path: str,
+) -> None:
     """Write a Python signature, or that of a function without one, as a FunctionSpec.
 
     Raises SaveError: a default value of the function with this path cannot be stored.
@@ -167,7 +196,9 @@ def write(out: Any, signature: Optional[inspect.Signature], input_signature: Any
     positional = [p for p in parameters if p.kind in _POSITIONAL]
     keyword = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
     names = {p.kind: p.name for p in parameters}
-    first = next((i for i, p in enumerate(positional) if p.default is not kinds.empty), len(positional))
+    first = next(
+        (i for i, p in enumerate(positional) if p.default is not kinds.empty), len(positional)
+    )
     defaults = tuple(None if p.default is kinds.empty else p.default for p in positional[first:])
     fields = {
         "args": [p.name for p in positional],
@@ -175,13 +206,17 @@ def write(out: Any, signature: Optional[inspect.Signature], input_signature: Any
         "varkw": names.get(kinds.VAR_KEYWORD),
         "defaults": defaults or None,
         "kwonlyargs": [p.name for p in keyword],
-        "kwonlydefaults": {p.name: p.default for p in keyword if p.default is not kinds.empty} or None,
+        "kwonlydefaults": (
+            {p.name: p.default for p in keyword if p.default is not kinds.empty} or None
+        ),
         "annotations": {},
     }
     stored = out.fullargspec.named_tuple_value
     stored.name = "FullArgSpec"
     for key, value in fields.items():
         stored.values.add(key=key).value.CopyFrom(specs.encode(value, path, key))
-    out.input_signature.CopyFrom(structure.encode(None) if input_signature is None else input_signature)
+    out.input_signature.CopyFrom(
+        structure.encode(None) if input_signature is None else input_signature
+    )
     if jit_compile is not None:
         out.jit_compile = schema.FunctionSpec.ON if jit_compile else schema.FunctionSpec.OFF

@@ -24,4 +24,7 @@ def read(load: Load, number: int, node: Any) -> CapturedTensor:
 
 def write(out: Any, captured: CapturedTensor) -> None:
     """Write a captured tensor into its SavedObject."""
-    out.captured_tensor.name, out.captured_tensor.concrete_function = captured.tensor, captured.function
+    out.captured_tensor.name, out.captured_tensor.concrete_function = (
+        captured.tensor,
+        captured.function,
+    )

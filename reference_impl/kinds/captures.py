@@ -1,8 +1,9 @@
 """Captures: the tensors that a function takes for its captured objects.
 
-In a replica of a strategy, a function uses the variable of that replica. In the scope of a strategy but outside replicas, a
-function reads values from the first replica. There it cannot update all replicas, or read a sum over replicas; such a function
-can be traced (Keras does so to build a model) but not run.
+In a replica of a strategy, a function uses the variable of that replica. In the scope of a strategy
+but outside replicas, a function reads values from the first replica. There it cannot update all
+replicas, or read a sum over replicas; such a function can be traced (Keras does so to build a
+model) but not run.
 
 RFC: DIST-01
 """
@@ -26,23 +27,32 @@ DISTRIBUTED = tf.distribute.DistributedValues
 _FIX = "call it in a replica (strategy.run), or load the model outside of the scope of the strategy"
 
 
-def handles(library: FunctionLibrary, name: str, owners: Sequence[Any], building: bool = False) -> list[tf.Tensor]:
+def handles(
+    library: FunctionLibrary, name: str, owners: Sequence[Any], building: bool = False
+) -> list[tf.Tensor]:
     """Return the tensors of the objects that a function captures, its last arguments.
 
-    While the function's graph is being built, any handle of the right kind suffices. Raises UnsupportedModelError: an object
-    cannot be captured, or the function runs and needs a variable of every replica.
+    While the function's graph is being built, any handle of the right kind suffices. Raises
+    UnsupportedModelError: an object cannot be captured, or the function runs and needs a variable
+    of every replica.
     """
     with tf.init_scope():  # the first use creates a resource, which must not happen inside a trace
-        found = [api.replica_handle(owner) if isinstance(owner, DISTRIBUTED) else handle_of(owner, name) for owner in owners]
+        found = [
+            api.replica_handle(owner) if isinstance(owner, DISTRIBUTED) else handle_of(owner, name)
+            for owner in owners
+        ]
     if all(handle is not None for handle in found):
         return found
-    return _first_replicas(owners, found) if building else _cross_replica(library, name, owners, found)
+    return (
+        _first_replicas(owners, found) if building else _cross_replica(library, name, owners, found)
+    )
 
 
 def handle_of(owner: Any, function: str) -> tf.Tensor:
     """Return the tensor that a function takes for a captured object.
 
-    Raises MalformedError, UnsupportedModelError, UnknownOpError for a resource that lacks its content.
+    Raises MalformedError, UnsupportedModelError, UnknownOpError for a resource that lacks its
+    content.
     """
     if isinstance(owner, tf.Tensor):
         return owner
@@ -54,7 +64,11 @@ def handle_of(owner: Any, function: str) -> tf.Tensor:
             raise unfilled
         handle = owner.resource_handle
         if handle.dtype not in (tf.resource, tf.variant):  # a dataset is a variant
-            raise MalformedError("captures a resource whose creation does not return a handle", node=function, clause="RES-03")
+            raise MalformedError(
+                "captures a resource whose creation does not return a handle",
+                node=function,
+                clause="RES-03",
+            )
         return handle
     if isinstance(owner, api.Asset):
         return owner.asset_path
@@ -67,23 +81,39 @@ def placeholder_name(argument: str) -> Optional[str]:
     return argument if re.fullmatch(r"[A-Za-z0-9.][\w.\\/>-]*", argument, re.ASCII) else None
 
 
-def _first_replicas(owners: Sequence[Any], handles: Sequence[Optional[tf.Tensor]]) -> list[tf.Tensor]:
-    """Return the handles of captured objects; for a variable without a handle, the handle of its first replica."""
+def _first_replicas(
+    owners: Sequence[Any], handles: Sequence[Optional[tf.Tensor]]
+) -> list[tf.Tensor]:
+    """Return the handles of captured objects; for a variable without a handle, the handle of its
+    first replica.
+    """
     pairs = zip(owners, handles)
-    return [api.variable_components(owner)[0].handle if handle is None else handle for owner, handle in pairs]
+    return [
+        api.variable_components(owner)[0].handle if handle is None else handle
+        for owner, handle in pairs
+    ]
 
 
-def _cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], handles: Sequence[Any]) -> list[tf.Tensor]:
-    """Return the handles with which a function is called outside replicas, where variables may have no handle."""
+def _cross_replica(
+    library: FunctionLibrary, name: str, owners: Sequence[Any], handles: Sequence[Any]
+) -> list[tf.Tensor]:
+    """Return the handles with which a function is called outside replicas, where variables may have
+    no handle.
+    """
     found = _first_replicas(owners, handles)
     start = len(library.get(name).signature.input_arg) - len(owners)
     written = used_arguments(library, name, lambda node, position: node.op not in VARIABLE_READS)
     unusable: dict[int, tf.Tensor] = {}
     for index, owner in enumerate(owners):
-        local = handles[index] is None and owner.synchronization == tf.VariableSynchronization.ON_READ
+        local = (
+            handles[index] is None and owner.synchronization == tf.VariableSynchronization.ON_READ
+        )
         if handles[index] is not None or not (local or start + index in written):
             continue
-        reason = f"uses {owner.name!r} in a way that needs every replica, and is called outside of replicas; {_FIX}"
+        reason = (
+            f"uses {owner.name!r} in a way that needs every replica, and is called outside of"
+            f" replicas; {_FIX}"
+        )
         if tf.executing_eagerly():
             raise UnsupportedModelError(reason, node=name, clause="DIST-01")
         if id(owner) not in unusable:
@@ -92,10 +122,14 @@ def _cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], h
     return found
 
 
-def used_arguments(library: FunctionLibrary, name: str, used: Callable[[Any, int], bool]) -> frozenset[int]:
-    """Return the positions of the arguments that a function, or a function that it calls, uses in a certain way.
+def used_arguments(
+    library: FunctionLibrary, name: str, used: Callable[[Any, int], bool]
+) -> frozenset[int]:
+    """Return the positions of the arguments that a function, or a function that it calls, uses in a
+    certain way.
 
-    `used` tells whether a node, which calls no function, uses its input at a position in this way. Raises CycleError.
+    `used` tells whether a node, which calls no function, uses its input at a position in this way.
+    Raises CycleError.
     """
     known: dict[str, frozenset[int]] = {}
     for function in reversed(library.closure(name)):  # callees first
@@ -104,7 +138,10 @@ def used_arguments(library: FunctionLibrary, name: str, used: Callable[[Any, int
 
 
 def _used(
-    library: FunctionLibrary, name: str, used: Callable[[Any, int], bool], known: Mapping[str, frozenset[int]]
+    library: FunctionLibrary,
+    name: str,
+    used: Callable[[Any, int], bool],
+    known: Mapping[str, frozenset[int]],
 ) -> frozenset[int]:
     definition = library.get(name)
     places = {argument.name: index for index, argument in enumerate(definition.signature.input_arg)}
@@ -114,7 +151,9 @@ def _used(
         if all(place is None for place in inputs):
             continue
         called = list(library.functions_of(node))
-        shift = 1 if "If" in node.op or "Case" in node.op else 0  # the first input chooses the branch
+        shift = (
+            1 if "If" in node.op or "Case" in node.op else 0
+        )  # the first input chooses the branch
         inner = {position + shift for function in called for position in known[function]}
         for position, place in enumerate(inputs):
             if place is not None and (position in inner if called else used(node, position)):

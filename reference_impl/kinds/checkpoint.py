@@ -1,6 +1,7 @@
 """The checkpoint of a load: the keys of the objects, and the values.
 
-Keys are found before any object is made, so variables are created with their values and nothing is restored afterwards.
+Keys are found before any object is made, so variables are created with their values and nothing is
+restored afterwards.
 
 RFC: RP-08, V1-18, OPT-02
 """
@@ -25,7 +26,10 @@ from reference_impl.load_options import LoadOptions
 
 
 class Checkpoint(Values):
-    """The checkpoint of one SavedModel. The options ``weights`` and ``verify_mapped`` choose how large values are read."""
+    """The checkpoint of one SavedModel.
+
+    The options ``weights`` and ``verify_mapped`` choose how large values are read.
+    """
 
     def __init__(self, directory: Layout, graph: schema.SavedObjectGraph, options: LoadOptions):
         self.prefix = os.fspath(directory.checkpoint_prefix)
@@ -36,7 +40,9 @@ class Checkpoint(Values):
 
     @functools.cached_property
     def keys(self) -> dict[int, dict[str, str]]:
-        """The checkpoint keys of the nodes of the SavedObjectGraph by attribute name, of those that have any."""
+        """The checkpoint keys of the nodes of the SavedObjectGraph by attribute name, of those that
+        have any.
+        """
         return counterparts(self._graph, self._reader.object_graph())
 
     @functools.cached_property
@@ -45,10 +51,11 @@ class Checkpoint(Values):
         return Paths(self._graph.nodes)
 
     def variable(self, number: int, variable: schema.SavedVariable) -> str:
-        """Return the key of the value of a variable (the node `number` of the object graph), after checking that the value fits.
+        """Return the key of the value of a variable (the node `number` of the object graph), after
+        checking that the value fits.
 
-        Raises MissingValueError if there is no such value or no checkpoint, and the errors of `check_value` and of a damaged
-        checkpoint.
+        Raises MissingValueError if there is no such value or no checkpoint, and the errors of
+        `check_value` and of a damaged checkpoint.
         """
         key = self.keys.get(number, {}).get(VALUE) if self._present else None
         if key is None:
@@ -59,7 +66,9 @@ class Checkpoint(Values):
         return key
 
     def read(self, key: str) -> tf.Tensor:
-        """Return the value of a key. In graph mode, return an op that reads it when it runs, so that the graph stays small.
+        """Return the value of a key.
+
+        In graph mode, return an op that reads it when it runs, so that the graph stays small.
 
         Raises MissingValueError if there is no such key, and the errors of a damaged checkpoint.
         """
@@ -68,10 +77,14 @@ class Checkpoint(Values):
             return super().read(key)
         self.check_places()
         dtype = tf.dtypes.as_dtype(entry.dtype.number)
-        return tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype])[0]
+        return tf.raw_ops.RestoreV2(
+            prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype]
+        )[0]
 
     def check_places(self) -> None:
-        """Check, before TensorFlow itself opens the shards, that they are regular files that match the index."""
+        """Check, before TensorFlow itself opens the shards, that they are regular files that match
+        the index.
+        """
         if not self._placed:
             self._reader.check_places()
             self._placed = True
@@ -80,7 +93,9 @@ class Checkpoint(Values):
         try:
             return self._reader.entry(key)
         except MissingKeyError:
-            raise MissingValueError(f"Key {key} not found in checkpoint", file=self.prefix, node=key) from None
+            raise MissingValueError(
+                f"Key {key} not found in checkpoint", file=self.prefix, node=key
+            ) from None
 
     @functools.cached_property
     def _present(self) -> bool:

@@ -15,7 +15,9 @@ from reference_impl.kinds.load import Load
 
 
 def read(load: Load, number: int, saved: Any) -> tf.Tensor:
-    """Return the tensor of a `constant` node. Strings are placed on the CPU, the only device that supports them.
+    """Return the tensor of a `constant` node.
+
+    Strings are placed on the CPU, the only device that supports them.
 
     Raises MissingKeyError if there is no such Const node, and the errors of `Load.tensor`.
     """
@@ -29,5 +31,8 @@ def read(load: Load, number: int, saved: Any) -> tf.Tensor:
 
 
 def write(out: Any, operation: str) -> None:
-    """Write a constant into its SavedObject. The value is in the Const node `operation` of the main graph."""
+    """Write a constant into its SavedObject.
+
+    The value is in the Const node `operation` of the main graph.
+    """
     out.constant.operation = operation

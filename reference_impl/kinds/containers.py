@@ -1,13 +1,15 @@
 """Loaded objects as parts of larger models: their variables, and which variables a container sees.
 
-Reusable SavedModels of TF Hub and exports of Keras list the variables of an object: its child ``variables`` is a list of them,
-``trainable_variables`` lists those to train. If an object has both lists, they are complete. Its other variables (of an
-optimizer, of metrics, the copies of all variables that Keras 3 writes) belong to the object, but are not weights of a model
-around it. If an object has only one of the two names, that child is an ordinary attribute.
+Reusable SavedModels of TF Hub and exports of Keras list the variables of an object: its child
+``variables`` is a list of them, ``trainable_variables`` lists those to train. If an object has both
+lists, they are complete. Its other variables (of an optimizer, of metrics, the copies of all
+variables that Keras 3 writes) belong to the object, but are not weights of a model around it. If an
+object has only one of the two names, that child is an ordinary attribute.
 
-By default no container sees the variables of a loaded object, as with `tf.saved_model.load`: programs hold a frozen backbone that
-way, and train what is around it. With ``LoadOptions(modules=True)`` a loaded object is a `tf.Module`, so that a `tf.Module` and
-a layer of Keras 2 find its variables. For Keras 3 there is `savedmodel_compat.keras.SavedModelLayer`.
+By default no container sees the variables of a loaded object, as with `tf.saved_model.load`:
+programs hold a frozen backbone that way, and train what is around it. With
+``LoadOptions(modules=True)`` a loaded object is a `tf.Module`, so that a `tf.Module` and a layer of
+Keras 2 find its variables. For Keras 3 there is `savedmodel_compat.keras.SavedModelLayer`.
 
 RFC: GOAL-02, GOAL-03
 """
@@ -24,17 +26,21 @@ from reference_impl.format.names import LIST, PRIVATE
 from reference_impl.graph.closure import reachable
 
 ALL, TRAINABLE = "variables", "trainable_variables"
-# Attribute of a loaded object: {name: child} of the attributes that hold variables outside its list.
+# Attribute of a loaded object: {name: child} of the attributes that hold variables outside its
+# list.
 UNLISTED = f"{PRIVATE}unlisted"
 
 
 def is_module(obj: Any) -> bool:
-    """Return whether an object is searched for variables: a `tf.Module`, or a loaded object, which need not be one."""
+    """Return whether an object is searched for variables: a `tf.Module`, or a loaded object, which
+    need not be one.
+    """
     return isinstance(obj, (tf.Module, api.Searchable))
 
 
 def leaves(root: Any) -> Iterator[Any]:
-    """Yield what the attributes of an object and of the modules below it hold, each once, in the order of `tf.Module.variables`.
+    """Yield what the attributes of an object and of the modules below it hold, each once, in the
+    order of `tf.Module.variables`.
 
     `tf.Module` has no public search, and would not search loaded objects.
     """
@@ -45,14 +51,18 @@ def leaves(root: Any) -> Iterator[Any]:
         for name in sorted(vars(module).keys() - ignored):
             for leaf in _flat(vars(module)[name]):
                 if id(leaf) not in seen:
-                    seen[id(leaf)] = leaf  # which also keeps it alive, so that no other object gets its identity
+                    seen[id(leaf)] = (
+                        leaf  # which also keeps it alive, so that no other object gets its identity
+                    )
                     parts += [leaf] if is_module(leaf) else []
                     yield leaf
         pending.extend(reversed(parts))
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    """Yield the leaves of a structure, and the tensors in place of composite ones; a variable is composite too, but stays."""
+    """Yield the leaves of a structure, and the tensors in place of composite ones; a variable is
+    composite too, but stays.
+    """
     for leaf in tf.nest.flatten(value):
         if isinstance(leaf, api.CompositeTensor) and not api.is_variable(leaf):
             yield from tf.nest.flatten(leaf, expand_composites=True)
@@ -61,7 +71,9 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def _listed(obj: Any, name: str) -> Optional[list[tf.Variable]]:
-    """Return the variables that the model lists under `name` for a loaded object, or None unless it has both lists."""
+    """Return the variables that the model lists under `name` for a loaded object, or None unless it
+    has both lists.
+    """
     if not all(isinstance(vars(obj).get(each), (list, tuple)) for each in (ALL, TRAINABLE)):
         return None
     return [item for item in vars(obj)[name] if api.is_variable(item)]
@@ -76,9 +88,15 @@ def variables(obj: Any) -> tuple[tf.Variable, ...]:
 
 
 def trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
-    """Return the variables of a loaded object that are listed as trainable or, without a list, marked as trainable."""
+    """Return the variables of a loaded object that are listed as trainable or, without a list,
+    marked as trainable.
+    """
     found = _listed(obj, TRAINABLE)
-    return tuple(found) if found is not None else tuple(variable for variable in variables(obj) if variable.trainable)
+    return (
+        tuple(found)
+        if found is not None
+        else tuple(variable for variable in variables(obj) if variable.trainable)
+    )
 
 
 def non_trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
@@ -88,28 +106,45 @@ def non_trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
 
 
 def note_unlisted(obj: Any, graph: Any, number: int) -> None:
-    """Record the attributes of a loaded object (the node `number` of `graph`) that are not searched for variables."""
+    """Record the attributes of a loaded object (the node `number` of `graph`) that are not searched
+    for variables.
+    """
     children = {child.local_name: child.node_id for child in graph.nodes[number].children}
-    if any(name not in children or graph.nodes[children[name]].user_object.identifier != LIST for name in (ALL, TRAINABLE)):
+    if any(
+        name not in children or graph.nodes[children[name]].user_object.identifier != LIST
+        for name in (ALL, TRAINABLE)
+    ):
         return
     inside = _reachable_variables(graph, children[ALL], number)
-    outside = [name for name, child in children.items() if not _reachable_variables(graph, child, number) <= inside]
+    outside = [
+        name
+        for name, child in children.items()
+        if not _reachable_variables(graph, child, number) <= inside
+    ]
     if outside:
         vars(obj)[UNLISTED] = {name: vars(obj)[name] for name in outside if name in vars(obj)}
 
 
 def unlisted(obj: Any) -> frozenset[str]:
-    """Return the names that `note_unlisted` recorded, without attributes that were assigned since."""
+    """Return the names that `note_unlisted` recorded, without attributes that were assigned
+    since.
+    """
     members = vars(obj)
-    return frozenset(name for name, child in members.get(UNLISTED, {}).items() if members.get(name) is child)
+    return frozenset(
+        name for name, child in members.get(UNLISTED, {}).items() if members.get(name) is child
+    )
 
 
 def _reachable_variables(graph: Any, start: int, parent: int) -> set[int]:
-    """Return the numbers of the variables below a node, including slots of optimizers, but not on paths through `parent`."""
+    """Return the numbers of the variables below a node, including slots of optimizers, but not on
+    paths through `parent`.
+    """
 
     def following(number: int) -> list[int]:
         node = graph.nodes[number]
-        return [child.node_id for child in node.children] + [slot.slot_variable_node_id for slot in node.slot_variables]
+        return [child.node_id for child in node.children] + [
+            slot.slot_variable_node_id for slot in node.slot_variables
+        ]
 
     below = reachable([start], following, seen={} if start == parent else {parent: None})
     return {number for number in below if graph.nodes[number].WhichOneof("kind") == "variable"}

@@ -9,12 +9,17 @@ from reference_impl.graph.device_names import is_device
 
 
 def checked_device(device: str, file: str, node: str) -> str:
-    """Return the name of a device. Raises MalformedError, which names the node, if TensorFlow cannot read it."""
+    """Return the name of a device.
+
+    Raises MalformedError, which names the node, if TensorFlow cannot read it.
+    """
     if not is_device(device):
         reason = f"the device {device!r} does not exist: TensorFlow cannot read its name"
         raise MalformedError(reason, file=file, node=node)
     try:
         tf.DeviceSpec.from_string(device)
     except ValueError as error:
-        raise MalformedError(f"the device {device!r} does not exist: {error}", file=file, node=node) from None
+        raise MalformedError(
+            f"the device {device!r} does not exist: {error}", file=file, node=node
+        ) from None
     return device

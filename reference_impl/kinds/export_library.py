@@ -1,8 +1,9 @@
 """The function library of an export.
 
-FunctionDefs are copied: those of traced functions out of the eager runtime, those of loaded functions out of the file they were
-read from. Each gets a name in this export, made of its own name and a number in the order of the walk, so that names depend only
-on the object. References to it are renamed too. Two libraries may have functions of the same name.
+FunctionDefs are copied: those of traced functions out of the eager runtime, those of loaded
+functions out of the file they were read from. Each gets a name in this export, made of its own name
+and a number in the order of the walk, so that names depend only on the object. References to it are
+renamed too. Two libraries may have functions of the same name.
 
 RFC: FN-05, FN-17, FMT-03, FMT-14, COMPAT-04
 """
@@ -37,10 +38,15 @@ from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
 from reference_impl.kinds.process_numbers import remove_process_numbers, without_load
 
 _PREFIX = "__inference_"
-_TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name other functions
-# Attributes that TensorFlow before 2.16 does not know and that do not affect the meaning of a node (COMPAT-04).
+_TEXT_REFERENCES = (
+    "forward_function_name",
+    "backward_function_name",
+)  # attributes of a FunctionDef that name other functions
+# Attributes that TensorFlow before 2.16 does not know and that do not affect the meaning of a node
+# (COMPAT-04).
 _TOO_NEW = {"VarHandleOp": ("debug_name",)}
-# Ops without a result or effect on values that TensorFlow before 2.6 does not know: reading without a copy (COMPAT-04).
+# Ops without a result or effect on values that TensorFlow before 2.6 does not know: reading without
+# a copy (COMPAT-04).
 _HINTS = ("DisableCopyOnRead",)
 
 Source = Optional[FunctionLibrary]  # None: the eager runtime
@@ -51,7 +57,9 @@ class ExportLibrary:
 
     def __init__(self) -> None:
         self.definitions: dict[str, Any] = {}  # name in this export -> FunctionDef
-        self.gradients: dict[str, tuple[Source, str]] = {}  # custom gradients: op type in this export -> (library, op type there)
+        self.gradients: dict[
+            str, tuple[Source, str]
+        ] = {}  # custom gradients: op type in this export -> (library, op type there)
         self.sites = GradientSites()
         self._names: dict[tuple[Source, str], str] = {}
         self._op_types: dict[tuple[Source, str], str] = {}
@@ -61,8 +69,9 @@ class ExportLibrary:
     def add(self, source: Source, name: str, traced: Optional[Any] = None) -> str:
         """Add a function and its closure, and return its name in this export.
 
-        `traced` is the concrete function, if it is in the eager runtime. Its graph says which of the custom gradients that its
-        nodes name belong to this process; without it, generated names are not followed.
+        `traced` is the concrete function, if it is in the eager runtime. Its graph says which of
+        the custom gradients that its nodes name belong to this process; without it, generated names
+        are not followed.
 
         Raises SaveError if there is no such function.
         """
@@ -72,8 +81,8 @@ class ExportLibrary:
         return self._names[self._key(source, name)]
 
     def derive(self, definition: Any, hint: str) -> str:
-        """Add a FunctionDef derived from a function of the eager runtime, with the runtime's names. Return its name in this
-        export.
+        """Add a FunctionDef derived from a function of the eager runtime, with the runtime's names.
+        Return its name in this export.
         """
         name = self._put(definition, hint)
         self._complete(reversed(list(self._rename(None, definition, name))))
@@ -110,12 +119,17 @@ class ExportLibrary:
         return self._names.get(self._key(source, name))
 
     def site_of_gradient(self, op_type: str) -> Optional[Site]:
-        """Return an operation of this process that has the custom gradient with this op type in the export, or None."""
-        traced = {exported: name for (source, name), exported in self._names.items() if source is None}
+        """Return an operation of this process that has the custom gradient with this op type in the
+        export, or None.
+        """
+        traced = {
+            exported: name for (source, name), exported in self._names.items() if source is None
+        }
         found = self.sites.find(self.gradients[op_type][1], traced.values())
         if found is not None:
             return found
-        # Graphs are searched for the op that tf.custom_gradient makes; a program may give a gradient to any op.
+        # Graphs are searched for the op that tf.custom_gradient makes; a program may give a
+        # gradient to any op.
         for exported, name in traced.items():
             for node in self.definitions[exported].node_def if exported in self.definitions else ():
                 if text_of(node.attr, CUSTOM_GRADIENT) == op_type:
@@ -123,7 +137,9 @@ class ExportLibrary:
         return None
 
     def file_aliases(self) -> dict[str, list[str]]:
-        """Return the aliases in the files of loaded functions, each with the functions of this export that have it."""
+        """Return the aliases in the files of loaded functions, each with the functions of this
+        export that have it.
+        """
         sources = dict.fromkeys(source for source, _ in self._names if source is not None)
         found: dict[str, list[str]] = {}
         for source in sources:
@@ -132,7 +148,9 @@ class ExportLibrary:
         return found
 
     def made_here(self, name: str) -> bool:
-        """Return whether a function of the export comes from this process, not from a loaded model."""
+        """Return whether a function of the export comes from this process, not from a loaded
+        model.
+        """
         return self._sources[name] is None
 
     def _key(self, source: Source, name: str) -> tuple[Source, str]:
@@ -152,7 +170,9 @@ class ExportLibrary:
             return definition
         return schema.copy_of(source.get(name))
 
-    def _rename(self, source: Source, definition: Any, name: str) -> Iterator[tuple[Source, str, str]]:
+    def _rename(
+        self, source: Source, definition: Any, name: str
+    ) -> Iterator[tuple[Source, str, str]]:
         """Rename a copied FunctionDef and its references; yield the functions that it refers to."""
         original, definition.signature.name = definition.signature.name, name
         if source is None:
@@ -177,12 +197,17 @@ class ExportLibrary:
                 definition.attr[key].s = found[2].encode()
                 yield found
         if IMPLEMENTS in definition.attr:
-            found_here = self._live_implementations if source is None else source.index.implementations
+            found_here = (
+                self._live_implementations if source is None else source.index.implementations
+            )
             for other in found_here.get(definition.attr[IMPLEMENTS].s, ()):
                 yield self._claim(source, other)
 
     def _rename_gradient(self, source: Source, function: str, node: Any) -> None:
-        """Give a node the name that its custom gradient has in this export. `function` has the name that it has in `source`."""
+        """Give a node the name that its custom gradient has in this export.
+
+        `function` has the name that it has in `source`.
+        """
         gradient = text_of(node.attr, CUSTOM_GRADIENT)
         if gradient == REFUSED:
             del node.attr[CUSTOM_GRADIENT]
@@ -192,7 +217,11 @@ class ExportLibrary:
             node.attr[CUSTOM_GRADIENT].s = self._op_type(source, gradient).encode()
         else:
             # The name has a number of another process, which must not be looked up in this one.
-            _refuse_gradient(node, f"the file that was loaded names the custom gradient {gradient!r} and does not have it")
+            _refuse_gradient(
+                node,
+                f"the file that was loaded names the custom gradient {gradient!r} and does not"
+                " have it",
+            )
 
     def _is_meant(self, source: Source, function: str, gradient: str) -> bool:
         """Return whether the name of a custom gradient in a function can be followed."""
@@ -225,16 +254,26 @@ class ExportLibrary:
         return self._op_types[key]
 
     def keep_op_types(self, lost: Collection[str], refused: Mapping[str, str]) -> dict[str, str]:
-        """Restore the original names of custom gradients that the export lacks, since a program may have registered these names.
+        """Restore the original names of custom gradients that the export lacks, since a program may
+        have registered these names.
 
-        Return the current op types of the other gradients; one that had the name of a lost gradient is renamed. `refused` maps
-        the op type of a gradient that must not be looked up to the reason; its nodes get both.
+        Return the current op types of the other gradients; one that had the name of a lost gradient
+        is renamed. `refused` maps the op type of a gradient that must not be looked up to the
+        reason; its nodes get both.
         """
         names = {op_type: self.gradients[op_type][1] for op_type in lost}
         taken = set(names.values())
         names.update(dict.fromkeys(refused, GRADIENT_NOT_SAVED))
-        free = (name for number in itertools.count(len(self.gradients)) if (name := f"CustomGradient-{number}") not in taken)
-        kept = {op_type: next(free) if op_type in taken else op_type for op_type in self.gradients if op_type not in names}
+        free = (
+            name
+            for number in itertools.count(len(self.gradients))
+            if (name := f"CustomGradient-{number}") not in taken
+        )
+        kept = {
+            op_type: next(free) if op_type in taken else op_type
+            for op_type in self.gradients
+            if op_type not in names
+        }
         names.update(kept)
         if any(old != new for old, new in names.items()):
             for definition in self.definitions.values():
@@ -248,10 +287,11 @@ class ExportLibrary:
         return kept
 
     def share(self, creator: str, name: str) -> None:
-        """Set the name from which the shared name of the resource that the function `creator` makes is derived.
+        """Set the name from which the shared name of the resource that the function `creator` makes
+        is derived.
 
-        TensorFlow makes shared names from the author's paths, or from random or running numbers. Resources that shared a name
-        still do.
+        TensorFlow makes shared names from the author's paths, or from random or running numbers.
+        Resources that shared a name still do.
 
         RFC: RES-14, RP-06
         """
@@ -259,10 +299,19 @@ class ExportLibrary:
             for node in self.definitions[function].node_def:
                 if shared := text_of(node.attr, "shared_name"):
                     key = self._suffix_key(self._sources[function], shared)
-                    self._shared.setdefault(key, name if name not in self._shared.values() else f"{name}_{len(self._shared)}")
+                    self._shared.setdefault(
+                        key,
+                        (
+                            name
+                            if name not in self._shared.values()
+                            else f"{name}_{len(self._shared)}"
+                        ),
+                    )
 
     def apply_shared_names(self) -> None:
-        """Write the names that `share` has chosen into all functions; others lose the numbers of the load by TensorFlow."""
+        """Write the names that `share` has chosen into all functions; others lose the numbers of
+        the load by TensorFlow.
+        """
         nodes = (node for definition in self.definitions.values() for node in definition.node_def)
         found = {text_of(node.attr, "shared_name") for node in nodes}
         for function, definition in self.definitions.items():
@@ -271,7 +320,9 @@ class ExportLibrary:
                     key = self._suffix_key(self._sources[function], shared)
                     if key not in self._shared and (plain := without_load(key[1])) != key[1]:
                         taken = {*self._shared.values(), *found}
-                        self._shared[key] = f"{plain}_{len(self._shared)}" if plain in taken else plain
+                        self._shared[key] = (
+                            f"{plain}_{len(self._shared)}" if plain in taken else plain
+                        )
                     node.attr["shared_name"].s = self._shared.get(key, key[1]).encode()
 
     def _suffix_key(self, source: Source, name: str) -> tuple[Source, str]:
@@ -279,15 +330,24 @@ class ExportLibrary:
         return (find_suffix(name) if source is None else None) or (source, name)
 
     def closure(self, name: str) -> list[str]:
-        """Return a function and all functions of the export that it calls, in the order of discovery."""
+        """Return a function and all functions of the export that it calls, in the order of
+        discovery.
+        """
         return list(reachable([name], self._called))
 
     def _called(self, name: str) -> Iterator[str]:
-        return (other for node in self.definitions[name].node_def for other in named_by(node) if other in self.definitions)
+        return (
+            other
+            for node in self.definitions[name].node_def
+            for other in named_by(node)
+            if other in self.definitions
+        )
 
 
 def _refuse_gradient(node: Any, reason: str) -> None:
-    """Write into a node that its custom gradient is not in the export, so that no reader uses the standard gradient of its op."""
+    """Write into a node that its custom gradient is not in the export, so that no reader uses the
+    standard gradient of its op.
+    """
     node.attr[CUSTOM_GRADIENT].s = GRADIENT_NOT_SAVED.encode()
     node.attr[NO_GRADIENT_BECAUSE].s = reason.encode()
 
@@ -301,12 +361,18 @@ def strip_defaults(node: Any) -> None:
         node.attr.pop(key, None)
     op_def = api.op_def(node.op)
     for attr in op_def.attr if op_def is not None else ():
-        if attr.HasField("default_value") and attr.name in node.attr and node.attr[attr.name] == attr.default_value:
+        if (
+            attr.HasField("default_value")
+            and attr.name in node.attr
+            and node.attr[attr.name] == attr.default_value
+        ):
             del node.attr[attr.name]
 
 
 def add_input_shapes(definition: Any) -> None:
-    """Set the shapes of all arguments in one attribute; TensorFlow reads a handle without a shape as a tensor of unknown rank."""
+    """Set the shapes of all arguments in one attribute; TensorFlow reads a handle without a shape
+    as a tensor of unknown rank.
+    """
     if "_input_shapes" in definition.attr:
         return
     shapes = definition.attr["_input_shapes"].list
@@ -316,7 +382,9 @@ def add_input_shapes(definition: Any) -> None:
         if noted is not None:
             shapes.shape.add().CopyFrom(noted)
         else:
-            shapes.shape.add(unknown_rank=argument.type not in (schema.DT_RESOURCE, schema.DT_VARIANT))
+            shapes.shape.add(
+                unknown_rank=argument.type not in (schema.DT_RESOURCE, schema.DT_VARIANT)
+            )
 
 
 def is_function(obj: Any) -> bool:
@@ -326,7 +394,8 @@ def is_function(obj: Any) -> bool:
 def eager_tensor(value: Any) -> bool:
     """Return whether a value is an eager tensor, whose numbers a file can hold as a constant.
 
-    Not by `tf.is_tensor`: it is true of whatever can stand for a tensor (a `tfp.util.TransformedVariable`, any class with
-    `is_tensor_like`), which may be an object with variables of its own.
+    Not by `tf.is_tensor`: it is true of whatever can stand for a tensor (a
+    `tfp.util.TransformedVariable`, any class with `is_tensor_like`), which may be an object with
+    variables of its own.
     """
     return isinstance(value, tf.Tensor) and hasattr(value, "numpy")

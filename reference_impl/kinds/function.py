@@ -22,14 +22,17 @@ def read(load: Load, number: int, node: Any) -> LoadedFunction:
     """Make the function of a `function` node."""
     name = load.name(number)
     binder = binding.read(load, node.function.function_spec, name)
-    return LoadedFunction(name, binder, [trace(load, each, binder) for each in node.function.concrete_functions])
+    return LoadedFunction(
+        name, binder, [trace(load, each, binder) for each in node.function.concrete_functions]
+    )
 
 
 class LoadedFunction(api.RestoredFunction):
-    """A `tf.function` that chooses among the traces it was saved with, and never traces Python code.
+    """A `tf.function` that chooses among the traces it was saved with, and never traces Python
+    code.
 
-    It is an instance of the class of tf.function objects, so that containers, Keras and TensorFlow's own writer recognise it. Its
-    traces are in the order in which they were saved.
+    It is an instance of the class of tf.function objects, so that containers, Keras and
+    TensorFlow's own writer recognise it. Its traces are in the order in which they were saved.
     """
 
     def __init__(self, name: str, binder: Binder, functions: Sequence[LoadedConcreteFunction]):
@@ -38,12 +41,20 @@ class LoadedFunction(api.RestoredFunction):
         self.concrete_functions = list(functions)
         self.saved_name = name
         self.__name__ = name
-        self.__signature__ = binder.signature  # for `inspect`, which reads it from objects that have one
+        self.__signature__ = (
+            binder.signature
+        )  # for `inspect`, which reads it from objects that have one
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("trace_") and name[6:] in map(str, range(len(self.concrete_functions))):
-            return self.concrete_functions[int(name[6:])]  # the names that they have in the object graph
-        if not name.startswith("_") or name.startswith(("__", "_self_", "_tf_", "_keras")) or self.has_python_function():
+            return self.concrete_functions[
+                int(name[6:])
+            ]  # the names that they have in the object graph
+        if (
+            not name.startswith("_")
+            or name.startswith(("__", "_self_", "_tf_", "_keras"))
+            or self.has_python_function()
+        ):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         me = weakref.ref(self)
 
@@ -54,8 +65,16 @@ class LoadedFunction(api.RestoredFunction):
         python_function.__signature__ = self.binder.signature  # type: ignore[attr-defined]
         options = {"autograph": False, "jit_compile": self.binder.jit_compile}
         try:
-            super().__init__(python_function, python_function.__name__, input_signature=self.input_signature, **options)
-        except (TypeError, ValueError):  # specs that do not fit the Python signature, such as those of older writers
+            super().__init__(
+                python_function,
+                python_function.__name__,
+                input_signature=self.input_signature,
+                **options,
+            )
+        except (
+            TypeError,
+            ValueError,
+        ):  # specs that do not fit the Python signature, such as those of older writers
             super().__init__(python_function, python_function.__name__, **options)
         return object.__getattribute__(self, name)
 
@@ -65,8 +84,9 @@ class LoadedFunction(api.RestoredFunction):
 
         Raises:
           BindingError: the arguments do not fit the Python signature.
-          FunctionMatchError: no trace fits; the message lists every trace with its first difference. If the function was declared
-            with an input signature, the error is a TypeError too.
+          FunctionMatchError: no trace fits; the message lists every trace with its first
+            difference. If the function was declared with an input signature, the error is a
+            TypeError too.
 
         RFC: FN-13
         """
@@ -75,11 +95,13 @@ class LoadedFunction(api.RestoredFunction):
 
     @api.without_autograph
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a concrete function for these arguments or TypeSpecs. Raises the errors of a call.
+        """Return a concrete function for these arguments or TypeSpecs.
 
-        It is the trace that a call would take, or a new function that calls this trace, if the arguments have other shapes,
-        names or Python values: then it takes just what it was asked for, as a `tf.function` promises. A function with an input
-        signature has only its trace.
+        Raises the errors of a call.
+
+        It is the trace that a call would take, or a new function that calls this trace, if the
+        arguments have other shapes, names or Python values: then it takes just what it was asked
+        for, as a `tf.function` promises. A function with an input signature has only its trace.
         """
         declared = self.binder.input_signature is not None
         if not args and not kwargs and len(self.concrete_functions) == 1 and declared:
@@ -91,9 +113,13 @@ class LoadedFunction(api.RestoredFunction):
 
     @property
     def input_signature(self) -> Any:
-        """The specs that the function was declared with, or None for a function traced by its calls."""
+        """The specs that the function was declared with, or None for a function traced by its
+        calls.
+        """
         declared = self.binder.input_signature
-        return None if declared is None else specs.decode(declared, self.binder.file, self.saved_name)
+        return (
+            None if declared is None else specs.decode(declared, self.binder.file, self.saved_name)
+        )
 
     def __copy__(self) -> LoadedFunction:
         return type(self)(self.saved_name, self.binder, self.concrete_functions)
@@ -101,14 +127,24 @@ class LoadedFunction(api.RestoredFunction):
     __reduce_ex__ = refuse_to_reduce
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.saved_name}{self.binder.signature}, {len(self.concrete_functions)} traces>"
+        return (
+            f"<{type(self).__name__} {self.saved_name}{self.binder.signature},"
+            f" {len(self.concrete_functions)} traces>"
+        )
 
     def _choose(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False
     ) -> tuple[LoadedConcreteFunction, patterns.Tensors]:
-        """Return the trace that fits, and the tensors for it. With `specs`, TypeSpecs may stand for values."""
+        """Return the trace that fits, and the tensors for it.
+
+        With `specs`, TypeSpecs may stand for values.
+        """
         if not self.concrete_functions:
-            raise FunctionMatchError("Found zero restored functions for caller function.", node=self.saved_name, clause="FN-06")
+            raise FunctionMatchError(
+                "Found zero restored functions for caller function.",
+                node=self.saved_name,
+                clause="FN-06",
+            )
         declared = self.binder.input_signature is not None
         positional, keywords = self.binder.canonical(args, kwargs)
         reasons: list[str] = []
@@ -116,18 +152,29 @@ class LoadedFunction(api.RestoredFunction):
             reasons = []
             for function in self.concrete_functions:
                 try:
-                    return function, function.match(positional, keywords, convert, patterns.Tensors(declared, specs))
-                except (patterns.Mismatch, SavedModelError) as mismatch:  # the latter: a type in its signature is not known here
+                    return function, function.match(
+                        positional, keywords, convert, patterns.Tensors(declared, specs)
+                    )
+                except (
+                    patterns.Mismatch,
+                    SavedModelError,
+                ) as mismatch:  # the latter: a type in its signature is not known here
                     reasons.append(str(mismatch))
         if declared and len(shorter := self.binder.without_defaults(positional)) < len(positional):
             for function in self.concrete_functions:
                 with contextlib.suppress(patterns.Mismatch, SavedModelError):
-                    return function, function.match(shorter, keywords, True, patterns.Tensors(declared, specs))
-        raise _no_match(self.saved_name, self.concrete_functions, positional, keywords, reasons, declared)
+                    return function, function.match(
+                        shorter, keywords, True, patterns.Tensors(declared, specs)
+                    )
+        raise _no_match(
+            self.saved_name, self.concrete_functions, positional, keywords, reasons, declared
+        )
 
 
 def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
-    """Write a `tf.function`, loaded or not, as a SavedFunction. Raises SaveError if a default value cannot be stored.
+    """Write a `tf.function`, loaded or not, as a SavedFunction.
+
+    Raises SaveError if a default value cannot be stored.
 
     `names` are the names of its traces in the export; `path` is its Python path, for messages.
 
@@ -136,11 +183,15 @@ def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
     out.concrete_functions.extend(names)
     if isinstance(function, LoadedFunction):
         binder = function.binder
-        binding.write(out.function_spec, binder.signature, binder.input_signature, binder.jit_compile, path)
+        binding.write(
+            out.function_spec, binder.signature, binder.input_signature, binder.jit_compile, path
+        )
         return
     given = function.input_signature
     declared = None if given is None else specs.encode(tuple(given), path, "input_signature")
-    binding.write(out.function_spec, api.python_signature(function), declared, api.jit_compile(function), path)
+    binding.write(
+        out.function_spec, api.python_signature(function), declared, api.jit_compile(function), path
+    )
 
 
 class InputSignatureError(FunctionMatchError, TypeError):
@@ -153,27 +204,40 @@ class InputSignatureError(FunctionMatchError, TypeError):
 
 
 def _no_match(
-    name: str, functions: Sequence[Any], args: Any, kwargs: Any, reasons: Sequence[str], declared: bool
+    name: str,
+    functions: Sequence[Any],
+    args: Any,
+    kwargs: Any,
+    reasons: Sequence[str],
+    declared: bool,
 ) -> FunctionMatchError:
-    """Return the error for a canonical call that fits no trace, with the arguments and the reason for each trace.
+    """Return the error for a canonical call that fits no trace, with the arguments and the reason
+    for each trace.
 
-    A function that was `declared` with an input signature has one trace, and the error is a TypeError as well.
+    A function that was `declared` with an input signature has one trace, and the error is a
+    TypeError as well.
     """
     got = f"Positional arguments ({len(args)} total): {_lines(args)}\n  Keyword arguments: {kwargs}"
     options = []
     for number, (function, reason) in enumerate(zip(functions, reasons), 1):
         try:
             wanted, keywords = function.structured[0]
-            takes = f"Positional arguments ({len(wanted)} total): {_lines(wanted)}\n  Keyword arguments: {keywords}"
+            takes = (
+                f"Positional arguments ({len(wanted)} total): {_lines(wanted)}\n  Keyword"
+                f" arguments: {keywords}"
+            )
         except SavedModelError:  # a type that is not known here; the reason says so
             takes = f"the arguments of {function.saved_name}"
         options.append(f"Option {number}:\n  {takes}\n  does not match: {reason}")
     text = (
-        f"Could not find matching concrete function to call loaded from the SavedModel. Got:\n  {got}\n\n"
-        f"Expected these arguments to match one of the following {len(functions)} option(s):\n\n" + "\n\n".join(options)
+        "Could not find matching concrete function to call loaded from the SavedModel. Got:\n "
+        f" {got}\n\nExpected these arguments to match one of the following {len(functions)}"
+        " option(s):\n\n" + "\n\n".join(options)
     )
     if declared:
-        return InputSignatureError(f"Binding inputs to tf.function failed due to `{reasons[0]}`. {text}", node=name)
+        return InputSignatureError(
+            f"Binding inputs to tf.function failed due to `{reasons[0]}`. {text}", node=name
+        )
     return FunctionMatchError(text, node=name)
 
 

@@ -1,9 +1,11 @@
-"""Which operations of traced functions have which custom gradient, and which names of gradients mean nothing here.
+"""Which operations of traced functions have which custom gradient, and which names of gradients
+mean nothing here.
 
-`tf.custom_gradient` registers a gradient under a generated name such as ``CustomGradient-130``. In a graph that this process
-traced, the name means what is registered under it. In a graph that was read from a file, it means that only if
-tf.saved_model.load gave the name, as it does to the gradients that the file has. tf.saved_model.save keeps the first order, so
-files also name gradients that they do not have. Such a number may be another gradient's by chance; it must not be looked up.
+`tf.custom_gradient` registers a gradient under a generated name such as ``CustomGradient-130``. In
+a graph that this process traced, the name means what is registered under it. In a graph that was
+read from a file, it means that only if tf.saved_model.load gave the name, as it does to the
+gradients that the file has. tf.saved_model.save keeps the first order, so files also name gradients
+that they do not have. Such a number may be another gradient's by chance; it must not be looked up.
 
 RFC: FMT-14
 """
@@ -19,7 +21,9 @@ from reference_impl.format.names import is_generated_gradient
 
 
 class Meaning(enum.Enum):
-    """Meaning of a generated name at an operation: a gradient of this process, none, or perhaps one."""
+    """Meaning of a generated name at an operation: a gradient of this process, none, or perhaps
+    one.
+    """
 
     OURS, NOTHING, DOUBTFUL = enum.auto(), enum.auto(), enum.auto()
 
@@ -37,7 +41,9 @@ class GradientSites:
     def __init__(self) -> None:
         self._of_function: dict[str, dict[str, Site]] = {}  # function -> op type -> the first site
         self._graphs: dict[str, Any] = {}
-        self.doubtful: list[Site] = []  # TensorFlow loaded a gradient with the name, and it may not be the one meant
+        self.doubtful: list[
+            Site
+        ] = []  # TensorFlow loaded a gradient with the name, and it may not be the one meant
 
     def visit(self, function: Any) -> None:
         """Look at a concrete function and at the functions that its graph knows."""
@@ -47,7 +53,9 @@ class GradientSites:
                 self._of_function[name] = self._in_graph(name, graph)
 
     def _in_graph(self, name: str, graph: Any) -> dict[str, Site]:
-        """Return the sites of a graph by op type: the first of each whose gradient this process has."""
+        """Return the sites of a graph by op type: the first of each whose gradient this process
+        has.
+        """
         found: dict[str, list[Any]] = {}
         for operation in graph.get_operations():
             if operation.type not in ("Placeholder", "Const") and api.gradient_op_type(operation):
@@ -63,7 +71,9 @@ class GradientSites:
         return sites
 
     def is_meant(self, function: str, op_type: str) -> bool:
-        """Return whether a node of a function means the gradient that this process has under the name `op_type`."""
+        """Return whether a node of a function means the gradient that this process has under the
+        name `op_type`.
+        """
         return not is_generated_gradient(op_type) or op_type in self._of_function.get(function, ())
 
     def find(self, op_type: str, functions: Iterable[str]) -> Optional[Site]:
@@ -75,7 +85,9 @@ class GradientSites:
         return None
 
     def site(self, function: str, node: str) -> Optional[Site]:
-        """Return the operation of a node of a function, or None if there is no graph of the function."""
+        """Return the operation of a node of a function, or None if there is no graph of the
+        function.
+        """
         try:
             return Site(self._graphs[function].get_operation_by_name(node), function)
         except KeyError:
@@ -83,7 +95,9 @@ class GradientSites:
 
 
 def function_graphs(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and FuncGraph of a traced function and of all functions that its graph knows, each name once."""
+    """Yield name and FuncGraph of a traced function and of all functions that its graph knows, each
+    name once.
+    """
     seen: set[str] = set()
     stack = [(function.function_def.signature.name, function.graph)]
     while stack:
@@ -104,16 +118,19 @@ def _meaning(operations: list[Any], op_type: str) -> Meaning:
         same = _same_operations(original, operations, op_type)
         return _meaning(same, op_type) if same else Meaning.NOTHING
     gradient = api.loaded_gradient(op_type)
-    # tf.saved_model.load puts the gradients of a graph's operations into its library. tf.custom_gradient makes a name for one
-    # operation. So a gradient that the graph knows through a callee belongs to an operation of the callee, and the number
-    # here has met it by chance. Of two operations in one graph, one has done so.
+    # tf.saved_model.load puts the gradients of a graph's operations into its library.
+    # tf.custom_gradient makes a name for one operation. So a gradient that the graph knows through
+    # a callee belongs to an operation of the callee, and the number here has met it by chance. Of
+    # two operations in one graph, one has done so.
     if gradient is None or gradient not in api.own_functions(operation.graph):
         return Meaning.NOTHING
     return Meaning.OURS if len(operations) == 1 else Meaning.DOUBTFUL
 
 
 def _same_operations(graph: Any, operations: list[Any], op_type: str) -> list[Any]:
-    """Return the operations with the same names and the same gradient in another graph, or none if one is missing there."""
+    """Return the operations with the same names and the same gradient in another graph, or none if
+    one is missing there.
+    """
     found = []
     for operation in operations:
         try:

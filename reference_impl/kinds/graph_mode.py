@@ -1,7 +1,7 @@
 """Initialisation by a session, for objects that were loaded into a graph of `tf.compat.v1`.
 
-In a graph, nothing has run when the load ends. The ops to run are in the collections that sessions and `MonitoredSession`
-initialise.
+In a graph, nothing has run when the load ends. The ops to run are in the collections that sessions
+and `MonitoredSession` initialise.
 
 RFC: COMPAT-01
 """
@@ -16,7 +16,9 @@ import tensorflow as tf
 
 @contextmanager
 def new_operations() -> Iterator[list[tf.Operation]]:
-    """Collect the operations added to the default graph, in a list that is filled when the context ends; empty in eager mode."""
+    """Collect the operations added to the default graph, in a list that is filled when the context
+    ends; empty in eager mode.
+    """
     found: list[tf.Operation] = []
     graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
     before = 0 if graph is None else len(graph.get_operations())

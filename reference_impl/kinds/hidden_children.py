@@ -1,7 +1,9 @@
-"""Children whose names are those of attributes that Python or TensorFlow use: they are kept beside the attributes.
+"""Children whose names are those of attributes that Python or TensorFlow use: they are kept beside
+the attributes.
 
-An attribute of an object takes the place of a method of its class. A child called ``_trackable_children`` would be called by
-every save, one called ``_lookup_dependency`` by the load itself.
+An attribute of an object takes the place of a method of its class. A child called
+``_trackable_children`` would be called by every save, one called ``_lookup_dependency`` by the load
+itself.
 
 RFC: PRIM-02
 """
@@ -18,7 +20,9 @@ from reference_impl.format.names import PRIVATE
 from reference_impl.graph import called_names
 
 _HIDDEN = f"{PRIVATE}hidden"  # attribute of an object: {name: child}
-_OF_CLASSES = frozenset({"__call__", "__init__"})  # Python looks them up in the class; ours find the child in the object
+_OF_CLASSES = frozenset(
+    {"__call__", "__init__"}
+)  # Python looks them up in the class; ours find the child in the object
 _OF_MODULES = frozenset({"_name", "_scope_name", "_name_scope"})  # attributes of every `tf.Module`
 _FRAMEWORKS = frozenset({"builtins", "keras", "reference_impl", "tensorflow", "tf_keras"})
 
@@ -33,9 +37,11 @@ def taken(parent: Any) -> frozenset[str]:
 
 
 def shadows(parent: Any, name: str, taken: Collection[str]) -> bool:
-    """Return whether a child of this name would take the place of something else if it were an attribute.
+    """Return whether a child of this name would take the place of something else if it were an
+    attribute.
 
-    A module may have children with all public names: neither TensorFlow nor Python calls a public method of a module.
+    A module may have children with all public names: neither TensorFlow nor Python calls a public
+    method of a module.
     """
     if isinstance(parent, (tf.Module, api.Searchable)) and not name.startswith("_"):
         return False

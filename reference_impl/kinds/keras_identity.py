@@ -1,4 +1,5 @@
-"""Keep the data that Keras 2 writes about its layers, unused, so that Keras can load the model when it is saved again.
+"""Keep the data that Keras 2 writes about its layers, unused, so that Keras can load the model when
+it is saved again.
 
 RFC: GOAL-12, NG-04
 """
@@ -21,16 +22,23 @@ _METADATA_VERSION = 2  # the file to which Keras 2.5 and later write it
 
 
 def described(directory: Layout) -> dict[int, Any]:
-    """Node number -> KerasObject. Damage is a warning, because a load without Keras does not need this data."""
+    """Node number -> KerasObject.
+
+    Damage is a warning, because a load without Keras does not need this data.
+    """
     try:
         return dict(directory.keras_metadata)
     except (SavedModelError, OSError) as error:
-        warnings.warn(f"{error}. The model loads, but what is saved of it will be no Keras model", stacklevel=2)
+        warnings.warn(
+            f"{error}. The model loads, but what is saved of it will be no Keras model",
+            stacklevel=2,
+        )
         return {}
 
 
 def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
-    """Keep the data of a Keras 2 layer: its SavedUserObject, and its KerasObject from keras_metadata.pb.
+    """Keep the data of a Keras 2 layer: its SavedUserObject, and its KerasObject from
+    keras_metadata.pb.
 
     Old files have the metadata in the SavedUserObject, and no KerasObject.
     """
@@ -42,13 +50,18 @@ def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
 
 
 def kept(obj: Any) -> Optional[Any]:
-    """Return the SavedUserObject to write for an object, or None. Readers without keras_metadata.pb use its metadata."""
+    """Return the SavedUserObject to write for an object, or None.
+
+    Readers without keras_metadata.pb use its metadata.
+    """
     members: Mapping[str, Any] = getattr(obj, "__dict__", {})
     return members.get(_KEPT) or _live(obj)
 
 
 def _live(obj: Any) -> Optional[Any]:
-    """Return the SavedUserObject of a live layer, model or metric of Keras 2, without metadata if it has no ``get_config``."""
+    """Return the SavedUserObject of a live layer, model or metric of Keras 2, without metadata if
+    it has no ``get_config``.
+    """
     found = api.keras_identity(obj)
     if not found.startswith(PREFIX):
         return None

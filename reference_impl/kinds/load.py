@@ -1,4 +1,6 @@
-"""The state of one load of an object graph, which readers use: the file and the objects made so far."""
+"""The state of one load of an object graph, which readers use: the file and the objects made so
+far.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,30 @@ from reference_impl.load_options import LoadOptions
 
 
 class Load:
-    """The state of one load, which every reader in `reference_impl.kinds` gets. The numbers in the graph have been checked.
+    """The state of one load, which every reader in `reference_impl.kinds` gets.
 
-    `whole` is the object graph of the whole model, `graph` that of the loaded part. Its nodes have the numbers of `whole`; nodes
-    that are left out are empty.
+    The numbers in the graph have been checked.
+
+    `whole` is the object graph of the whole model, `graph` that of the loaded part. Its nodes have
+    the numbers of `whole`; nodes that are left out are empty.
     """
 
     trace_class: Any  # of concrete functions
     assets: Any  # a `reference_impl.kinds.asset.Assets`
 
-    def __init__(self, directory: Layout, meta_graph: schema.MetaGraphDef, options: LoadOptions, graph: schema.SavedObjectGraph):
+    def __init__(
+        self,
+        directory: Layout,
+        meta_graph: schema.MetaGraphDef,
+        options: LoadOptions,
+        graph: schema.SavedObjectGraph,
+    ):
         self.directory, self.meta_graph, self.options = directory, meta_graph, options
         self.file = str(directory.file)  # for messages
         self.whole = self.graph = graph
-        self.library = FunctionLibrary(meta_graph.graph_def.library, self.file, meta_graph.meta_info_def.function_aliases)
+        self.library = FunctionLibrary(
+            meta_graph.graph_def.library, self.file, meta_graph.meta_info_def.function_aliases
+        )
         self.checkpoint = Checkpoint(directory, graph, options)
         self.objects: list[Any] = [None] * len(graph.nodes)  # made so far
         self.functions: dict[str, Any] = {}  # made so far, by name of the FunctionDef
@@ -43,9 +55,12 @@ class Load:
         return self.graph is self.whole
 
     def tensor(self, proto: Any, node: str) -> tf.Tensor:
-        """Return the tensor of a TensorProto in the MetaGraph. Errors name `node`; they are those of `specs.tensor_to_tf`.
+        """Return the tensor of a TensorProto in the MetaGraph.
 
-        Raises LimitError also if all tensors together claim much more memory than space in the file.
+        Errors name `node`; they are those of `specs.tensor_to_tf`.
+
+        Raises LimitError also if all tensors together claim much more memory than space in the
+        file.
         """
         try:
             self.count(tensor_proto.growth(proto))
@@ -55,7 +70,10 @@ class Load:
             raise
 
     def count(self, grown: int) -> None:
-        """Record that a tensor is larger than in the file. Raises LimitError if all tensors together grow too much."""
+        """Record that a tensor is larger than in the file.
+
+        Raises LimitError if all tensors together grow too much.
+        """
         self.grown += grown
         specs.check_growth(self.grown)
 
@@ -76,7 +94,10 @@ class Load:
 
     def children(self, number: int) -> dict[str, Any]:
         """Return the objects of a node's children by name."""
-        return {child.local_name: self.objects[child.node_id] for child in self.graph.nodes[number].children}
+        return {
+            child.local_name: self.objects[child.node_id]
+            for child in self.graph.nodes[number].children
+        }
 
     @functools.cached_property
     def graph_nodes(self) -> dict[str, Any]:

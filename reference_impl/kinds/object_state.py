@@ -1,8 +1,8 @@
 """State of objects that no function of the file restores.
 
-Python state (`tf.train.experimental.PythonState`) and its like is a value of the checkpoint that only the class of the object
-understands. An object of a registered class gets it back. Any other object keeps the value, so that saving it again loses
-nothing.
+Python state (`tf.train.experimental.PythonState`) and its like is a value of the checkpoint that
+only the class of the object understands. An object of a registered class gets it back. Any other
+object keeps the value, so that saving it again loses nothing.
 
 The state that a registered checkpoint saver wrote is restored by `registered_savers`.
 
@@ -25,7 +25,9 @@ _KEPT = f"{PRIVATE}state"  # attribute of a loaded object: {attribute in the che
 
 
 def of(obj: Any) -> dict[str, tf.Tensor]:
-    """Return the state that a loaded object has kept for the next save: attribute in the checkpoint -> tensor."""
+    """Return the state that a loaded object has kept for the next save: attribute in the checkpoint
+    -> tensor.
+    """
     return dict(vars(obj).get(_KEPT, {})) if isinstance(obj, LoadedObject) else {}
 
 
@@ -47,11 +49,15 @@ def restore(load: Load) -> None:
 
 
 def _alone(load: Load) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of each object with state that no function restores, with the attribute and its key."""
+    """Yield the number of each object with state that no function restores, with the attribute and
+    its key.
+    """
     plain = [
         number
         for number, node in enumerate(load.graph.nodes)
-        if node.WhichOneof("kind") == "user_object" and not node.saveable_objects and load.objects[number] is not None
+        if node.WhichOneof("kind") == "user_object"
+        and not node.saveable_objects
+        and load.objects[number] is not None
     ]
     if not plain or not load.directory.has_checkpoint or not tf.executing_eagerly():
         return

@@ -1,7 +1,9 @@
-"""Optimizers: generic objects with slots, which are variables that an optimizer keeps for each trained variable.
+"""Optimizers: generic objects with slots, which are variables that an optimizer keeps for each
+trained variable.
 
-A saved optimizer of any class is loaded as a generic object. Its variables (learning rate, iterations) are attributes, as for any
-object. Shipped files do not hold update rules, so a loaded optimizer returns its slots but refuses to apply gradients; see
+A saved optimizer of any class is loaded as a generic object. Its variables (learning rate,
+iterations) are attributes, as for any object. Shipped files do not hold update rules, so a loaded
+optimizer returns its slots but refuses to apply gradients; see
 `reference_impl.extension.update_rules` for files with update rules.
 
 RFC: OPT-01, OPT-02, OPT-07
@@ -35,8 +37,8 @@ class Slot(NamedTuple):
 class SavedSlot(NamedTuple):
     """A slot of an export, by node numbers.
 
-    A ``listed`` slot is also a child of some object: checkpoints store it under the path of that object (Keras 3), and the
-    extension records that it is a slot.
+    A ``listed`` slot is also a child of some object: checkpoints store it under the path of that
+    object (Keras 3), and the extension records that it is a slot.
     """
 
     optimizer: int
@@ -60,7 +62,10 @@ def read(load: Load, number: int, node: Any) -> Any:
 def attach_slots(load: Load, number: int, node: Any) -> None:
     """Give an optimizer its slots."""
     for slot in node.slot_variables:
-        variable, value = load.objects[slot.original_variable_node_id], load.objects[slot.slot_variable_node_id]
+        variable, value = (
+            load.objects[slot.original_variable_node_id],
+            load.objects[slot.slot_variable_node_id],
+        )
         slots_of(load.objects[number]).append(Slot(variable, slot.slot_name, value))
 
 
@@ -82,22 +87,26 @@ def set_rules(optimizer: LoadedOptimizer, rules: Any) -> None:
 class LoadedOptimizer(user_object.LoadedObject):
     """A loaded optimizer.
 
-    `get_slot`, `get_slot_names` and `slot_variables` (``{(variable.ref(), slot name): slot}``) return the slots of the file.
-    `apply` and `apply_gradients` work for models that were saved with ``SaveOptions(functional_optimizers=True)``, on any
-    variable whose dtype the saved optimizer had.
+    `get_slot`, `get_slot_names` and `slot_variables` (``{(variable.ref(), slot name): slot}``)
+    return the slots of the file. `apply` and `apply_gradients` work for models that were saved with
+    ``SaveOptions(functional_optimizers=True)``, on any variable whose dtype the saved optimizer
+    had.
     """
 
     _unsearched = user_object.LoadedObject._unsearched | {_SLOTS, _RULES}
 
     def __dir__(self) -> list[str]:
-        """Leave out `get_slot_names` if slots are children as well, because writers that see it refuse such children.
+        """Leave out `get_slot_names` if slots are children as well, because writers that see it
+        refuse such children.
 
         RFC: V1-18
         """
         hidden = {"get_slot_names"} if any(slot.listed for slot in slots_of(self)) else set()
         return [name for name in super().__dir__() if name not in hidden]
 
-    slot_variables = user_object.Computed(lambda self: {(slot.variable.ref(), slot.name): slot.value for slot in slots_of(self)})
+    slot_variables = user_object.Computed(
+        lambda self: {(slot.variable.ref(), slot.name): slot.value for slot in slots_of(self)}
+    )
 
     def get_slot_names(self) -> list[str]:
         """Return the names of the slots.
@@ -105,7 +114,10 @@ class LoadedOptimizer(user_object.LoadedObject):
         RFC: OPT-02
         """
         rules = rules_of(self)
-        return sorted({slot.name for slot in slots_of(self)} | (rules.slot_names() if rules is not None else set()))
+        return sorted(
+            {slot.name for slot in slots_of(self)}
+            | (rules.slot_names() if rules is not None else set())
+        )
 
     def get_slot(self, variable: Any, name: str) -> Optional[tf.Variable]:
         """Return the slot of a variable, or None.
@@ -113,7 +125,14 @@ class LoadedOptimizer(user_object.LoadedObject):
         RFC: OPT-02
         """
         handle = _handle(variable)
-        return next((slot.value for slot in slots_of(self) if slot.name == name and _handle(slot.variable) is handle), None)
+        return next(
+            (
+                slot.value
+                for slot in slots_of(self)
+                if slot.name == name and _handle(slot.variable) is handle
+            ),
+            None,
+        )
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
         """Apply one step to pairs of gradient and variable, as `zip` returns them; see `apply`."""
@@ -126,17 +145,22 @@ class LoadedOptimizer(user_object.LoadedObject):
 
         Args:
           gradients: one per variable, of its shape; None leaves the variable as it is.
-          variables: variables of the model, whose slots are loaded, or other variables, which get new slots.
+          variables: variables of the model, whose slots are loaded, or other variables, which get
+            new slots.
 
         Raises:
-          UnsupportedModelError: the file has no rule, or none for a variable's dtype; or a gradient is sparse.
+          UnsupportedModelError: the file has no rule, or none for a variable's dtype; or a gradient
+            is sparse.
           ValueError: lengths or shapes differ.
 
         RFC: OPT-04, OPT-05, OPT-06
         """
         rules = rules_of(self)
         if rules is None:
-            reason = "the model was saved without the update rule of its optimizer; save it with functional_optimizers=True"
+            reason = (
+                "the model was saved without the update rule of its optimizer; save it with"
+                " functional_optimizers=True"
+            )
             raise UnsupportedModelError(reason, node="apply", clause="OPT-04")
         rules.apply(self, gradients, variables)
 

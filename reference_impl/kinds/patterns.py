@@ -1,8 +1,9 @@
 """Match the arguments of a concrete function, and build its results.
 
-A decoded signature is a nested structure of lists, tuples, namedtuples and dicts whose leaves are TypeSpecs and Python literals.
-:func:`pattern` returns a function that compares arguments with the signature and extracts their tensors in the order of the
-FunctionDef. :func:`packer` returns a function that builds the result from the flat outputs.
+A decoded signature is a nested structure of lists, tuples, namedtuples and dicts whose leaves are
+TypeSpecs and Python literals. :func:`pattern` returns a function that compares arguments with the
+signature and extracts their tensors in the order of the FunctionDef. :func:`packer` returns a
+function that builds the result from the flat outputs.
 
 RFC: FMT-05, PY-01, PY-02, PY-03, PY-04, PY-05, PY-06, PY-07, PY-08, PY-09
 """
@@ -19,8 +20,9 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import StructureError, shortened
 
-# ``match(value, convert, tensors)`` appends the tensors of a value that fits; otherwise it raises Mismatch. With `convert`,
-# Python numbers and lists are accepted for tensors, and a NumPy scalar for the number that it holds.
+# ``match(value, convert, tensors)`` appends the tensors of a value that fits; otherwise it raises
+# Mismatch. With `convert`, Python numbers and lists are accepted for tensors, and a NumPy scalar
+# for the number that it holds.
 Match = Callable[[Any, bool, "Tensors"], None]
 
 
@@ -36,12 +38,14 @@ class Mismatch(Exception):
 class Tensors(list[Any]):
     """The flat tensors of a call.
 
-    `shapes` are the shapes of the parts of composite tensors by position, as far as the type of the composite tells them.
-    TensorFlow knows no more when it traces a call: it does not know how many values a ragged tensor has.
+    `shapes` are the shapes of the parts of composite tensors by position, as far as the type of the
+    composite tells them. TensorFlow knows no more when it traces a call: it does not know how many
+    values a ragged tensor has.
 
-    With `casts`, a NumPy array may have another dtype than the trace. As in TensorFlow, this holds for arguments of a declared
-    type only; to choose among traces, an array counts as a tensor of its own dtype. With `specs`, TypeSpecs stand for values, and
-    `exact` tells whether all values have just the types of the trace, not only compatible ones.
+    With `casts`, a NumPy array may have another dtype than the trace. As in TensorFlow, this holds
+    for arguments of a declared type only; to choose among traces, an array counts as a tensor of
+    its own dtype. With `specs`, TypeSpecs stand for values, and `exact` tells whether all values
+    have just the types of the trace, not only compatible ones.
     """
 
     def __init__(self, casts: bool = True, specs: bool = False) -> None:
@@ -50,24 +54,35 @@ class Tensors(list[Any]):
 
     def add_parts(self, composite: Any) -> None:
         """Add the parts of a composite tensor, or of its TypeSpec."""
-        spec = composite if isinstance(composite, tf.TypeSpec) else tf.type_spec_from_value(composite)
+        spec = (
+            composite if isinstance(composite, tf.TypeSpec) else tf.type_spec_from_value(composite)
+        )
         parts = tf.nest.flatten(spec, expand_composites=True)
         self.shapes.update((position, part.shape) for position, part in enumerate(parts, len(self)))
         self.extend(tf.nest.flatten(composite, expand_composites=True))
 
     def compare(self, given: Any, spec: Any) -> None:
-        """Note whether a value, or the TypeSpec for it, has exactly the type `spec`. A spec without a name has any name."""
+        """Note whether a value, or the TypeSpec for it, has exactly the type `spec`.
+
+        A spec without a name has any name.
+        """
         if not isinstance(spec, tf.TensorSpec):
             given = given if isinstance(given, tf.TypeSpec) else tf.type_spec_from_value(given)
             self.exact &= given == spec
             return
         named = isinstance(given, tf.TensorSpec) and given.name not in (None, spec.name)
-        same = given.shape.rank is None if spec.shape.rank is None else given.shape.rank is not None and given.shape == spec.shape
+        same = (
+            given.shape.rank is None
+            if spec.shape.rank is None
+            else given.shape.rank is not None and given.shape == spec.shape
+        )
         self.exact &= same and not named
 
 
 def pattern(nest: Any) -> Match:
-    """Return the function that compares values with a decoded signature, whose depth the decoder has limited."""
+    """Return the function that compares values with a decoded signature, whose depth the decoder
+    has limited.
+    """
     if isinstance(nest, tf.TensorSpec):
         return _tensor(nest)
     if isinstance(nest, tf.TypeSpec):
@@ -89,7 +104,10 @@ def _tensor(spec: tf.TensorSpec) -> Match:
         elif isinstance(value, tf.TensorSpec) and tensors.specs:
             if tensors.casts and not _covers(shape, value.shape):
                 raise Mismatch(f"has shape {value.shape}, which is not {shape} in all cases")
-            if tensors.casts and value.name not in (None, spec.name):  # a declared name is a part of the type
+            if tensors.casts and value.name not in (
+                None,
+                spec.name,
+            ):  # a declared name is a part of the type
                 raise Mismatch(f"has the name {value.name!r}, not {spec.name!r}")
         elif not isinstance(value, tf.Tensor):
             if not convert:
@@ -118,7 +136,10 @@ def _variable(spec: Any) -> Match:
         if not isinstance(value, tf.Variable):
             raise Mismatch(f"is {_name(value)}, not a tf.Variable")
         if value.dtype != spec.dtype or not spec.shape.is_compatible_with(value.shape):
-            raise Mismatch(f"is a {value.dtype.name} variable of shape {value.shape}, not {spec.dtype.name} {spec.shape}")
+            raise Mismatch(
+                f"is a {value.dtype.name} variable of shape {value.shape}, not {spec.dtype.name}"
+                f" {spec.shape}"
+            )
         api.variable_accessed(value)
         tensors.append(value.handle)
 
@@ -129,7 +150,9 @@ def _composite(spec: tf.TypeSpec) -> Match:
     """Match ragged, sparse and other composite tensors: one or more tensors inside one value."""
 
     def match(value: Any, convert: bool, tensors: Tensors) -> None:
-        plain = isinstance(value, (tf.Tensor, tf.Variable)) or (isinstance(value, tf.TypeSpec) and not tensors.specs)
+        plain = isinstance(value, (tf.Tensor, tf.Variable)) or (
+            isinstance(value, tf.TypeSpec) and not tensors.specs
+        )
         if plain or not spec.is_compatible_with(value):
             raise Mismatch(f"is {_name(value)}, not compatible with {spec}")
         if tensors.specs:
@@ -140,10 +163,12 @@ def _composite(spec: tf.TypeSpec) -> Match:
 
 
 def _literal(literal: Any) -> Match:
-    """Match Python values that equal the traced value. NaN equals NaN.
+    """Match Python values that equal the traced value.
 
-    A NumPy scalar, a tensor to TensorFlow, equals its number only where no trace takes that tensor. Likewise, the name of a dtype
-    equals the dtype only where no trace was made for the name.
+    NaN equals NaN.
+
+    A NumPy scalar, a tensor to TensorFlow, equals its number only where no trace takes that tensor.
+    Likewise, the name of a dtype equals the dtype only where no trace was made for the name.
 
     RFC: PY-01, PY-06
     """
@@ -206,7 +231,9 @@ def _descend(inner: Match, value: Any, convert: bool, tensors: Tensors, key: Any
 
 
 def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
-    """Return the number of tensors in a result like `nest`, and a function that builds the result from an iterator of tensors."""
+    """Return the number of tensors in a result like `nest`, and a function that builds the result
+    from an iterator of tensors.
+    """
     if isinstance(nest, tf.TensorSpec):
         return 1, next
     if isinstance(nest, tf.TypeSpec):
@@ -216,20 +243,29 @@ def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
         parts = [packer(item) for item in nest]
         make = type(nest)._make if hasattr(nest, "_make") else type(nest)
         build = [function for _, function in parts]
-        return sum(count for count, _ in parts), lambda tensors: make([function(tensors) for function in build])
+        return sum(count for count, _ in parts), lambda tensors: make(
+            [function(tensors) for function in build]
+        )
     if isinstance(nest, dict):
         keyed = {key: packer(nest[key]) for key in sorted(nest, key=_sort_key)}
         items = [(key, function) for key, (_, function) in keyed.items()]
-        return sum(count for count, _ in keyed.values()), lambda tensors: {key: function(tensors) for key, function in items}
+        return sum(count for count, _ in keyed.values()), lambda tensors: {
+            key: function(tensors) for key, function in items
+        }
     return 0, lambda _: nest
 
 
 def _pack_composite(spec: tf.TypeSpec, parts: list[tf.Tensor]) -> Any:
-    """Return a sparse, ragged or other composite tensor. Raises StructureError: the parts do not fit together."""
+    """Return a sparse, ragged or other composite tensor.
+
+    Raises StructureError: the parts do not fit together.
+    """
     try:
         return tf.nest.pack_sequence_as(spec, parts, expand_composites=True)
     except (TypeError, ValueError) as error:
-        raise StructureError(f"the results of a function do not make a {spec.value_type.__name__}: {error}") from error
+        raise StructureError(
+            f"the results of a function do not make a {spec.value_type.__name__}: {error}"
+        ) from error
 
 
 def _convert(value: Any, dtype: Optional[tf.DType] = None) -> Any:
@@ -238,25 +274,39 @@ def _convert(value: Any, dtype: Optional[tf.DType] = None) -> Any:
         raise Mismatch(f"is {shown(value)}, not a tensor")
     try:
         return tf.convert_to_tensor(value, dtype_hint=dtype)
-    except (TypeError, ValueError, tf.errors.OpError) as error:  # TensorFlow converts some values, such as a range, by an op
-        raise Mismatch(f"cannot become a {f'{dtype.name} ' if dtype else ''}tensor: {error}") from None
+    except (
+        TypeError,
+        ValueError,
+        tf.errors.OpError,
+    ) as error:  # TensorFlow converts some values, such as a range, by an op
+        raise Mismatch(
+            f"cannot become a {f'{dtype.name} ' if dtype else ''}tensor: {error}"
+        ) from None
 
 
 def _covers(shape: tf.TensorShape, other: tf.TensorShape) -> bool:
     """Return whether every value of the other shape has this shape."""
     if shape.rank is None:
         return True
-    return other.rank == shape.rank and all(mine in (None, size) for mine, size in zip(shape.as_list(), other.as_list()))
+    return other.rank == shape.rank and all(
+        mine in (None, size) for mine, size in zip(shape.as_list(), other.as_list())
+    )
 
 
 def _equal(literal: Any, value: Any) -> bool:
     if literal is value:
         return True
-    if isinstance(value, (tf.Tensor, tf.Variable, tf.TypeSpec)) or isinstance(literal, tf.DType) != isinstance(value, tf.DType):
+    if isinstance(value, (tf.Tensor, tf.Variable, tf.TypeSpec)) or isinstance(
+        literal, tf.DType
+    ) != isinstance(value, tf.DType):
         return False
     if isinstance(literal, tf.TensorShape) or isinstance(value, tf.TensorShape):
         both = isinstance(literal, tf.TensorShape) and isinstance(value, tf.TensorShape)
-        return both and literal.rank == value.rank and (literal.rank is None or literal.as_list() == value.as_list())
+        return (
+            both
+            and literal.rank == value.rank
+            and (literal.rank is None or literal.as_list() == value.as_list())
+        )
     if isinstance(literal, float) and isinstance(value, float) and math.isnan(literal):
         return math.isnan(value)
     try:
@@ -266,7 +316,9 @@ def _equal(literal: Any, value: Any) -> bool:
 
 
 def _same_dtype(literal: Any, value: Any) -> bool:
-    """Return whether one of two values is a DType and the other one its name or that of NumPy, as `tf.DType` compares them."""
+    """Return whether one of two values is a DType and the other one its name or that of NumPy, as
+    `tf.DType` compares them.
+    """
     if isinstance(literal, tf.DType) == isinstance(value, tf.DType):
         return False
     dtype, name = (literal, value) if isinstance(literal, tf.DType) else (value, literal)

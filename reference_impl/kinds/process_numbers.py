@@ -1,7 +1,7 @@
 """Numbers of the process in the names inside a traced function.
 
-TensorFlow writes its counter of unique numbers into names of arguments and nodes. An export would then depend on what the process
-did before, and two exports of one object would differ.
+TensorFlow writes its counter of unique numbers into names of arguments and nodes. An export would
+then depend on what the process did before, and two exports of one object would differ.
 
 RFC: FN-17
 """
@@ -25,7 +25,9 @@ def without_load(shared_name: str) -> str:
 
 
 def remove_process_numbers(definition: Any) -> None:
-    """Number the names inside a FunctionDef of the eager runtime from 0; captured tensors lose the number that is their name."""
+    """Number the names inside a FunctionDef of the eager runtime from 0; captured tensors lose the
+    number that is their name.
+    """
     for attributes in definition.arg_attr.values():
         if text_of(attributes.attr, USER_NAME).isdigit():
             del attributes.attr[USER_NAME]

@@ -1,8 +1,8 @@
 """State that a checkpoint saver of the user wrote: one that was registered for a class of objects.
 
-Such a saver chooses its own keys and form, so only itself can read them. TensorFlow has no public way to call one; it calls them
-when it reads a checkpoint. So it is given a skeleton of the model: the objects in question, at the places at which the model has
-them, and nothing else.
+Such a saver chooses its own keys and form, so only itself can read them. TensorFlow has no public
+way to call one; it calls them when it reads a checkpoint. So it is given a skeleton of the model:
+the objects in question, at the places at which the model has them, and nothing else.
 
 RFC: RP-08
 """
@@ -28,7 +28,9 @@ _HOW = "Before the load, register the saver, and the class by reference_impl.reg
 
 
 def has_saver(load: Load, number: int) -> bool:
-    """Return whether a registered saver wrote the state of an object, which thus has no value of its own in the checkpoint."""
+    """Return whether a registered saver wrote the state of an object, which thus has no value of
+    its own in the checkpoint.
+    """
     return bool(load.graph.nodes[number].registered_saver)
 
 
@@ -36,34 +38,51 @@ def restore(load: Load) -> None:
     """Let registered savers restore the objects whose state they wrote.
 
     Raises:
-      MissingValueError: a saver is not registered in this process, or not for the classes of the objects that were made.
+      MissingValueError: a saver is not registered in this process, or not for the classes of the
+        objects that were made.
       UnsupportedModelError: the model is loaded into a graph, in which no saver can run.
     """
-    numbers = [number for number, made in enumerate(load.objects) if made is not None and has_saver(load, number)]
+    numbers = [
+        number
+        for number, made in enumerate(load.objects)
+        if made is not None and has_saver(load, number)
+    ]
     if not numbers or load.options.skip_checkpoint:
         return
     if not tf.executing_eagerly():
         raise UnsupportedModelError(
-            f"a registered checkpoint saver is not supported in graph mode ({_saver(load, numbers[0])})",
+            "a registered checkpoint saver is not supported in graph mode"
+            f" ({_saver(load, numbers[0])})",
             file=load.file,
             node=load.path(numbers[0]),
         )
     load.checkpoint.check_places()  # TensorFlow reads the files now
     try:
-        tf.train.Checkpoint(root=_skeleton(load, numbers)).read(load.checkpoint.prefix).expect_partial()
+        tf.train.Checkpoint(root=_skeleton(load, numbers)).read(
+            load.checkpoint.prefix
+        ).expect_partial()
     except ValueError as error:
         if load.options.allow_partial_checkpoint:
             return
         raise _not_restored(load, numbers[0], f": {error}") from error
-    for number in numbers:  # a saver that is not strict passes over objects that are not its own, one that is unknown over all
+    # a saver that is not strict passes over objects that are not its own, one that is unknown over
+    # all
+    for number in numbers:
         made = load.objects[number]
-        if isinstance(made, tf.Variable) and not made.is_initialized() and not load.options.allow_partial_checkpoint:
+        if (
+            isinstance(made, tf.Variable)
+            and not made.is_initialized()
+            and not load.options.allow_partial_checkpoint
+        ):
             raise _not_restored(load, number, "")
     # An object without its class has no attribute in which a saver could put anything.
     without = [number for number in numbers if isinstance(load.objects[number], LoadedObject)]
     if without:
         savers = " and ".join(dict.fromkeys(_saver(load, number) for number in without))
-        reason = f"{listed([load.path(number) for number in without])}: {savers} wrote the state and does not restore it. {_HOW}"
+        reason = (
+            f"{listed([load.path(number) for number in without])}: {savers} wrote the state and"
+            f" does not restore it. {_HOW}"
+        )
         warnings.warn(f"{load.file}: {reason}", UnrestoredStateWarning, stacklevel=2)
 
 
@@ -73,8 +92,8 @@ def _saver(load: Load, number: int) -> str:
 
 def _not_restored(load: Load, number: int, why: str) -> MissingValueError:
     reason = (
-        f"Key {load.checkpoint.paths.text(number)} not found in checkpoint: {_saver(load, number)} wrote the state "
-        f"and does not restore it{why}. {_HOW}"
+        f"Key {load.checkpoint.paths.text(number)} not found in checkpoint: {_saver(load, number)}"
+        f" wrote the state and does not restore it{why}. {_HOW}"
     )
     return MissingValueError(reason, file=load.file, node=load.path(number))
 

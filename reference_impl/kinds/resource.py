@@ -23,11 +23,15 @@ from reference_impl.kinds.devices import checked_device
 from reference_impl.kinds.load import Load
 from reference_impl.kinds.unknown_ops import UnknownOpError
 
-TENSORS = ".TENSORS"  # the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
+# the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
+TENSORS = ".TENSORS"
 
 
 def read(load: Load, number: int, node: Any) -> LoadedResource:
-    """Make the object of a `resource` node. `attach_children` adds its functions, which are children."""
+    """Make the object of a `resource` node.
+
+    `attach_children` adds its functions, which are children.
+    """
     return LoadedResource(device=checked_device(node.resource.device, load.file, load.path(number)))
 
 
@@ -45,13 +49,19 @@ def attach_children(load: Load, number: int, node: Any) -> None:
 
 
 def owned_functions(graph: Any) -> dict[str, set[int]]:
-    """Return the functions that manage the lifetime of resources: function name -> the numbers of the resources."""
+    """Return the functions that manage the lifetime of resources: function name -> the numbers of
+    the resources.
+    """
     owned: dict[str, set[int]] = {}
     for number, node in enumerate(graph.nodes):
         if node.WhichOneof("kind") != "resource":
             continue
         members = [child.node_id for child in node.children]
-        members += [n for pair in node.saveable_objects.values() for n in (pair.save_function, pair.restore_function)]
+        members += [
+            n
+            for pair in node.saveable_objects.values()
+            for n in (pair.save_function, pair.restore_function)
+        ]
         for member in members:
             for name in traces(graph.nodes[member]):
                 owned.setdefault(name, set()).add(number)
@@ -59,14 +69,17 @@ def owned_functions(graph: Any) -> dict[str, set[int]]:
 
 
 def fill(load: Load, number: int) -> None:
-    """Set the functions that save and restore a resource's content, and restore the content from the checkpoint.
+    """Set the functions that save and restore a resource's content, and restore the content from
+    the checkpoint.
 
-    Raises MalformedError, UnsupportedModelError if the file does not describe the content with one pair of functions,
-    MissingValueError if the checkpoint lacks a part of it.
+    Raises MalformedError, UnsupportedModelError if the file does not describe the content with one
+    pair of functions, MissingValueError if the checkpoint lacks a part of it.
     """
     resource, pairs = load.objects[number], load.graph.nodes[number].saveable_objects
     if len(pairs) > 1:
-        raise UnsupportedModelError("a resource with several contents", file=load.file, node=load.path(number))
+        raise UnsupportedModelError(
+            "a resource with several contents", file=load.file, node=load.path(number)
+        )
     for name, pair in pairs.items():
         functions = load.objects[pair.save_function], load.objects[pair.restore_function]
         if not all(isinstance(function, LoadedConcreteFunction) for function in functions):
@@ -75,14 +88,21 @@ def fill(load: Load, number: int) -> None:
         if name != TENSORS:
             functions = named_content(name, *functions, [weakref.ref(resource)])
         if not isinstance(functions[0].structured_outputs, Mapping):
-            raise MalformedError("its save function does not return a dict of tensors", file=load.file, node=load.path(number))
+            raise MalformedError(
+                "its save function does not return a dict of tensors",
+                file=load.file,
+                node=load.path(number),
+            )
         resource.set_content(*functions)
     if not load.options.skip_checkpoint and resource.content is not None:
         resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
         (save, restore), keys = resource.content, load.checkpoint.keys.get(number, {})
         with graph_mode.noted_as_initializers():
-            # The names are in the signature. The function itself may only run once there is content to save.
-            restore({name: load.checkpoint.read(_key(name, keys)) for name in save.structured_outputs})
+            # The names are in the signature. The function itself may only run once there is content
+            # to save.
+            restore(
+                {name: load.checkpoint.read(_key(name, keys)) for name in save.structured_outputs}
+            )
 
 
 def run_initializer(load: Load, number: int) -> None:
@@ -95,11 +115,14 @@ def run_initializer(load: Load, number: int) -> None:
 
 
 class LoadedResource(api.Resource):
-    """A resource whose lifetime loaded functions manage. It may be captured and saved again.
+    """A resource whose lifetime loaded functions manage.
 
-    ``functions`` holds those of ``_create_resource``, ``_initialize`` and ``_destroy_resource`` that the model has. ``content``
-    holds the functions that save and restore the content. ``unfilled``: the error of a load that could not fill it.
-    ``fails``: why its initialiser fails, if that did not fail the load.
+    It may be captured and saved again.
+
+    ``functions`` holds those of ``_create_resource``, ``_initialize`` and ``_destroy_resource``
+    that the model has. ``content`` holds the functions that save and restore the content.
+    ``unfilled``: the error of a load that could not fill it. ``fails``: why its initialiser fails,
+    if that did not fail the load.
     """
 
     def __init__(self, device: str = ""):
@@ -111,9 +134,13 @@ class LoadedResource(api.Resource):
 
     def create(self) -> tf.Tensor:
         if CREATE not in self.functions:
-            raise MissingKeyError("the resource has no function that creates it", node=CREATE, clause="RES-03")
+            raise MissingKeyError(
+                "the resource has no function that creates it", node=CREATE, clause="RES-03"
+            )
         made = self.functions[CREATE]()
-        if not isinstance(made, tf.Tensor):  # of any dtype: TensorFlow saves a number for what initialises a TF 1.x model
+        if not isinstance(
+            made, tf.Tensor
+        ):  # of any dtype: TensorFlow saves a number for what initialises a TF 1.x model
             reason = "creates a resource and does not return a handle"
             raise MalformedError(reason, node=self.functions[CREATE].saved_name, clause="RES-03")
         return made
@@ -138,7 +165,10 @@ class LoadedResource(api.Resource):
 
 
 def _key(name: str, keys: Mapping[str, str]) -> str:
-    """Return the checkpoint key of a tensor. For an attribute with several tensors, `keys` has only the prefix of their keys."""
+    """Return the checkpoint key of a tensor.
+
+    For an attribute with several tensors, `keys` has only the prefix of their keys.
+    """
     if escape(name) in keys:
         return keys[escape(name)]
     beginnings = [attribute for attribute in keys if name.startswith(attribute)]
@@ -146,7 +176,10 @@ def _key(name: str, keys: Mapping[str, str]) -> str:
 
 
 def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> Any:
-    """Return the result of a save function. While a graph is being built, run it on a temporary resource."""
+    """Return the result of a save function.
+
+    While a graph is being built, run it on a temporary resource.
+    """
     if tf.executing_eagerly():
         return save(tf.constant(key))
     with api.eager_mode():
@@ -156,7 +189,9 @@ def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> 
 
 
 def _are_named(parts: Any) -> bool:
-    """Return whether the result of a save function is a list of dicts with the same fields, whose ``name`` is a string."""
+    """Return whether the result of a save function is a list of dicts with the same fields, whose
+    ``name`` is a string.
+    """
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, Mapping) for part in parts):
         return False
     return all(
@@ -172,9 +207,10 @@ def named_content(
 ) -> tuple[LoadedConcreteFunction, LoadedConcreteFunction]:
     """Turn the older form of save and restore functions into the form with a dict.
 
-    In the older form the save function takes a checkpoint key and returns a list of {name, slice_spec, tensor}; the restore
-    function takes the tensors in that order. Running the save function once yields the names, which begin with `key` (`table`).
-    Both functions capture `owners`.
+    In the older form the save function takes a checkpoint key and returns a list of {name,
+    slice_spec, tensor}; the restore function takes the tensors in that order. Running the save
+    function once yields the names, which begin with `key` (`table`). Both functions capture
+    `owners`.
 
     Raises MalformedError: the functions have another form.
     """
@@ -182,7 +218,10 @@ def named_content(
     parts = _run_once(save, key, owners)
     taken = len(library.get(restore.saved_name).signature.input_arg)
     if not _are_named(parts) or taken != len(parts) + len(owners):
-        reason = f"does not return the names and tensors of the {taken - len(owners)} parts that the restore function takes"
+        reason = (
+            f"does not return the names and tensors of the {taken - len(owners)} parts that the"
+            " restore function takes"
+        )
         raise MalformedError(reason, file=library.file, node=save.saved_name)
     names = [part["name"].numpy().decode("utf-8", "backslashreplace") for part in parts]
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -190,12 +229,22 @@ def named_content(
 
     saver = library.get(save.saved_name)
     handles = [f"resource_{i}" for i in range(len(owners))]
-    fields = sorted(parts[0]) if parts else []  # the results are flat, in the order of the sorted keys
+    fields = (
+        sorted(parts[0]) if parts else []
+    )  # the results are flat, in the order of the sorted keys
     results = [(names[i], len(fields) * i + fields.index("tensor")) for i in order]
-    outer_save = library.add(function_builder.wrap("save_content", saver, [string_tensor(key.encode()), *handles], results))
+    outer_save = library.add(
+        function_builder.wrap(
+            "save_content", saver, [string_tensor(key.encode()), *handles], results
+        )
+    )
 
-    wrapped = function_builder.wrap("restore_content", library.get(restore.saved_name), [*names, *handles], [])
-    function_builder.select_arguments(wrapped, [*order, *range(len(order), len(order) + len(handles))])
+    wrapped = function_builder.wrap(
+        "restore_content", library.get(restore.saved_name), [*names, *handles], []
+    )
+    function_builder.select_arguments(
+        wrapped, [*order, *range(len(order), len(order) + len(handles))]
+    )
     outer_restore = library.add(wrapped)
     new_save = LoadedConcreteFunction(library, outer_save, lambda: (((), {}), specs))
     new_restore = LoadedConcreteFunction(library, outer_restore, lambda: (((specs,), {}), None))

@@ -20,25 +20,32 @@ _log = logging.getLogger(__name__)
 
 
 class ExtraAssets(dict[str, str]):
-    """The files of assets.extra/: file name below the folder -> path. Changes to the mapping affect the next save.
+    """The files of assets.extra/: file name below the folder -> path.
 
-    The graph does not use these files, but users of the model do: for example, warm-up requests for a server.
+    Changes to the mapping affect the next save.
+
+    The graph does not use these files, but users of the model do: for example, warm-up requests for
+    a server.
     """
 
 
 class LoadedModel(Protocol):
     """The object that `reference_impl.load` returns.
 
-    The root of a TF 2 model has the attributes of the saved object that can be saved. If the saved object was a list, a dict, a
-    tuple or a variable, so is the root; it then has the attributes below except the lists of variables. The root of a TF 1.x
-    model is a `reference_impl.v1.root.V1Root`.
+    The root of a TF 2 model has the attributes of the saved object that can be saved. If the saved
+    object was a list, a dict, a tuple or a variable, so is the root; it then has the attributes
+    below except the lists of variables. The root of a TF 1.x model is a
+    `reference_impl.v1.root.V1Root`.
 
     Attributes:
-      signatures: signature key -> concrete function. A signature takes tensors by keyword and returns a dict of tensors.
+      signatures: signature key -> concrete function. A signature takes tensors by keyword and
+        returns a dict of tensors.
       variables: all variables of the model, each once.
       trainable_variables: the variables to train.
-      tensorflow_version, tensorflow_git_version: versions of the TensorFlow that wrote the model, as unchecked strings.
-      graph_debug_info: a GraphDebugInfo with the source locations of nodes; empty if the model has none.
+      tensorflow_version, tensorflow_git_version: versions of the TensorFlow that wrote the model,
+        as unchecked strings.
+      graph_debug_info: a GraphDebugInfo with the source locations of nodes; empty if the model has
+        none.
       extra_assets: the files of assets.extra/ by name. They are saved again with the root.
     """
 
@@ -58,7 +65,10 @@ class LoadedModel(Protocol):
         """Call the model's function ``__call__``; a model without this function is not callable."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return a child of the model. ``model[name]`` returns it too, and children with names of TensorFlow's own attributes."""
+        """Return a child of the model.
+
+        ``model[name]`` returns it too, and children with names of TensorFlow's own attributes.
+        """
 
 
 def provenance(directory: Layout, meta_graph: Any) -> dict[str, Any]:
@@ -78,7 +88,10 @@ def provenance(directory: Layout, meta_graph: Any) -> dict[str, Any]:
 
 
 def _find_extra_assets(directory: Layout) -> ExtraAssets:
-    """Return the files of assets.extra/. A link that leads out of the directory is left out, since it could lead to any file."""
+    """Return the files of assets.extra/.
+
+    A link that leads out of the directory is left out, since it could lead to any file.
+    """
     found = ExtraAssets()
     try:
         for name in directory.extra_assets:
@@ -95,15 +108,23 @@ def extra_assets_of(root: Any) -> ExtraAssets:
 
 
 def add_function_aliases(
-    root: Any, aliases: Mapping[str, str], find: Callable[[str], Optional[Any]], polymorphic: Iterable[Any]
+    root: Any,
+    aliases: Mapping[str, str],
+    find: Callable[[str], Optional[Any]],
+    polymorphic: Iterable[Any],
 ) -> None:
-    """Set ``function_aliases`` of the root: alias -> the function if all of its traces have the alias, else a list of traces.
+    """Set ``function_aliases`` of the root: alias -> the function if all of its traces have the
+    alias, else a list of traces.
 
-    `aliases` maps names of FunctionDefs to aliases; `find` returns the concrete function of a FunctionDef by name; `polymorphic`
-    are the functions of the object graph. Raises UnsupportedModelError: the root already has an attribute of that name.
+    `aliases` maps names of FunctionDefs to aliases; `find` returns the concrete function of a
+    FunctionDef by name; `polymorphic` are the functions of the object graph. Raises
+    UnsupportedModelError: the root already has an attribute of that name.
     """
     if hasattr(root, "function_aliases"):
-        reason = "Could not load with experimental_load_function_aliases: the root has an attribute function_aliases"
+        reason = (
+            "Could not load with experimental_load_function_aliases: the root has an attribute"
+            " function_aliases"
+        )
         raise UnsupportedModelError(reason, node="root")
     traces: dict[str, list[Any]] = {}
     for name, alias in aliases.items():
@@ -112,6 +133,13 @@ def add_function_aliases(
             traces.setdefault(alias, []).append(function)
     found: dict[str, Any] = {}
     for alias, concrete in sorted(traces.items()):
-        whole = next((f for f in polymorphic if set(map(id, f.concrete_functions)) == set(map(id, concrete))), None)
+        whole = next(
+            (
+                f
+                for f in polymorphic
+                if set(map(id, f.concrete_functions)) == set(map(id, concrete))
+            ),
+            None,
+        )
         found[alias] = concrete if whole is None else whole
     object.__setattr__(root, "function_aliases", found)

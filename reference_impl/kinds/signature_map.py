@@ -19,7 +19,9 @@ from reference_impl.kinds.load import Load
 
 
 class SignatureMap(Mapping[str, Any], api.Trackable):
-    """Signature key -> concrete function. A function takes keywords, or one positional argument if it has one input.
+    """Signature key -> concrete function.
+
+    A function takes keywords, or one positional argument if it has one input.
 
     Results are dicts with sorted keys. The map cannot be changed: it shows what the file holds.
     """
@@ -32,12 +34,18 @@ class SignatureMap(Mapping[str, Any], api.Trackable):
 
     @property
     def _signatures(self) -> dict[str, Any]:
-        """The functions under the name used by the map of `tf.saved_model.load`, which converters read."""
+        """The functions under the name used by the map of `tf.saved_model.load`, which converters
+        read.
+        """
         return dict(self._functions)
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._functions:
-            there = f"there are: {', '.join(self._functions)}" if self._functions else "the model has none"
+            there = (
+                f"there are: {', '.join(self._functions)}"
+                if self._functions
+                else "the model has none"
+            )
             reason = f"there is no signature {key!r}; {there}.{like(str(key), self._functions)}"
             raise UnknownSignatureError(reason, node=SIGNATURES_CHILD)
         return self._functions[key]
@@ -54,42 +62,69 @@ class SignatureMap(Mapping[str, Any], api.Trackable):
 
 def is_signature_map(node: Any) -> bool:
     """Return whether a node is the map of signatures."""
-    return node.WhichOneof("kind") == "user_object" and bool(node.user_object.identifier == SIGNATURES)
+    return node.WhichOneof("kind") == "user_object" and bool(
+        node.user_object.identifier == SIGNATURES
+    )
 
 
 def read(load: Load, number: int) -> SignatureMap:
-    """Return the map of a signature node, whose functions have been made. Raises MalformedError if a child is not a function."""
+    """Return the map of a signature node, whose functions have been made.
+
+    Raises MalformedError if a child is not a function.
+    """
     functions = load.children(number)
     for key, function in functions.items():
         if not isinstance(function, LoadedConcreteFunction):
-            raise MalformedError("a signature is not a concrete function", file=load.file, node=f"signatures[{key!r}]")
+            raise MalformedError(
+                "a signature is not a concrete function",
+                file=load.file,
+                node=f"signatures[{key!r}]",
+            )
         if key in load.meta_graph.signature_def:
             definition = load.meta_graph.signature_def[key]
-            defaults = {name: load.tensor(value, f"signatures[{key!r}]") for name, value in sorted(definition.defaults.items())}
+            defaults = {
+                name: load.tensor(value, f"signatures[{key!r}]")
+                for name, value in sorted(definition.defaults.items())
+            }
             _complete(function, definition, defaults)
     return SignatureMap(functions)
 
 
 def of_node(load: Load, number: int) -> SignatureMap:
-    """Return the map that is a child of a node, whatever its kind; an empty map if there is none."""
-    found = [child.node_id for child in load.graph.nodes[number].children if is_signature_map(load.graph.nodes[child.node_id])]
+    """Return the map that is a child of a node, whatever its kind; an empty map if there is
+    none.
+    """
+    found = [
+        child.node_id
+        for child in load.graph.nodes[number].children
+        if is_signature_map(load.graph.nodes[child.node_id])
+    ]
     return read(load, found[0]) if found else SignatureMap({})
 
 
-def _complete(function: LoadedConcreteFunction, definition: Any, defaults: dict[str, tf.Tensor]) -> None:
-    """Add the data that only the SignatureDef has: the method, default values of inputs, shapes of outputs.
+def _complete(
+    function: LoadedConcreteFunction, definition: Any, defaults: dict[str, tf.Tensor]
+) -> None:
+    """Add the data that only the SignatureDef has: the method, default values of inputs, shapes of
+    outputs.
 
-    The object graph has the output shapes of the function's own nodes; a session's graph also has those of its callee.
+    The object graph has the output shapes of the function's own nodes; a session's graph also has
+    those of its callee.
     """
     function.signature_def, function.defaults = definition, defaults
     described = function.signature
-    file, node = function.library.file, function.saved_name  # not the function itself, which holds this closure
+    file, node = (
+        function.library.file,
+        function.saved_name,
+    )  # not the function itself, which holds this closure
 
     def signature() -> tuple[Any, Any]:
         inputs, outputs = described()
         if not isinstance(outputs, dict):
             raise MalformedError("the results of a signature are not a dict", file=file, node=node)
-        return inputs, {name: _refine(spec, definition.outputs.get(name)) for name, spec in outputs.items()}
+        return inputs, {
+            name: _refine(spec, definition.outputs.get(name)) for name, spec in outputs.items()
+        }
 
     function.signature = signature
 
@@ -101,5 +136,9 @@ def _refine(spec: tf.TypeSpec, info: Any) -> tf.TypeSpec:
 
 
 def is_live_map(obj: Any) -> bool:
-    """Return whether an object is our map of signatures, or the map of `tf.saved_model.load`, which has no public name."""
-    return isinstance(obj, SignatureMap) or (type(obj).__name__ == "_SignatureMap" and isinstance(obj, Mapping))
+    """Return whether an object is our map of signatures, or the map of `tf.saved_model.load`, which
+    has no public name.
+    """
+    return isinstance(obj, SignatureMap) or (
+        type(obj).__name__ == "_SignatureMap" and isinstance(obj, Mapping)
+    )

@@ -1,7 +1,7 @@
 """Convert nested structures of TypeSpecs and literals between messages and TensorFlow's objects.
 
-`reference_impl.format.values.structure` keeps everything as data. This module converts its TensorSpecs, TypeSpecs, dtypes, shapes
-and tensors to TensorFlow's, and back.
+`reference_impl.format.values.structure` keeps everything as data. This module converts its
+TensorSpecs, TypeSpecs, dtypes, shapes and tensors to TensorFlow's, and back.
 
 RFC: FMT-04, FMT-05, PY-04, PY-05, PY-06, PY-07, PY-08
 """
@@ -18,7 +18,14 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import DtypeError, LimitError, MalformedError, SavedModelError, SaveError, StructureError
+from reference_impl.errors import (
+    DtypeError,
+    LimitError,
+    MalformedError,
+    SavedModelError,
+    SaveError,
+    StructureError,
+)
 from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes, structure, tensor_proto
 from reference_impl.graph import node_attributes
@@ -43,7 +50,10 @@ _KINDS = {cls: kind for kind, cls in _CLASSES.items()}
 
 
 def decode(message: Any, file: str = "", node: str = "") -> Any:
-    """Decode a StructuredValue; errors name `file` and `node`. Raises the errors of `structure.decode` and `to_tf`."""
+    """Decode a StructuredValue; errors name `file` and `node`.
+
+    Raises the errors of `structure.decode` and `to_tf`.
+    """
     value = structure.decode(message, file, node)
     try:
         return to_tf(value)
@@ -53,7 +63,9 @@ def decode(message: Any, file: str = "", node: str = "") -> Any:
 
 
 def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
-    """Return a nested structure as a StructuredValue. Raises SaveError if it holds a value that cannot be stored.
+    """Return a nested structure as a StructuredValue.
+
+    Raises SaveError if it holds a value that cannot be stored.
 
     The error names the path of the function that the value belongs to, and `what` it is.
 
@@ -62,13 +74,16 @@ def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
     try:
         return to_message(value)
     except SavedModelError as error:
-        raise SaveError(f"{what} of the function cannot be stored: {error.reason}", node=path, clause="FN-09") from error
+        raise SaveError(
+            f"{what} of the function cannot be stored: {error.reason}", node=path, clause="FN-09"
+        ) from error
 
 
 def to_tf(value: Any) -> Any:
     """Return a decoded structure with TensorFlow's own leaves.
 
-    Raises StructureError: the class of a TypeSpec is not available; DtypeError: this TensorFlow does not know a dtype.
+    Raises StructureError: the class of a TypeSpec is not available; DtypeError: this TensorFlow
+    does not know a dtype.
     """
     if isinstance(value, structure.TensorSpec):
         return tf.TensorSpec(value.shape.dims, tf_dtype(value.dtype.number), value.name)
@@ -80,7 +95,9 @@ def to_tf(value: Any) -> Any:
         return tf.TensorShape(value.dims)
     if isinstance(value, structure.NamedTuple):
         fields = [field for field, _ in value.fields]
-        return named_tuple(value.name, tuple(fields))._make([to_tf(item) for _, item in value.fields])
+        return named_tuple(value.name, tuple(fields))._make(
+            [to_tf(item) for _, item in value.fields]
+        )
     if isinstance(value, structure.TypeSpec):
         return _type_spec(value)
     if isinstance(value, structure.Tensor):
@@ -93,16 +110,25 @@ def to_tf(value: Any) -> Any:
 
 
 def to_message(value: Any, node: Optional[str] = None) -> schema.StructuredValue:
-    """Return a structure of TensorFlow's objects as a message. Raises the errors of `structure.encode`."""
+    """Return a structure of TensorFlow's objects as a message.
+
+    Raises the errors of `structure.encode`.
+    """
     return structure.encode(value, node, _from_tf)
 
 
 def _from_tf(value: Any) -> Any:
-    """Return one of TensorFlow's objects as data, without what is inside. Raises StructureError if it cannot be stored."""
+    """Return one of TensorFlow's objects as data, without what is inside.
+
+    Raises StructureError if it cannot be stored.
+    """
     if isinstance(value, tf.TensorSpec):
         shape, dtype = shape_from_tf(value.shape), dtype_from_tf(value.dtype)
         if isinstance(value, api.BoundedTensorSpec):
-            lowest, highest = (structure.Tensor(tensor_bytes(tf.constant(bound))) for bound in (value.minimum, value.maximum))
+            lowest, highest = (
+                structure.Tensor(tensor_bytes(tf.constant(bound)))
+                for bound in (value.minimum, value.maximum)
+            )
             return structure.BoundedTensorSpec(shape, dtype, lowest, highest, value.name)
         return structure.TensorSpec(shape, dtype, value.name)
     if isinstance(value, tf.TypeSpec):
@@ -119,7 +145,10 @@ def _from_tf(value: Any) -> Any:
 
 
 def tf_dtype(number: int, file: str = "", node: str = "") -> tf.DType:
-    """Return the dtype with a number of the DataType enumeration. Raises DtypeError, which names `file` and `node`."""
+    """Return the dtype with a number of the DataType enumeration.
+
+    Raises DtypeError, which names `file` and `node`.
+    """
     try:
         name = dtypes.by_number(number).name
         return tf.dtypes.as_dtype(number)
@@ -149,16 +178,21 @@ def shape_proto(shape: tf.TensorShape) -> schema.TensorShapeProto:
 
 
 def check_growth(grown: int) -> None:
-    """Raise LimitError if constants are so much larger than in the file that they may be meant to exhaust memory."""
+    """Raise LimitError if constants are so much larger than in the file that they may be meant to
+    exhaust memory.
+    """
     if grown > limits.FILLED_BYTES:
-        raise LimitError(f"constants take {limits.FILLED_BYTES} bytes more than are stored", limit="FILLED_BYTES")
+        raise LimitError(
+            f"constants take {limits.FILLED_BYTES} bytes more than are stored", limit="FILLED_BYTES"
+        )
 
 
 def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
-    """Return a tensor with the value of a TensorProto, which the runtime parses; in a graph, return a constant.
+    """Return a tensor with the value of a TensorProto, which the runtime parses; in a graph, return
+    a constant.
 
-    Raises MalformedError: the value is damaged; DtypeError: there is no such dtype; LimitError: a few bytes claim an enormous
-    tensor.
+    Raises MalformedError: the value is damaged; DtypeError: there is no such dtype; LimitError: a
+    few bytes claim an enormous tensor.
     """
     check_growth(tensor_proto.growth(proto))
     if proto.variant_val:  # parsing trusts them
@@ -172,7 +206,8 @@ def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
 
 
 def tensor_bytes(tensor: tf.Tensor) -> bytes:
-    """Return a serialised TensorProto with the value of an eager tensor or of a constant of a graph.
+    """Return a serialised TensorProto with the value of an eager tensor or of a constant of a
+    graph.
 
     Raises StructureError: the value of the tensor is known only when its graph runs.
     """
@@ -180,7 +215,9 @@ def tensor_bytes(tensor: tf.Tensor) -> bytes:
         if not hasattr(tensor, "numpy"):
             value = tf.get_static_value(tensor)
             if value is None:
-                raise StructureError(f"the value of {tensor.name} is not known before its graph runs")
+                raise StructureError(
+                    f"the value of {tensor.name} is not known before its graph runs"
+                )
             tensor = tf.constant(value, tensor.dtype)
         dtype = dtype_from_tf(tensor.dtype)
         if dtype.carrier is None:
@@ -197,9 +234,19 @@ def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
 
     RFC: PY-04
     """
-    usable = all(field.isidentifier() and not keyword.iskeyword(field) and not field.startswith("_") for field in fields)
-    if not usable or len(set(fields)) < len(fields) or not name.isidentifier() or keyword.iskeyword(name):
-        raise StructureError(f"namedtuple {name!r} with the fields {fields} cannot be made in Python")
+    usable = all(
+        field.isidentifier() and not keyword.iskeyword(field) and not field.startswith("_")
+        for field in fields
+    )
+    if (
+        not usable
+        or len(set(fields)) < len(fields)
+        or not name.isidentifier()
+        or keyword.iskeyword(name)
+    ):
+        raise StructureError(
+            f"namedtuple {name!r} with the fields {fields} cannot be made in Python"
+        )
     return collections.namedtuple(name, fields)
 
 
@@ -208,7 +255,9 @@ def _bounded_spec(value: structure.BoundedTensorSpec) -> tf.TensorSpec:
     try:
         return api.BoundedTensorSpec(value.shape.dims, dtype, *bounds, value.name)
     except (TypeError, ValueError) as error:
-        raise StructureError(f"the bounds of a tensor {value.name!r} do not fit it: {error}") from error
+        raise StructureError(
+            f"the bounds of a tensor {value.name!r} do not fit it: {error}"
+        ) from error
 
 
 def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:
@@ -216,12 +265,17 @@ def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:
     if cls is None and value.kind_name == "EXTENSION_TYPE_SPEC":
         cls = api.AnonymousExtensionTypeSpec  # its fields, under their names
     if cls is None:
-        raise StructureError(f"The type '{value.class_name}' is not supported: no TypeSpec is registered under that name")
+        raise StructureError(
+            f"The type '{value.class_name}' is not supported: no TypeSpec is registered under that"
+            " name"
+        )
     state = to_tf(value.state)
     try:
         return api.deserialize_type_spec(cls, state)
     except (TypeError, ValueError) as error:
-        raise StructureError(f"a {value.class_name or value.kind_name} cannot be made: {error}") from error
+        raise StructureError(
+            f"a {value.class_name or value.kind_name} cannot be made: {error}"
+        ) from error
 
 
 def _type_spec_from_tf(spec: tf.TypeSpec) -> structure.TypeSpec:
@@ -229,6 +283,8 @@ def _type_spec_from_tf(spec: tf.TypeSpec) -> structure.TypeSpec:
     kind = _KINDS.get(cls, "EXTENSION_TYPE_SPEC" if extension else "REGISTERED_TYPE_SPEC")
     name = cls.__name__ if cls in _KINDS else api.type_spec_name(cls)
     if name is None:
-        raise StructureError(f"a {cls.__qualname__} cannot be stored: it is not registered under a name")
+        raise StructureError(
+            f"a {cls.__qualname__} cannot be stored: it is not registered under a name"
+        )
     components = len(tf.nest.flatten(spec, expand_composites=True))
     return structure.TypeSpec(_Kind.Value(kind), name, api.serialize_type_spec(spec), components)

@@ -1,9 +1,9 @@
 """Read tensors of a checkpoint as eager tensors.
 
-A large tensor is copied once, from the mapped file into memory of TensorFlow's allocator. `tf.convert_to_tensor` would copy it a
-second time, which takes twice the time for a tensor of many megabytes: `benchmarks.weights` measures both. The values of
-variables are not read before the load is done, so they are copied by threads (`Copies`) or not at all
-(``LoadOptions(weights="mapped")``).
+A large tensor is copied once, from the mapped file into memory of TensorFlow's allocator.
+`tf.convert_to_tensor` would copy it a second time, which takes twice the time for a tensor of many
+megabytes: `benchmarks.weights` measures both. The values of variables are not read before the load
+is done, so they are copied by threads (`Copies`) or not at all (``LoadOptions(weights="mapped")``).
 
 RFC: RP-08
 """
@@ -28,19 +28,37 @@ from reference_impl.load_options import LoadOptions
 
 _LARGE = 1 << 20  # bytes
 _THREADS = 2
-_AHEAD = 1 << 28  # bytes that may wait to be copied, so that a damaged checkpoint is noticed before all memory is allocated
+_AHEAD = (
+    1 << 28
+    # bytes that may wait to be copied, so that a damaged checkpoint is noticed before all memory is
+    # allocated
+)
 _MAPPED = 1 << 16  # bytes; for a smaller tensor a copy costs no more than a view
-# Substitutes of the same width for dtypes that have no empty tensors in TensorFlow (most dtypes in 2.12) or no buffers in Python
-# (bfloat16).
+# Substitutes of the same width for dtypes that have no empty tensors in TensorFlow (most dtypes in
+# 2.12) or no buffers in Python (bfloat16).
 _CARRIERS = {1: tf.uint8, 2: tf.float16, 4: tf.int32, 8: tf.int64}
 _EMPTY = frozenset((tf.uint8, tf.float16, tf.float32, tf.float64, tf.int32, tf.int64))
 _ADDRESSABLE = frozenset(
-    ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16")
+    (
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+    )
 )
 
 
 class Values:
-    """The values of a checkpoint, which is opened when it is needed and must stay open until `close`.
+    """The values of a checkpoint, which is opened when it is needed and must stay open until
+    `close`.
 
     The options ``weights`` and ``verify_mapped`` choose how large values are read.
     """
@@ -55,11 +73,18 @@ class Values:
 
     def read(self, key: str) -> tf.Tensor:
         """Return the value of a key. Raises the errors of `BundleReader.read`."""
-        found = mapped_tensor(self._reader, key, self._options.verify_mapped) if self._options.weights == "mapped" else None
+        found = (
+            mapped_tensor(self._reader, key, self._options.verify_mapped)
+            if self._options.weights == "mapped"
+            else None
+        )
         return read_tensor(self._reader, key) if found is None else found
 
     def assign(self, variable: tf.Variable, key: str) -> None:
-        """Assign a value to a plain eager variable; the value is complete after `finish`. Raises the errors of `read`."""
+        """Assign a value to a plain eager variable; the value is complete after `finish`.
+
+        Raises the errors of `read`.
+        """
         if self._options.weights == "mapped" or not api.is_only_device():
             value = self.read(key)
         else:
@@ -77,9 +102,10 @@ class Values:
 class Copies:
     """Copies of large values, made by threads while a load continues.
 
-    Their tensors may be passed on to code that does not read them before `finish`. Copying releases the GIL, the checksum does
-    not: if two threads alternate between both, the time is that of the slower step. The benchmark "load: 1 GiB of weights"
-    (docs/benchmarks.md) takes a third longer without them.
+    Their tensors may be passed on to code that does not read them before `finish`. Copying releases
+    the GIL, the checksum does not: if two threads alternate between both, the time is that of the
+    slower step. The benchmark "load: 1 GiB of weights" (docs/benchmarks.md) takes a third longer
+    without them.
     """
 
     def __init__(self) -> None:
@@ -88,7 +114,10 @@ class Copies:
         self._bytes = 0
 
     def add(self, reader: BundleReader, key: str, target: Any, tensor: Any) -> None:
-        """Copy a plain tensor of a bundle into memory that `tensor` owns. Raises the error of an earlier copy."""
+        """Copy a plain tensor of a bundle into memory that `tensor` owns.
+
+        Raises the error of an earlier copy.
+        """
         self._pool = self._pool or ThreadPoolExecutor(_THREADS, "reference_impl_copies")
         # The tensor is passed along to keep its memory alive.
         self._pending.append((self._pool.submit(_copy, reader, key, target, tensor), len(target)))
@@ -96,7 +125,10 @@ class Copies:
         self._finish(_AHEAD)
 
     def finish(self) -> None:
-        """Wait until everything is copied. Raises the error of the first copy that failed; see `BundleReader.copy`."""
+        """Wait until everything is copied.
+
+        Raises the error of the first copy that failed; see `BundleReader.copy`.
+        """
         self._finish(0)
 
     def _finish(self, left: int) -> None:
@@ -127,8 +159,12 @@ def read_tensor(reader: BundleReader, key: str) -> tf.Tensor:
     return copied_once(reader, key, entry, dtype)
 
 
-def read_value(reader: BundleReader, key: str, copies: Copies) -> Union[tf.Tensor, npt.NDArray[Any]]:
-    """Return a value for a variable on the CPU. A large value is a tensor that `copies` is still filling.
+def read_value(
+    reader: BundleReader, key: str, copies: Copies
+) -> Union[tf.Tensor, npt.NDArray[Any]]:
+    """Return a value for a variable on the CPU.
+
+    A large value is a tensor that `copies` is still filling.
 
     Raises what `BundleReader.read` raises.
     """
@@ -136,14 +172,19 @@ def read_value(reader: BundleReader, key: str, copies: Copies) -> Union[tf.Tenso
     dtype = tf.dtypes.as_dtype(entry.dtype.number)
     if not reader.is_plain(key) or dtype.name not in _ADDRESSABLE:
         return read_tensor(reader, key)
-    return array(reader, key, entry, dtype) if entry.size < _LARGE else copied_once(reader, key, entry, dtype, copies.add)
+    return (
+        array(reader, key, entry, dtype)
+        if entry.size < _LARGE
+        else copied_once(reader, key, entry, dtype, copies.add)
+    )
 
 
 def mapped_tensor(reader: BundleReader, key: str, verify: bool) -> Optional[tf.Tensor]:
-    """Return a tensor whose memory is a private mapping of the file, or None if this is impossible and the value must be copied.
+    """Return a tensor whose memory is a private mapping of the file, or None if this is impossible
+    and the value must be copied.
 
-    Through the export by DLPack, the tensor holds the mapping for exactly as long as it lives. Raises the errors of
-    `BundleReader.read`.
+    Through the export by DLPack, the tensor holds the mapping for exactly as long as it lives.
+    Raises the errors of `BundleReader.read`.
     """
     entry = reader.entry(key)
     dtype = tf.dtypes.as_dtype(entry.dtype.number)
@@ -155,7 +196,9 @@ def mapped_tensor(reader: BundleReader, key: str, verify: bool) -> Optional[tf.T
     if verify:
         reader.verify(key)
     carrier = np.dtype(np.uint16) if dtype == tf.bfloat16 else np.dtype(dtype.as_numpy_dtype)
-    tensor = tf.experimental.dlpack.from_dlpack(found.view(carrier).reshape(entry.shape).__dlpack__())
+    tensor = tf.experimental.dlpack.from_dlpack(
+        found.view(carrier).reshape(entry.shape).__dlpack__()
+    )
     return tf.bitcast(tensor, dtype) if dtype == tf.bfloat16 else tensor
 
 
@@ -175,14 +218,22 @@ def _copy(reader: BundleReader, key: str, target: npt.NDArray[Any], _tensor: tf.
     reader.copy(key, target)
 
 
-def copied_once(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType, copy: Callable[..., None] = _copy) -> tf.Tensor:
-    """Return a tensor whose value is read directly into its memory. No other code has the tensor yet, so the change is invisible.
+def copied_once(
+    reader: BundleReader, key: str, entry: Entry, dtype: tf.DType, copy: Callable[..., None] = _copy
+) -> tf.Tensor:
+    """Return a tensor whose value is read directly into its memory.
+
+    No other code has the tensor yet, so the change is invisible.
 
     `copy` is called with the reader, the key, the memory and the tensor that owns it.
     """
     with tf.device("CPU"):
-        tensor = tf.raw_ops.Empty(shape=entry.shape, dtype=dtype if dtype in _EMPTY else _CARRIERS[dtype.size])
+        tensor = tf.raw_ops.Empty(
+            shape=entry.shape, dtype=dtype if dtype in _EMPTY else _CARRIERS[dtype.size]
+        )
     address = np.asarray(memoryview(tensor)).__array_interface__["data"][0]
-    target = np.frombuffer(memoryview((ctypes.c_ubyte * entry.size).from_address(address)), np.uint8)
+    target = np.frombuffer(
+        memoryview((ctypes.c_ubyte * entry.size).from_address(address)), np.uint8
+    )
     copy(reader, key, target, tensor)
     return tensor if dtype in _EMPTY else tf.bitcast(tensor, dtype)  # which shares the memory

@@ -1,6 +1,8 @@
-"""Describe a concrete function for an export: the location of its FunctionDef, its captures, its calling convention.
+"""Describe a concrete function for an export: the location of its FunctionDef, its captures, its
+calling convention.
 
-Traced functions, functions loaded by us or by TensorFlow, and wrappers of signatures all become a `Trace`.
+Traced functions, functions loaded by us or by TensorFlow, and wrappers of signatures all become a
+`Trace`.
 
 RFC: FN-05, FMT-03
 """
@@ -33,13 +35,20 @@ class Trace:
     source: Source  # with the name: where its FunctionDef is
     name: str
     captures: Sequence[Any]  # the tensors or objects of the tree that its last arguments represent
-    structure: Callable[[], tuple[Any, Any]]  # ``((args), {kwargs})`` of TypeSpecs and literals, and the results, of TypeSpecs
+    structure: Callable[
+        [], tuple[Any, Any]
+    ]  # ``((args), {kwargs})`` of TypeSpecs and literals, and the results, of TypeSpecs
     keywords: list[str] = field(default_factory=list)  # names of the flat arguments
     positional: int = 0  # how many of them may be positional
-    signature: Optional[inspect.Signature] = None  # the Python signature; None if the function takes only flat arguments
+    signature: Optional[inspect.Signature] = (
+        None  # the Python signature; None if the function takes only flat arguments
+    )
     saved: Any = None  # the SavedConcreteFunction that it was read from, if any
-    traced: Any = None  # the concrete function of TensorFlow, if the FunctionDef is in the eager runtime
-    flat: bool = False  # it has no structure, so `structure` returns its flat arguments as positional arguments
+    traced: Any = (
+        None  # the concrete function of TensorFlow, if the FunctionDef is in the eager runtime
+    )
+    # it has no structure, so `structure` returns its flat arguments as positional arguments
+    flat: bool = False
 
     @functools.cached_property
     def inputs(self) -> Any:
@@ -57,23 +66,42 @@ def trace_of(function: Any) -> Trace:
         binder = function.binder
         signature = binder.signature if binder is not None else None
         if not keywords:
-            keywords = _argument_names(function.library.get(function.saved_name), len(function.owners))
-            if signature is None and function.structured[0][0]:  # made by loading, not a signature: called with structures
-                signature = rebuild.signature_with(f"arg_{i}" for i in range(len(function.structured[0][0])))
+            keywords = _argument_names(
+                function.library.get(function.saved_name), len(function.owners)
+            )
+            if (
+                signature is None and function.structured[0][0]
+            ):  # made by loading, not a signature: called with structures
+                signature = rebuild.signature_with(
+                    f"arg_{i}" for i in range(len(function.structured[0][0]))
+                )
         owners, saved = function.living_owners(), function.saved
         return Trace(
-            function.library, function.saved_name, owners, lambda: function.structured, keywords, positional, signature, saved
+            function.library,
+            function.saved_name,
+            owners,
+            lambda: function.structured,
+            keywords,
+            positional,
+            signature,
+            saved,
         )
     api.make_known(function)
     flat = function.structured_input_signature is None
     signature = None if flat else api.python_signature(function)
     name = function.function_def.signature.name
-    if not keywords:  # before 2.13, TensorFlow names arguments only for functions that `get_concrete_function` returned
-        keywords = _argument_names(api.from_tf(function.function_def, schema.FunctionDef), len(function.captured_inputs))
+    # before 2.13, TensorFlow names arguments only for functions that `get_concrete_function`
+    # returned
+    if not keywords:
+        keywords = _argument_names(
+            api.from_tf(function.function_def, schema.FunctionDef), len(function.captured_inputs)
+        )
         positional = len(keywords)
     captures = list(function.captured_inputs)
     structure = functools.partial(_traced, function)
-    return Trace(None, name, captures, structure, keywords, positional, signature, traced=function, flat=flat)
+    return Trace(
+        None, name, captures, structure, keywords, positional, signature, traced=function, flat=flat
+    )
 
 
 def _traced(function: Any) -> tuple[Any, Any]:
@@ -83,7 +111,9 @@ def _traced(function: Any) -> tuple[Any, Any]:
 def _argument_names(definition: Any, captures: int) -> list[str]:
     """Return the names of the flat arguments in a FunctionDef."""
     names = []
-    for index, argument in enumerate(definition.signature.input_arg[: len(definition.signature.input_arg) - captures]):
+    for index, argument in enumerate(
+        definition.signature.input_arg[: len(definition.signature.input_arg) - captures]
+    ):
         given = text_of(argument_attributes(definition, index), USER_NAME)
         names.append(given if given and given not in names else argument.name)
     return names
@@ -99,7 +129,11 @@ def _spec(value: Any) -> Any:
 
 def flat_outputs(outputs: Any) -> list[tf.TensorSpec]:
     """Return one TensorSpec per result of the FunctionDef."""
-    return [leaf for leaf in tf.nest.flatten(outputs, expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
+    return [
+        leaf
+        for leaf in tf.nest.flatten(outputs, expand_composites=True)
+        if isinstance(leaf, tf.TensorSpec)
+    ]
 
 
 def unserialisable(function: Any) -> dict[str, str]:
@@ -116,7 +150,9 @@ def unserialisable(function: Any) -> dict[str, str]:
     return _reasons(args, kwargs, api.python_signature(function))
 
 
-def _reasons(args: Sequence[Any], kwargs: Mapping[str, Any], signature: Optional[inspect.Signature]) -> dict[str, str]:
+def _reasons(
+    args: Sequence[Any], kwargs: Mapping[str, Any], signature: Optional[inspect.Signature]
+) -> dict[str, str]:
     names = list(signature.parameters) if signature is not None else []
     named = [(names[i] if i < len(names) else str(i), value) for i, value in enumerate(args)]
     reasons = {name: _unserialisable(value) for name, value in [*named, *kwargs.items()]}
@@ -125,7 +161,10 @@ def _reasons(args: Sequence[Any], kwargs: Mapping[str, Any], signature: Optional
 
 def _unserialisable(value: Any) -> str:
     if any(api.is_unknown_argument(leaf) for leaf in tf.nest.flatten(value)):
-        return "an object whose value TensorFlow did not keep (that of a tf.TensorShape is kept since 2.15, while it exists)"
+        return (
+            "an object whose value TensorFlow did not keep (that of a tf.TensorShape is kept since"
+            " 2.15, while it exists)"
+        )
     try:
         specs.to_message(value)
     except SavedModelError as error:
@@ -134,7 +173,8 @@ def _unserialisable(value: Any) -> str:
 
 
 def write_bare(out: Any, trace: Trace, name: str, path: str) -> None:
-    """Write a concrete function that is itself an object of the tree as a SavedBareConcreteFunction.
+    """Write a concrete function that is itself an object of the tree as a
+    SavedBareConcreteFunction.
 
     `name` is the name of its FunctionDef in the export; `path` is its Python path, for messages.
     """
@@ -146,17 +186,32 @@ def write_bare(out: Any, trace: Trace, name: str, path: str) -> None:
 
 
 def _declared(trace: Trace) -> Any:
-    """Return the input signature of a traced function of plain tensors. TensorFlow before 2.14 needs one to convert arguments."""
-    if trace.source is not None or trace.inputs[1] or not all(isinstance(spec, tf.TensorSpec) for spec in trace.inputs[0]):
+    """Return the input signature of a traced function of plain tensors.
+
+    TensorFlow before 2.14 needs one to convert arguments.
+    """
+    if (
+        trace.source is not None
+        or trace.inputs[1]
+        or not all(isinstance(spec, tf.TensorSpec) for spec in trace.inputs[0])
+    ):
         return None
-    return specs.to_message(tuple(tf.TensorSpec(spec.shape, spec.dtype) for spec in trace.inputs[0]))
+    return specs.to_message(
+        tuple(tf.TensorSpec(spec.shape, spec.dtype) for spec in trace.inputs[0])
+    )
 
 
 def _with_defaults(trace: Trace) -> inspect.Signature:
-    """Return the signature without placeholders for unknown default values: an `object()` before TensorFlow 2.14."""
+    """Return the signature without placeholders for unknown default values: an `object()` before
+    TensorFlow 2.14.
+    """
     assert trace.signature is not None
     parameters = list(trace.signature.parameters.values())
-    unknown = [p for p in parameters if type(p.default) is object or type(p.default).__name__ == "CapturedDefaultValue"]
+    unknown = [
+        p
+        for p in parameters
+        if type(p.default) is object or type(p.default).__name__ == "CapturedDefaultValue"
+    ]
     if not unknown:
         return trace.signature
     known = [p.replace(default=p.empty) if p in unknown else p for p in parameters]
@@ -172,7 +227,9 @@ def distinct(functions: Sequence[Any]) -> list[Any]:
     """
     if len(functions) < 2:
         return list(functions)
-    return list({_signature_key(function) or id(function): function for function in functions}.values())
+    return list(
+        {_signature_key(function) or id(function): function for function in functions}.values()
+    )
 
 
 def same_signature(one: Any, other: Any) -> bool:
@@ -201,7 +258,9 @@ def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
         return out
     out = schema.SavedConcreteFunction(bound_inputs=bound)
     try:
-        out.canonicalized_input_signature.CopyFrom(specs.encode(None if trace.flat else trace.inputs, path, "arguments"))
+        out.canonicalized_input_signature.CopyFrom(
+            specs.encode(None if trace.flat else trace.inputs, path, "arguments")
+        )
     except SaveError:
         for name, reason in _reasons(trace.inputs[0], trace.inputs[1], trace.signature).items():
             text = f"the value of argument {name!r} cannot be stored: {reason}"
@@ -223,12 +282,24 @@ def _named(value: Any, path: tuple[Any, ...] = ()) -> Any:
     if isinstance(value, (list, tuple)):
         keys = getattr(value, "_fields", range(len(value)))
         items = [_named(item, (*path, key)) for key, item in zip(keys, value)]
-        return type(value)._make(items) if hasattr(value, "_make") else items if isinstance(value, list) else tuple(items)
+        return (
+            type(value)._make(items)
+            if hasattr(value, "_make")
+            else items
+            if isinstance(value, list)
+            else tuple(items)
+        )
     return value
 
 
 def is_flat(trace: Trace) -> bool:
-    """Return whether it is called like a signature: it takes tensors by keyword and returns a dict of tensors or composites."""
+    """Return whether it is called like a signature: it takes tensors by keyword and returns a dict
+    of tensors or composites.
+    """
     args, kwargs = trace.inputs
     plain = not args and all(isinstance(spec, tf.TensorSpec) for spec in kwargs.values())
-    return plain and isinstance(trace.outputs, Mapping) and all(isinstance(spec, tf.TypeSpec) for spec in trace.outputs.values())
+    return (
+        plain
+        and isinstance(trace.outputs, Mapping)
+        and all(isinstance(spec, tf.TypeSpec) for spec in trace.outputs.values())
+    )

@@ -19,14 +19,20 @@ from reference_impl.kinds.tensorflow_errors import AlsoTensorFlowError
 
 
 class UnknownOpError(AlsoTensorFlowError, UnsupportedModelError, tf.errors.NotFoundError):
-    """A function uses an op that is not registered. It is also an instance of TensorFlow's error class for this case."""
+    """A function uses an op that is not registered.
+
+    It is also an instance of TensorFlow's error class for this case.
+    """
 
     clause = "DR-05"
 
 
 def unknown_op(library: FunctionLibrary, node: Any, function: str) -> UnknownOpError:
     """Return the error for a node whose op is not registered."""
-    reason = f"Op type not registered {node.op!r} in TensorFlow {tf.__version__}: node {node.name!r} of function {function!r} "
+    reason = (
+        f"Op type not registered {node.op!r} in TensorFlow {tf.__version__}: node {node.name!r} of"
+        f" function {function!r} "
+    )
     reason += "uses it; load the library that brings it (tf.load_op_library, or import its package)"
     return UnknownOpError(reason, file=library.file, node=function)
 
@@ -40,12 +46,20 @@ def why_not_found(library: FunctionLibrary, function: str) -> Optional[UnknownOp
     return None
 
 
-def nodes_needing_unknown_ops(library: FunctionLibrary, nodes: Iterable[Any], function: str) -> dict[str, UnknownOpError]:
-    """Return the nodes of a function that need an unregistered op, also in functions that they call, each with the error."""
+def nodes_needing_unknown_ops(
+    library: FunctionLibrary, nodes: Iterable[Any], function: str
+) -> dict[str, UnknownOpError]:
+    """Return the nodes of a function that need an unregistered op, also in functions that they
+    call, each with the error.
+    """
     found = {}
     for node in nodes:
         called = (why_not_found(library, other) for other in library.functions_of(node))
-        error = unknown_op(library, node, function) if _is_unknown(library, node) else next(filter(None, called), None)
+        error = (
+            unknown_op(library, node, function)
+            if _is_unknown(library, node)
+            else next(filter(None, called), None)
+        )
         if error is not None:
             found[node.name] = error
     return found
@@ -55,7 +69,12 @@ def _is_unknown(library: FunctionLibrary, node: Any) -> bool:
     return node.op not in library and api.op_def(node.op) is None
 
 
-def cannot_be_rebuilt(library: FunctionLibrary, node: Any, function: str, error: Exception) -> UnsupportedModelError:
+def cannot_be_rebuilt(
+    library: FunctionLibrary, node: Any, function: str, error: Exception
+) -> UnsupportedModelError:
     """Return the error for a node whose attributes or shapes this TensorFlow refuses."""
-    reason = f"{node.op} node {node.name!r} of function {function!r} does not fit TensorFlow {tf.__version__}: {error}"
+    reason = (
+        f"{node.op} node {node.name!r} of function {function!r} does not fit TensorFlow"
+        f" {tf.__version__}: {error}"
+    )
     return UnsupportedModelError(reason, file=library.file, node=function)

@@ -1,7 +1,7 @@
 """User objects and containers: lists, tuples, dicts, and generic objects for everything else.
 
-The file does not hold the author's Python code. A user object becomes an object of a new class, with its children as attributes.
-Containers keep their type, including tuples and namedtuples.
+The file does not hold the author's Python code. A user object becomes an object of a new class,
+with its children as attributes. Containers keep their type, including tuples and namedtuples.
 
 RFC: PRIM-02, PRIM-05, PRIM-06, REV-01, REV-02, REV-03
 """
@@ -25,7 +25,9 @@ from reference_impl.load_options import LoadOptions
 
 
 def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any:
-    """Make the object of a `user_object` node. `attach_children` adds its children later, except those of a tuple.
+    """Make the object of a `user_object` node.
+
+    `attach_children` adds its children later, except those of a tuple.
 
     `base` is the class of a generic object, LoadedObject by default.
     """
@@ -36,14 +38,18 @@ def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any
         return _RootDict({}) if number == 0 else api.wrap({})
     if identifier == reserved.TUPLE:
         elements = [
-            (c.local_name, c.node_id) for c in node.children if not signature_map.is_signature_map(load.graph.nodes[c.node_id])
+            (c.local_name, c.node_id)
+            for c in node.children
+            if not signature_map.is_signature_map(load.graph.nodes[c.node_id])
         ]
         return _new_tuple(elements, load.objects, root=number == 0)
     if identifier == reserved.SIGNATURES:
         return None  # `signature_map` makes it from its children, which are made later
     is_callable = any(child.local_name == "__call__" for child in node.children)
     base = base or LoadedObject
-    made = new_object(_new_class(base.__name__, bases(base, load.options), is_callable, load.left_out(number)))
+    made = new_object(
+        _new_class(base.__name__, bases(base, load.options), is_callable, load.left_out(number))
+    )
     if identifier.startswith(keras_identity.PREFIX) and load.is_complete:
         keras_identity.keep(made, node.user_object, load.keras_metadata.get(number))
     return made
@@ -51,7 +57,12 @@ def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any
 
 def is_container(node: Any) -> bool:
     """Return whether a `user_object` node is a list, dict, tuple or the map of signatures."""
-    return node.user_object.identifier in (reserved.LIST, reserved.DICT, reserved.TUPLE, reserved.SIGNATURES)
+    return node.user_object.identifier in (
+        reserved.LIST,
+        reserved.DICT,
+        reserved.TUPLE,
+        reserved.SIGNATURES,
+    )
 
 
 def made_of(node: Any) -> Iterator[int]:
@@ -65,7 +76,9 @@ def attach_children(load: Load, number: int, node: Any) -> None:
     """Add children as the elements of a container, or as the attributes of any other object."""
     parent, children = load.objects[number], load.children(number)
     identifier = node.user_object.identifier
-    if number == 0 and isinstance(parent, (list, dict)):  # the signatures of a root container are not an element
+    if number == 0 and isinstance(
+        parent, (list, dict)
+    ):  # the signatures of a root container are not an element
         for child in node.children:
             if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
                 children.pop(child.local_name, None)
@@ -82,7 +95,10 @@ def attach_children(load: Load, number: int, node: Any) -> None:
 
 
 def attach_attributes(load: Load, number: int, node: Any) -> None:
-    """Set all children as attributes of an object. A variable has children only if it is the root: its signatures."""
+    """Set all children as attributes of an object.
+
+    A variable has children only if it is the root: its signatures.
+    """
     parent = load.objects[number]
     taken = hidden_children.taken(parent) if node.children else frozenset()
     for child in node.children:
@@ -93,7 +109,9 @@ def attach_attributes(load: Load, number: int, node: Any) -> None:
 
 
 def _hide_node(load: Load, parent: Any, child: Any) -> None:
-    """Make a child that would take the place of an attribute of TensorFlow or Python reachable by `obj[name]` only."""
+    """Make a child that would take the place of an attribute of TensorFlow or Python reachable by
+    `obj[name]` only.
+    """
     if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
         hidden_children.hide(parent, child.local_name, signature_map.read(load, child.node_id))
     else:
@@ -102,14 +120,17 @@ def _hide_node(load: Load, parent: Any, child: Any) -> None:
 
 def _attach_node(load: Load, parent: Any, child: Any) -> None:
     if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
-        # Not a dependency: a save of the object chooses its signatures from the map itself (ATTR-06).
+        # Not a dependency: a save of the object chooses its signatures from the map itself
+        # (ATTR-06).
         set_plain(parent, child.local_name, signature_map.read(load, child.node_id))
     else:
         attach(parent, child.local_name, load.objects[child.node_id])
 
 
 class Computed:
-    """A property that an attribute of the same name overrides: a model may have a child with the name `variables`."""
+    """A property that an attribute of the same name overrides: a model may have a child with the
+    name `variables`.
+    """
 
     def __init__(self, get: Callable[[Any], Any]):
         self._get = get
@@ -124,8 +145,16 @@ def _functions(root: Any) -> dict[str, Any]:
     queue: list[tuple[str, Any]] = [("", root)]
     seen, ignored = {id(root)}, api.unsearched(LoadedObject)
     for path, parent in queue:
-        inside = {**vars(parent), **hidden_children.of(parent)} if isinstance(parent, LoadedObject) else parent
-        items = inside.items() if isinstance(inside, Mapping) else ((str(index), item) for index, item in enumerate(inside))
+        inside = (
+            {**vars(parent), **hidden_children.of(parent)}
+            if isinstance(parent, LoadedObject)
+            else parent
+        )
+        items = (
+            inside.items()
+            if isinstance(inside, Mapping)
+            else ((str(index), item) for index, item in enumerate(inside))
+        )
         for name, child in items:
             if isinstance(child, (api.Function, api.ConcreteFunction)):
                 found[f"{path}{name}"] = child
@@ -139,12 +168,15 @@ def _functions(root: Any) -> dict[str, Any]:
 class LoadedObject(api.Searchable):
     """A user object.
 
-    ``variables``, ``trainable_variables`` and ``submodules`` are like those of a `tf.Module`; ``functions`` maps paths like
-    ``encoder.call`` to the functions. A child of the model with one of these names takes precedence. A child whose name is that
-    of another attribute of Python or TensorFlow is not an attribute: ``obj["_trackable_children"]`` returns it, as ``obj[name]``
-    returns every child. Calling the class makes another object like this one (see `reference_impl.extension.new_objects`).
+    ``variables``, ``trainable_variables`` and ``submodules`` are like those of a `tf.Module`;
+    ``functions`` maps paths like ``encoder.call`` to the functions. A child of the model with one
+    of these names takes precedence. A child whose name is that of another attribute of Python or
+    TensorFlow is not an attribute: ``obj["_trackable_children"]`` returns it, as ``obj[name]``
+    returns every child. Calling the class makes another object like this one (see
+    `reference_impl.extension.new_objects`).
 
-    With ``LoadOptions(modules=True)`` it is a `tf.Module` too, whose variables a module or a layer of Keras 2 around it trains.
+    With ``LoadOptions(modules=True)`` it is a `tf.Module` too, whose variables a module or a layer
+    of Keras 2 around it trains.
 
     RFC: GOAL-02, GOAL-03, GOAL-07
     """
@@ -152,7 +184,9 @@ class LoadedObject(api.Searchable):
     _unsearched = frozenset({containers.UNLISTED})
     _constructor: ClassVar[Optional[Callable[..., None]]] = None  # see set_constructor
 
-    submodules = Computed(lambda self: tuple(leaf for leaf in containers.leaves(self) if containers.is_module(leaf)))
+    submodules = Computed(
+        lambda self: tuple(leaf for leaf in containers.leaves(self) if containers.is_module(leaf))
+    )
     variables = Computed(containers.variables)
     trainable_variables = Computed(containers.trainable_variables)
     non_trainable_variables = Computed(containers.non_trainable_variables)
@@ -183,27 +217,41 @@ class LoadedObject(api.Searchable):
         return containers.unlisted(self)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} with {', '.join(sorted(k for k in vars(self) if not k.startswith('_'))) or 'nothing'}>"
+        return (
+            f"<{type(self).__name__} with"
+            f" {', '.join(sorted(k for k in vars(self) if not k.startswith('_'))) or 'nothing'}>"
+        )
 
 
-def set_constructor(cls: type[LoadedObject], constructor: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> None:
-    """Set the function that fills an object made by calling `cls`. It takes the object and the arguments of the call."""
+def set_constructor(
+    cls: type[LoadedObject], constructor: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]
+) -> None:
+    """Set the function that fills an object made by calling `cls`.
+
+    It takes the object and the arguments of the call.
+    """
     cls._constructor = staticmethod(constructor)
 
 
 class _AsModule(tf.Module):
-    """A `tf.Module` whose other attributes give way to children of the model, as those of `LoadedObject` do."""
+    """A `tf.Module` whose other attributes give way to children of the model, as those of
+    `LoadedObject` do.
+    """
 
     name = Computed(tf.Module.name.fget)
     name_scope = Computed(tf.Module.name_scope.fget)
 
 
 def bases(base: type, options: LoadOptions) -> tuple[type, ...]:
-    """Return the base classes of a loaded object of a class, which the options may make a `tf.Module`."""
+    """Return the base classes of a loaded object of a class, which the options may make a
+    `tf.Module`.
+    """
     return (base, _AsModule) if options.modules else (base,)
 
 
-def _new_class(name: str, bases: tuple[type, ...], is_callable: bool, left_out: frozenset[str]) -> type:
+def _new_class(
+    name: str, bases: tuple[type, ...], is_callable: bool, left_out: frozenset[str]
+) -> type:
     """Return a new class for one object, since only a class can make its objects callable.
 
     `left_out` has the attributes that the object would have if everything were loaded.
@@ -214,7 +262,11 @@ def _new_class(name: str, bases: tuple[type, ...], is_callable: bool, left_out: 
     if left_out:
 
         def absent(self: Any, name: str) -> Any:
-            why = "LoadOptions(only=...) left it out of this load" if name in left_out else "the model has no such attribute"
+            why = (
+                "LoadOptions(only=...) left it out of this load"
+                if name in left_out
+                else "the model has no such attribute"
+            )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: {why}")
 
         members["__getattr__"] = absent
@@ -237,16 +289,20 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 def attach(parent: LoadedObject, name: str, child: Any) -> None:
     """Make `child` an attribute and a dependency of `parent`."""
-    # setattr is not used: it would look up an old value, wrap wrapped containers again, and a name like __class__ could mislead
-    # it.
+    # setattr is not used: it would look up an old value, wrap wrapped containers again, and a name
+    # like __class__ could mislead it.
     parent.__dict__[name] = child
     api.track(parent, name, child)
 
 
 class _Root:
-    """The attributes of a root, for the proxies of TensorFlow's containers, which keep only attributes of their class."""
+    """The attributes of a root, for the proxies of TensorFlow's containers, which keep only
+    attributes of their class.
+    """
 
-    signatures = tensorflow_version = tensorflow_git_version = graph_debug_info = extra_assets = None
+    signatures = tensorflow_version = tensorflow_git_version = graph_debug_info = extra_assets = (
+        None
+    )
 
 
 class _RootDict(_Root, api.TrackableDict):
@@ -266,17 +322,22 @@ def set_plain(obj: Any, name: str, value: Any) -> None:
 
 
 def _new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root: bool) -> Any:
-    """Return a tuple of the loaded `objects`, or a namedtuple if its `children` (number by name) are also stored under names.
+    """Return a tuple of the loaded `objects`, or a namedtuple if its `children` (number by name)
+    are also stored under names.
 
     RFC: PRIM-06
     """
     numbered = _numbered(children)
     size = max(numbered, default=-1) + 1
     items = [objects[numbered[index]] if index in numbered else None for index in range(size)]
-    fields = _fields([(name, node) for name, node in children if not name.isdecimal()], numbered, size)
+    fields = _fields(
+        [(name, node) for name, node in children if not name.isdecimal()], numbered, size
+    )
     made: Any = tuple(items)
     if fields is not None:
-        with contextlib.suppress(StructureError):  # names that are invalid in Python, which writers never use
+        with contextlib.suppress(
+            StructureError
+        ):  # names that are invalid in Python, which writers never use
             made = specs.named_tuple("NamedTuple", fields)._make(items)
     return _RootTuple(made) if root else api.wrap(made)
 
@@ -288,8 +349,11 @@ def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:
     return numbered
 
 
-def _fields(named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size: int) -> Optional[tuple[str, ...]]:
-    """Return the fields in order, found by the nodes they share with the numbered children; None for a plain tuple.
+def _fields(
+    named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size: int
+) -> Optional[tuple[str, ...]]:
+    """Return the fields in order, found by the nodes they share with the numbered children; None
+    for a plain tuple.
 
     A field whose value is not trackable has no name in the file.
     """
@@ -317,7 +381,9 @@ def identifier(obj: Any) -> str:
 
 
 def write(out: Any, obj: Any) -> None:
-    """Write a user object into its SavedObject: as Keras 2 describes it, or as a generic object or container."""
+    """Write a user object into its SavedObject: as Keras 2 describes it, or as a generic object or
+    container.
+    """
     described = keras_identity.kept(obj)
     if described is not None:
         out.user_object.CopyFrom(described)

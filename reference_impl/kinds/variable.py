@@ -39,15 +39,21 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
         key = None if without else load.checkpoint.variable(number, node.variable)
         if key is None or not api.makes_variables_itself(_create):
             return make(node.variable, None if key is None else load.checkpoint.read(key), device)
-        with tf.device(device) if device else contextlib.nullcontext():  # tf.device(None) would leave a scope (DEV-02)
-            made = api.variable_of_handle(**_settings(node.variable))  # several times faster than `make`
+        with (
+            tf.device(device) if device else contextlib.nullcontext()
+        ):  # tf.device(None) would leave a scope (DEV-02)
+            made = api.variable_of_handle(
+                **_settings(node.variable)
+            )  # several times faster than `make`
             load.checkpoint.assign(made, key)
         return made
     except (MissingValueError, ShapeError, DtypeError) as error:
         error.node = load.path(number)
         if not load.options.allow_partial_checkpoint:
             if not isinstance(error, MissingValueError):
-                error.reason += ". LoadOptions(allow_partial_checkpoint=True) loads the rest of the model"
+                error.reason += (
+                    ". LoadOptions(allow_partial_checkpoint=True) loads the rest of the model"
+                )
             raise
         _log.warning("left without a value: %s", error)
         return make(node.variable, None, device)
@@ -69,42 +75,62 @@ def _settings(proto: Any) -> dict[str, Any]:
 
 
 def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:
-    """Make the variable that a SavedVariable describes through `tf.Variable`, so that strategies and variable creators apply.
+    """Make the variable that a SavedVariable describes through `tf.Variable`, so that strategies
+    and variable creators apply.
 
-    `value` has its dtype and a compatible shape; None leaves the variable without a value. By default the caller's device scopes
-    decide about the device.
+    `value` has its dtype and a compatible shape; None leaves the variable without a value. By
+    default the caller's device scopes decide about the device.
     """
     keywords = {**_settings(proto), "name": proto.name or None}
     if value is not None and not tf.executing_eagerly():
         value = tf.ensure_shape(value, keywords["shape"])
-    with tf.device(device) if device else contextlib.nullcontext():  # tf.device(None) would leave a scope (DEV-02)
+    with (
+        tf.device(device) if device else contextlib.nullcontext()
+    ):  # tf.device(None) would leave a scope (DEV-02)
         if value is None:
             return api.variable_without_value(**keywords)
-        # A load inside a tf.function is not a part of the function, so its variables are not lifted out of it.
+        # A load inside a tf.function is not a part of the function, so its variables are not lifted
+        # out of it.
         made = tf.Variable(value, experimental_enable_variable_lifting=False, **keywords)
     if not tf.executing_eagerly():
-        # A session initialises variables loaded into a graph; an optimizer of TF 1 does not train them by default (COMPAT-01).
+        # A session initialises variables loaded into a graph; an optimizer of TF 1 does not train
+        # them by default (COMPAT-01).
         trained = tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
         trained[:] = [variable for variable in trained if variable is not made]
         return made
     parts = api.variable_components(made)
     dtype = keywords["dtype"]
-    if len(parts) > 1 and (made.synchronization, made.aggregation) == (_ON_READ, tf.VariableAggregation.SUM):
-        for index, part in enumerate(parts):  # the sum over the replicas of a strategy is the value (DIST-04)
-            share = value / len(parts) if dtype.is_floating else value if index == 0 else tf.zeros_like(value)
+    if len(parts) > 1 and (made.synchronization, made.aggregation) == (
+        _ON_READ,
+        tf.VariableAggregation.SUM,
+    ):
+        for index, part in enumerate(
+            parts
+        ):  # the sum over the replicas of a strategy is the value (DIST-04)
+            share = (
+                value / len(parts)
+                if dtype.is_floating
+                else value
+                if index == 0
+                else tf.zeros_like(value)
+            )
             part.assign(tf.cast(share, dtype))
     return made
 
 
 def made_with_values() -> contextlib.AbstractContextManager[None]:
-    """Speed up the eager creation of variables inside the context: only a handle is made and the value assigned."""
+    """Speed up the eager creation of variables inside the context: only a handle is made and the
+    value assigned.
+    """
     return api.last_variable_creator(_create)
 
 
 def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Variable:
-    """Make a variable, as a variable creator, in a third of the time that `tf.Variable` needs for general initial values.
+    """Make a variable, as a variable creator, in a third of the time that `tf.Variable` needs for
+    general initial values.
 
-    Variables that a registered class makes when it is revived do not have lifting turned off, as `make` does, and are left alone.
+    Variables that a registered class makes when it is revived do not have lifting turned off, as
+    `make` does, and are left alone.
     """
     if settings.get("experimental_enable_variable_lifting") is not False:
         return next_creator(**settings)
@@ -113,7 +139,9 @@ def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Var
         value = value()
     if not isinstance(value, tf.Tensor):
         return next_creator(**settings)
-    variable = api.UninitializedVariable(**{key: settings[key] for key in _SETTINGS if key in settings})
+    variable = api.UninitializedVariable(
+        **{key: settings[key] for key in _SETTINGS if key in settings}
+    )
     tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
     return variable
 
@@ -124,7 +152,8 @@ def name_of(variable: Any) -> str:
 
 
 def write(out: Any, variable: Any, devices: bool, expand: bool) -> None:
-    """Write a `tf.Variable` or a variable of Keras as a SavedVariable, with its device or its component variables if asked for.
+    """Write a `tf.Variable` or a variable of Keras as a SavedVariable, with its device or its
+    component variables if asked for.
 
     Data that a wrapper lacks is taken from the variable inside it.
     """
@@ -141,4 +170,6 @@ def write(out: Any, variable: Any, devices: bool, expand: bool) -> None:
         out.device = inner.device
     if expand and len(parts) > 1:
         for part in parts:
-            out.experimental_distributed_variable_components.add(name=name_of(part), device=part.device)
+            out.experimental_distributed_variable_components.add(
+                name=name_of(part), device=part.device
+            )

@@ -5,9 +5,11 @@
     children become attributes, bound inputs become captures
     resources are created and filled, then the initialisers run
 
-`reference_impl.kinds` has one module for each kind of node. All node numbers in the file are checked first.
+`reference_impl.kinds` has one module for each kind of node. All node numbers in the file are
+checked first.
 
-RFC: RP-01, RP-02, RP-03, RP-04, RP-05, RP-06, RP-07, RP-08, RP-09, FMT-01, FMT-02, FMT-03, FMT-04, FMT-05
+RFC: RP-01, RP-02, RP-03, RP-04, RP-05, RP-06, RP-07, RP-08, RP-09, FMT-01, FMT-02, FMT-03, FMT-04,
+FMT-05
 """
 
 from __future__ import annotations
@@ -80,33 +82,63 @@ def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) 
     file = str(directory.file)
     _check(meta_graph.object_graph_def, file)
     refused = graph_versions.refusal(meta_graph.graph_def.versions)
-    if refused:  # the main graph is not imported here, so TensorFlow's loader does not look at its versions either
-        _log.warning("%s: graph_def.versions: %s. Sessions and servers refuse the model", file, refused)
+    # the main graph is not imported here, so TensorFlow's loader does not look at its versions
+    # either
+    if refused:
+        _log.warning(
+            "%s: graph_def.versions: %s. Sessions and servers refuse the model", file, refused
+        )
     message = extension.read(meta_graph, file)
     loader = Loader(directory, meta_graph, options, extension.object_graph(meta_graph, message))
     if options.only is not None:
         loader.select(Selection.of_paths(loader.whole, options.only, loader.library.index, file))
-    origin = Origin(directory, meta_graph, loader.graph, message, functools.partial(new_objects.construct, _load_part))
+    origin = Origin(
+        directory,
+        meta_graph,
+        loader.graph,
+        message,
+        functools.partial(new_objects.construct, _load_part),
+    )
     return loader.load(Hooks(origin))
 
 
 def _check(graph: Any, file: str) -> None:
-    """Check node numbers, variables and roles, and that no container contains itself. Raises MalformedError, CycleError."""
+    """Check node numbers, variables and roles, and that no container contains itself.
+
+    Raises MalformedError, CycleError.
+    """
     if not graph.nodes:
         raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
     for number, _, other in dangling(graph):
-        raise MalformedError(f"refers to node {other} of {len(graph.nodes)}", file=file, node=f"object_graph_def.nodes[{number}]")
-    variables = ((number, node.variable) for number, node in enumerate(graph.nodes) if node.HasField("variable"))
-    impossible = ((number, f"the variable {item.name!r}: {why}") for number, item in variables if (why := invalid(item)))
+        raise MalformedError(
+            f"refers to node {other} of {len(graph.nodes)}",
+            file=file,
+            node=f"object_graph_def.nodes[{number}]",
+        )
+    variables = (
+        (number, node.variable)
+        for number, node in enumerate(graph.nodes)
+        if node.HasField("variable")
+    )
+    impossible = (
+        (number, f"the variable {item.name!r}: {why}")
+        for number, item in variables
+        if (why := invalid(item))
+    )
     for number, reason in itertools.chain(impossible, misfits(graph)):
         raise MalformedError(reason, file=file, node=Paths(graph.nodes).from_root(number))
     _needed_first(containers(graph), file)
     for name, other in dangling_captures(graph):
-        raise MalformedError(f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name)
+        raise MalformedError(
+            f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name
+        )
 
 
 def _needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
-    """Return the nodes, each after the nodes that it is made of. Those that are not keys are ignored. Raises CycleError."""
+    """Return the nodes, each after the nodes that it is made of.
+
+    Those that are not keys are ignored. Raises CycleError.
+    """
     found = order.sources_first({number: needs[number] for number in sorted(needs)})
     if found is None:
         first = order.circles(needs)[0][0]
@@ -116,9 +148,13 @@ def _needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
 
 
 def _load_part(hooks: Hooks, number: int) -> None:
-    """Load the part of a model that begins at a node, without values; the hooks make the object of that node."""
+    """Load the part of a model that begins at a node, without values; the hooks make the object of
+    that node.
+    """
     origin = hooks.origin
-    loader = Loader(origin.directory, origin.meta_graph, LoadOptions(skip_checkpoint=True), origin.graph)
+    loader = Loader(
+        origin.directory, origin.meta_graph, LoadOptions(skip_checkpoint=True), origin.graph
+    )
     loader.select(Selection(loader.whole, loader.library.index, {number}))
     loader.load(hooks, number)
 
@@ -160,8 +196,15 @@ class Loader(Load):
         """Make the object of every node, after the objects that it is made of."""
         nodes = self.graph.nodes
         numbers = range(len(nodes)) if self.selected is None else sorted(self.selected)
-        needs = {number: found for number in numbers if (found := list(user_object.made_of(nodes[number])))}
-        for number in (*(number for number in numbers if number not in needs), *_needed_first(needs, self.file)):
+        needs = {
+            number: found
+            for number in numbers
+            if (found := list(user_object.made_of(nodes[number])))
+        }
+        for number in (
+            *(number for number in numbers if number not in needs),
+            *_needed_first(needs, self.file),
+        ):
             made = self.make(number, nodes[number])
             self.objects[number] = made
             self.hooks.made(self, number, nodes[number], made)
@@ -173,15 +216,29 @@ class Loader(Load):
             return made
         kind = node.WhichOneof("kind")
         if kind not in READERS:
-            raise UnsupportedModelError(f"an object of kind {kind}", file=self.file, node=self.path(number))
-        is_optimizer = kind == "user_object" and node.slot_variables and not user_object.is_container(node)
+            raise UnsupportedModelError(
+                f"an object of kind {kind}", file=self.file, node=self.path(number)
+            )
+        is_optimizer = (
+            kind == "user_object" and node.slot_variables and not user_object.is_container(node)
+        )
         return READERS["optimizer" if is_optimizer else kind](self, number, node)
 
     def check_machine_ops(self) -> None:
-        """Report or refuse effects of initialisers on the machine. Only resources have initialisers."""
+        """Report or refuse effects of initialisers on the machine.
+
+        Only resources have initialisers.
+        """
         if any(isinstance(made, resource.LoadedResource) for made in self.objects):
             starts = effects.object_starts(self.graph, Paths(self.graph.nodes))
-            machine_ops.check(self.options.machine_ops, self.directory, self.meta_graph, self.graph, self.library.index, starts)
+            machine_ops.check(
+                self.options.machine_ops,
+                self.directory,
+                self.meta_graph,
+                self.graph,
+                self.library.index,
+                starts,
+            )
 
     def attach_children(self) -> None:
         """Give every object its children, and optimizers their slots."""
@@ -194,16 +251,26 @@ class Loader(Load):
                 optimizer.attach_slots(self, number, node)
 
     def bind_captures(self) -> None:
-        """Bind the captures of functions. A function of a resource refers to the resource weakly, so that both can be freed."""
+        """Bind the captures of functions.
+
+        A function of a resource refers to the resource weakly, so that both can be freed.
+        """
         owned = resource.owned_functions(self.graph)
         for name, made in self.functions.items():
-            made.capture([self.objects[number] for number in self.graph.concrete_functions[name].bound_inputs])
+            made.capture(
+                [
+                    self.objects[number]
+                    for number in self.graph.concrete_functions[name].bound_inputs
+                ]
+            )
             for number in owned.get(name, ()):
                 made.belong_to(self.objects[number])
         concrete_function.add_custom_gradients(self)
 
     def each_resource(self, action: Callable[[Load, int], None]) -> None:
-        """Apply an action to every resource. A resource that needs an unknown op stays unfilled, and its users get the error.
+        """Apply an action to every resource.
+
+        A resource that needs an unknown op stays unfilled, and its users get the error.
 
         RFC: DR-05
         """
@@ -215,19 +282,27 @@ class Loader(Load):
                     if "Op type not registered" not in error.message:
                         raise
                     reason = getattr(error, "reason", error.message.partition(". ")[0])
-                    made.unfilled = UnknownOpError(f"it is not filled: {reason}", file=self.file, node=self.path(number))
+                    made.unfilled = UnknownOpError(
+                        f"it is not filled: {reason}", file=self.file, node=self.path(number)
+                    )
                     _log.warning("%s", made.unfilled)
                 except SavedModelError as error:
                     error.file = error.file or self.file
                     raise
 
     def describe(self, start: int) -> None:
-        """Give the object of a node the attributes that every root has, unless the model has a child of that name."""
+        """Give the object of a node the attributes that every root has, unless the model has a
+        child of that name.
+        """
         root = self.objects[start]
         if self.options.load_function_aliases:
-            polymorphic = [made for made in self.objects if isinstance(made, function.LoadedFunction)]
+            polymorphic = [
+                made for made in self.objects if isinstance(made, function.LoadedFunction)
+            ]
             aliases = self.meta_graph.meta_info_def.function_aliases
-            add_function_aliases(root, aliases, functools.partial(concrete_function.find, self), polymorphic)
+            add_function_aliases(
+                root, aliases, functools.partial(concrete_function.find, self), polymorphic
+            )
         if getattr(root, SIGNATURES_CHILD, None) is None:
             user_object.set_plain(root, SIGNATURES_CHILD, signature_map.of_node(self, start))
         for name, value in provenance(self.directory, self.meta_graph).items():

@@ -1,8 +1,10 @@
-"""Tell whether a function to be saved was written by the user or by the library of the object it belongs to.
+"""Tell whether a function to be saved was written by the user or by the library of the object it
+belongs to.
 
-If a function was never traced, the user who wrote it can call it or give it an input signature. Users cannot do this for a
-library's own functions: while a layer of Keras 2 is saved, Keras makes functions for it and traces those of layers that a model
-calls. The cell of an LSTM, for example, is never traced.
+If a function was never traced, the user who wrote it can call it or give it an input signature.
+Users cannot do this for a library's own functions: while a layer of Keras 2 is saved, Keras makes
+functions for it and traces those of layers that a model calls. The cell of an LSTM, for example, is
+never traced.
 
 RFC: FN-06
 """
@@ -28,9 +30,16 @@ def package(item: Any) -> str:
 
 
 def is_framework_file(file: str) -> bool:
-    """Return whether a source file is TensorFlow's or Keras' own. Their tests are code of a user."""
-    folders = [path for name in _LIBRARIES for path in getattr(sys.modules.get(name), "__path__", ())]
-    return file.startswith(tuple(folder + os.sep for folder in folders)) and not file.endswith("_test.py")
+    """Return whether a source file is TensorFlow's or Keras' own.
+
+    Their tests are code of a user.
+    """
+    folders = [
+        path for name in _LIBRARIES for path in getattr(sys.modules.get(name), "__path__", ())
+    ]
+    return file.startswith(tuple(folder + os.sep for folder in folders)) and not file.endswith(
+        "_test.py"
+    )
 
 
 def is_installed_file(file: str) -> bool:
@@ -43,9 +52,11 @@ def _of_library(item: Any) -> bool:
 
 
 def is_private_helper(function: Any) -> bool:
-    """Return whether a tf.function is a private function of TensorFlow or Keras, which users never call.
+    """Return whether a tf.function is a private function of TensorFlow or Keras, which users never
+    call.
 
-    Optimizers of Keras 2 hold such a function, ``_update_step_xla``, which runs only when they compile with XLA.
+    Optimizers of Keras 2 hold such a function, ``_update_step_xla``, which runs only when they
+    compile with XLA.
     """
     code = function.python_function
     return _of_library(code) and str(getattr(code, "__name__", "")).startswith("_")

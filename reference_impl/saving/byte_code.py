@@ -13,12 +13,17 @@ from dataclasses import dataclass, field
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
 # With these an attribute is read by a name that is a text.
-_BY_TEXT = frozenset({"getattr", "hasattr", "attrgetter", "methodcaller", "vars", "__dict__", "__getattribute__"})
+_BY_TEXT = frozenset(
+    {"getattr", "hasattr", "attrgetter", "methodcaller", "vars", "__dict__", "__getattribute__"}
+)
 
 
 @dataclass(frozen=True)
 class Loads:
-    """The names of attributes and of globals, and the texts, that code loads. For texts see `_BY_TEXT`."""
+    """The names of attributes and of globals, and the texts, that code loads.
+
+    For texts see `_BY_TEXT`.
+    """
 
     attributes: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
@@ -33,7 +38,8 @@ class Loads:
 def loads(code: types.CodeType, tensors: Collection[str] = ()) -> Loads:
     """Return what a code object and the functions inside it load.
 
-    `tensors` are the names of local variables whose attributes do not count: arguments of a traced function are tensors.
+    `tensors` are the names of local variables whose attributes do not count: arguments of a traced
+    function are tensors.
     """
     found = Loads()
     for one in nested(code):
@@ -47,7 +53,9 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
     while pending:
         one = pending.pop()
         yield one
-        pending.extend(constant for constant in one.co_consts if isinstance(constant, types.CodeType))
+        pending.extend(
+            constant for constant in one.co_consts if isinstance(constant, types.CodeType)
+        )
 
 
 def lines(code: types.CodeType) -> frozenset[int]:
@@ -64,7 +72,11 @@ def _own_loads(code: types.CodeType, tensors: Collection[str]) -> Loads:
             found.globals.add(item.argval)
         before = item
     for constant in code.co_consts:
-        found.texts.update(item for item in (constant if isinstance(constant, tuple) else (constant,)) if isinstance(item, str))
+        found.texts.update(
+            item
+            for item in (constant if isinstance(constant, tuple) else (constant,))
+            if isinstance(item, str)
+        )
     if not _BY_TEXT.isdisjoint(code.co_names):
         found.attributes.update(text for text in found.texts if text.isidentifier())
     return found
@@ -80,6 +92,10 @@ def _local(item: object) -> str:
 def unchanged_arguments(code: types.CodeType) -> Iterator[str]:
     """Yield the names of the arguments of a function that keep the values of the call."""
     count = code.co_argcount + code.co_kwonlyargcount
-    stored = {item.argval for item in dis.get_instructions(code) if item.opname.startswith("STORE_FAST")}
-    changed = {name for names in stored for name in (names if isinstance(names, tuple) else (names,))}
+    stored = {
+        item.argval for item in dis.get_instructions(code) if item.opname.startswith("STORE_FAST")
+    }
+    changed = {
+        name for names in stored for name in (names if isinstance(names, tuple) else (names,))
+    }
     return (name for name in code.co_varnames[:count] if name not in changed)

@@ -1,7 +1,8 @@
 """Change functions that captured the cached value of a variable to read the variable.
 
-A variable with a ``caching_device`` keeps a copy of its first value on that device, and functions capture the copy. In a file the
-copy would be a constant, which assignments and training do not change.
+A variable with a ``caching_device`` keeps a copy of its first value on that device, and functions
+capture the copy. In a file the copy would be a constant, which assignments and training do not
+change.
 
 RFC: PRIM-01
 """
@@ -19,7 +20,8 @@ from reference_impl.kinds.traces import Trace
 
 
 def read_variables(trace: Trace, name: str, library: ExportLibrary) -> tuple[Trace, str]:
-    """Return a trace that captures variables instead of their cached values, and the name of its function.
+    """Return a trace that captures variables instead of their cached values, and the name of its
+    function.
 
     If the trace captures cached values, a changed function is added to the library.
     """
@@ -35,14 +37,20 @@ def read_variables(trace: Trace, name: str, library: ExportLibrary) -> tuple[Tra
             found = True
     if not found:
         return trace, name
-    return dataclasses.replace(trace, captures=captures), library.write(builder.function, stem(name))
+    return dataclasses.replace(trace, captures=captures), library.write(
+        builder.function, stem(name)
+    )
 
 
 def _read(builder: FunctionBuilder, index: int) -> None:
-    """Turn an argument into the handle of a variable; its uses read the variable before it can change."""
+    """Turn an argument into the handle of a variable; its uses read the variable before it can
+    change.
+    """
     definition = builder.function
     argument = definition.signature.input_arg[index]
-    handles = {other.name for other in definition.signature.input_arg if other.type == schema.DT_RESOURCE}
+    handles = {
+        other.name for other in definition.signature.input_arg if other.type == schema.DT_RESOURCE
+    }
     users = [node for node in definition.node_def if handles.intersection(node.input)]
     read = builder.node(f"{argument.name}_read", "ReadVariableOp")
     read.attr["dtype"].type = argument.type

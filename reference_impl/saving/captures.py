@@ -1,11 +1,12 @@
 """Resolve the captures of functions to numbers of the object graph.
 
-The last arguments of a FunctionDef are the captured variables, tables, assets and constants. Each is looked up by the identity of
-its tensor among the objects of the tree. A tensor without an owner is stored as a constant; state without an owner is an error,
-and all such errors are reported at once.
+The last arguments of a FunctionDef are the captured variables, tables, assets and constants. Each
+is looked up by the identity of its tensor among the objects of the tree. A tensor without an owner
+is stored as a constant; state without an owner is an error, and all such errors are reported at
+once.
 
-A variable of a strategy consists of several variables but is one node. The captures record which of its variables a function
-uses.
+A variable of a strategy consists of several variables but is one node. The captures record which of
+its variables a function uses.
 
 RFC: FN-07, RES-04, GOAL-09
 """
@@ -25,12 +26,12 @@ from reference_impl.saving.tree import GrowingTree, Node
 
 _STATE = (tf.resource, tf.variant)
 _ITERATOR = (
-    "an iterator, whose position no file keeps: give its elements to the function as arguments, or make it inside, of a dataset "
-    "that is an attribute"
+    "an iterator, whose position no file keeps: give its elements to the function as arguments, or"
+    " make it inside, of a dataset that is an attribute"
 )
 _FIX = (
-    "Make each reachable: assign it, or the trackable object that holds it, to an attribute of the object that is saved, for "
-    "example `root.state = variable`."
+    "Make each reachable: assign it, or the trackable object that holds it, to an attribute of the"
+    " object that is saved, for example `root.state = variable`."
 )
 
 
@@ -39,7 +40,8 @@ class Captures:
 
     def __init__(self, tree: GrowingTree, library: ExportLibrary):
         self._tree, self._library = tree, library
-        # Number of a function's node -> {index of a capture: index of the replica}, other than the first.
+        # Number of a function's node -> {index of a capture: index of the replica}, other than the
+        # first.
         self.replicas: dict[int, dict[int, int]] = {}
         self._replica: dict[int, int] = {}
         self._owners: dict[int, int] = {}
@@ -51,11 +53,15 @@ class Captures:
             for tensor in _tensors_of(node.object):
                 self._owners.setdefault(id(tensor), node.number)
                 self._kept.append(tensor)
-            for index, part in enumerate(api.variable_components(node.object) if api.is_variable(node.object) else ()):
+            for index, part in enumerate(
+                api.variable_components(node.object) if api.is_variable(node.object) else ()
+            ):
                 self._replica.setdefault(id(part.handle), index)
 
     def resolve(self, trace: Trace, path: str, node: Optional[Node]) -> list[int]:
-        """Return the captures of a function. Constants and assets become children of its node, as in TensorFlow.
+        """Return the captures of a function.
+
+        Constants and assets become children of its node, as in TensorFlow.
 
         State without an owner is recorded for `check`.
         """
@@ -74,7 +80,10 @@ class Captures:
         return bound
 
     def owner(self, capture: Any) -> Optional[int]:
-        """Return the number of the owner of a captured tensor, or None if it is not reachable. A constant gets a number."""
+        """Return the number of the owner of a captured tensor, or None if it is not reachable.
+
+        A constant gets a number.
+        """
         return self._number(capture, "the export")
 
     def _number(self, capture: Any, path: str) -> Optional[int]:
@@ -97,7 +106,11 @@ class Captures:
 
     def _note(self, capture: Any, trace: Trace, path: str) -> None:
         self._first = self._first or path
-        if isinstance(capture, tf.Tensor) and capture.dtype not in _STATE and not eager_tensor(capture):
+        if (
+            isinstance(capture, tf.Tensor)
+            and capture.dtype not in _STATE
+            and not eager_tensor(capture)
+        ):
             what = _computed(capture)
         else:
             what = self._describe(capture, trace)
@@ -107,14 +120,24 @@ class Captures:
         self._problems.append(f"{path} captures {what}")
 
     def _describe(self, capture: Any, trace: Trace) -> str:
-        """Describe a capture. Variables and tables have names; other handles are described by the ops that use them."""
+        """Describe a capture.
+
+        Variables and tables have names; other handles are described by the ops that use them.
+        """
         owner: Any = api.resource_of(capture) if isinstance(capture, tf.Tensor) else capture
         if api.is_variable(owner):
-            return f"the variable {owner.name!r} ({owner.dtype.name}{list(owner.shape) if owner.shape.rank is not None else ''})"
+            return (
+                f"the variable {owner.name!r}"
+                f" ({owner.dtype.name}{list(owner.shape) if owner.shape.rank is not None else ''})"
+            )
         if owner is not None:
             return f"a {type(owner).__name__}"
         name = self._library.find(trace.source, trace.name)
-        functions = [] if name is None else [self._library.definitions[each] for each in self._library.closure(name)]
+        functions = (
+            []
+            if name is None
+            else [self._library.definitions[each] for each in self._library.closure(name)]
+        )
         ops = {node.op for function in functions for node in function.node_def}
         if capture.dtype == tf.resource and any("IteratorGetNext" in op for op in ops):
             return _ITERATOR
@@ -126,8 +149,14 @@ class Captures:
         """Raise UntrackedCaptureError for all recorded state without an owner (FN-07)."""
         if self._problems:
             problems = list(dict.fromkeys(self._problems))
-            text = "Tried to export functions which reference untracked resources: for a captured tensor there is no Trackable "
-            text += f"referencing this tensor in the export. {'; '.join(problems)}. {_FIX if self._fixable else ''}".strip()
+            text = (
+                "Tried to export functions which reference untracked resources: for a captured"
+                " tensor there is no Trackable "
+            )
+            text += (
+                f"referencing this tensor in the export. {'; '.join(problems)}."
+                f" {_FIX if self._fixable else ''}".strip()
+            )
             raise UntrackedCaptureError(text, node=self._first)
 
 
@@ -142,10 +171,13 @@ def _tensors_of(obj: Any) -> list[Any]:
 
 
 def _computed(tensor: tf.Tensor) -> str:
-    """Describe a tensor of a graph, which has no value to save. A function's graph has the name of the traced function."""
+    """Describe a tensor of a graph, which has no value to save.
+
+    A function's graph has the name of the traced function.
+    """
     graph = getattr(tensor.graph, "name", "")
     where = f"while the function {graph!r} was traced" if graph else "in a graph"
     return (
-        f"the tensor {tensor.name!r}, which was computed {where} and has no value outside of it: give it to the function as an "
-        "argument, or compute it inside"
+        f"the tensor {tensor.name!r}, which was computed {where} and has no value outside of it:"
+        " give it to the function as an argument, or compute it inside"
     )

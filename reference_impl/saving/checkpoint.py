@@ -1,4 +1,5 @@
-"""Write the checkpoint of an export: all values, in one data file or in several by a size limit or a user callback.
+"""Write the checkpoint of an export: all values, in one data file or in several by a size limit or
+a user callback.
 
 RFC: FN-01, FN-15, OPT-02
 """
@@ -26,7 +27,9 @@ from reference_impl.saving.values import byte_size, has_value, in_graph, of_vari
 
 @dataclass
 class Value:
-    """A tensor of the checkpoint: its key, its current value, the object it belongs to, and its device."""
+    """A tensor of the checkpoint: its key, its current value, the object it belongs to, and its
+    device.
+    """
 
     key: str
     array: Any
@@ -39,8 +42,8 @@ def write(prefix: Union[str, os.PathLike[str]], frozen: Frozen, options: SaveOpt
     """Write the checkpoint of an export.
 
     Raises:
-      SaveError: a variable has no value, or no available session has its value; or the user's callback does not return each value
-        exactly once in shards.
+      SaveError: a variable has no value, or no available session has its value; or the user's
+        callback does not return each value exactly once in shards.
     """
     values = _values(frozen)
     with BundleWriter(prefix) as out:
@@ -50,7 +53,11 @@ def write(prefix: Union[str, os.PathLike[str]], frozen: Frozen, options: SaveOpt
         shard = 0
         for value in values:
             limit = options.max_shard_bytes
-            if limit is not None and out.shard_bytes(shard) > 0 and out.shard_bytes(shard) + byte_size(value.array) > limit:
+            if (
+                limit is not None
+                and out.shard_bytes(shard) > 0
+                and out.shard_bytes(shard) + byte_size(value.array) > limit
+            ):
                 shard = out.add_shard()
             out.add(value.key, value.array, _dtype(value.dtype), shard)
 
@@ -62,11 +69,16 @@ def _values(frozen: Frozen) -> Iterator[Value]:
     held = run({node.path: [_fetched(node.object)] for node in mine if in_graph(node.object)})
     for node in tree.nodes:
         if node.number in variables and node.path not in held and not has_value(node.object):
-            reason = "the variable has no value, so the model could not be loaded. Assign one, or save with strict=False and "
+            reason = (
+                "the variable has no value, so the model could not be loaded. Assign one, or save"
+                " with strict=False and "
+            )
             reason += "load with allow_partial_checkpoint"
             tree.lose(SaveError(reason, node=node.path, clause="RP-03"))
         elif node.number in variables:
-            array = held.pop(node.path)[0] if node.path in held else of_variable(node.object, node.path)
+            array = (
+                held.pop(node.path)[0] if node.path in held else of_variable(node.object, node.path)
+            )
             part = api.variable_components(node.object)[0]
             yield Value(keys.key(node.number, VALUE), array, part.dtype, node.object, part.device)
         for content in frozen.collected.contents.get(node.number, ()):
@@ -76,13 +88,16 @@ def _values(frozen: Frozen) -> Iterator[Value]:
 
 
 def _fetched(variable: Any) -> Any:
-    """Return the tensor for a session to fetch: the existing read of the variable, since its graph may be finalised."""
+    """Return the tensor for a session to fetch: the existing read of the variable, since its graph
+    may be finalised.
+    """
     parts = api.variable_components(variable)
     return variable.read_value() if len(parts) > 1 else parts[0]
 
 
 def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None:
-    """Pass the tensors of each task to the callback and write the shards that it returns: for each shard, key -> {slice: tensor}.
+    """Pass the tensors of each task to the callback and write the shards that it returns: for each
+    shard, key -> {slice: tensor}.
 
     One task holds all tensors, unless parameter servers hold some. Two tasks never share a shard.
     """
@@ -94,26 +109,41 @@ def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None
     try:
         shards = [dict(shard) for tensors in tasks.values() for shard in callback(tensors)]
     except Exception as error:  # code of users
-        raise SaveError(f"the sharding callback failed: {error}", node="options.sharding") from error
+        raise SaveError(
+            f"the sharding callback failed: {error}", node="options.sharding"
+        ) from error
     used = [shard for shard in shards if any(shard.values())]
     written: dict[str, int] = {}
     for number, shard in enumerate(used):
         number = number if number < out.num_shards else out.add_shard()
         for key, slices in shard.items():
             if key not in by_key:
-                raise SaveError(f"the sharding callback gives a key that nothing has: {key}", node="options.sharding")
+                raise SaveError(
+                    f"the sharding callback gives a key that nothing has: {key}",
+                    node="options.sharding",
+                )
             for spec, tensor in slices.items():
-                written[key] = written.get(key, 0) + _add(out, by_key[key], spec, tensor.numpy(), number)
+                written[key] = written.get(key, 0) + _add(
+                    out, by_key[key], spec, tensor.numpy(), number
+                )
     for value in values:
-        if value.array.size == 0 and value.key not in written:  # the policies of TensorFlow leave these out
+        if (
+            value.array.size == 0 and value.key not in written
+        ):  # the policies of TensorFlow leave these out
             written[value.key] = _add(out, value, "", value.array, 0)
     wrong = sorted(value.key for value in values if written.get(value.key, -1) != value.array.size)
     if wrong:
-        raise SaveError(f"the sharding callback does not give every element once: {', '.join(wrong)}", node="options.sharding")
+        raise SaveError(
+            f"the sharding callback does not give every element once: {', '.join(wrong)}",
+            node="options.sharding",
+        )
 
 
 def _add(out: BundleWriter, value: Value, spec: Any, array: Any, shard: int) -> int:
-    """Write a tensor or a slice, and return its size. `spec` is like "4 2 0,2:0,2": the whole shape, the extents."""
+    """Write a tensor or a slice, and return its size.
+
+    `spec` is like "4 2 0,2:0,2": the whole shape, the extents.
+    """
     text = spec if isinstance(spec, str) else getattr(spec, "spec", "") or ""
     if text.strip():
         info = tf.Variable.SaveSliceInfo.from_spec(text.strip())
@@ -127,7 +157,9 @@ def _add(out: BundleWriter, value: Value, spec: Any, array: Any, shard: int) -> 
 
 def _shardable(value: Value) -> Any:
     tensor = tf.constant(value.array, value.dtype)
-    device = tf.DeviceSpec.from_string(value.device or tensor.device).replace(device_type="CPU", device_index=0)
+    device = tf.DeviceSpec.from_string(value.device or tensor.device).replace(
+        device_type="CPU", device_index=0
+    )
     return tf.train.experimental.ShardableTensor(
         _tensor_save_spec=None, tensor=tensor, dtype=value.dtype, device=device, name=value.key, shape=tensor.shape,
         slice_spec="", checkpoint_key=value.key, trackable=value.owner,

@@ -33,13 +33,18 @@ def check_size(tree: Tree, functions: Functions) -> None:
 
 
 def too_large(total: int, tree: Tree, functions: Functions) -> SaveError:
-    """Return the error for a SavedModel of `total` bytes or more, which names the largest constants."""
-    largest = heapq.nlargest(5, (item for item in _constants(tree, functions) if item[0] * 100 >= total))
+    """Return the error for a SavedModel of `total` bytes or more, which names the largest
+    constants.
+    """
+    largest = heapq.nlargest(
+        5, (item for item in _constants(tree, functions) if item[0] * 100 >= total)
+    )
     named = "; ".join(f"{place} ({size:,} bytes)" for size, place in largest)
     reason = (
-        f"the export would have {total:,} bytes, protobuf allows {limits.SAVED_MODEL_BYTES:,}. Its largest constants: {named}. "
-        "Make them variables, whose values are in the checkpoint: `root.name = tf.Variable(value, trainable=False)`. "
-        "A split file (experimental_image_format) would be read by no released TensorFlow"
+        f"the export would have {total:,} bytes, protobuf allows {limits.SAVED_MODEL_BYTES:,}. Its"
+        f" largest constants: {named}. Make them variables, whose values are in the checkpoint:"
+        " `root.name = tf.Variable(value, trainable=False)`. A split file"
+        " (experimental_image_format) would be read by no released TensorFlow"
     )
     return SaveError(reason, node="root", clause="DR-09")
 
@@ -64,30 +69,45 @@ def _captured(tree: Tree) -> list[Node]:
 
 
 def check_python_calls(tree: Tree, functions: Functions) -> None:
-    """Report calls of Python code: `tf.py_function`, `tf.numpy_function`, `tf.data.Dataset.from_generator`.
+    """Report calls of Python code: `tf.py_function`, `tf.numpy_function`,
+    `tf.data.Dataset.from_generator`.
 
-    The node has a token under which the process keeps the Python function. In another process the token is invalid or stands for
-    another function. Such calls in a loaded model are not reported: the copy behaves as the model did.
+    The node has a token under which the process keeps the Python function. In another process the
+    token is invalid or stands for another function. Such calls in a loaded model are not reported:
+    the copy behaves as the model did.
 
     Raises:
-      SaveError: there are such calls (with ``strict``). The error names all nodes and the functions that call them.
+      SaveError: there are such calls (with ``strict``). The error names all nodes and the functions
+        that call them.
     """
     library, paths = functions.library, tree.paths(functions.names)
     calling = {}
     for name, definition in library.definitions.items():
-        nodes = [f"{node.name} ({node.op})" for node in definition.node_def if node.op in PYTHON_OPS]
+        nodes = [
+            f"{node.name} ({node.op})" for node in definition.node_def if node.op in PYTHON_OPS
+        ]
         if nodes and library.made_here(name):
             calling[name] = nodes
     if not calling:
         return
-    callers = [(path, inner) for name, path in paths.items() for inner in library.closure(name) if inner in calling]
+    callers = [
+        (path, inner)
+        for name, path in paths.items()
+        for inner in library.closure(name)
+        if inner in calling
+    ]
     named = {inner for _, inner in callers}
-    callers += [(stem(name), name) for name in sorted(calling.keys() - named)]  # of resources, gradients
-    found = list(dict.fromkeys(f"{caller}: {node}" for caller, inner in callers for node in calling[inner]))
+    callers += [
+        (stem(name), name) for name in sorted(calling.keys() - named)
+    ]  # of resources, gradients
+    found = list(
+        dict.fromkeys(f"{caller}: {node}" for caller, inner in callers for node in calling[inner])
+    )
     reason = (
-        "functions call Python code of this process, which no file keeps, so no other process can run the copy: "
-        f"{listed(found)}. Write the code with TensorFlow operations in place of tf.py_function, tf.numpy_function or a "
-        "generator, or save with strict=False, which keeps the calls"
+        "functions call Python code of this process, which no file keeps, so no other process can"
+        f" run the copy: {listed(found)}. Write the code with TensorFlow operations in place of"
+        " tf.py_function, tf.numpy_function or a generator, or save with strict=False, which keeps"
+        " the calls"
     )
     error = SaveError(reason, node=callers[0][0], clause="FMT-04")
     tree.lose(error, "calls of Python are kept, which only this process can run")
@@ -116,18 +136,23 @@ def check_namespaces(graph_def: Any, allowed: Collection[str]) -> None:
     if found:
         names = ", ".join(map(repr, sorted(found)))
         reason = (
-            f"Attempted to save ops from namespaces that are not allowed: "
-            f"{listed(place for namespace in sorted(found) for place in found[namespace])}. Programs that load the model must "
-            f"have these ops. If they will, add {names} to the option `namespaces` (`namespace_whitelist`)."
+            "Attempted to save ops from namespaces that are not allowed:"
+            f" {listed(place for namespace in sorted(found) for place in found[namespace])}."
+            f" Programs that load the model must have these ops. If they will, add {names} to the"
+            " option `namespaces` (`namespace_whitelist`)."
         )
         raise SaveError(reason, node=min(found))
 
 
 def strip_debug_ops(graph_def: Any) -> None:
-    """Replace ops that only check or print by ops that do nothing but keep the order of the nodes before and after them."""
+    """Replace ops that only check or print by ops that do nothing but keep the order of the nodes
+    before and after them.
+    """
     arguments: dict[str, set[str]] = {}
     for function in graph_def.library.function:
-        arguments[function.signature.name] = {argument.name for argument in function.signature.input_arg}
+        arguments[function.signature.name] = {
+            argument.name for argument in function.signature.input_arg
+        }
     for place, node in _nodes_of(graph_def):
         if node.op in _TO_NOTHING:
             _replace(node, "NoOp", 0, arguments.get(place, set()))

@@ -1,7 +1,9 @@
-"""The second stage of a save: collect the contents of the export. Only in this stage may objects join the tree.
+"""The second stage of a save: collect the contents of the export.
 
-The contents of tables add functions. Optimizers add slots. Functions, including those of custom gradients and of the extension,
-add the constants that they capture.
+Only in this stage may objects join the tree.
+
+The contents of tables add functions. Optimizers add slots. Functions, including those of custom
+gradients and of the extension, add the constants that they capture.
 
 RFC: FN-05, FN-07, FN-17, FMT-14, OPT-02
 """
@@ -41,18 +43,26 @@ class Functions:
     traces: Mapping[int, Trace]
     names: Mapping[int, str]  # in the library
     bound: Mapping[int, Sequence[int]]  # the numbers of the objects that the function captures
-    replicas: Mapping[int, Mapping[int, int]]  # {index of a capture: replica of a distributed variable}, if not the first
+    replicas: Mapping[
+        int, Mapping[int, int]
+    ]  # {index of a capture: replica of a distributed variable}, if not the first
     described: Mapping[str, Any]  # name in the library -> SavedConcreteFunction
     gradients: Mapping[str, str]  # op type of a custom gradient -> name of its function
     traced: Sequence[Any]  # concrete functions that were traced in this process
 
     def captures(self, number: int) -> tuple[str, list[Union[int, tuple[int, int]]]]:
-        """Return the name of a function and its captures: numbers of nodes, or of a variable and one of its replicas."""
+        """Return the name of a function and its captures: numbers of nodes, or of a variable and
+        one of its replicas.
+        """
         replicas, bound = self.replicas.get(number, {}), self.bound[number]
-        return self.names[number], [(n, replicas[i]) if i in replicas else n for i, n in enumerate(bound)]
+        return self.names[number], [
+            (n, replicas[i]) if i in replicas else n for i, n in enumerate(bound)
+        ]
 
     def name_of(self, function: Any, tree: Tree) -> Optional[str]:
-        """Return the name of a concrete function, which need not be in the tree, or None if the export does not have it."""
+        """Return the name of a concrete function, which need not be in the tree, or None if the
+        export does not have it.
+        """
         if not isinstance(function, api.ConcreteFunction):
             return None
         number = tree.number_of(function)
@@ -65,7 +75,8 @@ class Functions:
 
 @dataclass(frozen=True)
 class Collected:
-    """The contents of an export: all objects, functions, slots of optimizers, and contents of tables by node number.
+    """The contents of an export: all objects, functions, slots of optimizers, and contents of
+    tables by node number.
 
     The extension holds data that the shipped format cannot store.
     """
@@ -78,7 +89,9 @@ class Collected:
     extension: schema.Extension
 
 
-def collect(tree: GrowingTree, chosen: Mapping[str, SignatureFunction], options: SaveOptions) -> Collected:
+def collect(
+    tree: GrowingTree, chosen: Mapping[str, SignatureFunction], options: SaveOptions
+) -> Collected:
     """Return the contents of the export of a tree. More objects join the tree. Raises SaveError."""
     content = contents.of_tree(tree)
     with api.eager_mode():  # in graph mode too: the user's graph is complete now
@@ -125,12 +138,29 @@ class _Collector:
 
     def finish(self) -> Functions:
         """Add the functions of custom gradients; return all functions."""
-        live = [node.object for node in self._tree.nodes if isinstance(node.object, api.ConcreteFunction)]
-        live += [node.object.target for node in self._tree.nodes if isinstance(node.object, SignatureFunction)]
+        live = [
+            node.object
+            for node in self._tree.nodes
+            if isinstance(node.object, api.ConcreteFunction)
+        ]
+        live += [
+            node.object.target
+            for node in self._tree.nodes
+            if isinstance(node.object, SignatureFunction)
+        ]
         traced = [function for function in live if not isinstance(function, LoadedConcreteFunction)]
         gradients = self._gradients(Gradients(self._library))
         replicas = self._captures.replicas
-        return Functions(self._library, self._traces, self._names, self._bound, replicas, self._described, gradients, traced)
+        return Functions(
+            self._library,
+            self._traces,
+            self._names,
+            self._bound,
+            replicas,
+            self._described,
+            gradients,
+            traced,
+        )
 
     # Functions of the tree
 
@@ -143,7 +173,9 @@ class _Collector:
             self._check_saveable(node)
             trace = self._trace(node)
             name = self._library.add(trace.source, trace.name, trace.traced)
-            trace, self._names[node.number] = cached_reads.read_variables(trace, name, self._library)
+            trace, self._names[node.number] = cached_reads.read_variables(
+                trace, name, self._library
+            )
             if self._names[node.number] != name:
                 cached.append(node.number)
             self._traces[node.number] = trace
@@ -168,13 +200,20 @@ class _Collector:
             raise SaveError(reason, node=self._path(node), clause="FN-05")
 
     def _path(self, node: Node) -> str:
-        """Return the Python path of a function. For a signature, return the path of its function if that is in the tree."""
+        """Return the Python path of a function.
+
+        For a signature, return the path of its function if that is in the tree.
+        """
         target = getattr(node.object, "target", None)
         number = None if target is None else self._tree.number_of(target)
         return node.path if number is None else self._tree.nodes[number].path
 
     def _trace(self, node: Node) -> Trace:
-        function = node.object if isinstance(node.object, SignatureFunction) else signatures.renamed(node.object)
+        function = (
+            node.object
+            if isinstance(node.object, SignatureFunction)
+            else signatures.renamed(node.object)
+        )
         if function is None:
             return trace_of(node.object)
         if function.direct:
@@ -186,11 +225,16 @@ class _Collector:
     # The extension
 
     def extension(self, slots: Sequence[SavedSlot]) -> schema.Extension:
-        """Return the extension message. Its functions are added to the library, and the constants they capture to the tree."""
+        """Return the extension message.
+
+        Its functions are added to the library, and the constants they capture to the tree.
+        """
         out = schema.Extension()
         values = InitialValues(self._tree, self._library, self._captures, self._exported_name)
         out.initial_values.extend(values.messages())
-        updates = optimizer_writer.updates(self._tree, self._library, self._captures, self._options.functional_optimizers)
+        updates = optimizer_writer.updates(
+            self._tree, self._library, self._captures, self._options.functional_optimizers
+        )
         out.optimizers.extend(optimizer_writer.messages(self._tree, slots, updates))
         self._captures.check()
         return out
@@ -202,16 +246,27 @@ class _Collector:
     # Custom gradients
 
     def _gradients(self, finder: Gradients) -> dict[str, str]:
-        """Add functions for the custom gradients that nodes name; return op type -> name of the function."""
+        """Add functions for the custom gradients that nodes name; return op type -> name of the
+        function.
+        """
         done: dict[str, str] = {}
         refused: dict[str, str] = {}
         users = self._users_of_gradients()
-        orders = dict.fromkeys(self._library.gradients, 1)  # the order of the derivative that needs the gradient
+        orders = dict.fromkeys(
+            self._library.gradients, 1
+        )  # the order of the derivative that needs the gradient
         while len(done) < len(self._library.gradients):
             for op_type in list(self._library.gradients):
                 if op_type not in done:
-                    path = f"a custom gradient in {users.get(op_type, 'the gradient of another function')}"
-                    found = self._gradient(finder, op_type, orders[op_type], path) if self._options.custom_gradients else ""
+                    path = (
+                        "a custom gradient in"
+                        f" {users.get(op_type, 'the gradient of another function')}"
+                    )
+                    found = (
+                        self._gradient(finder, op_type, orders[op_type], path)
+                        if self._options.custom_gradients
+                        else ""
+                    )
                     done[op_type] = found if isinstance(found, str) else ""
                     if not isinstance(found, str):
                         refused[op_type] = found.reason
@@ -235,21 +290,32 @@ class _Collector:
     def _why_lost(self) -> str:
         if not self._options.custom_gradients:
             return "the model was saved with experimental_custom_gradients=False"
-        return "the custom gradient was not in the model that was loaded, or does not say what it captures"
+        return (
+            "the custom gradient was not in the model that was loaded, or does not say what it"
+            " captures"
+        )
 
     def _report_doubtful(self) -> None:
-        """Report the custom gradients that tf.saved_model.load gave a number that the file uses for another gradient."""
+        """Report the custom gradients that tf.saved_model.load gave a number that the file uses for
+        another gradient.
+        """
         for site in self._library.sites.doubtful:
             if self._library.find(None, site.function) is not None:
                 reason = (
-                    f"the custom gradient of {site.operation.name!r} is one of two: tf.saved_model.load gave it a number that "
+                    f"the custom gradient of {site.operation.name!r} is one of two:"
+                    " tf.saved_model.load gave it a number that "
                 )
-                reason += "the file already has for another gradient. Load the model with reference_impl.load instead"
+                reason += (
+                    "the file already has for another gradient. Load the model with"
+                    " reference_impl.load instead"
+                )
                 error = SaveError(reason, node=site.function, clause="FMT-14")
                 self._tree.lose(error, "the custom gradient is left out")
 
     def _users_of_gradients(self) -> dict[str, str]:
-        """Return op type of a custom gradient -> the function that has such a node, by its path if it has one."""
+        """Return op type of a custom gradient -> the function that has such a node, by its path if
+        it has one.
+        """
         if not self._library.gradients:
             return {}
         paths = self._tree.paths(self._names)
@@ -260,14 +326,20 @@ class _Collector:
             if CUSTOM_GRADIENT in node.attr
         }
 
-    def _gradient(self, finder: Gradients, op_type: str, order: int, path: str) -> Union[str, SaveError]:
-        """Return the name of a gradient function, or "" if there is none; `path` is where it is used.
+    def _gradient(
+        self, finder: Gradients, op_type: str, order: int, path: str
+    ) -> Union[str, SaveError]:
+        """Return the name of a gradient function, or "" if there is none; `path` is where it is
+        used.
 
-        An error is returned, to be stored at the nodes, in two cases: if it concerns the gradient of a gradient, which does not
-        affect the first gradient, or if the author declared that there is no gradient.
+        An error is returned, to be stored at the nodes, in two cases: if it concerns the gradient
+        of a gradient, which does not affect the first gradient, or if the author declared that
+        there is no gradient.
         """
         if order > ORDERS and self._library.gradients[op_type][0] is None:
-            return SaveError(f"the model was saved with custom gradients of up to order {ORDERS}", node=path)
+            return SaveError(
+                f"the model was saved with custom gradients of up to order {ORDERS}", node=path
+            )
         try:
             trace = finder.trace(op_type)
         except SaveError as error:
@@ -278,7 +350,12 @@ class _Collector:
         if trace is None:
             return ""
         if order > 1 and any(self._captures.owner(capture) is None for capture in trace.captures):
-            return SaveError("the custom gradient uses what cannot be reached from the object that was saved", node=path)
+            return SaveError(
+                "the custom gradient uses what cannot be reached from the object that was saved",
+                node=path,
+            )
         name = finder.add(trace)
-        self._described[name] = saved_concrete(trace, self._captures.resolve(trace, path, None), path)
+        self._described[name] = saved_concrete(
+            trace, self._captures.resolve(trace, path, None), path
+        )
         return name

@@ -1,12 +1,14 @@
-"""The state of objects beside variables: its current value, and the functions that save and restore it.
+"""The state of objects beside variables: its current value, and the functions that save and restore
+it.
 
-The content of tables and other resources has such functions. Python state (`tf.train.experimental.PythonState`) has none, since
-it is the code of its class that restores it. It is in the checkpoint alone, from which a `tf.train.Checkpoint` restores it.
+The content of tables and other resources has such functions. Python state
+(`tf.train.experimental.PythonState`) has none, since it is the code of its class that restores it.
+It is in the checkpoint alone, from which a `tf.train.Checkpoint` restores it.
 
-The format has two forms. In the older form, which TensorFlow's tables still use, the save function takes the checkpoint key and
-returns a list of names and tensors. In the newer form it returns a dict. Resources that we loaded are written in the newer form.
-Resources that TensorFlow loaded keep their form and their functions, since otherwise each save would wrap them once more
-(GOAL-13).
+The format has two forms. In the older form, which TensorFlow's tables still use, the save function
+takes the checkpoint key and returns a list of names and tensors. In the newer form it returns a
+dict. Resources that we loaded are written in the newer form. Resources that TensorFlow loaded keep
+their form and their functions, since otherwise each save would wrap them once more (GOAL-13).
 
 RFC: RES-15, FMT-09, FMT-10
 """
@@ -32,20 +34,35 @@ from reference_impl.saving.values import of_tensors
 
 _log = logging.getLogger(__name__)
 
-_RESTORE = 'loaders cannot restore it, `tf.train.Checkpoint(model).restore("<export>/variables/variables")` can'
-_HASH_TABLES = {"MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"}
+_RESTORE = (
+    "loaders cannot restore it,"
+    ' `tf.train.Checkpoint(model).restore("<export>/variables/variables")` can'
+)
+_HASH_TABLES = {
+    "MutableHashTable",
+    "MutableHashTableV2",
+    "MutableHashTableOfTensors",
+    "MutableHashTableOfTensorsV2",
+}
 
 
 @dataclass
 class Content:
-    """State of an object, with its pair of concrete functions. State in the checkpoint alone has None in their place."""
+    """State of an object, with its pair of concrete functions.
+
+    State in the checkpoint alone has None in their place.
+    """
 
     name: str  # in SavedObject.saveable_objects
     save: Optional[Any]
     restore: Optional[Any]
-    parts: list[str]  # names of the tensors, as they follow ``<path>/.ATTRIBUTES/`` in checkpoint keys
+    parts: list[
+        str
+    ]  # names of the tensors, as they follow ``<path>/.ATTRIBUTES/`` in checkpoint keys
     values: list[tf.Tensor]  # the current ones
-    unordered: bool = False  # the tensors are keys and values of a table, whose order differs between processes
+    unordered: bool = (
+        False  # the tensors are keys and values of a table, whose order differs between processes
+    )
 
     @property
     def takes_key(self) -> bool:
@@ -53,8 +70,14 @@ class Content:
 
     @property
     def results(self) -> list[int]:
-        """Return the positions of the tensors in the results of the save function: the older form has (name, slice, tensor)."""
-        return [3 * i + 2 for i in range(len(self.parts))] if self.takes_key else list(range(len(self.parts)))
+        """Return the positions of the tensors in the results of the save function: the older form
+        has (name, slice, tensor).
+        """
+        return (
+            [3 * i + 2 for i in range(len(self.parts))]
+            if self.takes_key
+            else list(range(len(self.parts)))
+        )
 
     def attributes(self) -> dict[str, str]:
         """Return attribute name -> end of its checkpoint key, for the TrackableObjectGraph."""
@@ -62,10 +85,15 @@ class Content:
 
 
 def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
-    """Return number of a node -> content of its table. The functions of the contents are added to the tree."""
+    """Return number of a node -> content of its table.
+
+    The functions of the contents are added to the tree.
+    """
     out: dict[int, list[Content]] = {}
     for node in list(tree.nodes):
-        if isinstance(node.object, api.Trackable) and not isinstance(node.object, (api.Function, api.ConcreteFunction)):
+        if isinstance(node.object, api.Trackable) and not isinstance(
+            node.object, (api.Function, api.ConcreteFunction)
+        ):
             with api.eager_mode() if _is_eager(node.object) else contextlib.nullcontext():
                 found = contents_of(node.object, node.path, tree)
             if found:
@@ -78,7 +106,9 @@ def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
 
 
 def _is_eager(obj: Any) -> bool:
-    """Return whether an object is a resource that was made eagerly; it may be saved while a graph is the default."""
+    """Return whether an object is a resource that was made eagerly; it may be saved while a graph
+    is the default.
+    """
     handle = api.resource_handle(obj) if isinstance(obj, api.CapturableResource) else None
     return handle is not None and eager_tensor(handle)
 
@@ -97,7 +127,12 @@ def contents_of(obj: Any, path: str, tree: Tree) -> list[Content]:
     if kept:
         return [Content(name, None, None, [name], [value]) for name, value in kept.items()]
     if isinstance(obj, tf.train.experimental.PythonState):
-        _log.warning("%s: the Python state of a %s is in the checkpoint alone: %s", path, type(obj).__name__, _RESTORE)
+        _log.warning(
+            "%s: the Python state of a %s is in the checkpoint alone: %s",
+            path,
+            type(obj).__name__,
+            _RESTORE,
+        )
         return _in_checkpoint_alone(obj, path)
     try:
         return _with_functions(obj, path)
@@ -106,47 +141,84 @@ def contents_of(obj: Any, path: str, tree: Tree) -> list[Content]:
     except Exception as error:  # hooks are user code
         reason = f"its state cannot be saved by a function: {str(error) or type(error).__name__}"
         found = _in_checkpoint_alone(obj, path)
-        tree.lose(SaveError(reason, node=path, clause="RES-15"), f"state is in the checkpoint alone: {_RESTORE}")
+        tree.lose(
+            SaveError(reason, node=path, clause="RES-15"),
+            f"state is in the checkpoint alone: {_RESTORE}",
+        )
         return found
 
 
 def _in_checkpoint_alone(obj: Any, path: str) -> list[Content]:
-    """Return the current state of an object, without functions. Raises SaveError if it cannot be read."""
+    """Return the current state of an object, without functions.
+
+    Raises SaveError if it cannot be read.
+    """
     try:
         with api.eager_mode():
             if isinstance(obj, tf.train.experimental.PythonState):
-                found = {object_state.PYTHON: {object_state.PYTHON: tf.constant(obj.serialize(), tf.string)}}
+                found = {
+                    object_state.PYTHON: {
+                        object_state.PYTHON: tf.constant(obj.serialize(), tf.string)
+                    }
+                }
             else:
                 found = api.checkpointed(obj)
     except Exception as error:  # hooks are user code
         reason = f"its state cannot be read: {str(error) or type(error).__name__}"
         raise SaveError(reason, node=path, clause="RES-15") from error
-    return [Content(name, None, None, [escape(part) for part in parts], [*parts.values()]) for name, parts in found.items()]
+    return [
+        Content(name, None, None, [escape(part) for part in parts], [*parts.values()])
+        for name, parts in found.items()
+    ]
 
 
 def _with_functions(obj: Any, path: str) -> list[Content]:
-    """Return the state of an object with functions that save and restore it. Raises what its hooks raise, which are user code."""
+    """Return the state of an object with functions that save and restore it.
+
+    Raises what its hooks raise, which are user code.
+    """
     hooks = api.content_hooks(obj)
     if hooks is not None and all(isinstance(hook, api.ConcreteFunction) for hook in hooks):
         return [_loaded(*hooks, False)]
     if hooks is not None:
         content = _traced(*hooks, api.content_name(obj))
-        # Not a dense table, which exports all its buckets, including empty ones, whose positions matter.
+        # Not a dense table, which exports all its buckets, including empty ones, whose positions
+        # matter.
         content.unordered = isinstance(obj, tf.lookup.experimental.MutableHashTable)
         return [content]
-    return [_of_factory(name, factory, path) for name, factory in sorted(api.content_factories(obj).items())]
+    return [
+        _of_factory(name, factory, path)
+        for name, factory in sorted(api.content_factories(obj).items())
+    ]
 
 
 def _loaded(save: Any, restore: Any, unordered: bool) -> Content:
     names = sorted(save.structured_outputs)
     now = save()
-    return Content(TENSORS, save, restore, [escape(name) for name in names], [now[name] for name in names], unordered)
+    return Content(
+        TENSORS,
+        save,
+        restore,
+        [escape(name) for name in names],
+        [now[name] for name in names],
+        unordered,
+    )
 
 
 def _is_hash_table(resource: LoadedResource) -> bool:
     created = resource.functions.get(CREATE)
-    for trace in api.traces(created) if isinstance(created, api.Function) else [created] if created is not None else []:
-        ops = {node.op for name in trace.library.closure(trace.saved_name) for node in trace.library.get(name).node_def}
+    for trace in (
+        api.traces(created)
+        if isinstance(created, api.Function)
+        else [created]
+        if created is not None
+        else []
+    ):
+        ops = {
+            node.op
+            for name in trace.library.closure(trace.saved_name)
+            for node in trace.library.get(name).node_def
+        }
         return bool(ops & _HASH_TABLES)
     return False
 
@@ -156,26 +228,38 @@ def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str)
     names = sorted(now)
     if any(not isinstance(now[name], tf.Tensor) for name in names):
         raise TypeError("it is not made of tensors")
-    specs = [tf.TensorSpec(None, now[name].dtype, f"restored_tensors_{i}") for i, name in enumerate(names)]
+    specs = [
+        tf.TensorSpec(None, now[name].dtype, f"restored_tensors_{i}")
+        for i, name in enumerate(names)
+    ]
     values = [now[name] for name in names]
     if not legacy:
         put_out = tf.function(lambda: dict(save()), autograph=False).get_concrete_function()
-        take_in = tf.function(lambda tensors: _one(restore(tensors)), autograph=False).get_concrete_function(
-            dict(zip(names, specs))
-        )
+        take_in = tf.function(
+            lambda tensors: _one(restore(tensors)), autograph=False
+        ).get_concrete_function(dict(zip(names, specs)))
         return Content(TENSORS, put_out, take_in, [escape(name) for name in names], values)
-    put_out = _named_save(lambda key: [(key + name, tensor) for name, tensor in sorted(save().items())])
+    put_out = _named_save(
+        lambda key: [(key + name, tensor) for name, tensor in sorted(save().items())]
+    )
     take_in = _named_restore(lambda tensors: restore(dict(zip(names, tensors))), specs)
     return Content(legacy, put_out, take_in, [legacy + name for name in names], values)
 
 
 def _of_factory(name: str, factory: Any, path: str) -> Content:
-    """Return the content in the oldest form: an object with `specs` (names and tensors) and `restore(tensors, shapes)`."""
+    """Return the content in the oldest form: an object with `specs` (names and tensors) and
+    `restore(tensors, shapes)`.
+    """
     if api.is_variable(factory) or not callable(factory):
         raise TypeError(f"{name!r} is of a kind that has none")
     now = factory(name=name)
-    specs = [tf.TensorSpec(None, spec.dtype, f"restored_tensors_{i}") for i, spec in enumerate(now.specs)]
-    parts = [spec.name if isinstance(spec.name, str) else of_tensors([spec.name], path)[0].decode() for spec in now.specs]
+    specs = [
+        tf.TensorSpec(None, spec.dtype, f"restored_tensors_{i}") for i, spec in enumerate(now.specs)
+    ]
+    parts = [
+        spec.name if isinstance(spec.name, str) else of_tensors([spec.name], path)[0].decode()
+        for spec in now.specs
+    ]
     functions = api.loaded_content(factory)
     if functions is not None:
         return Content(name, *functions, parts, [spec.tensor for spec in now.specs])
@@ -192,12 +276,19 @@ def _of_factory(name: str, factory: Any, path: str) -> Content:
 
 def _named_save(entries: Callable[[tf.Tensor], Sequence[tuple[Any, tf.Tensor]]]) -> Any:
     def save_fn(checkpoint_key: tf.Tensor) -> Any:
-        return [{"name": name, "slice_spec": tf.constant(""), "tensor": tensor} for name, tensor in entries(checkpoint_key)]
+        return [
+            {"name": name, "slice_spec": tf.constant(""), "tensor": tensor}
+            for name, tensor in entries(checkpoint_key)
+        ]
 
-    return tf.function(save_fn, autograph=False).get_concrete_function(tf.TensorSpec([], tf.string, "checkpoint_key"))
+    return tf.function(save_fn, autograph=False).get_concrete_function(
+        tf.TensorSpec([], tf.string, "checkpoint_key")
+    )
 
 
-def _named_restore(restore: Callable[[list[tf.Tensor]], Any], specs: Sequence[tf.TensorSpec]) -> Any:
+def _named_restore(
+    restore: Callable[[list[tf.Tensor]], Any], specs: Sequence[tf.TensorSpec]
+) -> Any:
     def restore_fn(*restored_tensors: tf.Tensor) -> Any:
         return _one(restore(list(restored_tensors)))
 
@@ -209,10 +300,16 @@ def _one(_: Any) -> tf.Tensor:
 
 
 def read(content: Content, path: str) -> list[tuple[str, Any, tf.DType]]:
-    """Return name, current array and dtype of each part of the object at `path`. Entries of a hash table are sorted by key."""
+    """Return name, current array and dtype of each part of the object at `path`.
+
+    Entries of a hash table are sorted by key.
+    """
     arrays = of_tensors(content.values, path)
     if content.unordered and len(arrays) == 2 and len(arrays[0]) == len(arrays[1]) > 1:
         keys = arrays[0].reshape(len(arrays[0]), -1).tolist()
         order = sorted(range(len(keys)), key=keys.__getitem__)
         arrays = [array[order] for array in arrays]
-    return [(part, array, tensor.dtype) for part, array, tensor in zip(content.parts, arrays, content.values)]
+    return [
+        (part, array, tensor.dtype)
+        for part, array, tensor in zip(content.parts, arrays, content.values)
+    ]

@@ -1,7 +1,9 @@
-"""Make debug/saved_model_debug_info.pb: the positions in the author's source where nodes of traced functions were made.
+"""Make debug/saved_model_debug_info.pb: the positions in the author's source where nodes of traced
+functions were made.
 
-There are two forms. TensorFlow before 2.13 wrote the frames of every node beside its name, and `tf.saved_model.load` still reads
-only this form; later releases write numbers of traces and frames. The file has both.
+There are two forms. TensorFlow before 2.13 wrote the frames of every node beside its name, and
+`tf.saved_model.load` still reads only this form; later releases write numbers of traces and frames.
+The file has both.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _TENSORFLOW = os.path.join(os.path.dirname(os.path.realpath(tf.__file__)), "")  
 
 
 def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:
-    """Return the GraphDebugInfo of the functions traced here and of their callees. Loaded functions have no source.
+    """Return the GraphDebugInfo of the functions traced here and of their callees.
+
+    Loaded functions have no source.
 
     Nodes are called ``node@function``, with the names of the export.
     """
@@ -37,7 +41,11 @@ def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:
             exported = library.add(None, name)
             known = {node.name for node in library.definitions[exported].node_def}
             for operation in graph.get_operations():
-                frames = [frame for frame in operation.traceback or () if not str(frame.filename).startswith(_TENSORFLOW)]
+                frames = [
+                    frame
+                    for frame in operation.traceback or ()
+                    if not str(frame.filename).startswith(_TENSORFLOW)
+                ]
                 if frames and operation.name in known:
                     _add(out.traces[f"{operation.name}@{exported}"], frames, files)
     out.files.extend(files)
@@ -64,4 +72,6 @@ def _add(trace: Any, frames: list[Any], files: dict[str, int]) -> None:
     for frame in reversed(frames):  # the innermost first
         index = files.setdefault(str(frame.filename), len(files))
         code = linecache.getline(str(frame.filename), frame.lineno or 0).strip()
-        trace.file_line_cols.add(file_index=index, line=frame.lineno or 0, func=str(frame.name), code=code)
+        trace.file_line_cols.add(
+            file_index=index, line=frame.lineno or 0, func=str(frame.name), code=code
+        )

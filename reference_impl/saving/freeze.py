@@ -1,4 +1,5 @@
-"""The third stage of a save: fix numbers, names and checkpoint keys, and check the collected contents.
+"""The third stage of a save: fix numbers, names and checkpoint keys, and check the collected
+contents.
 
 RFC: FN-01, FN-14, FN-15, FMT-09, OPT-02, PRIM-06, RES-14, V1-17
 """
@@ -29,7 +30,9 @@ class Keys:
         for node in tree.nodes:
             if node.number in self._prefixes:
                 for name, child in node.children.items():
-                    self._prefixes.setdefault(child, self._prefixes[node.number] + key_prefix((name,)))
+                    self._prefixes.setdefault(
+                        child, self._prefixes[node.number] + key_prefix((name,))
+                    )
         for slot in slots:
             optimizer, trained = self._prefixes[slot.optimizer], self._prefixes[slot.variable]
             self._prefixes.setdefault(slot.value, slot_prefix(trained, optimizer, slot.name))
@@ -52,29 +55,49 @@ class Frozen:
 
 
 def freeze(collected: Collected, options: SaveOptions) -> Frozen:
-    """Return the frozen export. Raises SaveError if data would be lost (with ``strict``) or the export is too large."""
+    """Return the frozen export.
+
+    Raises SaveError if data would be lost (with ``strict``) or the export is too large.
+    """
     tree, functions = collected.tree.freeze(), collected.functions
     checks.check_size(tree, functions)
     dropped.check(tree, functions)
-    for node, creator in tree.of_resources(CREATE):  # the shared names of resources are those of their objects
+    for node, creator in tree.of_resources(
+        CREATE
+    ):  # the shared names of resources are those of their objects
         functions.library.share(functions.names[creator], node.path)
     functions.library.apply_shared_names()
     hidden_state.check(tree, functions)
     checks.check_python_calls(tree, functions)
-    variables = {node.number: variable.name_of(node.object) for node in tree.nodes if api.is_variable(node.object)}
+    variables = {
+        node.number: variable.name_of(node.object)
+        for node in tree.nodes
+        if api.is_variable(node.object)
+    }
     stored = [slot for slot in collected.slots if not slot.listed]
     keys = Keys(tree, stored)
     graph = _object_graph(tree, keys, variables, collected.contents, stored)
     assets = Assets(options.strict)
     assets.add_extra(tree.root, options.extra_assets)
-    names = {node.number: assets.add(node.object, node.path) for node in tree.nodes if isinstance(node.object, api.Asset)}
+    names = {
+        node.number: assets.add(node.object, node.path)
+        for node in tree.nodes
+        if isinstance(node.object, api.Asset)
+    }
     return Frozen(tree, collected, variables, keys, graph, assets, names)
 
 
 def _object_graph(
-    tree: Tree, keys: Keys, variables: Mapping[int, str], contents: Mapping[int, Sequence[Content]], slots: Sequence[SavedSlot]
+    tree: Tree,
+    keys: Keys,
+    variables: Mapping[int, str],
+    contents: Mapping[int, Sequence[Content]],
+    slots: Sequence[SavedSlot],
 ) -> bytes:
-    """Return the TrackableObjectGraph. `variables` gives full names, `contents` the contents of tables, by number."""
+    """Return the TrackableObjectGraph.
+
+    `variables` gives full names, `contents` the contents of tables, by number.
+    """
     out = schema.TrackableObjectGraph()
     for node in tree.nodes:
         proto = out.nodes.add()
@@ -85,7 +108,9 @@ def _object_graph(
             proto.attributes.add(name=VALUE, full_name=variables[node.number], checkpoint_key=key)
         for content in contents.get(node.number, ()):
             for name, end in content.attributes().items():
-                proto.attributes.add(name=name, full_name=name, checkpoint_key=keys.key(node.number, end))
+                proto.attributes.add(
+                    name=name, full_name=name, checkpoint_key=keys.key(node.number, end)
+                )
     for slot in slots:
         write_slot(out.nodes, slot)
     return schema.serialize(out)

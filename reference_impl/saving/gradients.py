@@ -1,11 +1,13 @@
-"""Custom gradients: a node may name a Python function as its gradient; the file needs a FunctionDef for each such gradient.
+"""Custom gradients: a node may name a Python function as its gradient; the file needs a FunctionDef
+for each such gradient.
 
-A loaded model has its gradient functions. For a function traced here, the registered Python gradient is traced around its
-operation. Tensors of the operation's graph that the gradient uses become captures, named by function and tensor.
+A loaded model has its gradient functions. For a function traced here, the registered Python
+gradient is traced around its operation. Tensors of the operation's graph that the gradient uses
+become captures, named by function and tensor.
 
-A gradient may itself use operations with custom gradients, without end: the gradient of a sum over replicas is a sum over
-replicas. Gradients are followed up to `ORDERS`; later nodes record that there is no further gradient, with the reason
-(`reference_impl.kinds.gradients`).
+A gradient may itself use operations with custom gradients, without end: the gradient of a sum over
+replicas is a sum over replicas. Gradients are followed up to `ORDERS`; later nodes record that
+there is no further gradient, with the reason (`reference_impl.kinds.gradients`).
 
 RFC: FMT-14
 """
@@ -24,13 +26,15 @@ from reference_impl.kinds.export_library import ExportLibrary, eager_tensor
 from reference_impl.kinds.gradient_sites import Site, function_graphs
 from reference_impl.kinds.traces import Trace, trace_of
 
-# How often a loaded function can be differentiated if each gradient has custom gradients of its own. tf.saved_model.save keeps
-# the first.
+# How often a loaded function can be differentiated if each gradient has custom gradients of its
+# own. tf.saved_model.save keeps the first.
 ORDERS = 3
 
 
 class Gradients:
-    """Finds or makes the gradient functions that the library of an export needs, and adds them; `made` lists the traced ones."""
+    """Finds or makes the gradient functions that the library of an export needs, and adds them;
+    `made` lists the traced ones.
+    """
 
     def __init__(self, library: ExportLibrary):
         self._library = library
@@ -38,7 +42,10 @@ class Gradients:
         self.made: list[Any] = []
 
     def trace(self, op_type: str) -> Optional[Trace]:
-        """Return the gradient function of an op type of the export, or None. Raises SaveError if it cannot be traced."""
+        """Return the gradient function of an op type of the export, or None.
+
+        Raises SaveError if it cannot be traced.
+        """
         source, original = self._library.gradients[op_type]
         if source is not None:
             make = source.custom_gradients.get(original)
@@ -48,7 +55,11 @@ class Gradients:
             return None
         site = self._library.site_of_gradient(op_type)
         if site is None:
-            raise SaveError("the operation of this custom gradient cannot be found", node=original, clause="FMT-14")
+            raise SaveError(
+                "the operation of this custom gradient cannot be found",
+                node=original,
+                clause="FMT-14",
+            )
         specs = [tf.TensorSpec(output.shape, output.dtype) for output in site.operation.outputs]
 
         def custom_gradient(*result_gradients: tf.Tensor) -> Any:
@@ -56,7 +67,9 @@ class Gradients:
 
         try:
             with site.operation.graph.as_default():
-                function = tf.function(custom_gradient, autograph=False).get_concrete_function(*specs)
+                function = tf.function(custom_gradient, autograph=False).get_concrete_function(
+                    *specs
+                )
         except Exception as error:  # code of users
             reason = f"the custom gradient of {site.operation.name!r} cannot be traced: {error}"
             raise SaveError(reason, node=site.function, clause="FMT-14") from error
@@ -73,7 +86,9 @@ class Gradients:
         return self._library.add(trace.source, trace.name, function)
 
     def _located(self, capture: Any, site: Site) -> Any:
-        """Return a capture for the object graph: a tensor of the operation's function by its name in the FunctionDef."""
+        """Return a capture for the object graph: a tensor of the operation's function by its name
+        in the FunctionDef.
+        """
         graph = site.operation.graph
         if not isinstance(capture, tf.Tensor) or eager_tensor(capture):
             return capture
@@ -82,7 +97,9 @@ class Gradients:
         if capture.graph is not graph:
             return capture
         value = tf.get_static_value(capture)
-        if value is not None:  # a node that the function itself does not use is not in its FunctionDef
+        if (
+            value is not None
+        ):  # a node that the function itself does not use is not in its FunctionDef
             return tf.convert_to_tensor(value, capture.dtype)
         function = self._library.add(None, site.function)
         inputs = [tensor is capture for tensor in graph.inputs]
@@ -93,7 +110,9 @@ class Gradients:
 
     def _renamed(self, trace: Trace) -> Trace:
         trace.captures = [
-            CapturedTensor(c.tensor, self._library.add(trace.source, c.function)) if isinstance(c, CapturedTensor) else c
+            CapturedTensor(c.tensor, self._library.add(trace.source, c.function))
+            if isinstance(c, CapturedTensor)
+            else c
             for c in trace.captures
         ]
         return trace

@@ -1,7 +1,9 @@
-"""Build the main graph of a MetaGraph, for session readers (FMT-06, FMT-08, SIG-15, RES-08, RES-11, GOAL-09, COMPAT-04).
+"""Build the main graph of a MetaGraph, for session readers (FMT-06, FMT-08, SIG-15, RES-08, RES-11,
+GOAL-09, COMPAT-04).
 
-Every variable is one VarHandleOp, every table one call of its creating function, every constant one Const; signatures,
-initialisers and the saver call functions with these same tensors. So a signature reads the variables that the saver restores.
+Every variable is one VarHandleOp, every table one call of its creating function, every constant one
+Const; signatures, initialisers and the saver call functions with these same tensors. So a signature
+reads the variables that the saver restores.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from reference_impl.saving.collect import Functions
 from reference_impl.saving.signatures import SignatureFunction, set_output_shapes
 from reference_impl.saving.tree import Tree
 
-Key = Union[int, tuple[int, int]]  # the number of a node, or of a variable's node and one of its replicas
+Key = Union[
+    int, tuple[int, int]
+]  # the number of a node, or of a variable's node and one of its replicas
 
 
 class MainGraph:
@@ -39,8 +43,12 @@ class MainGraph:
         self.graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         self.graph_def.versions.min_consumer = 12
         self._tree, self._functions, self._library = tree, functions, functions.library
-        self.handles: dict[int, list[str]] = {}  # of a variable's node: the first, and one for each saved replica
-        self._names = UniqueNames(key=str.lower)  # some tools write names that differ only in case to the same file
+        self.handles: dict[
+            int, list[str]
+        ] = {}  # of a variable's node: the first, and one for each saved replica
+        self._names = UniqueNames(
+            key=str.lower
+        )  # some tools write names that differ only in case to the same file
         self._tensors: dict[Key, str] = {}
         self._fresh: dict[Key, str] = {}  # assets read after they are assigned, for initialisers
         self._assigns: list[str] = []
@@ -48,10 +56,19 @@ class MainGraph:
     # Nodes
 
     def add(
-        self, name: str, op: str, inputs: Sequence[str] = (), dtype: Optional[int] = None, shape: Optional[Any] = None
+        self,
+        name: str,
+        op: str,
+        inputs: Sequence[str] = (),
+        dtype: Optional[int] = None,
+        shape: Optional[Any] = None,
     ) -> Any:
-        """Add a node with a free name like `name` and, if they are given, with the attributes ``dtype`` and ``shape``."""
-        wanted = re.sub(r"[^A-Za-z0-9_./-]", "_", name)  # TensorFlow allows a backslash in Python but not in C++
+        """Add a node with a free name like `name` and, if they are given, with the attributes
+        ``dtype`` and ``shape``.
+        """
+        wanted = re.sub(
+            r"[^A-Za-z0-9_./-]", "_", name
+        )  # TensorFlow allows a backslash in Python but not in C++
         wanted = wanted if re.match(r"[A-Za-z0-9.]", wanted) else "n" + wanted
         node = self.graph_def.node.add(name=self._names.take(wanted), op=op, input=inputs)
         if dtype is not None:
@@ -72,15 +89,26 @@ class MainGraph:
         set_call(node, function, signature)
         return node
 
-    def call_bound(self, number: int, inputs: Sequence[str] = (), name: Optional[str] = None, fresh: bool = False) -> Any:
+    def call_bound(
+        self,
+        number: int,
+        inputs: Sequence[str] = (),
+        name: Optional[str] = None,
+        fresh: bool = False,
+    ) -> Any:
         """Add a call of the function of a node, with its captures."""
         function, captures = self._functions.captures(number)
-        return self.call(function, [*inputs, *(self.tensor(capture, fresh) for capture in captures)], name)
+        return self.call(
+            function, [*inputs, *(self.tensor(capture, fresh) for capture in captures)], name
+        )
 
     # State
 
     def tensor(self, number: Key, fresh: bool = False) -> str:
-        """Return the tensor of a node of the object graph. With `fresh`, assets are read after their assignment."""
+        """Return the tensor of a node of the object graph.
+
+        With `fresh`, assets are read after their assignment.
+        """
         if fresh and number in self._fresh:
             return self._fresh[number]
         if not isinstance(number, int):
@@ -88,20 +116,29 @@ class MainGraph:
         if number not in self._tensors:
             node = self._tree.nodes[number]
             if not isinstance(node.object, api.CapturableResource):
-                raise SaveError("only exists inside of another function, so it cannot be captured here", node=node.path)
+                raise SaveError(
+                    "only exists inside of another function, so it cannot be captured here",
+                    node=node.path,
+                )
             creator = node.children.get(CREATE)
             if creator is None:
-                raise SaveError("the resource has no function that creates it", node=node.path, clause="RES-03")
+                raise SaveError(
+                    "the resource has no function that creates it", node=node.path, clause="RES-03"
+                )
             trace, name = self._tree.concrete(creator), _node_name(node.path)
             function, captures = self._functions.captures(trace)
             table = self._table(function, [self.tensor(capture) for capture in captures], name)
-            self._tensors[number] = self.call_bound(trace, (), name).name if table is None else table
+            self._tensors[number] = (
+                self.call_bound(trace, (), name).name if table is None else table
+            )
         return self._tensors[number]
 
     def _table(self, function: str, arguments: Sequence[str], name: str) -> Optional[str]:
-        """Add the node for a table that a function makes from constants only; return None for other functions.
+        """Add the node for a table that a function makes from constants only; return None for other
+        functions.
 
-        TensorFlow writes tables as nodes. TF 1.15 crashes in shape inference if a call returns a mutable table (COMPAT-04).
+        TensorFlow writes tables as nodes. TF 1.15 crashes in shape inference if a call returns a
+        mutable table (COMPAT-04).
         """
         definition = self._library.definitions[function]
         nodes = {node.name: node for node in definition.node_def}
@@ -113,11 +150,23 @@ class MainGraph:
         inner = node is not None and node.op in CALLS  # of a model TensorFlow loaded
         if node is None or not (inner or "HashTable" in node.op):
             return None
-        sources: list[tuple[str, Any]] = [(text, nodes.get(text.partition(":")[0])) for text in node.input]
-        if not all(text in known or (source is not None and source.op == "Const") for text, source in sources):
+        sources: list[tuple[str, Any]] = [
+            (text, nodes.get(text.partition(":")[0])) for text in node.input
+        ]
+        if not all(
+            text in known or (source is not None and source.op == "Const")
+            for text, source in sources
+        ):
             return None
-        inputs = [known[text] if text in known else self._copy(source, f"{name}/{source.name}", ()) for text, source in sources]
-        return self._table(node.attr["f"].func.name, inputs, name) if inner else self._copy(node, name, inputs)
+        inputs = [
+            known[text] if text in known else self._copy(source, f"{name}/{source.name}", ())
+            for text, source in sources
+        ]
+        return (
+            self._table(node.attr["f"].func.name, inputs, name)
+            if inner
+            else self._copy(node, name, inputs)
+        )
 
     def _copy(self, node: Any, name: str, inputs: Sequence[str]) -> str:
         copy = self.add(name, node.op, inputs)
@@ -126,9 +175,15 @@ class MainGraph:
         return str(copy.name)
 
     def add_variable(self, number: int, parts: Sequence[Any], name: str, devices: bool) -> None:
-        """Add a handle and a read for each part of a variable. The first is called `name`; replicas have their own names."""
+        """Add a handle and a read for each part of a variable.
+
+        The first is called `name`; replicas have their own names.
+        """
         for part in parts:
-            wanted, dtype = variable.name_of(part) if number in self.handles else name, part.dtype.as_datatype_enum
+            wanted, dtype = (
+                variable.name_of(part) if number in self.handles else name,
+                part.dtype.as_datatype_enum,
+            )
             node = self.add(wanted, "VarHandleOp", dtype=dtype, shape=shape_proto(part.shape))
             node.device = part.device if devices else ""
             node.attr["shared_name"].s = node.name.encode()
@@ -148,11 +203,15 @@ class MainGraph:
         return str(node.name)
 
     def add_asset(self, number: int) -> str:
-        """Add a string variable that is assigned the value that the loader feeds; return the name of the tensor to feed."""
+        """Add a string variable that is assigned the value that the loader feeds; return the name
+        of the tensor to feed.
+        """
         feed = self.add_string("asset_path_initializer", "Placeholder")
         handle = self.add_string("asset_path", "VarHandleOp")
         handle.attr["shared_name"].s = handle.name.encode()
-        assign = self.add(f"{handle.name}/Assign", "AssignVariableOp", [handle.name, feed.name], schema.DT_STRING)
+        assign = self.add(
+            f"{handle.name}/Assign", "AssignVariableOp", [handle.name, feed.name], schema.DT_STRING
+        )
         self._assigns.append(assign.name)
         read = self._add_read(f"{handle.name}/Read/ReadVariableOp", handle)
         fresh = self._add_read(f"{handle.name}/Read/after_assign", handle, f"^{assign.name}")
@@ -160,11 +219,18 @@ class MainGraph:
         return f"{feed.name}:0"
 
     def add_init(self) -> str:
-        """Add the op that assigns asset paths and makes and initialises all resources; return its name."""
+        """Add the op that assigns asset paths and makes and initialises all resources; return its
+        name.
+        """
         for node, _ in self._tree.of_resources(CREATE):
             self.tensor(node.number)
-        initialized = [self.call_bound(number, fresh=True).name for _, number in self._tree.of_resources(INITIALIZE)]
-        return str(self.add("NoOp", "NoOp", [f"^{name}" for name in [*self._assigns, *initialized]]).name)
+        initialized = [
+            self.call_bound(number, fresh=True).name
+            for _, number in self._tree.of_resources(INITIALIZE)
+        ]
+        return str(
+            self.add("NoOp", "NoOp", [f"^{name}" for name in [*self._assigns, *initialized]]).name
+        )
 
     # Signatures
 
@@ -174,10 +240,14 @@ class MainGraph:
         feeds: dict[str, Any] = {}
         for name in python_names(signature.inputs):  # the order of the function's arguments
             spec = signature.inputs[name]
-            feed = self._feed(f"{key}_{name}".replace("/", "_"), spec, signature.defaults.get(name), out, name)
+            feed = self._feed(
+                f"{key}_{name}".replace("/", "_"), spec, signature.defaults.get(name), out, name
+            )
             feeds[name] = _tensor_info(f"{feed}:0", spec)
         call = self.call_bound(number, [feed.name.rpartition(":")[0] for feed in feeds.values()])
-        set_output_shapes(call, traces.flat_outputs(signature.outputs), len(call.attr["Tout"].list.type))
+        set_output_shapes(
+            call, traces.flat_outputs(signature.outputs), len(call.attr["Tout"].list.type)
+        )
         for name, info in _encoded_inputs(feeds, signature.definition).items():
             out.inputs[name].CopyFrom(info)
         position = 0
@@ -188,7 +258,9 @@ class MainGraph:
             out.outputs[name].CopyFrom(_output_info(spec, infos, name))
         return out
 
-    def _feed(self, name: str, spec: tf.TensorSpec, default: Optional[tf.Tensor], out: Any, key: str) -> str:
+    def _feed(
+        self, name: str, spec: tf.TensorSpec, default: Optional[tf.Tensor], out: Any, key: str
+    ) -> str:
         op, inputs, dtype = "Placeholder", [], spec.dtype.as_datatype_enum
         if default is not None:
             value = self.add(f"{name}/default", "Const", dtype=dtype)
@@ -204,11 +276,15 @@ class MainGraph:
 
 
 def _tensor_info(name: str, spec: tf.TensorSpec) -> Any:
-    return schema.TensorInfo(name=name, dtype=spec.dtype.as_datatype_enum, tensor_shape=shape_proto(spec.shape))
+    return schema.TensorInfo(
+        name=name, dtype=spec.dtype.as_datatype_enum, tensor_shape=shape_proto(spec.shape)
+    )
 
 
 def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
-    """Return the inputs in the form of the SignatureDef that was read, with sparse and composite tensors reassembled (V1-16)."""
+    """Return the inputs in the form of the SignatureDef that was read, with sparse and composite
+    tensors reassembled (V1-16).
+    """
     if definition is None:
         return feeds
     out: dict[str, Any] = {}
@@ -228,7 +304,9 @@ def _set_tensors(info: Any, names: Iterator[str]) -> None:
     """Set the names of the tensors of a TensorInfo, in the order of `parts_of`."""
     if info.WhichOneof("encoding") == "coo_sparse":
         coo = info.coo_sparse
-        coo.values_tensor_name, coo.indices_tensor_name, coo.dense_shape_tensor_name = itertools.islice(names, 3)
+        coo.values_tensor_name, coo.indices_tensor_name, coo.dense_shape_tensor_name = (
+            itertools.islice(names, 3)
+        )
     elif info.WhichOneof("encoding") == "composite_tensor":
         for component in info.composite_tensor.components:
             _set_tensors(component, names)

@@ -1,10 +1,12 @@
 """Detect state inside functions, which a save cannot find.
 
-A TF 1.x MetaGraph that tf.saved_model.load imports keeps its reference variables and its tables as nodes of the functions. Their
-values live in the runtime and do not belong to any object, so the export would lose them silently.
+A TF 1.x MetaGraph that tf.saved_model.load imports keeps its reference variables and its tables as
+nodes of the functions. Their values live in the runtime and do not belong to any object, so the
+export would lose them silently.
 
-A resource with a shared name is saved if a resource object creates it too. A resource that never changes after it was filled is
-also saved if an initialiser of the export, or the function that uses it, fills it.
+A resource with a shared name is saved if a resource object creates it too. A resource that never
+changes after it was filled is also saved if an initialiser of the export, or the function that uses
+it, fills it.
 
 RFC: V1-17
 """
@@ -33,12 +35,22 @@ _FILLED_MARKS = ("HashTable", "BoostedTrees")
 
 
 def check(tree: Tree, functions: Functions) -> None:
-    """Report all internal state of functions that the export would lose. Functions must have their final shared names."""
-    created, initialized = ([functions.names[n] for _, n in tree.of_resources(child)] for child in (CREATE, INITIALIZE))
+    """Report all internal state of functions that the export would lose.
+
+    Functions must have their final shared names.
+    """
+    created, initialized = (
+        [functions.names[n] for _, n in tree.of_resources(child)] for child in (CREATE, INITIALIZE)
+    )
     found = sorted(_hidden(functions.library.definitions, created, initialized))
     if found:
-        reason = f"the functions keep {len(found)} variables or tables of TF 1.x inside, whose values no object holds: "
-        reason += f"{listed(found)}. Load the model with reference_impl.load, which makes objects of them"
+        reason = (
+            f"the functions keep {len(found)} variables or tables of TF 1.x inside, whose values no"
+            " object holds: "
+        )
+        reason += (
+            f"{listed(found)}. Load the model with reference_impl.load, which makes objects of them"
+        )
         tree.lose(SaveError(reason, node=found[0], clause="V1-17"), "state is left out")
 
 
@@ -57,18 +69,29 @@ class _Maker(NamedTuple):
 
 
 _Resource = Union[_Maker, int]
-_Handle = tuple[str, str, _Resource]  # a node or argument, its port ("" for any), the resource behind it
+_Handle = tuple[
+    str, str, _Resource
+]  # a node or argument, its port ("" for any), the resource behind it
 
 
-def _hidden(definitions: Mapping[str, Any], created: Iterable[str], initialized: Iterable[str]) -> set[str]:
-    found = {node.name for function in definitions.values() for node in function.node_def if node.op in _VARIABLES}
+def _hidden(
+    definitions: Mapping[str, Any], created: Iterable[str], initialized: Iterable[str]
+) -> set[str]:
+    found = {
+        node.name
+        for function in definitions.values()
+        for node in function.node_def
+        if node.op in _VARIABLES
+    }
     if not any(_maker(node) for function in definitions.values() for node in function.node_def):
         return found
     library = FunctionIndex(schema.FunctionDefLibrary())
     library.functions = dict(definitions)
     calls = library.calls()
     held = {maker[:3] for name in reachable(created, calls) for maker in _makers(definitions[name])}
-    filled_at_load = {maker[:3] for name in reachable(initialized, calls) for maker in _makers(definitions[name])}
+    filled_at_load = {
+        maker[:3] for name in reachable(initialized, calls) for maker in _makers(definitions[name])
+    }
     flows: dict[str, _Flow] = {}
     for name in targets_first(calls, calls.__getitem__):  # callees first, except inside a cycle
         flow = flows[name] = _Flow(definitions[name], library, flows)
@@ -85,26 +108,40 @@ def _makers(function: Any) -> list[_Maker]:
 
 
 def _maker(node: Any) -> Optional[_Maker]:
-    """Return the resource that a node makes, or None unless it has a shared name and starts empty."""
+    """Return the resource that a node makes, or None unless it has a shared name and starts
+    empty.
+    """
     if not (node.op in _FILLED or any(mark in node.op for mark in _FILLED_MARKS)):
         return None
-    attributes = dict(node.attr)  # reading a missing attribute would add an empty one to the message
+    attributes = dict(
+        node.attr
+    )  # reading a missing attribute would add an empty one to the message
     shared = attributes["shared_name"].s if "shared_name" in attributes else b""
-    if not shared and "use_node_name_sharing" in attributes and attributes["use_node_name_sharing"].b:
+    if (
+        not shared
+        and "use_node_name_sharing" in attributes
+        and attributes["use_node_name_sharing"].b
+    ):
         shared = node.name.encode()
     op_def = api.op_def(node.op)
-    makes = op_def is not None and len(op_def.output_arg) == 1 and any(attr.name == "shared_name" for attr in op_def.attr)
+    makes = (
+        op_def is not None
+        and len(op_def.output_arg) == 1
+        and any(attr.name == "shared_name" for attr in op_def.attr)
+    )
     container = attributes["container"].s if "container" in attributes else b""
     return _Maker(node.op, container, shared, node.name) if shared and makes else None
 
 
 class _Flow:
-    """The effects of a FunctionDef on the resources that it makes (`_Maker`) or takes (positions of arguments).
+    """The effects of a FunctionDef on the resources that it makes (`_Maker`) or takes (positions of
+    arguments).
 
     `inner` has the flows of the functions that it calls.
 
     Attributes:
-      used, filled: the resources whose handles are inputs of nodes of the function or of its callees.
+      used, filled: the resources whose handles are inputs of nodes of the function or of its
+        callees.
       results: number of a result -> the resources whose handle it may be.
     """
 
@@ -144,9 +181,15 @@ class _Flow:
                 yield node.name, "", maker
             called = self._called(node)
             if called is not None:
-                self.filled.update((made, None) for made in called.filled if isinstance(made, _Maker))
+                self.filled.update(
+                    (made, None) for made in called.filled if isinstance(made, _Maker)
+                )
                 for number, made in called.results.items():
-                    yield from ((node.name, self._port(node, number), found) for found in made if isinstance(found, _Maker))
+                    yield from (
+                        (node.name, self._port(node, number), found)
+                        for found in made
+                        if isinstance(found, _Maker)
+                    )
 
     def _take(self, node: Any, position: int, resource: _Resource) -> Iterator[_Handle]:
         """Record what a node does with a resource, and yield the outputs that hand it on."""

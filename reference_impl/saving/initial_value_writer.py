@@ -4,9 +4,9 @@ There are three sources, in this order:
 
 1. a function given to `reference_impl.initializer`, which is traced during the save;
 2. the initial value that was loaded with a variable;
-3. for a variable that was made inside a `tf.function`, the trace that made it. In that trace TensorFlow puts
-   ``if not initialized: assign(handle, value)``. The nodes that compute `value` are cut out and become a function. Side effects
-   that came before them are left out.
+3. for a variable that was made inside a `tf.function`, the trace that made it. In that trace
+   TensorFlow puts ``if not initialized: assign(handle, value)``. The nodes that compute `value` are
+   cut out and become a function. Side effects that came before them are left out.
 
 RFC: INIT-08
 """
@@ -34,17 +34,30 @@ from reference_impl.saving.tree import GrowingTree
 
 
 class InitialValues:
-    """Finds the initial values of the variables of an export. Functions are added to the library, constants to the tree.
+    """Finds the initial values of the variables of an export.
+
+    Functions are added to the library, constants to the tree.
 
     `name_of` returns the name of a live concrete function in the export, or None.
     """
 
-    def __init__(self, tree: GrowingTree, library: ExportLibrary, captures: Captures, name_of: Callable[[Any], Optional[str]]):
+    def __init__(
+        self,
+        tree: GrowingTree,
+        library: ExportLibrary,
+        captures: Captures,
+        name_of: Callable[[Any], Optional[str]],
+    ):
         self._tree, self._library, self._captures, self._name_of = tree, library, captures, name_of
-        self._kept: list[Any] = []  # traces made here; the runtime drops a function when its object is deleted
+        self._kept: list[
+            Any
+        ] = []  # traces made here; the runtime drops a function when its object is deleted
 
     def messages(self) -> list[Any]:
-        """Return the InitialValue messages, sorted by node number. Raises SaveError if a function does not fit its variable."""
+        """Return the InitialValue messages, sorted by node number.
+
+        Raises SaveError if a function does not fit its variable.
+        """
         found: dict[int, Any] = {}
         for node in list(self._tree.nodes):
             if isinstance(node.object, api.Function):
@@ -67,22 +80,33 @@ class InitialValues:
     def _given(self, variable: Any, function: Callable[[], Any], path: str) -> Any:
         """Return the message of a function given to `reference_impl.initializer`."""
         inner = api.variable_components(variable)[0]
-        made = tf.function(lambda: tf.convert_to_tensor(function(), inner.dtype), autograph=False).get_concrete_function()
+        made = tf.function(
+            lambda: tf.convert_to_tensor(function(), inner.dtype), autograph=False
+        ).get_concrete_function()
         self._kept.append(made)
         if not inner.shape.is_compatible_with(made.structured_outputs.shape):
-            reason = f"its initializer gives the shape {made.structured_outputs.shape}, the variable has {inner.shape}"
+            reason = (
+                f"its initializer gives the shape {made.structured_outputs.shape}, the variable has"
+                f" {inner.shape}"
+            )
             raise SaveError(reason, node=path, clause="INIT-07")
         trace = traces.trace_of(made)
-        out = schema.InitialValue(function=self._library.add(trace.source, trace.name, trace.traced))
+        out = schema.InitialValue(
+            function=self._library.add(trace.source, trace.name, trace.traced)
+        )
         for number in self._captures.resolve(trace, f"the initializer of {path}", None):
             out.inputs.add(node_id=number)
         return out
 
     def _loaded(self, known: initial_values.InitialValue) -> Optional[Any]:
-        """Return the message of the initial value that was loaded with a variable; see `_message`."""
+        """Return the message of the initial value that was loaded with a variable; see
+        `_message`.
+        """
         trace = known.trace() if known.trace is not None else None
         name = None if trace is None else self._name_of(trace)
-        return self._message(known.given(), name, lambda: self._library.add(known.library, known.name))
+        return self._message(
+            known.given(), name, lambda: self._library.add(known.library, known.name)
+        )
 
     def _cut(self, function: Any) -> Iterator[tuple[int, Any]]:
         """Yield (number of the variable, message) for the variables that a tf.function made."""
@@ -93,25 +117,41 @@ class InitialValues:
         arguments = [argument.name for argument in definition.signature.input_arg]
         captured = list(creation.captured_inputs)
         first = len(arguments) - len(captured)
-        same = next((t for t in api.traces(function) if t is not creation and traces.same_signature(t, creation)), None)
+        same = next(
+            (
+                t
+                for t in api.traces(function)
+                if t is not creation and traces.same_signature(t, creation)
+            ),
+            None,
+        )
         for argument, value, dtype in _assigned(definition):
             index = arguments.index(argument) if argument in arguments else -1
             number = self._captures.owner(captured[index - first]) if index >= first else None
             if number is not None:
                 cut, used = _cut_out(definition, value, dtype)
                 places = [arguments.index(one) for one in used]
-                inputs = [initial_values.Argument(n) if n < first else captured[n - first] for n in places]
+                inputs = [
+                    initial_values.Argument(n) if n < first else captured[n - first] for n in places
+                ]
                 trace = None if same is None else self._name_of(same)
-                item = self._message(inputs, trace, functools.partial(self._library.derive, cut, "initial_value"))
+                item = self._message(
+                    inputs, trace, functools.partial(self._library.derive, cut, "initial_value")
+                )
                 if item is not None:
                     yield number, item
 
-    def _message(self, inputs: list[Any], trace: Optional[str], add: Callable[[], str]) -> Optional[Any]:
-        """Return the message of a function, or None (the value is not saved) if the export lacks one of the function's inputs.
+    def _message(
+        self, inputs: list[Any], trace: Optional[str], add: Callable[[], str]
+    ) -> Optional[Any]:
+        """Return the message of a function, or None (the value is not saved) if the export lacks
+        one of the function's inputs.
 
         Args:
-          inputs: for each argument of the function, an `initial_values.Argument` or the captured object.
-          trace: the function whose call has the arguments, or None if that function is not exported.
+          inputs: for each argument of the function, an `initial_values.Argument` or the captured
+            object.
+          trace: the function whose call has the arguments, or None if that function is not
+            exported.
           add: puts the function into the library and returns its name.
         """
         out = schema.InitialValue(trace=trace or "")
@@ -130,7 +170,9 @@ class InitialValues:
 
 
 def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
-    """Yield (argument that is the handle, tensor that is the value, its dtype) of each ``if not initialized: assign``."""
+    """Yield (argument that is the handle, tensor that is the value, its dtype) of each ``if not
+    initialized: assign``.
+    """
     nodes = {node.name: node for node in definition.node_def}
     for node in definition.node_def:
         if node.op not in ("If", "StatelessIf"):
@@ -141,16 +183,28 @@ def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
             continue
         places = {argument.name: index for index, argument in enumerate(branch.signature.input_arg)}
         for inner in branch.node_def:
-            if inner.op == "AssignVariableOp" and inner.input[1] in places and inner.input[0] in places:
-                yield tested.input[0], node.input[1 + places[inner.input[1]]], inner.attr["dtype"].type
+            if (
+                inner.op == "AssignVariableOp"
+                and inner.input[1] in places
+                and inner.input[0] in places
+            ):
+                yield (
+                    tested.input[0],
+                    node.input[1 + places[inner.input[1]]],
+                    inner.attr["dtype"].type,
+                )
 
 
 def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
-    """Return a FunctionDef that computes one tensor of another FunctionDef, and the names of the arguments that it needs.
+    """Return a FunctionDef that computes one tensor of another FunctionDef, and the names of the
+    arguments that it needs.
 
     Control edges are left out, so earlier side effects are lost.
     """
-    sources = {node.name: [input_source(text, in_function=True) for text in data_inputs(node)] for node in definition.node_def}
+    sources = {
+        node.name: [input_source(text, in_function=True) for text in data_inputs(node)]
+        for node in definition.node_def
+    }
     needed = reachable([input_source(value, in_function=True)], sources)
     builder = FunctionBuilder(is_stateful=True)
     used = []

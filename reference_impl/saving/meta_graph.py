@@ -17,7 +17,17 @@ from reference_impl.extension import registered_objects
 from reference_impl.format import extension, schema
 from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
 from reference_impl.graph.references import all_nodes, named_by
-from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
+from reference_impl.kinds import (
+    asset,
+    captured_tensor,
+    constant,
+    function,
+    optimizer,
+    resource,
+    traces,
+    user_object,
+    variable,
+)
 from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.export_library import eager_tensor, is_function
 from reference_impl.saving import shapes
@@ -44,7 +54,9 @@ class _Builder:
         self._assets: dict[int, int] = {}  # number of a node -> index of the asset
         self._constants: dict[int, str] = {}  # number of a node -> its Const node
         self._message = schema.SavedModel(saved_model_schema_version=1)
-        self._out = self._message.meta_graphs.add()  # in place: a message takes several times its size on disk
+        self._out = (
+            self._message.meta_graphs.add()
+        )  # in place: a message takes several times its size on disk
         self._extension = schema.copy_of(self._collected.extension)
 
     def build(self) -> schema.SavedModel:
@@ -61,7 +73,9 @@ class _Builder:
         self._add_aliases()
         out.graph_def.library.function.extend(library.sorted())
         for op_type, name in sorted(self._functions.gradients.items()):
-            out.graph_def.library.registered_gradients.add(gradient_func=name, registered_op_type=op_type)
+            out.graph_def.library.registered_gradients.add(
+                gradient_func=name, registered_op_type=op_type
+            )
         if self._options.namespaces is not None:
             check_namespaces(out.graph_def, self._options.namespaces)
         if self._options.strip_debug_ops:
@@ -73,15 +87,21 @@ class _Builder:
 
     def _add_state(self) -> None:
         """Add variables, assets and constants."""
-        for node in reversed(self._tree.nodes):  # as TensorFlow: of variables of one name the last one has it without a number
+        for node in reversed(
+            self._tree.nodes
+        ):  # as TensorFlow: of variables of one name the last one has it without a number
             if node.number in self._frozen.variables:
                 parts = api.variable_components(node.object)[: None if self._options.expand else 1]
-                self._graph.add_variable(node.number, parts, self._frozen.variables[node.number], self._options.devices)
+                self._graph.add_variable(
+                    node.number, parts, self._frozen.variables[node.number], self._options.devices
+                )
         for node in self._tree.nodes:
             if isinstance(node.object, api.Asset):
                 self._assets[node.number] = len(self._out.asset_file_def)
                 name = self._frozen.asset_names[node.number]
-                asset.write_file(self._out.asset_file_def.add(), name, self._graph.add_asset(node.number))
+                asset.write_file(
+                    self._out.asset_file_def.add(), name, self._graph.add_asset(node.number)
+                )
             elif eager_tensor(node.object):
                 self._constants[node.number] = self._graph.add_constant(node.number, node.object)
 
@@ -96,7 +116,9 @@ class _Builder:
             if getattr(signature.target, "of_graph", False):
                 of_graphs.add(self._functions.names[number])
         described = out.object_graph_def.concrete_functions
-        shapes.infer_outputs(called, described, self._graph.graph_def, self._functions.library, of_graphs)
+        shapes.infer_outputs(
+            called, described, self._graph.graph_def, self._functions.library, of_graphs
+        )
         init = self._graph.add_init()
         out.collection_def[MAIN_OP].node_list.value.append(init)
         info = out.signature_def[INIT_SIGNATURE].outputs[INIT_SIGNATURE]
@@ -132,9 +154,16 @@ class _Builder:
         if node.number in self._frozen.variables:
             variable.write(out.variable, obj, self._options.devices, self._options.expand)
         elif isinstance(obj, api.Function):
-            function.write(out.function, obj, [names[child] for child in node.children.values()], node.path)
+            function.write(
+                out.function, obj, [names[child] for child in node.children.values()], node.path
+            )
         elif node.number in self._functions.traces:
-            traces.write_bare(out.bare_concrete_function, self._functions.traces[node.number], names[node.number], node.path)
+            traces.write_bare(
+                out.bare_concrete_function,
+                self._functions.traces[node.number],
+                names[node.number],
+                node.path,
+            )
         elif isinstance(obj, api.Asset):
             asset.write(out, self._assets[node.number])
         elif isinstance(obj, CapturedTensor):
@@ -156,7 +185,8 @@ class _Builder:
     # What the file says of itself
 
     def _add_aliases(self) -> None:
-        """Add the aliases of functions' traces, including traces that only signatures or other functions call.
+        """Add the aliases of functions' traces, including traces that only signatures or other
+        functions call.
 
         Loaded functions keep the aliases of their file, except those that the caller gives anew.
         """
@@ -165,31 +195,57 @@ class _Builder:
             if alias not in self._options.function_aliases:
                 aliases.update(dict.fromkeys(names, alias))
                 if not names:
-                    _log.warning("the function alias %r is left out, since the export does not have its function", alias)
+                    _log.warning(
+                        "the function alias %r is left out, since the export does not have its"
+                        " function",
+                        alias,
+                    )
         for alias, given in sorted(self._options.function_aliases.items()):
             for aliased in given if isinstance(given, Iterable) else [given]:
-                found = self._tree.reached.traces(aliased) if isinstance(aliased, api.Function) else [aliased]
-                names = [name for trace in found if (name := self._functions.name_of(trace, self._tree)) is not None]
+                found = (
+                    self._tree.reached.traces(aliased)
+                    if isinstance(aliased, api.Function)
+                    else [aliased]
+                )
+                names = [
+                    name
+                    for trace in found
+                    if (name := self._functions.name_of(trace, self._tree)) is not None
+                ]
                 if not names:
                     self._refuse_alias(alias, aliased)
                 aliases.update(dict.fromkeys(names, alias))
 
     def _refuse_alias(self, alias: str, aliased: Any) -> None:
-        """Report what has no function in the export. Without ``strict``, a function is left out with a warning."""
+        """Report what has no function in the export.
+
+        Without ``strict``, a function is left out with a warning.
+        """
         node = f"function_aliases[{alias!r}]"
         if not is_function(aliased):
-            reason = f"Unsupported type {type(aliased).__name__}: give a tf.function, a concrete function, or a list of these"
+            reason = (
+                f"Unsupported type {type(aliased).__name__}: give a tf.function, a concrete"
+                " function, or a list of these"
+            )
             raise AliasError(reason, node=node)
-        reason = f"the function {getattr(aliased, 'name', aliased)!r} is not among the functions that are saved"
+        reason = (
+            f"the function {getattr(aliased, 'name', aliased)!r} is not among the functions that"
+            " are saved"
+        )
         self._tree.reached.lose(AliasError(reason, node=node), "saved without an alias")
 
     def _add_info(self) -> None:
         """Add the tags, the versions, and the definitions of the ops in the file."""
         info = self._out.meta_info_def
         info.tags.extend(self._options.tags)
-        info.tensorflow_version, info.tensorflow_git_version = tf.version.VERSION, tf.version.GIT_VERSION
+        info.tensorflow_version, info.tensorflow_git_version = (
+            tf.version.VERSION,
+            tf.version.GIT_VERSION,
+        )
         info.stripped_default_attrs = True
-        for op in sorted({name for node in all_nodes(self._out.graph_def) for name in named_by(node)}):
+        for op in sorted(
+            {name for node in all_nodes(self._out.graph_def) for name in named_by(node)}
+        ):
             definition = api.op_def(op)
             if definition is not None:
                 info.stripped_op_list.op.add().CopyFrom(definition)

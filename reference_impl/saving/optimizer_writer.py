@@ -1,4 +1,6 @@
-"""Write the optimizer messages of the extension: slots and update rules (OPT-02, OPT-04..OPT-07)."""
+"""Write the optimizer messages of the extension: slots and update rules (OPT-02,
+OPT-04..OPT-07).
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,19 @@ from reference_impl.saving.captures import Captures
 from reference_impl.saving.tree import GrowingTree, Node
 
 
-def messages(tree: GrowingTree, slots: Sequence[SavedSlot], updates: Mapping[int, Any]) -> list[Any]:
-    """Return one OptimizerState message for each optimizer, in node order, even if it has no slots or update rules (OPT-01).
+def messages(
+    tree: GrowingTree, slots: Sequence[SavedSlot], updates: Mapping[int, Any]
+) -> list[Any]:
+    """Return one OptimizerState message for each optimizer, in node order, even if it has no slots
+    or update rules (OPT-01).
 
     `updates` has the messages with update rules, by the number of the optimizer.
     """
-    found = {node.number for node in tree.nodes if isinstance(node.object, LoadedOptimizer) or api.is_optimizer(node.object)}
+    found = {
+        node.number
+        for node in tree.nodes
+        if isinstance(node.object, LoadedOptimizer) or api.is_optimizer(node.object)
+    }
     numbers = sorted(found | {slot.optimizer for slot in slots})
     out = {number: schema.OptimizerState(node_id=number) for number in numbers}
     for number, state in updates.items():
@@ -36,8 +45,12 @@ def messages(tree: GrowingTree, slots: Sequence[SavedSlot], updates: Mapping[int
     return list(out.values())
 
 
-def updates(tree: GrowingTree, library: ExportLibrary, captures: Captures, functional: bool) -> dict[int, Any]:
-    """Return update rules by optimizer number: the rules that it was loaded with or, if `functional`, rules traced now."""
+def updates(
+    tree: GrowingTree, library: ExportLibrary, captures: Captures, functional: bool
+) -> dict[int, Any]:
+    """Return update rules by optimizer number: the rules that it was loaded with or, if
+    `functional`, rules traced now.
+    """
     out = {}
     for node in list(tree.nodes):
         if isinstance(node.object, LoadedOptimizer):
@@ -52,9 +65,14 @@ def updates(tree: GrowingTree, library: ExportLibrary, captures: Captures, funct
     return out
 
 
-def _loaded(rules: UpdateRules, tree: GrowingTree, library: ExportLibrary, captures: Captures, node: Node) -> Any:
+def _loaded(
+    rules: UpdateRules, tree: GrowingTree, library: ExportLibrary, captures: Captures, node: Node
+) -> Any:
     out = schema.OptimizerState(node_id=node.number)
-    numbers = {old: _number(owner, tree, captures, node) for old, owner in {**rules.shared, **rules.others}.items()}
+    numbers = {
+        old: _number(owner, tree, captures, node)
+        for old, owner in {**rules.shared, **rules.others}.items()
+    }
     out.shared.extend(numbers[old] for old in rules.shared)
     for dtype, rule in rules.rules.items():
         update = out.updates.add(dtype=dtype, function=library.add(rules.library, rule.function))
@@ -72,7 +90,9 @@ def _number(owner: Any, tree: GrowingTree, captures: Captures, node: Node) -> in
     number = tree.number_of(owner) if api.is_variable(owner) else captures.owner(owner)
     if number is None:
         name = getattr(owner, "name", type(owner).__name__)
-        reason = f"the update rule uses {name}, which cannot be reached from the object that is saved"
+        reason = (
+            f"the update rule uses {name}, which cannot be reached from the object that is saved"
+        )
         raise SaveError(f"{reason} any more", node=node.path, clause="OPT-07")
     return number
 
@@ -85,7 +105,9 @@ def _traced(node: Node, tree: GrowingTree, library: ExportLibrary, captures: Cap
     variables = [item.object for item in tree.nodes if api.is_variable(item.object)]
     known = [variable for variable, _, _ in api.optimizer_slots(optimizer, variables)]
     known += [one for one in api.trained_variables(optimizer, variables) if one is not None]
-    dtypes = sorted({api.variable_components(v)[0].dtype.as_datatype_enum for v in known}) or [tf.float32.as_datatype_enum]
+    dtypes = sorted({api.variable_components(v)[0].dtype.as_datatype_enum for v in known}) or [
+        tf.float32.as_datatype_enum
+    ]
     shared: dict[int, None] = {}
     for number in dtypes:
         rule = update_rule_tracing.rule_of(optimizer, tf.dtypes.as_dtype(number), node.path)
@@ -96,7 +118,10 @@ def _traced(node: Node, tree: GrowingTree, library: ExportLibrary, captures: Cap
             else:
                 owner = state.get(value) if kind == "state" else value
                 if owner is None:
-                    reason = f"{type(optimizer).__name__} has not made its variables yet: apply gradients once"
+                    reason = (
+                        f"{type(optimizer).__name__} has not made its variables yet: apply"
+                        " gradients once"
+                    )
                     raise SaveError(reason, node=node.path, clause="OPT-07")
                 update.inputs.add(node_id=_number(owner, tree, captures, node))
                 if kind == "state":

@@ -1,4 +1,7 @@
-"""Options of a save: our own, or those of TensorFlow. Every option has an effect; unknown options raise an error."""
+"""Options of a save: our own, or those of TensorFlow.
+
+Every option has an effect; unknown options raise an error.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
 
 
 class TensorFlowSaveOptions(Protocol):
-    """The attributes by which a `tf.saved_model.SaveOptions` is recognised, in every release of TensorFlow."""
+    """The attributes by which a `tf.saved_model.SaveOptions` is recognised, in every release of
+    TensorFlow.
+    """
 
     save_debug_info: Any
 
@@ -27,29 +32,41 @@ class SaveOptions:
     """How to save.
 
     Attributes:
-      strict: a loss is an error (the default, see `reference_impl.strictness`); otherwise a warning.
-      numbers_as_tensors: trace functions that were called with Python numbers once more with tensors instead, so that they accept
-        other numbers after loading (PY-02). This runs their Python code.
+      strict: a loss is an error (the default, see `reference_impl.strictness`); otherwise a
+        warning.
+      numbers_as_tensors: trace functions that were called with Python numbers once more with
+        tensors instead, so that they accept other numbers after loading (PY-02). This runs their
+        Python code.
       extra_tags: tags of the MetaGraph beside "serve".
-      functional_optimizers: store the update rules of optimizers, so that they can be applied after loading (OPT-04..OPT-07).
-        This traces each optimizer once per dtype and tests the result on a few numbers.
-      function_aliases: alias -> function, list of functions; their traces are listed under the alias.
+      functional_optimizers: store the update rules of optimizers, so that they can be applied after
+        loading (OPT-04..OPT-07). This traces each optimizer once per dtype and tests the result on
+        a few numbers.
+      function_aliases: alias -> function, list of functions; their traces are listed under the
+        alias.
       custom_gradients: store the custom gradients that functions name (the default).
-      namespaces: the namespaces of custom ops ("Ns" of an op "Ns>Op") that may be used; None allows all.
-      debug_info: write debug/saved_model_debug_info.pb, with the source positions of the nodes of functions.
-      variable_policy: None, "save_variable_devices" to save the devices of variables, or "expand_distributed_variables" to also
-        save every replica of variables of a strategy.
+      namespaces: the namespaces of custom ops ("Ns" of an op "Ns>Op") that may be used; None allows
+        all.
+      debug_info: write debug/saved_model_debug_info.pb, with the source positions of the nodes of
+        functions.
+      variable_policy: None, "save_variable_devices" to save the devices of variables, or
+        "expand_distributed_variables" to also save every replica of variables of a strategy.
       strip_debug_ops: turn Assert and PrintV2 into NoOp, Print and CheckNumerics into Identity.
-      skip_saver: leave out the functions that save and restore in a session; then only Python can load the values.
-      io_device: the device whose file system is written to. It must belong to this process, which writes the files.
-      max_shard_bytes: the largest size of a data file of the checkpoint; a larger tensor gets its own file.
-      sharding: a `tf.train.experimental.ShardingCallback` that chooses which tensors, or slices of them, share a data file.
-      extra_assets: name -> path of the files to put into assets.extra/, such as warm-up requests for a server; by default the
-        ``extra_assets`` of the saved object if it was loaded.
-      stage: directory in which the export is staged, on the file system of its destination; by default the parent of the
-        destination. Do not search it for models, since a killed save leaves an unfinished export behind.
-      sync: wait until the files are on disk (the default). If false, a killed process still leaves the old export or the new one,
-        but a power failure soon after may leave empty files. Turn it off for exports that are copied elsewhere or thrown away.
+      skip_saver: leave out the functions that save and restore in a session; then only Python can
+        load the values.
+      io_device: the device whose file system is written to. It must belong to this process, which
+        writes the files.
+      max_shard_bytes: the largest size of a data file of the checkpoint; a larger tensor gets its
+        own file.
+      sharding: a `tf.train.experimental.ShardingCallback` that chooses which tensors, or slices of
+        them, share a data file.
+      extra_assets: name -> path of the files to put into assets.extra/, such as warm-up requests
+        for a server; by default the ``extra_assets`` of the saved object if it was loaded.
+      stage: directory in which the export is staged, on the file system of its destination; by
+        default the parent of the destination. Do not search it for models, since a killed save
+        leaves an unfinished export behind.
+      sync: wait until the files are on disk (the default). If false, a killed process still leaves
+        the old export or the new one, but a power failure soon after may leave empty files. Turn it
+        off for exports that are copied elsewhere or thrown away.
     """
 
     strict: bool = field(default_factory=is_strict)
@@ -60,7 +77,9 @@ class SaveOptions:
     function_aliases: Mapping[str, Any] = field(default_factory=dict)
     namespaces: Optional[Collection[str]] = None
     debug_info: bool = False
-    variable_policy: Optional[Literal["save_variable_devices", "expand_distributed_variables"]] = None
+    variable_policy: Optional[Literal["save_variable_devices", "expand_distributed_variables"]] = (
+        None
+    )
     strip_debug_ops: bool = False
     skip_saver: bool = False
     io_device: Optional[str] = None
@@ -106,9 +125,21 @@ def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOpt
       SaveError: an option is unknown or has an invalid value.
       TypeError: the argument has another type.
     """
-    if options is not None and not isinstance(options, SaveOptions) and not hasattr(options, "save_debug_info"):
-        raise TypeError(f"options are SaveOptions, not {type(options).__name__}: {options!r}")  # all of TensorFlow's have that
-    chosen = options if isinstance(options, SaveOptions) else SaveOptions() if options is None else _translate(options)
+    if (
+        options is not None
+        and not isinstance(options, SaveOptions)
+        and not hasattr(options, "save_debug_info")
+    ):
+        raise TypeError(
+            f"options are SaveOptions, not {type(options).__name__}: {options!r}"
+        )  # all of TensorFlow's have that
+    chosen = (
+        options
+        if isinstance(options, SaveOptions)
+        else SaveOptions()
+        if options is None
+        else _translate(options)
+    )
     _check(chosen)
     return chosen
 
@@ -129,7 +160,9 @@ def _check(options: SaveOptions) -> None:
 
     for name in ("extra_tags", "namespaces"):
         value = getattr(options, name)
-        if value is not None and (isinstance(value, str) or not all(isinstance(item, str) for item in value)):
+        if value is not None and (
+            isinstance(value, str) or not all(isinstance(item, str) for item in value)
+        ):
             refuse(name, "give a list of strings")
     for name in options.extra_assets or ():
         reason = files.refuse_name(name)
@@ -138,7 +171,11 @@ def _check(options: SaveOptions) -> None:
     if options.variable_policy not in (None, DEVICES, EXPAND):
         refuse("variable_policy", f"there are None, {DEVICES!r} and {EXPAND!r}")
     if options.io_device is not None and not is_local_device(options.io_device):
-        refuse("io_device", "this process writes the files; give a device of its own, such as /job:localhost, or nothing")
+        refuse(
+            "io_device",
+            "this process writes the files; give a device of its own, such as /job:localhost, or"
+            " nothing",
+        )
     if options.max_shard_bytes is not None and options.max_shard_bytes < 1:
         refuse("max_shard_bytes", "give a positive number of bytes")
     if options.sharding is not None and options.max_shard_bytes is not None:

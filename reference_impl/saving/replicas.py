@@ -1,9 +1,11 @@
-"""Change functions that were traced over the replicas of a distributed variable to use the one variable that is saved.
+"""Change functions that were traced over the replicas of a distributed variable to use the one
+variable that is saved.
 
-A function that updates a distributed variable updates each of its replicas. A function that reads a sum of local values adds the
-replicas up. In the file all replicas are one variable, so updates of every replica but the first are dropped, and terms of a sum
-are not added twice. Reading several replicas, or their mean, needs no change. Finally, a function takes the variable only once:
-XLA refuses a function that takes it as two arguments.
+A function that updates a distributed variable updates each of its replicas. A function that reads a
+sum of local values adds the replicas up. In the file all replicas are one variable, so updates of
+every replica but the first are dropped, and terms of a sum are not added twice. Reading several
+replicas, or their mean, needs no change. Finally, a function takes the variable only once: XLA
+refuses a function that takes it as two arguments.
 
 RFC: A11, DIST-04
 """
@@ -30,57 +32,87 @@ COPY, MEAN, SUM = "copy", "mean", "sum"
 
 
 def _kind_of(variable: Any) -> str:
-    """Return the kind of the replicas of a variable: copies of one value, or local values that are added up or averaged."""
+    """Return the kind of the replicas of a variable: copies of one value, or local values that are
+    added up or averaged.
+    """
     if variable.synchronization != tf.VariableSynchronization.ON_READ:
         return COPY
     return SUM if variable.aggregation == tf.VariableAggregation.SUM else MEAN
 
 
 class Merger:
-    """Changes the functions of an export. `names` and `bound` are those of `reference_impl.saving.collect.Functions`."""
+    """Changes the functions of an export.
 
-    def __init__(self, tree: GrowingTree, library: ExportLibrary, names: dict[int, str], bound: dict[int, list[int]]):
+    `names` and `bound` are those of `reference_impl.saving.collect.Functions`.
+    """
+
+    def __init__(
+        self,
+        tree: GrowingTree,
+        library: ExportLibrary,
+        names: dict[int, str],
+        bound: dict[int, list[int]],
+    ):
         self._tree, self._library, self._names, self._bound = tree, library, names, bound
         self._done: set[tuple[str, int]] = set()
         self._updated: set[str] = set()  # functions in which an update was dropped
-        self._problems: dict[str, str] = {}  # name of a function -> the node that cannot use one variable instead of several
+        self._problems: dict[
+            str, str
+        ] = {}  # name of a function -> the node that cannot use one variable instead of several
         self._shortened: dict[tuple[str, tuple[tuple[int, int], ...]], str] = {}
 
     def use_first_replica(self, replicas: Mapping[int, Mapping[int, int]], expand: bool) -> None:
         """Change all functions to use the first replica of each variable.
 
         Args:
-          replicas: number of a function's node -> {index of a capture: which replica}, other than the first.
+          replicas: number of a function's node -> {index of a capture: which replica}, other than
+            the first.
           expand: all replicas are saved, though loaders in Python make one variable of them.
 
         Raises:
-          SaveError: a function uses replicas in a way that is impossible with one variable. Or a function that was not traced for
-            an input signature updates them, so that its trace may be that of one replica.
+          SaveError: a function uses replicas in a way that is impossible with one variable. Or a
+            function that was not traced for an input signature updates them, so that its trace may
+            be that of one replica.
         """
         wrong = []
-        fix = "do not expand them" if expand else "try saving a tf.function with input_signature instead"
+        fix = (
+            "do not expand them"
+            if expand
+            else "try saving a tf.function with input_signature instead"
+        )
         allowed = _with_input_signature(self._tree)
         for number, captures in sorted(replicas.items()):
             path, first = self._tree.nodes[number].path, self._first_capture(number)
-            variables = {index: self._tree.nodes[self._bound[number][index]].object for index in captures}
+            variables = {
+                index: self._tree.nodes[self._bound[number][index]].object for index in captures
+            }
             kinds = {first + index: _kind_of(variable) for index, variable in variables.items()}
             updates = self._merge(self._names[number], kinds)
             what = ", ".join(sorted({repr(str(variable.name)) for variable in variables.values()}))
             if updates and (expand or number not in allowed):
                 wrong.append(f"{path} updates {what} across replicas; {fix}")
             if self._problems:
-                wrong.append(f"{path} uses replicas of {what} each for itself: {', '.join(sorted(self._problems.values()))}")
+                wrong.append(
+                    f"{path} uses replicas of {what} each for itself:"
+                    f" {', '.join(sorted(self._problems.values()))}"
+                )
                 self._problems = {}
         if wrong:
-            raise SaveError(f"what is loaded of a distributed variable is one variable: {'; '.join(wrong)}", node="save")
+            raise SaveError(
+                f"what is loaded of a distributed variable is one variable: {'; '.join(wrong)}",
+                node="save",
+            )
 
     def _first_capture(self, number: int) -> int:
-        return len(self._library.definitions[self._names[number]].signature.input_arg) - len(self._bound[number])
+        return len(self._library.definitions[self._names[number]].signature.input_arg) - len(
+            self._bound[number]
+        )
 
     def _merge(self, function: str, arguments: Mapping[int, str]) -> bool:
         """Change a function and its callees to use one replica; return whether there were updates.
 
-        `arguments`: index of an argument that is the handle of a replica other than the first -> the kind of variable.
+        `arguments`: index of an argument that is the handle of a replica other than the first ->
+        the kind of variable.
         """
         definition = self._library.definitions[function]
         updates = function in self._updated
@@ -132,7 +164,10 @@ class Merger:
     # Several captures of one variable
 
     def take_once(self, numbers: Iterable[int]) -> None:
-        """Remove repeated captures from the functions of some nodes. Changes `names` and `bound`."""
+        """Remove repeated captures from the functions of some nodes.
+
+        Changes `names` and `bound`.
+        """
         before: dict[str, None] = {}
         for number in numbers:
             first, repeats = self._first_capture(number), _repeats(self._bound[number])
@@ -149,7 +184,10 @@ class Merger:
                 del self._library.definitions[name]
 
     def _with_fewer(self, name: str, same: Mapping[int, int]) -> str:
-        """Return the name of a function without some arguments. `same`: position of an argument -> that of its replacement."""
+        """Return the name of a function without some arguments.
+
+        `same`: position of an argument -> that of its replacement.
+        """
         key = name, tuple(sorted(same.items()))
         if key not in self._shortened:
             out = schema.copy_of(self._library.definitions[name])
@@ -164,7 +202,11 @@ class Merger:
         return self._shortened[key]
 
     def _shorten_call(self, node: Any, shared: set[str]) -> None:
-        same = {index: earlier for index, earlier in _repeats(node.input).items() if node.input[index] in shared}
+        same = {
+            index: earlier
+            for index, earlier in _repeats(node.input).items()
+            if node.input[index] in shared
+        }
         if same:
             node.attr["f"].func.name = self._with_fewer(node.attr["f"].func.name, same)
             for index in sorted(same, reverse=True):
@@ -173,19 +215,29 @@ class Merger:
 
 
 def _repeats(items: Iterable[Any]) -> dict[int, int]:
-    """Return the position of each item that occurred before -> the position of its first occurrence."""
+    """Return the position of each item that occurred before -> the position of its first
+    occurrence.
+    """
     first: dict[Any, int] = {}
-    return {index: first[item] for index, item in enumerate(items) if first.setdefault(item, index) != index}
+    return {
+        index: first[item]
+        for index, item in enumerate(items)
+        if first.setdefault(item, index) != index
+    }
 
 
 def _with_input_signature(tree: GrowingTree) -> set[int]:
-    """Return the numbers of traces of functions with input signatures, and of signatures whose function is not in the tree."""
+    """Return the numbers of traces of functions with input signatures, and of signatures whose
+    function is not in the tree.
+    """
     found: set[int] = set()
     for node in tree.nodes:
         if isinstance(node.object, api.Function) and node.object.input_signature is not None:
             found.update(node.children.values())
     for node in tree.nodes:
-        target = tree.number_of(node.object.target) if isinstance(node.object, SignatureFunction) else 0
+        target = (
+            tree.number_of(node.object.target) if isinstance(node.object, SignatureFunction) else 0
+        )
         if target is None or target in found:
             found.add(node.number)
     return found

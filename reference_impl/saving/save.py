@@ -34,10 +34,17 @@ from reference_impl.saving.tree import GrowingTree
 _FEW = 256  # bytes
 
 
-def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any], options: Optional[Any]) -> None:
-    """Save an object; see `reference_impl.api.save`. Files are written only after all checks have passed."""
+def save(
+    obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any], options: Optional[Any]
+) -> None:
+    """Save an object; see `reference_impl.api.save`.
+
+    Files are written only after all checks have passed.
+    """
     if tf.inside_function():
-        raise InsideFunctionError("saving inside of a tf.function is not possible: take the call out of it", node="save")
+        raise InsideFunctionError(
+            "saving inside of a tf.function is not possible: take the call out of it", node="save"
+        )
     chosen = resolve(options)
     with contextlib.nullcontext() if chosen.expand else api.as_first_replica():
         reached = reach(obj, chosen)
@@ -50,14 +57,21 @@ def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any
             _write(export_dir, frozen, saved_model(frozen, chosen), chosen)
 
 
-def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, message: Any, options: SaveOptions) -> None:
-    """Write the directory: the SavedModel, the checkpoint, the asset files. An error leaves the old directory unchanged."""
+def _write(
+    export_dir: Union[str, os.PathLike[str]], frozen: Frozen, message: Any, options: SaveOptions
+) -> None:
+    """Write the directory: the SavedModel, the checkpoint, the asset files.
+
+    An error leaves the old directory unchanged.
+    """
     functions, assets = frozen.collected.functions, frozen.assets
     try:
         data = ordered_bytes(message)
     except LimitError as error:
         raise checks.too_large(limits.SAVED_MODEL_BYTES + 1, frozen.tree, functions) from error
-    writer = LayoutWriter(export_dir, replace=True, keep_others=True, stage=options.stage, sync=options.sync)
+    writer = LayoutWriter(
+        export_dir, replace=True, keep_others=True, stage=options.stage, sync=options.sync
+    )
     with writer as out:
         checkpoint.write(out.checkpoint_prefix, frozen, options)
         for name, source in assets.files.items():
@@ -66,19 +80,26 @@ def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, message: An
             out.extra_asset(name, source)
         if options.debug_info:
             out.debug_info(debug_info(functions.library, functions.traced))
-        out.fingerprint(fingerprint(message, data, out.checkpoint_prefix, assets.all_files, farm_hash))
+        out.fingerprint(
+            fingerprint(message, data, out.checkpoint_prefix, assets.all_files, farm_hash)
+        )
         out.saved_model(message, data=data)
 
 
 def farm_hash(data: bytes) -> int:
-    """Return the 64-bit FarmHash. For more than a few bytes, TensorFlow's public op is faster than our Python code.
+    """Return the 64-bit FarmHash.
 
-    An op takes a third of the time if its method is a tensor already (growth of "save, functions" in docs/benchmarks.md).
+    For more than a few bytes, TensorFlow's public op is faster than our Python code.
+
+    An op takes a third of the time if its method is a tensor already (growth of "save, functions"
+    in docs/benchmarks.md).
     """
     if len(data) <= _FEW:
         return fingerprint64(data)
     row = np.frombuffer(data, np.uint8).reshape(1, -1)
-    return int.from_bytes(tf.raw_ops.Fingerprint(data=row, method=_farm_hash_method()).numpy().tobytes(), "little")
+    return int.from_bytes(
+        tf.raw_ops.Fingerprint(data=row, method=_farm_hash_method()).numpy().tobytes(), "little"
+    )
 
 
 @functools.cache

@@ -1,7 +1,8 @@
-"""Write the two functions behind the SaverDef: one saves to a checkpoint prefix, the other restores from it.
+"""Write the two functions behind the SaverDef: one saves to a checkpoint prefix, the other restores
+from it.
 
-Both use only ops of TF 1.x: one SaveV2, one RestoreV2, reads and assignments, and calls of the functions that save and restore
-the contents of tables.
+Both use only ops of TF 1.x: one SaveV2, one RestoreV2, reads and assignments, and calls of the
+functions that save and restore the contents of tables.
 
 RFC: FMT-06, FMT-08, RES-15, COMPAT-04
 """
@@ -29,8 +30,12 @@ class _SaverFunction(FunctionBuilder):
     def __init__(self, graph: MainGraph, functions: Functions) -> None:
         super().__init__(is_stateful=True)
         self._graph, self._functions = graph, functions
-        self.prefix = self.argument("file_prefix", schema.DT_STRING, shape=schema.TensorShapeProto())
-        self.inputs: list[str] = []  # the tensors of the main graph that the function takes after the prefix
+        self.prefix = self.argument(
+            "file_prefix", schema.DT_STRING, shape=schema.TensorShapeProto()
+        )
+        self.inputs: list[
+            str
+        ] = []  # the tensors of the main graph that the function takes after the prefix
         self.effects: list[str] = []  # the nodes that the result waits for
         self._arguments: dict[str, str] = {}
 
@@ -46,16 +51,23 @@ class _SaverFunction(FunctionBuilder):
         return (self.captured(handle, schema.DT_RESOURCE) for handle in self._graph.handles[number])
 
     def call_bound(self, name: str, number: int, inputs: Sequence[str]) -> str:
-        """Add a call of the function of a node, with its captures; return the name of the call's node."""
+        """Add a call of the function of a node, with its captures; return the name of the call's
+        node.
+        """
         function, captures = self._functions.captures(number)
         signature = self._functions.library.definitions[function].signature
         types = [argument.type for argument in signature.input_arg][len(inputs) :]
-        arguments = [self.captured(self._graph.tensor(capture), dtype) for capture, dtype in zip(captures, types)]
+        arguments = [
+            self.captured(self._graph.tensor(capture), dtype)
+            for capture, dtype in zip(captures, types)
+        ]
         node = self.call(name, function, signature, [*inputs, *arguments])
         self.effects.append(node.name)
         return str(node.name)
 
-    def checkpoint_op(self, op: str, keys: Sequence[str], types: Sequence[int], tensors: Sequence[str] = ()) -> str:
+    def checkpoint_op(
+        self, op: str, keys: Sequence[str], types: Sequence[int], tensors: Sequence[str] = ()
+    ) -> str:
         """Add a SaveV2 or RestoreV2 of whole tensors; return the name of its node."""
         names = self.constant(f"{op}/tensor_names", string_tensor([key.encode() for key in keys]))
         slices = self.constant(f"{op}/shape_and_slices", string_tensor([b""] * len(keys)))
@@ -91,25 +103,43 @@ def add_saver(graph: MainGraph, frozen: Frozen) -> Any:
 
 
 def _contents(frozen: Frozen, with_functions: bool = True) -> list[tuple[int, Content]]:
-    """Return the contents that functions save and restore, or the others, each with the number of its object."""
-    found = [(number, content) for number, items in frozen.collected.contents.items() for content in items]
-    return [(number, content) for number, content in found if (content.save is not None) == with_functions]
+    """Return the contents that functions save and restore, or the others, each with the number of
+    its object.
+    """
+    found = [
+        (number, content)
+        for number, items in frozen.collected.contents.items()
+        for content in items
+    ]
+    return [
+        (number, content)
+        for number, content in found
+        if (content.save is not None) == with_functions
+    ]
 
 
 def _saved_tensors(frozen: Frozen) -> tuple[list[str], list[int]]:
-    """Return the checkpoint key and the DataType of each tensor: first of variables, then of the contents of tables."""
+    """Return the checkpoint key and the DataType of each tensor: first of variables, then of the
+    contents of tables.
+    """
     keys = [frozen.keys.key(number, VALUE) for number in frozen.variables]
-    variables = [api.variable_components(frozen.tree.nodes[number].object)[0] for number in frozen.variables]
+    variables = [
+        api.variable_components(frozen.tree.nodes[number].object)[0] for number in frozen.variables
+    ]
     types = [variable.dtype.as_datatype_enum for variable in variables]
     functions = frozen.collected.functions
     for number, content in _contents(frozen):
         keys += [frozen.keys.key(number, part) for part in content.parts]
-        results = functions.library.definitions[functions.names[frozen.tree.number(content.save)]].signature.output_arg
+        results = functions.library.definitions[
+            functions.names[frozen.tree.number(content.save)]
+        ].signature.output_arg
         types += [results[place].type for place in content.results]
     return keys, types
 
 
-def _add_save(builder: _SaverFunction, frozen: Frozen, keys: Sequence[str], types: Sequence[int]) -> None:
+def _add_save(
+    builder: _SaverFunction, frozen: Frozen, keys: Sequence[str], types: Sequence[int]
+) -> None:
     tensors = []
     for index, number in enumerate(frozen.variables):
         read = builder.node(f"Read_{index}", "ReadVariableOp", [next(builder.handles(number))])
@@ -121,17 +151,32 @@ def _add_save(builder: _SaverFunction, frozen: Frozen, keys: Sequence[str], type
         call = builder.call_bound(f"content_{index}", frozen.tree.number(content.save), given)
         tensors += [f"{call}:output:{place}" for place in content.results]
     keys, types = [*keys], [*types]
-    for number, content in _contents(frozen, with_functions=False):  # as it is now: only the class of the object knows more
+    for number, content in _contents(
+        frozen, with_functions=False
+    ):  # as it is now: only the class of the object knows more
         for part, value in zip(content.parts, content.values):
             keys.append(frozen.keys.key(number, part))
             types.append(value.dtype.as_datatype_enum)
-            tensors.append(builder.constant(f"kept_{len(tensors)}", schema.parse(schema.TensorProto, specs.tensor_bytes(value))))
+            tensors.append(
+                builder.constant(
+                    f"kept_{len(tensors)}",
+                    schema.parse(schema.TensorProto, specs.tensor_bytes(value)),
+                )
+            )
     tensors.append(builder.constant("object_graph", string_tensor(frozen.object_graph)))
-    builder.effects.append(builder.checkpoint_op("SaveV2", [*keys, OBJECT_GRAPH_KEY], [*types, schema.DT_STRING], tensors))
+    builder.effects.append(
+        builder.checkpoint_op(
+            "SaveV2", [*keys, OBJECT_GRAPH_KEY], [*types, schema.DT_STRING], tensors
+        )
+    )
 
 
-def _add_restore(builder: _SaverFunction, frozen: Frozen, keys: Sequence[str], types: Sequence[int]) -> None:
-    node = builder.checkpoint_op("RestoreV2", keys or [OBJECT_GRAPH_KEY], types or [schema.DT_STRING])  # it takes no empty list
+def _add_restore(
+    builder: _SaverFunction, frozen: Frozen, keys: Sequence[str], types: Sequence[int]
+) -> None:
+    node = builder.checkpoint_op(
+        "RestoreV2", keys or [OBJECT_GRAPH_KEY], types or [schema.DT_STRING]
+    )  # it takes no empty list
     restored = [f"{node}:tensors:{position}" for position in range(len(keys))]
     for index, number in enumerate(frozen.variables):
         for replica, handle in enumerate(builder.handles(number)):

@@ -30,8 +30,9 @@ _log = logging.getLogger(__name__)
 class Annotations:
     """Adds the shapes of results and the types behind handles to FunctionDefs of the eager runtime.
 
-    Shipped readers do not infer shapes through a call or from ``set_shape``. Without the type of the variable behind a handle
-    they cannot differentiate. The Python graph of a traced function knows both.
+    Shipped readers do not infer shapes through a call or from ``set_shape``. Without the type of
+    the variable behind a handle they cannot differentiate. The Python graph of a traced function
+    knows both.
 
     RFC: FN-17
     """
@@ -41,7 +42,10 @@ class Annotations:
         self._done: set[str] = set()
 
     def complete(self, function: Any) -> None:
-        """Complete a concrete function and the functions it calls. A loaded function is already complete."""
+        """Complete a concrete function and the functions it calls.
+
+        A loaded function is already complete.
+        """
         if isinstance(function, LoadedConcreteFunction):
             return
         for live, graph in traced_graphs(function, self._library):
@@ -52,22 +56,40 @@ class Annotations:
 
 def _add_graph_shapes(definition: Any, graph: Any) -> None:
     signature = definition.signature
-    for arguments, tensors in ((signature.input_arg, graph.inputs), (signature.output_arg, graph.outputs)):
-        for argument, tensor in zip(arguments, tensors):  # a differentiated graph has more results than the function has
-            behind = api.behind_handle(tensor) if tensor.dtype == tf.resource and not argument.handle_data else []
-            if len(behind) == 1:  # a variable; of the two types behind a table's handle TensorFlow's load keeps one (GOAL-13)
+    for arguments, tensors in (
+        (signature.input_arg, graph.inputs),
+        (signature.output_arg, graph.outputs),
+    ):
+        for argument, tensor in zip(
+            arguments, tensors
+        ):  # a differentiated graph has more results than the function has
+            behind = (
+                api.behind_handle(tensor)
+                if tensor.dtype == tf.resource and not argument.handle_data
+                else []
+            )
+            if (
+                len(behind) == 1
+                # a variable; of the two types behind a table's handle TensorFlow's load keeps one
+                # (GOAL-13)
+            ):
                 argument.handle_data.extend(behind)
     operations = {operation.name: operation for operation in graph.get_operations()}
     for node in definition.node_def:
         operation = operations.get(node.name)
         if operation is not None and operation.type == node.op and _SHAPES not in node.attr:
             shapes = [output.shape for output in operation.outputs[: _results(node, operation)]]
-            if node.op in CALLS or any(shape.rank is not None for shape in shapes):  # readers count the results of a call by it
+            if node.op in CALLS or any(
+                shape.rank is not None for shape in shapes
+            ):  # readers count the results of a call by it
                 node.attr[_SHAPES].list.shape.extend(shape_proto(shape) for shape in shapes)
 
 
 def _results(node: Any, operation: Any) -> int:
-    """Return the number of results of a node. In a graph that was differentiated, the operation of a call has more."""
+    """Return the number of results of a node.
+
+    In a graph that was differentiated, the operation of a call has more.
+    """
     return len(node.attr["Tout"].list.type) if "Tout" in node.attr else len(operation.outputs)
 
 
@@ -78,19 +100,23 @@ def infer_outputs(
     library: ExportLibrary,
     unchecked: Collection[str] = (),
 ) -> None:
-    """Add the shapes of outputs that depend on the main graph to SignatureDefs and functions, and replace false ones.
+    """Add the shapes of outputs that depend on the main graph to SignatureDefs and functions, and
+    replace false ones.
 
-    A function that was traced over a table does not know the shape of the table's values: the handle does not have it, and the
-    node that makes the table is in the main graph. TensorFlow's own inference over the main graph finds the shape.
+    A function that was traced over a table does not know the shape of the table's values: the
+    handle does not have it, and the node that makes the table is in the main graph. TensorFlow's
+    own inference over the main graph finds the shape.
 
-    `signatures` has the SignatureDefs, `functions` the SavedConcreteFunctions, by the name of the function that is called.
-    The `unchecked` ones have the shapes that the SignatureDef of a TF 1.x graph states. TensorFlow loads no false shape.
+    `signatures` has the SignatureDefs, `functions` the SavedConcreteFunctions, by the name of the
+    function that is called. The `unchecked` ones have the shapes that the SignatureDef of a TF 1.x
+    graph states. TensorFlow loads no false shape.
     """
     asked = [
         (function, name, info)
         for function, signature in signatures.items()
         for name, info in signature.outputs.items()
-        if info.WhichOneof("encoding") == "name" and (info.tensor_shape.unknown_rank or function in unchecked)
+        if info.WhichOneof("encoding") == "name"
+        and (info.tensor_shape.unknown_rank or function in unchecked)
     ]
     if not asked:
         return
@@ -98,10 +124,16 @@ def infer_outputs(
     nodes = {node.name: node for node in graph_def.node}
     for function, name, info in asked:
         shape, stated = shapes.get(info.name), shape_of(info.tensor_shape)
-        if shape is not None and (shape.rank is not None if stated.rank is None else not shape.is_compatible_with(stated)):
+        if shape is not None and (
+            shape.rank is not None if stated.rank is None else not shape.is_compatible_with(stated)
+        ):
             if stated.rank is not None:
                 _log.warning(
-                    "the shape %s of the result %r of a signature is false, the graph has %s (V1-01)", stated, name, shape
+                    "the shape %s of the result %r of a signature is false, the graph has %s"
+                    " (V1-01)",
+                    stated,
+                    name,
+                    shape,
                 )
             info.tensor_shape.CopyFrom(shape_proto(shape))
             outputs = functions[function].output_signature.dict_value.fields
@@ -115,7 +147,9 @@ def infer_outputs(
 
 
 def _annotate(definition: Any, result: int, shape: Any) -> None:
-    """Record the shape of a result at its node, where TensorFlow 2.12 to 2.21 look when they load a function."""
+    """Record the shape of a result at its node, where TensorFlow 2.12 to 2.21 look when they load a
+    function.
+    """
     source = definition.ret[definition.signature.output_arg[result].name].partition(":")[0]
     for node in definition.node_def:
         if node.name == source and node.op == "Identity":
@@ -123,7 +157,9 @@ def _annotate(definition: Any, result: int, shape: Any) -> None:
             node.attr[_SHAPES].list.shape.add().CopyFrom(shape)
 
 
-def _shapes(graph_def: Any, tensors: list[str], library: ExportLibrary) -> dict[str, tf.TensorShape]:
+def _shapes(
+    graph_def: Any, tensors: list[str], library: ExportLibrary
+) -> dict[str, tf.TensorShape]:
     nodes = Nodes(graph_def)
     needed = reachable([input_source(name) for name in tensors], nodes.waits)
     part = schema.GraphDef(versions=graph_def.versions)

@@ -1,8 +1,9 @@
-"""Choose the signatures and their calling convention (SIG-01..SIG-13, ATTR-04..ATTR-07, IMP-01..IMP-06, API-03, V1-16).
+"""Choose the signatures and their calling convention (SIG-01..SIG-13, ATTR-04..ATTR-07,
+IMP-01..IMP-06, API-03, V1-16).
 
-Sources, in order: the argument; the object's own map of signatures; `_default_save_signature` and the only function of the root
-that can be a signature. Each function is wrapped to take tensors by name and return a dict of tensors. Functions that a loader
-made for signatures already do so.
+Sources, in order: the argument; the object's own map of signatures; `_default_save_signature` and
+the only function of the root that can be a signature. Each function is wrapped to take tensors by
+name and return a dict of tensors. Functions that a loader made for signatures already do so.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SignatureError
-from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, SIGNATURES_CHILD, plain_name, stem
+from reference_impl.format.names import (
+    DEFAULT_SIGNATURE,
+    RESERVED_SIGNATURES,
+    SIGNATURES_CHILD,
+    plain_name,
+    stem,
+)
 from reference_impl.graph.argument_names import python_name, python_names
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.kinds import traces
@@ -58,7 +65,9 @@ class SignatureFunction:
 
 def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunction]:
     """Return the signatures of an export. Raises SignatureError."""
-    own = _own(reached.root)  # an invalid value is refused even with the argument, which would hide it from every reader
+    own = _own(
+        reached.root
+    )  # an invalid value is refused even with the argument, which would hide it from every reader
     given = own if given is None else given
     if given is None:
         found = _inferred(reached)
@@ -67,19 +76,30 @@ def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunctio
         given = {DEFAULT_SIGNATURE: given}
     if not isinstance(given, Mapping):
         raise SignatureError(
-            f"Expected a TensorFlow function or a map of such, got {type(given).__name__}", node=SIGNATURES_CHILD, clause="API-03"
+            f"Expected a TensorFlow function or a map of such, got {type(given).__name__}",
+            node=SIGNATURES_CHILD,
+            clause="API-03",
         )
     for key in given:
         if not isinstance(key, str):
-            raise SignatureError(f"keys must be strings, got {key!r}", node=SIGNATURES_CHILD, clause="API-03")
+            raise SignatureError(
+                f"keys must be strings, got {key!r}", node=SIGNATURES_CHILD, clause="API-03"
+            )
         if key in RESERVED_SIGNATURES:
-            raise SignatureError("the key is reserved for the initialisation of the model", node=key, clause="API-03")
+            raise SignatureError(
+                "the key is reserved for the initialisation of the model", node=key, clause="API-03"
+            )
     return {key: signature_function(key, given[key], reached.strict) for key in given}
 
 
 def _own(root: Any) -> Optional[Mapping[str, Any]]:
-    """Return the map of signatures that loading put on the root (ATTR-06). Raises SignatureError for other values (ATTR-07)."""
-    if isinstance(root, tuple):  # its proxy may have no dict to look into; a field of that name is an element
+    """Return the map of signatures that loading put on the root (ATTR-06).
+
+    Raises SignatureError for other values (ATTR-07).
+    """
+    if isinstance(
+        root, tuple
+    ):  # its proxy may have no dict to look into; a field of that name is an element
         held = getattr(root, SIGNATURES_CHILD) if hasattr(type(root), SIGNATURES_CHILD) else _ABSENT
     else:
         held = inspect.getattr_static(root, SIGNATURES_CHILD, _ABSENT)
@@ -88,8 +108,9 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
     value = getattr(root, SIGNATURES_CHILD)
     if not is_live_map(value):
         reason = (
-            f"The attribute `signatures` is reserved for the map that loading makes, and holds a {type(value).__name__}. "
-            "Remove it with `del obj.signatures`, and give the functions as the argument `signatures`."
+            "The attribute `signatures` is reserved for the map that loading makes, and holds a"
+            f" {type(value).__name__}. Remove it with `del obj.signatures`, and give the functions"
+            " as the argument `signatures`."
         )
         raise SignatureError(reason, node="root.signatures", clause="ATTR-07")
     return value
@@ -98,8 +119,9 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
 def _inferred(reached: Reached) -> Optional[SignatureFunction]:
     """Return the signature that the root itself offers, or None if it offers none or several.
 
-    Nobody asked for it, so what cannot be a signature is a warning, never an error (IMP-06). Inputs in a structure get the names
-    that TensorFlow gives them: without a signature, no server could run the model.
+    Nobody asked for it, so what cannot be a signature is a warning, never an error (IMP-06). Inputs
+    in a structure get the names that TensorFlow gives them: without a signature, no server could
+    run the model.
     """
     offered = api.keras_signature(reached.root)
     if is_function(offered):  # Keras numbers the inputs of a structure: inputs, inputs_1
@@ -110,7 +132,9 @@ def _inferred(reached: Reached) -> Optional[SignatureFunction]:
             return None
     found, refused = {}, []
     for name, child in reached.children(reached.root, "root").items():
-        if not is_function(child) or (isinstance(child, api.Function) and child.input_signature is None):
+        if not is_function(child) or (
+            isinstance(child, api.Function) and child.input_signature is None
+        ):
             continue
         try:
             found[name] = signature_function(DEFAULT_SIGNATURE, child, strict=False)
@@ -121,14 +145,19 @@ def _inferred(reached: Reached) -> Optional[SignatureFunction]:
         _say_numbered(name, signature)
         return signature
     if found:
-        refused.insert(0, " and ".join(f"root.{name}" for name in sorted(found)) + " could all be it")
+        refused.insert(
+            0, " and ".join(f"root.{name}" for name in sorted(found)) + " could all be it"
+        )
     if refused:
         _without_default(refused)
     return None
 
 
 def _without_default(reasons: Sequence[str]) -> None:
-    _log.warning("saved without a default signature, name one by the argument signatures: %s", "; ".join(reasons))
+    _log.warning(
+        "saved without a default signature, name one by the argument signatures: %s",
+        "; ".join(reasons),
+    )
 
 
 def _say_numbered(name: str, signature: SignatureFunction) -> None:
@@ -137,8 +166,9 @@ def _say_numbered(name: str, signature: SignatureFunction) -> None:
     numbered = list(_numbered(_arguments(trace), trace.keywords))
     if numbered and not signature.direct:
         _log.warning(
-            "root.%s is the default signature, and the parts of a structure are its inputs %s. A client could not know these "
-            "names: give each TensorSpec a name, or say what to export by the argument signatures ({} for nothing) [SIG-13]",
+            "root.%s is the default signature, and the parts of a structure are its inputs %s. A"
+            " client could not know these names: give each TensorSpec a name, or say what to export"
+            " by the argument signatures ({} for nothing) [SIG-13]",
             name,
             ", ".join(map(repr, itertools.chain(*numbered))),
         )
@@ -148,20 +178,26 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
     """Return a function as a signature.
 
     Raises:
-      SignatureError: it cannot be a signature: SIG-04 (no concrete arguments), SIG-12 (results), SIG-13 (nested arguments).
+      SignatureError: it cannot be a signature: SIG-04 (no concrete arguments), SIG-12 (results),
+        SIG-13 (nested arguments).
     """
     concrete, signature = _concrete(key, function)
     trace = traces.trace_of(concrete)
     definition = getattr(concrete, "signature_def", None)
     defaults = dict(getattr(concrete, "defaults", None) or {})
-    if (isinstance(concrete, LoadedConcreteFunction) or _is_wrapper(concrete)) and traces.is_flat(trace):
+    if (isinstance(concrete, LoadedConcreteFunction) or _is_wrapper(concrete)) and traces.is_flat(
+        trace
+    ):
         given = [trace.inputs[1][name] for name in sorted(trace.inputs[1])]
-        # Clients use the names of the flat arguments; names in the Python signature may have been adapted to Python's rules.
+        # Clients use the names of the flat arguments; names in the Python signature may have been
+        # adapted to Python's rules.
         names = trace.keywords if len(trace.keywords) == len(given) else sorted(trace.inputs[1])
         if names == list(python_names(names)):
             inputs, outputs = dict(zip(names, given)), dict(sorted(trace.outputs.items()))
             order = list(range(len(traces.flat_outputs(outputs))))
-            return SignatureFunction(concrete, names, inputs, outputs, order, defaults, definition, direct=True)
+            return SignatureFunction(
+                concrete, names, inputs, outputs, order, defaults, definition, direct=True
+            )
     inputs = _inputs(key, trace, strict)
     if not isinstance(concrete, LoadedConcreteFunction):  # their names are kept
         _check_names(key, inputs)
@@ -172,20 +208,31 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
 
 
 def _is_wrapper(concrete: Any) -> bool:
-    """Return whether `tf.saved_model.load` made a function of a signature. Wrapping it again would add a wrapper at each save."""
+    """Return whether `tf.saved_model.load` made a function of a signature.
+
+    Wrapping it again would add a wrapper at each save.
+    """
     return plain_name(tf.compat.as_str(concrete.name)).startswith(_WRAPPER)
 
 
 def renamed(function: Any) -> Optional[SignatureFunction]:
-    """Return a function of the object tree as a signature if its argument names are invalid in Python; otherwise return None.
+    """Return a function of the object tree as a signature if its argument names are invalid in
+    Python; otherwise return None.
 
-    Signatures of TF 1.x, and of writers before TensorFlow adapted the names, can be anywhere in the tree.
+    Signatures of TF 1.x, and of writers before TensorFlow adapted the names, can be anywhere in the
+    tree.
     """
     if all(python_name(name) == name for name in api.flat_arguments(function)[0]):
         return None
     try:
-        return signature_function("", function, strict=False) if traces.is_flat(traces.trace_of(function)) else None
-    except SavedModelError:  # a type in its signature is not known here, so it is written as it was read
+        return (
+            signature_function("", function, strict=False)
+            if traces.is_flat(traces.trace_of(function))
+            else None
+        )
+    except (
+        SavedModelError
+    ):  # a type in its signature is not known here, so it is written as it was read
         return None
 
 
@@ -194,15 +241,26 @@ def _concrete(key: str, function: Any) -> tuple[Any, Optional[inspect.Signature]
     if isinstance(function, api.ConcreteFunction):
         return function, None
     reason = getattr(function, "reason", None)
-    if isinstance(reason, SavedModelError):  # a signature of a TF 1.x model that could not be loaded
-        raise SignatureError(f"the signature could not be loaded, so it cannot be saved: {reason}", node=key, clause="V1-16")
+    if isinstance(
+        reason, SavedModelError
+    ):  # a signature of a TF 1.x model that could not be loaded
+        raise SignatureError(
+            f"the signature could not be loaded, so it cannot be saved: {reason}",
+            node=key,
+            clause="V1-16",
+        )
     if not isinstance(function, api.Function):
-        raise SignatureError(f"Expected a TensorFlow function, got {type(function).__name__}", node=key, clause="API-03")
+        raise SignatureError(
+            f"Expected a TensorFlow function, got {type(function).__name__}",
+            node=key,
+            clause="API-03",
+        )
     found = api.traces(function)
     if function.input_signature is None:
         reason = (
-            "Expected a TensorFlow function: Only tf.functions with an input signature or concrete functions can be signatures. "
-            "Give the function an `input_signature`, or take `f.get_concrete_function(tf.TensorSpec(...))`."
+            "Expected a TensorFlow function: Only tf.functions with an input signature or concrete"
+            " functions can be signatures. Give the function an `input_signature`, or take"
+            " `f.get_concrete_function(tf.TensorSpec(...))`."
         )
         raise SignatureError(reason, node=key, clause="SIG-04")
     concrete = traces.distinct(found)[0] if found else function.get_concrete_function()
@@ -213,18 +271,33 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
     (args, kwargs), top = trace.inputs, _arguments(trace)
     for value in top:
         leaves = tf.nest.flatten(value, expand_composites=True)
-        if any(isinstance(leaf, tf.Variable) or getattr(leaf, "dtype", None) == tf.resource for leaf in [value, *leaves]):
-            raise SignatureError("a variable cannot be an input of a signature", node=key, clause="SIG-13")
+        if any(
+            isinstance(leaf, tf.Variable) or getattr(leaf, "dtype", None) == tf.resource
+            for leaf in [value, *leaves]
+        ):
+            raise SignatureError(
+                "a variable cannot be an input of a signature", node=key, clause="SIG-13"
+            )
     flat = traces.flat_outputs((args, kwargs))
-    if not args and kwargs.keys() == set(trace.keywords):  # TensorFlow orders those of TF 1.x differently from the dict
+    if not args and kwargs.keys() == set(
+        trace.keywords
+    ):  # TensorFlow orders those of TF 1.x differently from the dict
         flat = [kwargs[name] for name in trace.keywords]
     if len(flat) != len(trace.keywords) or len(set(trace.keywords)) != len(flat):
         names = ", ".join(trace.keywords)
-        raise SignatureError(f"its {len(flat)} input tensors have no names of their own ({names})", node=key, clause="SIG-07")
+        raise SignatureError(
+            f"its {len(flat)} input tensors have no names of their own ({names})",
+            node=key,
+            clause="SIG-07",
+        )
     if strict:
         _check_nested(key, top, trace.keywords)
     return _as_python_binds(
-        trace, {name: tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in zip(trace.keywords, flat)}
+        trace,
+        {
+            name: tf.TensorSpec(spec.shape, spec.dtype, name)
+            for name, spec in zip(trace.keywords, flat)
+        },
     )
 
 
@@ -238,17 +311,20 @@ def _check_nested(key: str, arguments: Sequence[Any], names: Sequence[str]) -> N
     """Raise SignatureError if a tensor in a structure has no name of its own (SIG-13)."""
     for given in _numbered(arguments, names):
         reason = (
-            "inputs of a signature must be plain tensors, or tensors in a structure that have different names of their own: "
-            f"a client could not know that {', '.join(map(repr, given))} are the parts of one argument. Give each TensorSpec "
-            "a name, wrap the function in one that takes tensors, or save with strict=False"
+            "inputs of a signature must be plain tensors, or tensors in a structure that have"
+            " different names of their own: a client could not know that"
+            f" {', '.join(map(repr, given))} are the parts of one argument. Give each TensorSpec a"
+            " name, wrap the function in one that takes tensors, or save with strict=False"
         )
         raise SignatureError(reason, node=key, clause="SIG-13")
 
 
 def _numbered(arguments: Sequence[Any], names: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the names of the tensors of each argument that is a structure, unless they have names of their own.
+    """Yield the names of the tensors of each argument that is a structure, unless they have names
+    of their own.
 
-    TensorFlow names a tensor in a structure after its TensorSpec, or after the argument with a number.
+    TensorFlow names a tensor in a structure after its TensorSpec, or after the argument with a
+    number.
     """
     for value, given in _with_names(arguments, names):
         if isinstance(value, tf.TensorSpec) or not given:
@@ -265,47 +341,68 @@ def _with_names(arguments: Iterable[Any], names: Sequence[str]) -> Iterator[tupl
         yield value, list(itertools.islice(left, len(traces.flat_outputs(value))))
 
 
-def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Sequence[str], strict: bool) -> dict[str, Any]:
-    """Return the values of optional inputs. `names` are in the order of the function's arguments."""
+def _defaults(
+    key: str, trace: Trace, signature: inspect.Signature, names: Sequence[str], strict: bool
+) -> dict[str, Any]:
+    """Return the values of optional inputs.
+
+    `names` are in the order of the function's arguments.
+    """
     args, kwargs = trace.inputs
     parameters = [*list(signature.parameters)[: len(args)], *sorted(kwargs)]
     found: dict[str, Any] = {}
     for parameter, (value, given) in zip(parameters, _with_names(_arguments(trace), names)):
-        default = signature.parameters[parameter].default if parameter in signature.parameters else inspect.Parameter.empty
+        default = (
+            signature.parameters[parameter].default
+            if parameter in signature.parameters
+            else inspect.Parameter.empty
+        )
         parts = tf.nest.flatten(default, expand_composites=True)
         if not any(isinstance(part, tf.Tensor) for part in parts):
             continue
         try:
             tf.nest.assert_same_structure(default, value, check_types=False, expand_composites=True)
         except (TypeError, ValueError) as error:
-            lost = SignatureError(f"the default value of {parameter} has another structure: {error}", node=key, clause="FN-09")
+            lost = SignatureError(
+                f"the default value of {parameter} has another structure: {error}",
+                node=key,
+                clause="FN-09",
+            )
             if strict:
                 raise lost from error
             warnings.warn(f"default values are left out: {lost}", stacklevel=2)
             continue
         leaves = tf.nest.flatten(value, expand_composites=True)
         tensors = [part for part, leaf in zip(parts, leaves) if isinstance(leaf, tf.TensorSpec)]
-        found.update((name, part) for name, part in zip(given, tensors) if isinstance(part, tf.Tensor))
+        found.update(
+            (name, part) for name, part in zip(given, tensors) if isinstance(part, tf.Tensor)
+        )
     return found
 
 
 def _as_python_binds(trace: Trace, inputs: dict[str, tf.TensorSpec]) -> dict[str, tf.TensorSpec]:
     """Return the inputs in the order of the function's arguments, bound as TensorFlow binds them.
 
-    A concrete function treats keywords as parameters of its Python function if they fit, otherwise as names of its tensors. The
-    order differs if a TensorSpec has the name of another parameter.
+    A concrete function treats keywords as parameters of its Python function if they fit, otherwise
+    as names of its tensors. The order differs if a TensorSpec has the name of another parameter.
     """
     if trace.signature is None:
         return inputs
     specs = _arguments(trace)
     try:
-        parameters = [p.replace(default=p.empty) for p in trace.signature.parameters.values()]  # a trace has no defaults
-        found = inspect.Signature(parameters).bind(**{keyword: name for name, keyword in python_names(inputs).items()})
+        parameters = [
+            p.replace(default=p.empty) for p in trace.signature.parameters.values()
+        ]  # a trace has no defaults
+        found = inspect.Signature(parameters).bind(
+            **{keyword: name for name, keyword in python_names(inputs).items()}
+        )
     except (TypeError, ValueError):
         return inputs
     named = {python_name(keyword): name for keyword, name in found.kwargs.items()}
     names = [*found.args, *(named.get(python_name(keyword)) for keyword in sorted(trace.inputs[1]))]
-    if len(specs) != len(names) or not all(name and _fits(inputs[name], spec) for name, spec in zip(names, specs)):
+    if len(specs) != len(names) or not all(
+        name and _fits(inputs[name], spec) for name, spec in zip(names, specs)
+    ):
         return inputs
     return {name: inputs[name] for name in names}
 
@@ -316,17 +413,24 @@ def _fits(given: tf.TensorSpec, wanted: Any) -> bool:
 
 
 def _check_names(key: str, names: Iterable[str]) -> None:
-    """Raise SignatureError if two names become the same Python parameter in `tf.saved_model.load` (SIG-07)."""
+    """Raise SignatureError if two names become the same Python parameter in `tf.saved_model.load`
+    (SIG-07).
+    """
     adapted: dict[str, str] = {}
     for name in names:
         other = adapted.setdefault(python_name(name), name)
         if other != name:
-            reason = f"TensorFlow cannot tell the names of its inputs {other!r} and {name!r} apart, rename one"
+            reason = (
+                f"TensorFlow cannot tell the names of its inputs {other!r} and {name!r} apart,"
+                " rename one"
+            )
             raise SignatureError(reason, node=key, clause="SIG-07")
 
 
 def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
-    """Return the outputs by name, sorted, and for each flat output its position among the results of the function."""
+    """Return the outputs by name, sorted, and for each flat output its position among the results
+    of the function.
+    """
     if isinstance(outputs, tf.TypeSpec):
         named: Sequence[tuple[Any, Any]] = [("output_0", outputs)]
     elif isinstance(outputs, Mapping):
@@ -336,14 +440,22 @@ def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
     elif isinstance(outputs, (list, tuple)):
         named = [(f"output_{i}", item) for i, item in enumerate(outputs)]
     else:
-        raise SignatureError(f"Got a non-Tensor value {outputs!r} as the result", node=key, clause="SIG-12")
+        raise SignatureError(
+            f"Got a non-Tensor value {outputs!r} as the result", node=key, clause="SIG-12"
+        )
     for name, item in named:
         if not isinstance(name, str) or not isinstance(item, tf.TypeSpec):
-            what = f"the output {name!r}" if isinstance(name, str) else f"the non-string key {name!r}"
-            reason = f"Got a non-Tensor value {item!r} for {what}; results must be a tensor, a flat list or a flat dict"
+            what = (
+                f"the output {name!r}" if isinstance(name, str) else f"the non-string key {name!r}"
+            )
+            reason = (
+                f"Got a non-Tensor value {item!r} for {what}; results must be a tensor, a flat list"
+                " or a flat dict"
+            )
             reason += " with string keys"
             raise SignatureError(reason, node=key, clause="SIG-12")
-    # TensorFlow flattens a nested structure with the keys of a dict sorted, and a sequence in order.
+    # TensorFlow flattens a nested structure with the keys of a dict sorted, and a sequence in
+    # order.
     places: dict[str, list[int]] = {}
     start = 0
     for name, item in sorted(named) if isinstance(outputs, Mapping) else named:
@@ -352,13 +464,17 @@ def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
         start += count
     names = sorted(places)
     items = dict(named)
-    return {name: items[name] for name in names}, [place for name in names for place in places[name]]
+    return {name: items[name] for name in names}, [
+        place for name in names for place in places[name]
+    ]
 
 
 def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibrary) -> Trace:
-    """Write the function of a signature, which calls the function `target` of the library, and return its Trace.
+    """Write the function of a signature, which calls the function `target` of the library, and
+    return its Trace.
 
-    The function takes its inputs in the order in which Python sorts their names. Its outputs are sorted by name.
+    The function takes its inputs in the order in which Python sorts their names. Its outputs are
+    sorted by name.
     """
     inner = library.definitions[target]
     keywords = python_names(signature.inputs)
@@ -369,11 +485,22 @@ def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibr
         argument = inner.signature.input_arg[signature.names.index(name)]
         shape = shape_proto(signature.inputs[name].shape)
         argument_of[name] = builder.argument(argument.name, argument, shape=shape, user_name=name)
-    captured = [builder.argument(argument.name, argument) for argument in list(inner.signature.input_arg)[len(names) :]]
-    call = builder.call(None, target, inner.signature, [*(argument_of[name] for name in signature.names), *captured])
-    set_output_shapes(call, traces.flat_outputs(traces.trace_of(signature.target).outputs), len(inner.signature.output_arg))
+    captured = [
+        builder.argument(argument.name, argument)
+        for argument in list(inner.signature.input_arg)[len(names) :]
+    ]
+    call = builder.call(
+        None, target, inner.signature, [*(argument_of[name] for name in signature.names), *captured]
+    )
+    set_output_shapes(
+        call,
+        traces.flat_outputs(traces.trace_of(signature.target).outputs),
+        len(inner.signature.output_arg),
+    )
     _add_results(builder, signature, call.name, inner.signature)
-    for key in SETTABLE_ATTRIBUTES:  # attributes that a runtime reads from the function that it runs
+    for (
+        key
+    ) in SETTABLE_ATTRIBUTES:  # attributes that a runtime reads from the function that it runs
         if key in inner.attr and key != "_noinline":
             builder.function.attr[key].CopyFrom(inner.attr[key])
     if inner.signature.is_stateful:
@@ -381,50 +508,78 @@ def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibr
     written = library.write(builder.function, f"{_WRAPPER}{stem(target)}")
     structure = _structure(signature)
     captures = traces.trace_of(signature.target).captures
-    return Trace(None, written, captures, lambda: structure, names, int(len(names) == 1), _keyword_only(keywords.values()))
+    return Trace(
+        None,
+        written,
+        captures,
+        lambda: structure,
+        names,
+        int(len(names) == 1),
+        _keyword_only(keywords.values()),
+    )
 
 
-def _add_results(builder: FunctionBuilder, signature: SignatureFunction, call: str, called: Any) -> None:
+def _add_results(
+    builder: FunctionBuilder, signature: SignatureFunction, call: str, called: Any
+) -> None:
     """Add the results of a signature: the results of the function that it calls, sorted by name.
 
-    Nodes have the names that TensorFlow gives them: programs that freeze a signature find its results by ``Identity:0``.
+    Nodes have the names that TensorFlow gives them: programs that freeze a signature find its
+    results by ``Identity:0``.
     """
     specs = traces.flat_outputs(signature.outputs)
     for position, place in enumerate(signature.order):
         kind = called.output_arg[place].type
         node = builder.identity("Identity", f"{call}:output:{place}", kind)
-        if len(specs) == len(signature.order):  # TensorFlow infers no shape of a call when it loads a function (ATTR-03)
-            node.attr["_output_shapes"].list.shape.add().CopyFrom(shape_proto(specs[position].shape))
+        if len(specs) == len(
+            signature.order
+        ):  # TensorFlow infers no shape of a call when it loads a function (ATTR-03)
+            node.attr["_output_shapes"].list.shape.add().CopyFrom(
+                shape_proto(specs[position].shape)
+            )
         builder.result("identity", f"{node.name}:output:0", kind)
 
 
 def direct_trace(signature: SignatureFunction) -> Any:
-    """Return the Trace of a signature that needs no wrapper. A single input may be passed without its name.
+    """Return the Trace of a signature that needs no wrapper.
+
+    A single input may be passed without its name.
 
     RFC: ATTR-02
     """
     trace = traces.trace_of(signature.target)
     keywords = python_names(signature.names)
-    if trace.inputs[1].keys() != set(keywords.values()):  # of TF 1.x, or of a writer that kept names that are invalid in Python
+    if trace.inputs[1].keys() != set(
+        keywords.values()
+    ):  # of TF 1.x, or of a writer that kept names that are invalid in Python
         structure = _structure(signature)
-        trace = Trace(trace.source, trace.name, trace.captures, lambda: structure, traced=trace.traced)
+        trace = Trace(
+            trace.source, trace.name, trace.captures, lambda: structure, traced=trace.traced
+        )
     trace.keywords, trace.positional = signature.names, int(len(signature.names) == 1)
     trace.signature = trace.signature or _keyword_only(keywords.values())
     return trace
 
 
 def _structure(signature: SignatureFunction) -> tuple[Any, Any]:
-    """Return the arguments and results of a signature for its readers, with names that are valid in Python."""
-    inputs = {keyword: signature.inputs[name] for name, keyword in python_names(signature.inputs).items()}
+    """Return the arguments and results of a signature for its readers, with names that are valid in
+    Python.
+    """
+    inputs = {
+        keyword: signature.inputs[name] for name, keyword in python_names(signature.inputs).items()
+    }
     return ((), inputs), signature.outputs
 
 
 def _keyword_only(names: Iterable[str]) -> inspect.Signature:
-    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names])
+    return inspect.Signature(
+        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+    )
 
 
 def set_output_shapes(node: Any, specs: Sequence[tf.TensorSpec], count: int) -> None:
-    """Record the shapes of the results of a call at its node, where readers of a graph look, since inference finds none.
+    """Record the shapes of the results of a call at its node, where readers of a graph look, since
+    inference finds none.
 
     RFC: ATTR-03
     """

@@ -1,8 +1,8 @@
 """Find the Python code that made a concrete function.
 
-A `tf.function` has its Python function; a concrete function has not. But TensorFlow keeps for each node of a graph the lines that
-were running when the node was made. They lead to code objects by way of the source, or of the modules where there is none (in
-``python -c``).
+A `tf.function` has its Python function; a concrete function has not. But TensorFlow keeps for each
+node of a graph the lines that were running when the node was made. They lead to code objects by way
+of the source, or of the modules where there is none (in ``python -c``).
 
 RFC: PRIM-06
 """
@@ -24,12 +24,16 @@ _MODULE = "<module>"
 
 
 def traced_codes(function: Any) -> list[types.CodeType]:
-    """Return the code objects of functions that were running while nodes of a concrete function were made, each once."""
+    """Return the code objects of functions that were running while nodes of a concrete function
+    were made, each once.
+    """
     lines: dict[tuple[str, int, str], None] = {}
     for operation in function.graph.get_operations():
         frames = list(operation.traceback or ())
         starts = [index for index, frame in enumerate(frames) if frame.name == _TRACING]
-        inside = frames[starts[-1] + 1 :] if starts else []  # TensorFlow adds further nodes after the trace
+        inside = (
+            frames[starts[-1] + 1 :] if starts else []
+        )  # TensorFlow adds further nodes after the trace
         lines.update(((frame.filename, frame.lineno, frame.name), None) for frame in inside)
     found: dict[types.CodeType, None] = {}
     known: dict[str, list[types.CodeType]] = {}
@@ -44,8 +48,15 @@ def traced_codes(function: Any) -> list[types.CodeType]:
 
 
 def _innermost(codes: Sequence[types.CodeType]) -> list[types.CodeType]:
-    """Return the code objects that contain none of the others. AutoGraph tells no names of lambdas."""
-    return [code for code in codes if not any(other in codes for other in byte_code.nested(code) if other is not code)]
+    """Return the code objects that contain none of the others.
+
+    AutoGraph tells no names of lambdas.
+    """
+    return [
+        code
+        for code in codes
+        if not any(other in codes for other in byte_code.nested(code) if other is not code)
+    ]
 
 
 def _codes_of(file: str) -> Iterator[types.CodeType]:
@@ -61,7 +72,9 @@ def _codes_of(file: str) -> Iterator[types.CodeType]:
     for name, module in list(sys.modules.items()):
         members = vars(module) if isinstance(module, types.ModuleType) else {}
         if name == "__main__" or members.get("__file__") == file:
-            for function in (function for item in list(members.values()) for function in _functions(item)):
+            for function in (
+                function for item in list(members.values()) for function in _functions(item)
+            ):
                 if function.__code__.co_filename == file:
                     yield from byte_code.nested(function.__code__)
 

@@ -1,17 +1,21 @@
 """The values that the Python code of an exported function may read.
 
-Numbers that a function reads while it is traced become constants of its graph. A constant does not tell where its numbers are
-from: ``axis=[1]`` and an array ``[1]`` make the same one. So the code tells it. The walk starts at the Python function, and goes
-to values that
+Numbers that a function reads while it is traced become constants of its graph. A constant does not
+tell where its numbers are from: ``axis=[1]`` and an array ``[1]`` make the same one. So the code
+tells it. The walk starts at the Python function, and goes to values that
 
-- the code names: globals, variables of enclosing functions, default values, arguments of `functools.partial`;
-- the code may read from an object that the walk has reached, because it loads an attribute of that name. Methods and
-  properties found so are read in turn, and what a framework calls by itself (``call`` of a layer, ``__getitem__``) is too;
-- are elements of a container that the walk has reached. If the code names keys of a dict, only these.
+- the code names: globals, variables of enclosing functions, default values, arguments of
+  `functools.partial`;
+- the code may read from an object that the walk has reached, because it loads an attribute of that
+  name. Methods and properties found so are read in turn, and what a framework calls by itself
+  (``call`` of a layer, ``__getitem__``) is too;
+- are elements of a container that the walk has reached. If the code names keys of a dict, only
+  these.
 
-The walk errs in both directions. An attribute can have the name of one that the code loads from another object. And the walk
-does not reach a value whose attribute has a name that the code computes, or that the code reads no more, because a copy was made
-before the trace. A save reports such a value: a loss must not be silent.
+The walk errs in both directions. An attribute can have the name of one that the code loads from
+another object. And the walk does not reach a value whose attribute has a name that the code
+computes, or that the code reads no more, because a copy was made before the trace. A save reports
+such a value: a loss must not be silent.
 
 RFC: PRIM-06
 """
@@ -37,24 +41,47 @@ from reference_impl.saving.authorship import is_framework_file, is_installed_fil
 from reference_impl.saving.trace_frames import traced_codes
 
 _MOST = 1 << 15  # values that are visited: what the walk has not reached by then is reported
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic, tf.Tensor, tf.Variable, tf.DType)
+_PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    np.ndarray,
+    np.generic,
+    tf.Tensor,
+    tf.Variable,
+    tf.DType,
+)
 _LISTS = (list, tuple, deque, Set, UserList)
 _DICTS = (dict, types.MappingProxyType, UserDict)
-# Methods that Python runs without naming them, except those that make, delete or describe an object.
-_NOT_CALLED = frozenset({"__init__", "__new__", "__init_subclass__", "__del__", "__repr__", "__str__", "__reduce__"})
+# Methods that Python runs without naming them, except those that make, delete or describe an
+# object.
+_NOT_CALLED = frozenset(
+    {"__init__", "__new__", "__init_subclass__", "__del__", "__repr__", "__str__", "__reduce__"}
+)
 
 
 class TracedCode:
-    """The values that the code of one exported function may read. `children` gives the objects of the export inside another."""
+    """The values that the code of one exported function may read.
 
-    def __init__(self, function: Any, owners: Iterable[Any], children: Callable[[Any], Iterable[Any]]):
+    `children` gives the objects of the export inside another.
+    """
+
+    def __init__(
+        self, function: Any, owners: Iterable[Any], children: Callable[[Any], Iterable[Any]]
+    ):
         self._children = children
         self._loads = byte_code.Loads()
         self._seen: dict[int, Any] = {}
         self._objects: dict[int, Any] = {}
         self._dicts: dict[int, Any] = {}
         self._looked_up: set[tuple[int, Any]] = set()
-        self._globals: list[tuple[Mapping[str, Any], set[str]]] = []  # of each function, and the names that it loads
+        self._globals: list[
+            tuple[Mapping[str, Any], set[str]]
+        ] = []  # of each function, and the names that it loads
         self._modules: set[str] = set()  # whose code counts although they are of a framework
         self._pending = list(owners)
         self._start(function)
@@ -90,7 +117,17 @@ class TracedCode:
         self._seen[id(value)] = value
         if isinstance(value, _PLAIN):
             return
-        if isinstance(value, (types.FunctionType, types.MethodType, functools.partial, property, staticmethod, classmethod)):
+        if isinstance(
+            value,
+            (
+                types.FunctionType,
+                types.MethodType,
+                functools.partial,
+                property,
+                staticmethod,
+                classmethod,
+            ),
+        ):
             self._visit_callable(value)
         elif isinstance(value, functools.cached_property):
             self._pending.append(value.func)
@@ -108,15 +145,21 @@ class TracedCode:
             self._pending.extend(value)
         elif self._may_hold_arrays(value):
             self._objects[id(value)] = value
-            if isinstance(value, api.Trackable) and not api.tracks_attributes(value):  # code of a framework uses its parts
+            if isinstance(value, api.Trackable) and not api.tracks_attributes(
+                value
+            ):  # code of a framework uses its parts
                 self._pending.extend(self._children(value))
 
     def _may_hold_arrays(self, value: Any) -> bool:
         """Return whether a value is a trackable, or an object, a class or a module of the user."""
         if isinstance(value, types.ModuleType):
-            return not self._is_foreign(value.__name__) and not is_installed_file(getattr(value, "__file__", None) or "")
+            return not self._is_foreign(value.__name__) and not is_installed_file(
+                getattr(value, "__file__", None) or ""
+            )
         cls = value if isinstance(value, type) else type(value)
-        return isinstance(value, (api.Trackable, types.SimpleNamespace)) or not self._is_foreign(cls.__module__)
+        return isinstance(value, (api.Trackable, types.SimpleNamespace)) or not self._is_foreign(
+            cls.__module__
+        )
 
     def _visit_callable(self, value: Any) -> None:
         if isinstance(value, functools.partial):
@@ -170,29 +213,45 @@ class TracedCode:
 
     def _called_by_frameworks(self, cls: type) -> Iterator[Any]:
         """Yield the methods of a class that Python or the framework of a base class calls."""
-        theirs = {name for base in cls.__mro__ if self._is_foreign(base.__module__) for name in vars(base)}
+        theirs = {
+            name for base in cls.__mro__ if self._is_foreign(base.__module__) for name in vars(base)
+        }
         for base in cls.__mro__:
             if not self._is_foreign(base.__module__):
                 for name, member in list(vars(base).items()):
-                    if (name in theirs or name.startswith("__")) and name not in _NOT_CALLED and _is_code(member):
+                    if (
+                        (name in theirs or name.startswith("__"))
+                        and name not in _NOT_CALLED
+                        and _is_code(member)
+                    ):
                         yield member
 
     def _keyed(self) -> Iterator[Any]:
-        """Yield elements of the dicts: under keys that the code names; if it names no key of a dict, all its elements."""
+        """Yield elements of the dicts: under keys that the code names; if it names no key of a
+        dict, all its elements.
+        """
         for number, value in self._dicts.items():
             items = list(value.items())
-            named = [(key, item) for key, item in items if isinstance(key, str) and key in self._loads.texts]
+            named = [
+                (key, item)
+                for key, item in items
+                if isinstance(key, str) and key in self._loads.texts
+            ]
             for key, item in named or items:
                 if (number, key) not in self._looked_up:
                     self._looked_up.add((number, key))
                     yield item
 
 
-_FOREIGN = frozenset({*getattr(sys, "stdlib_module_names", ()), "builtins", "numpy", "wrapt", "reference_impl"})
+_FOREIGN = frozenset(
+    {*getattr(sys, "stdlib_module_names", ()), "builtins", "numpy", "wrapt", "reference_impl"}
+)
 
 
 def _is_code(member: Any) -> bool:
-    return isinstance(member, (types.FunctionType, staticmethod, classmethod, property, api.Function))
+    return isinstance(
+        member, (types.FunctionType, staticmethod, classmethod, property, api.Function)
+    )
 
 
 def _bound_values(function: types.FunctionType) -> Iterator[Any]:

@@ -1,6 +1,7 @@
 """The tree of an export: its objects, each with a number and its Python path.
 
-Objects are numbered breadth first. The tree grows until it is frozen; after that no object can join.
+Objects are numbered breadth first. The tree grows until it is frozen; after that no object can
+join.
 
 RFC: RP-01, RP-02
 """
@@ -28,14 +29,19 @@ from reference_impl.saving.reach import Reached, step
 
 @dataclass(frozen=True)
 class Node:
-    """An object of the export: its number in the SavedObjectGraph, and its Python path for messages."""
+    """An object of the export: its number in the SavedObjectGraph, and its Python path for
+    messages.
+    """
 
     number: int
     object: Any  # a trackable, a concrete function, or a captured tensor
     path: str
     children: dict[str, int] = field(default_factory=dict)
-    dependencies: dict[str, int] = field(default_factory=dict)  # objects that a loader needs to make this one
-    of_library: bool = False  # whether a library, not the user, made it while the children of its parent were listed
+    dependencies: dict[str, int] = field(
+        default_factory=dict
+    )  # objects that a loader needs to make this one
+    # whether a library, not the user, made it while the children of its parent were listed
+    of_library: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,17 +74,29 @@ class Tree:
         return node.children["trace_0"] if isinstance(node.object, api.Function) else number
 
     def of_resources(self, child: str) -> list[tuple[Node, int]]:
-        """Return the resources that have a function under the name `child`, and the number of the concrete function."""
-        resources = [node for node in self.nodes if isinstance(node.object, api.CapturableResource) and child in node.children]
+        """Return the resources that have a function under the name `child`, and the number of the
+        concrete function.
+        """
+        resources = [
+            node
+            for node in self.nodes
+            if isinstance(node.object, api.CapturableResource) and child in node.children
+        ]
         return [(node, self.concrete(node.children[child])) for node in resources]
 
     def paths(self, names: Mapping[int, str]) -> dict[str, str]:
-        """Return name of a function -> path of its first node. `names` has the names by the number of the node."""
+        """Return name of a function -> path of its first node.
+
+        `names` has the names by the number of the node.
+        """
         return {name: self.nodes[number].path for number, name in reversed(list(names.items()))}
 
 
 class GrowingTree(Tree):
-    """The tree of an export while objects are added. The signatures become the root's child of that name."""
+    """The tree of an export while objects are added.
+
+    The signatures become the root's child of that name.
+    """
 
     nodes: list[Node]
     numbers: dict[int, int]
@@ -91,24 +109,38 @@ class GrowingTree(Tree):
         for node in self.nodes:  # grows
             for name, child in self.reached.children(node.object, node.path).items():
                 of_library = authorship.is_of_library(node.object, name, node.of_library)
-                node.children[name] = self.add(child, step(node.path, node.object, name), of_library)
-            # A list or dict can only have its elements as children: TensorFlow reads any other child as an element and fails
-            # (FMT-11).
-            if node.number == 0 and (signature_map or not isinstance(node.object, (list, tuple, dict))):
+                node.children[name] = self.add(
+                    child, step(node.path, node.object, name), of_library
+                )
+            # A list or dict can only have its elements as children: TensorFlow reads any other
+            # child as an element and fails (FMT-11).
+            if node.number == 0 and (
+                signature_map or not isinstance(node.object, (list, tuple, dict))
+            ):
                 node.children[SIGNATURES_CHILD] = self.add(signature_map, "root.signatures")
         for node in self.nodes:
             node.dependencies.update(self._dependencies(node))
         self._check_order()
 
     def _check_order(self) -> None:
-        """Raise SaveError if objects depend on each other in a cycle, so that a loader could not make any of them (RP-02)."""
-        for numbers in circles({node.number: node.dependencies.values() for node in self.nodes if node.dependencies}):
+        """Raise SaveError if objects depend on each other in a cycle, so that a loader could not
+        make any of them (RP-02).
+        """
+        for numbers in circles(
+            {node.number: node.dependencies.values() for node in self.nodes if node.dependencies}
+        ):
             paths = [self.nodes[number].path for number in numbers]
-            reason = "there is a dependency cycle in the saved Trackable objects, which are made of each other"
+            reason = (
+                "there is a dependency cycle in the saved Trackable objects, which are made of each"
+                " other"
+            )
             raise SaveError(f"{reason}: {', '.join(paths)}", node=paths[0], clause="RP-02")
 
     def _dependencies(self, node: Node) -> dict[str, int]:
-        """Return the declared dependencies of an object (RP-02). Raises SaveError if one is not part of the export."""
+        """Return the declared dependencies of an object (RP-02).
+
+        Raises SaveError if one is not part of the export.
+        """
         obj = node.object
         functions = (api.Function, api.ConcreteFunction, LoadedFunction)
         if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or api.is_variable(obj):
@@ -116,14 +148,25 @@ class GrowingTree(Tree):
         kept = registered_objects.kept(obj)
         if kept is not None:  # its class, which has the hook, is unknown here
             held = {**vars(obj), **hidden_children.of(obj)}
-            named = {item.local_name: self.number_of(held.get(item.local_name)) for item in kept[0].dependencies}
+            named = {
+                item.local_name: self.number_of(held.get(item.local_name))
+                for item in kept[0].dependencies
+            }
             return {name: number for name, number in named.items() if number is not None}
         found = {}
-        for name, needed in api.needed_before(obj, dict(self.reached.children(obj, node.path))).items():
+        for name, needed in api.needed_before(
+            obj, dict(self.reached.children(obj, node.path))
+        ).items():
             number = self.number_of(needed)
             if number is None:
-                reason = f"Found an untracked dependency: its _deserialization_dependencies names {name!r}, a "
-                reason += f"{type(needed).__name__} that is not reachable from root; return objects that are attributes of it"
+                reason = (
+                    "Found an untracked dependency: its _deserialization_dependencies names"
+                    f" {name!r}, a "
+                )
+                reason += (
+                    f"{type(needed).__name__} that is not reachable from root; return objects that"
+                    " are attributes of it"
+                )
                 raise SaveError(reason, node=node.path, clause="RP-02")
             found[name] = number
         return found
@@ -156,7 +199,8 @@ class GrowingTree(Tree):
 
 
 def _identity(obj: Any) -> int:
-    """Return the identity of an object: the handle of a variable (GOAL-09) under any wrappers, otherwise the object itself.
+    """Return the identity of an object: the handle of a variable (GOAL-09) under any wrappers,
+    otherwise the object itself.
 
     Reference variables, which `_check_variable` refuses, have no handle.
     """
@@ -168,11 +212,24 @@ def _identity(obj: Any) -> int:
 
 def _check_variable(obj: Any, path: str) -> None:
     if isinstance(obj, tf.Variable) and not hasattr(api.variable_components(obj)[0], "handle"):
-        reason = f"{obj.name!r} is a reference variable, which functions cannot use and TF 2 does not load. Make it a resource "
-        reason += "variable: tf.compat.v1.enable_resource_variables() before it is made, or use_resource=True"
+        reason = (
+            f"{obj.name!r} is a reference variable, which functions cannot use and TF 2 does not"
+            " load. Make it a resource "
+        )
+        reason += (
+            "variable: tf.compat.v1.enable_resource_variables() before it is made, or"
+            " use_resource=True"
+        )
         raise SaveError(reason, node=path, clause="COMPAT-01")
     if isinstance(obj, api.ShardedVariable):
-        # Functions were traced over the shards; only running their code again would make them use one variable (FN-10).
-        reason = f"a variable of {len(obj.variables)} shards: save a copy of the model whose variables are whole, "
-        reason += "`root.name = tf.Variable(tf.convert_to_tensor(sharded))`, and whose functions are traced over these"
+        # Functions were traced over the shards; only running their code again would make them use
+        # one variable (FN-10).
+        reason = (
+            f"a variable of {len(obj.variables)} shards: save a copy of the model whose variables"
+            " are whole, "
+        )
+        reason += (
+            "`root.name = tf.Variable(tf.convert_to_tensor(sharded))`, and whose functions are"
+            " traced over these"
+        )
         raise SaveError(reason, node=path, clause="DIST-02")

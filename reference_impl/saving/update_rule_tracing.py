@@ -1,8 +1,10 @@
-"""Export the update rule of an optimizer as a function of gradient, variable, slots and the optimizer's own variables.
+"""Export the update rule of an optimizer as a function of gradient, variable, slots and the
+optimizer's own variables.
 
-A copy of the optimizer, with variables of its own, is traced while it applies one gradient to one variable. All state enters the
-trace as handles, so the FunctionDef works for any variable once the recorded shapes are removed. Before the file is written, the
-function is tried on a variable of another shape.
+A copy of the optimizer, with variables of its own, is traced while it applies one gradient to one
+variable. All state enters the trace as handles, so the FunctionDef works for any variable once the
+recorded shapes are removed. Before the file is written, the function is tried on a variable of
+another shape.
 
 RFC: OPT-04, OPT-05, OPT-06, OPT-07
 """
@@ -23,7 +25,8 @@ from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.library import FunctionLibrary
 
-# Settings that make a step more than a sum of updates of single variables, or that treat some variables differently.
+# Settings that make a step more than a sum of updates of single variables, or that treat some
+# variables differently.
 _UNSUPPORTED = (
     "global_clipnorm", "gradient_accumulation_steps", "use_ema", "inner_optimizer", "_exclude_from_weight_decay",
     "_exclude_from_weight_decay_pattern",
@@ -37,8 +40,8 @@ _TOLERANCE = {tf.float64: 1e-10, tf.float32: 1e-5, tf.float16: 1e-2, tf.bfloat16
 class Rule:
     """One traced update of variables of a dtype.
 
-    The inputs are (kind, value) for each argument: gradient and variable (True), slot (its name), state (key of
-    `api.optimizer_variables`), or constant (the tensor).
+    The inputs are (kind, value) for each argument: gradient and variable (True), slot (its name),
+    state (key of `api.optimizer_variables`), or constant (the tensor).
     """
 
     definition: Any  # FunctionDef of the eager runtime
@@ -48,15 +51,23 @@ class Rule:
 
 
 def check_settings(optimizer: Any, path: str) -> None:
-    """Raise SaveError for settings under which a step does not consist of updates of single variables."""
+    """Raise SaveError for settings under which a step does not consist of updates of single
+    variables.
+    """
     found = [name.strip("_") for name in _UNSUPPORTED if getattr(optimizer, name, None)]
     if found:
-        reason = f"the update rule of {type(optimizer).__name__} with {', '.join(found)} cannot be exported variable by variable"
+        reason = (
+            f"the update rule of {type(optimizer).__name__} with {', '.join(found)} cannot be"
+            " exported variable by variable"
+        )
         raise SaveError(f"{reason}; save without functional_optimizers", node=path, clause="OPT-07")
 
 
 def rule_of(optimizer: Any, dtype: tf.DType, path: str) -> Rule:
-    """Return the update rule for variables of a dtype, after a trial run. Raises SaveError if it depends on their shape."""
+    """Return the update rule for variables of a dtype, after a trial run.
+
+    Raises SaveError if it depends on their shape.
+    """
     failure: Optional[SaveError] = None
     for shape in (None, [None]):  # code that asks for the rank cannot be traced without one
         try:
@@ -78,7 +89,9 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
         slots = {name: slot for _, name, slot in api.optimizer_slots(twin, [variable])}
     except Exception as error:  # code of users
         raise SaveError(
-            f"the update of {type(optimizer).__name__} cannot be traced: {error}", node=path, clause="OPT-07"
+            f"the update of {type(optimizer).__name__} cannot be traced: {error}",
+            node=path,
+            clause="OPT-07",
         ) from error
     roles: dict[int, tuple[str, Any]] = {id(variable.handle): ("variable", True)}
     roles.update({id(_plain(slot).handle): ("slot", name) for name, slot in slots.items()})
@@ -88,7 +101,10 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
     for capture in traced.captured_inputs:
         role = roles.get(id(capture), ("constant", capture))
         if role[0] == "constant" and capture.dtype in (tf.resource, tf.variant):
-            reason = f"the update of {type(optimizer).__name__} uses a variable that is neither a slot nor an attribute of it"
+            reason = (
+                f"the update of {type(optimizer).__name__} uses a variable that is neither a slot"
+                " nor an attribute of it"
+            )
             raise SaveError(reason, node=path, clause="OPT-07")
         inputs.append(role)
     if any(_plain(slot).shape != variable.shape for slot in slots.values()):
@@ -114,7 +130,9 @@ def _forget_shapes(definitions: Sequence[Any]) -> None:
         for argument in (*definition.signature.input_arg, *definition.signature.output_arg):
             argument.ClearField("handle_data")
         for attributes in [definition.attr, *(item.attr for item in definition.arg_attr.values())]:
-            for key in [key for key in attributes if key in _SHAPE_HINTS or key.startswith("_handle_")]:
+            for key in [
+                key for key in attributes if key in _SHAPE_HINTS or key.startswith("_handle_")
+            ]:
                 del attributes[key]
         for node in definition.node_def:
             for key in _SHAPE_HINTS:
@@ -131,27 +149,39 @@ def _check(optimizer: Any, rule: Rule, path: str) -> None:
     owners = {**api.optimizer_variables(used), **api.optimizer_variables(twin)}
     state = {key: tf.Variable(_plain(value)) for key, value in owners.items()}
     slots = {key: tf.Variable(tf.fill([2, 3], value)) for key, value in rule.slots.items()}
-    reason = f"the update rule of {type(optimizer).__name__} depends on the shape of the variable, so it cannot be exported"
+    reason = (
+        f"the update rule of {type(optimizer).__name__} depends on the shape of the variable, so it"
+        " cannot be exported"
+    )
     failure = SaveError(f"{reason}; save without functional_optimizers", node=path, clause="OPT-06")
     library = ExportLibrary()
     name = add(library, rule)
     functions = FunctionLibrary(schema.FunctionDefLibrary(function=library.sorted()))
-    flat: dict[Any, Any] = {"variable": actual.handle, **{("slot", key): slot.handle for key, slot in slots.items()}}
+    flat: dict[Any, Any] = {
+        "variable": actual.handle,
+        **{("slot", key): slot.handle for key, slot in slots.items()},
+    }
     flat.update({("state", key): value.handle for key, value in state.items()})
     for factor in (1.0, -0.25):
         gradient = tf.cast(tf.reshape(tf.linspace(0.5, 3.0, 6), [2, 3]) * factor, rule.dtype)
         _apply(twin, gradient, expected)
         inputs = [
-            {"gradient": gradient, "constant": value}.get(kind, flat.get(kind, flat.get((kind, value))))
+            {"gradient": gradient, "constant": value}.get(
+                kind, flat.get(kind, flat.get((kind, value)))
+            )
             for kind, value in rule.inputs
         ]
         try:
-            api.call_registered(functions.register(name), inputs, len(rule.definition.signature.output_arg))
+            api.call_registered(
+                functions.register(name), inputs, len(rule.definition.signature.output_arg)
+            )
         except tf.errors.InvalidArgumentError as error:
             raise failure from error
     pairs = [(expected, actual)]
     pairs += [(slot, slots[key]) for _, key, slot in api.optimizer_slots(twin, [expected])]
-    pairs += [(value, state[key]) for key, value in api.optimizer_variables(twin).items() if key in state]
+    pairs += [
+        (value, state[key]) for key, value in api.optimizer_variables(twin).items() if key in state
+    ]
     for one, other in pairs:
         tolerance = _TOLERANCE.get(rule.dtype, 1e-5)
         left, right = (np.asarray(_plain(item).numpy(), np.float64) for item in (one, other))

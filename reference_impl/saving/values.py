@@ -1,4 +1,5 @@
-"""Read the current values of variables and tensors: directly in eager mode, in a session for a `tf.Graph`.
+"""Read the current values of variables and tensors: directly in eager mode, in a session for a
+`tf.Graph`.
 
 RFC: COMPAT-01
 """
@@ -20,20 +21,26 @@ _USE = "`with graph.as_default(), session.as_default(): reference_impl.save(...)
 
 
 def of_variable(variable: Any, path: str) -> Any:
-    """Return the array of an eager variable. Raises SaveError if it has no value, or none that can be read."""
+    """Return the array of an eager variable.
+
+    Raises SaveError if it has no value, or none that can be read.
+    """
     parts = api.variable_components(variable)
     try:
         return of_tensor((variable if len(parts) > 1 else parts[0]).read_value())
     except tf.errors.FailedPreconditionError as error:
         raise SaveError("the variable has no value", node=path) from error
-    except Exception as error:  # of a class of its own, which may still give its value to a checkpoint
+    except (
+        Exception
+    ) as error:  # of a class of its own, which may still give its value to a checkpoint
         return _checkpointed(variable, path, error)
 
 
 def _checkpointed(variable: Any, path: str, unread: Exception) -> Any:
     """Return the array that a variable, which cannot be read (`unread`), gives to a checkpoint.
 
-    Raises SaveError: it gives none, or one of another dtype, which nobody could load as this variable.
+    Raises SaveError: it gives none, or one of another dtype, which nobody could load as this
+    variable.
     """
     try:
         tensor = api.checkpointed(variable)[VALUE][VALUE]
@@ -43,7 +50,10 @@ def _checkpointed(variable: Any, path: str, unread: Exception) -> Any:
     except Exception as error:  # the hook is code of users
         reason = f"neither does its checkpoint hook give one: {str(error) or type(error).__name__}"
     read = str(unread) or type(unread).__name__
-    said = f"the value of the {variable.dtype.name} variable, a {type(variable).__name__}, cannot be read: {read}; {reason}"
+    said = (
+        f"the value of the {variable.dtype.name} variable, a {type(variable).__name__}, cannot be"
+        f" read: {read}; {reason}"
+    )
     raise SaveError(said, node=path, clause="RP-03") from unread
 
 
@@ -51,15 +61,19 @@ def of_tensor(tensor: Any) -> Any:
     """Return the value of an eager tensor: an array that shares its memory, or a scalar.
 
 
-    `Tensor.numpy` copies, which costs more than the write of large weights (docs/benchmarks.md, "save, sync=False"). The shared
-    memory does not change: TensorFlow gives a variable new memory when it is assigned while another tensor holds the old memory.
+    `Tensor.numpy` copies, which costs more than the write of large weights (docs/benchmarks.md,
+    "save, sync=False"). The shared memory does not change: TensorFlow gives a variable new memory
+    when it is assigned while another tensor holds the old memory.
     """
     tensor = api.whole(tensor)
     return np.asarray(tensor) if tensor.shape.rank else tensor.numpy()
 
 
 def has_value(variable: Any) -> bool:
-    """Return whether an eager variable has a value. Reading one without a value may give an empty array."""
+    """Return whether an eager variable has a value.
+
+    Reading one without a value may give an empty array.
+    """
     return all(bool(part.is_initialized()) for part in api.variable_components(variable))
 
 
@@ -81,26 +95,37 @@ def of_tensors(tensors: Sequence[tf.Tensor], path: str) -> list[Any]:
 
 
 def run(fetches: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return path of an object -> the arrays of its graph tensors or variables, fetched in one session run.
+    """Return path of an object -> the arrays of its graph tensors or variables, fetched in one
+    session run.
 
     Raises:
-      SaveError: there is no session, it belongs to another graph, or a variable has not been initialised in it.
+      SaveError: there is no session, it belongs to another graph, or a variable has not been
+        initialised in it.
     """
     if not fetches:
         return {}
     first, session = next(iter(fetches)), tf.compat.v1.get_default_session()
     if session is None:
-        reason = f"its value is in a session of the graph that it belongs to, and no session is the default one. Save {_USE}"
+        reason = (
+            "its value is in a session of the graph that it belongs to, and no session is the"
+            f" default one. Save {_USE}"
+        )
         raise SaveError(reason, node=first, clause="COMPAT-01")
     for path, items in fetches.items():
         if any(item.graph is not session.graph for item in items):
-            reason = f"it belongs to another graph than the default session. Save {_USE}, with the session of its own graph"
+            reason = (
+                f"it belongs to another graph than the default session. Save {_USE}, with the"
+                " session of its own graph"
+            )
             raise SaveError(reason, node=path, clause="COMPAT-01")
     try:
         return dict(session.run({path: list(items) for path, items in fetches.items()}))
     except tf.errors.FailedPreconditionError as error:
         empty = [path for path, items in fetches.items() if not _runs(session, items)]
-        reason = f"no value in the session: {', '.join(empty)}. Run tf.compat.v1.global_variables_initializer() and "
+        reason = (
+            f"no value in the session: {', '.join(empty)}. Run"
+            " tf.compat.v1.global_variables_initializer() and "
+        )
         reason += "tf.compat.v1.tables_initializer() in it first, or restore a checkpoint"
         raise SaveError(reason, node=empty[0] if empty else first, clause="COMPAT-01") from error
 

@@ -1,8 +1,9 @@
 """The private symbols of TensorFlow and Keras that `reference_impl` uses.
 
-No module outside this package imports from `tensorflow.python`. Each entry states why the public API is not enough, and which
-releases have the symbol (read from the wheels of 2.12, 2.15, 2.18 and 2.21). Other rooms use everything by the name of the
-package, in which no two modules define the same name.
+No module outside this package imports from `tensorflow.python`. Each entry states why the public
+API is not enough, and which releases have the symbol (read from the wheels of 2.12, 2.15, 2.18 and
+2.21). Other rooms use everything by the name of the package, in which no two modules define the
+same name.
 """
 
 from reference_impl.tensorflow_api.bases import *

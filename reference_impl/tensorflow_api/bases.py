@@ -1,4 +1,5 @@
-"""Base classes of loaded objects, which implement private methods of TensorFlow's classes with our public methods.
+"""Base classes of loaded objects, which implement private methods of TensorFlow's classes with our
+public methods.
 
 TensorFlow and Keras call these methods of every trackable object. All are in 2.12-2.21.
 """
@@ -21,7 +22,9 @@ from reference_impl.tensorflow_api.trackables import (
 
 
 class _Unsearched:
-    """The value of `_TF_MODULE_IGNORED_PROPERTIES`, which `tf.Module` reads from classes and from their objects."""
+    """The value of `_TF_MODULE_IGNORED_PROPERTIES`, which `tf.Module` reads from classes and from
+    their objects.
+    """
 
     def __get__(self, instance: Any, owner: Any = None) -> frozenset[str]:
         known = frozenset(tf.Module._TF_MODULE_IGNORED_PROPERTIES) | owner._unsearched
@@ -29,31 +32,46 @@ class _Unsearched:
 
 
 class Searchable(AutoTrackable):
-    """An object that chooses which of its attributes are searched for variables and modules, also if it is a `tf.Module` as well.
+    """An object that chooses which of its attributes are searched for variables and modules, also
+    if it is a `tf.Module` as well.
 
-    It is none by itself: a layer of Keras 2, like any `tf.Module`, trains the variables of the modules that it holds.
+    It is none by itself: a layer of Keras 2, like any `tf.Module`, trains the variables of the
+    modules that it holds.
     """
 
     _TF_MODULE_IGNORED_PROPERTIES = _Unsearched()
-    _unsearched: ClassVar[frozenset[str]] = frozenset()  # attributes in which no object of the class has variables or modules
+    _unsearched: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # attributes in which no object of the class has variables or modules
 
     def unsearched_attributes(self) -> frozenset[str]:
-        """Return further attributes of this object that are not searched for variables and modules."""
+        """Return further attributes of this object that are not searched for variables and
+        modules.
+        """
         return frozenset()
 
     def hidden_children(self) -> dict[str, Any]:
-        """Return the children by name that are not attributes, since TensorFlow has attributes with these names."""
+        """Return the children by name that are not attributes, since TensorFlow has attributes with
+        these names.
+        """
         return {}
 
     @lists_attributes
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
-        """Return the children as `tf.Module` does, and functions that are hidden, which it looks up as attributes."""
-        hidden = {name: child for name, child in type(self).hidden_children(self).items() if isinstance(child, Trackable)}
+        """Return the children as `tf.Module` does, and functions that are hidden, which it looks up
+        as attributes.
+        """
+        hidden = {
+            name: child
+            for name, child in type(self).hidden_children(self).items()
+            if isinstance(child, Trackable)
+        }
         return {**super()._trackable_children(save_type, **kwargs), **hidden}
 
 
 def unsearched(owner: Any) -> frozenset[str]:
-    """Return the attributes of a class, or of an object, that `tf.Module` does not search for variables and modules.
+    """Return the attributes of a class, or of an object, that `tf.Module` does not search for
+    variables and modules.
 
     Empty for other classes.
     """
@@ -61,7 +79,9 @@ def unsearched(owner: Any) -> frozenset[str]:
 
 
 class _Lifecycle:
-    """The three hooks of a resource: `tf.saved_model.experimental.TrackableResource` documents them under these names."""
+    """The three hooks of a resource: `tf.saved_model.experimental.TrackableResource` documents them
+    under these names.
+    """
 
     def create(self) -> tf.Tensor:
         """Make the resource and return its handle."""
@@ -88,10 +108,15 @@ class SharedResource(_Lifecycle, CapturableResource):
 
 
 class Resource(_Lifecycle, TrackableResource):
-    """A resource with the hooks `create`, `initialize` and `destroy`; strategies make one for each device."""
+    """A resource with the hooks `create`, `initialize` and `destroy`; strategies make one for each
+    device.
+    """
 
     def set_content_hooks(self, save: Callable[..., Any], restore: Callable[..., Any]) -> None:
-        """Make checkpoints save the content of this resource. Hooks in the class would apply to every resource."""
+        """Make checkpoints save the content of this resource.
+
+        Hooks in the class would apply to every resource.
+        """
         self._serialize_to_tensors = save
         self._restore_from_tensors = restore
 
@@ -99,7 +124,8 @@ class Resource(_Lifecycle, TrackableResource):
 class RestoredFunction(Function):
     """A `tf.function` with given traces: a derived class sets ``concrete_functions``.
 
-    The `__getattr__` of the derived class initialises the base class when one of its own attributes is accessed.
+    The `__getattr__` of the derived class initialises the base class when one of its own attributes
+    is accessed.
     """
 
     concrete_functions: list[Any]
@@ -109,7 +135,9 @@ class RestoredFunction(Function):
         return "_python_function" in vars(self)
 
     def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> Any:
-        """Return, for TensorFlow's writer, a function around this one whose outputs are tensors of a graph."""
+        """Return, for TensorFlow's writer, a function around this one whose outputs are tensors of
+        a graph.
+        """
         self._python_function  # noqa: B018  # initialises the base class
         return super()._get_concrete_function_garbage_collected(*args, **kwargs)
 
@@ -133,9 +161,14 @@ class RestoredConcreteFunction(ConcreteFunction):
     _num_positional_args = 0
 
     def set_flat_arguments(
-        self, keywords: Optional[Sequence[str]], positional: int, order: Optional[Sequence[str]] = None
+        self,
+        keywords: Optional[Sequence[str]],
+        positional: int,
+        order: Optional[Sequence[str]] = None,
     ) -> None:
-        """Set the names of the flat arguments and how many of them may be positional, in the order of the names or in another."""
+        """Set the names of the flat arguments and how many of them may be positional, in the order
+        of the names or in another.
+        """
         self._arg_keywords = None if keywords is None else list(keywords)
         self._num_positional_args = positional
         self.flat_order = self._arg_keywords if order is None else list(order)

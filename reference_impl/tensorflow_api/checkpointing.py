@@ -1,4 +1,6 @@
-"""The values that the hooks of an object give to a checkpoint, without a function that could be saved."""
+"""The values that the hooks of an object give to a checkpoint, without a function that could be
+saved.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,25 @@ from reference_impl.tensorflow_api.variables import is_variable
 
 
 def checkpointed(obj: Any) -> dict[str, dict[str, tf.Tensor]]:
-    """Return what the object itself gives to a checkpoint: attribute -> name in the checkpoint -> tensor.
+    """Return what the object itself gives to a checkpoint: attribute -> name in the checkpoint ->
+    tensor.
 
-    Raises whatever the hooks raise, which are code of users; TypeError: a value is not made of tensors.
+    Raises whatever the hooks raise, which are code of users; TypeError: a value is not made of
+    tensors.
     """
     hooks, legacy = content_hooks(obj), content_name(obj)
     if hooks is not None:
         found = {f"{legacy}{name}": _current(value) for name, value in hooks[0]().items()}
-        return {legacy: found} if legacy else {name: {name: tensor} for name, tensor in found.items()}
+        return (
+            {legacy: found} if legacy else {name: {name: tensor} for name, tensor in found.items()}
+        )
     return {name: dict(_made_by(factory, name)) for name, factory in content_factories(obj).items()}
 
 
 def _made_by(factory: Any, name: str) -> Iterator[tuple[str, tf.Tensor]]:
-    """Yield name and tensor of what a factory makes, or of what stands in its place: saveables, or a variable."""
+    """Yield name and tensor of what a factory makes, or of what stands in its place: saveables, or
+    a variable.
+    """
     if is_variable(factory):
         yield name, factory.read_value()
         return
@@ -34,7 +42,9 @@ def _made_by(factory: Any, name: str) -> Iterator[tuple[str, tf.Tensor]]:
 
 
 def _current(value: Any) -> tf.Tensor:
-    """Return a value of the newer hook as a tensor: it may be a SaveSpec, a Python value, or a function of no arguments."""
+    """Return a value of the newer hook as a tensor: it may be a SaveSpec, a Python value, or a
+    function of no arguments.
+    """
     if isinstance(value, dict):
         raise TypeError("its state is a tensor in slices")
     return tf.convert_to_tensor(value() if callable(value) else getattr(value, "tensor", value))

@@ -11,8 +11,8 @@ import tensorflow as tf
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.tensorflow_api.lookup import private, text
 
-# The class of tf.function objects: Keras and TensorFlow's own writer recognise functions by it. `tf.types.experimental` has only
-# abstract bases. Same module in 2.12-2.21.
+# The class of tf.function objects: Keras and TensorFlow's own writer recognise functions by it.
+# `tf.types.experimental` has only abstract bases. Same module in 2.12-2.21.
 Function = private("tensorflow.python.eager.polymorphic_function.polymorphic_function:Function")
 # concrete_function since 2.14 or 2.15; monomorphic_function in 2.12.
 ConcreteFunction = private(
@@ -24,12 +24,17 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def without_autograph(function: _F) -> _F:
-    """Decorate a function whose Python code AutoGraph must not convert. Public API; TensorFlow's own name for it has no type."""
+    """Decorate a function whose Python code AutoGraph must not convert.
+
+    Public API; TensorFlow's own name for it has no type.
+    """
     return tf.autograph.experimental.do_not_convert(function)
 
 
 def call_flat(function: Any, tensors: Sequence[tf.Tensor], captures: Sequence[tf.Tensor]) -> Any:
-    """Call a concrete function with its inputs in order. The public call would bind and check arguments a second time.
+    """Call a concrete function with its inputs in order.
+
+    The public call would bind and check arguments a second time.
 
     `ConcreteFunction._call_flat` is in 2.12-2.21.
     """
@@ -37,15 +42,24 @@ def call_flat(function: Any, tensors: Sequence[tf.Tensor], captures: Sequence[tf
 
 
 def traces(function: Any) -> list[Any]:
-    """Return the concrete functions of a tf.function in the order in which they were traced, without tracing. In 2.12-2.21."""
-    listed = getattr(function, "concrete_functions", None)  # of loaded functions, TensorFlow's and ours
+    """Return the concrete functions of a tf.function in the order in which they were traced,
+    without tracing. In 2.12-2.21.
+    """
+    listed = getattr(
+        function, "concrete_functions", None
+    )  # of loaded functions, TensorFlow's and ours
     if listed is not None:
         return list(listed)
     cache = getattr(function, "_function_cache", None)  # since 2.13 or so
     if cache is not None:
         return list(cache.values())
-    inner = [getattr(function, name, None) for name in ("_variable_creation_fn", "_no_variable_creation_fn")]
-    return [trace for one in inner if one is not None for trace in one._list_all_concrete_functions()]
+    inner = [
+        getattr(function, name, None)
+        for name in ("_variable_creation_fn", "_no_variable_creation_fn")
+    ]
+    return [
+        trace for one in inner if one is not None for trace in one._list_all_concrete_functions()
+    ]
 
 
 @functools.cache
@@ -56,7 +70,8 @@ def attributes_of_traces() -> frozenset[str]:
 
 
 def untraced_copy(function: Any) -> Any:
-    """Return a tf.function with the Python code and the settings of another one, without its traces.
+    """Return a tf.function with the Python code and the settings of another one, without its
+    traces.
 
     No public API gives the settings. `Function._clone` is in 2.4-2.21.
     """
@@ -66,12 +81,17 @@ def untraced_copy(function: Any) -> Any:
 def creation_trace(function: Any) -> Optional[Any]:
     """Return the trace in which a tf.function made its variables, or None.
 
-    `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else distinguishes this trace from the
-    others. They are attributes of the instance; a loaded function without them would make a tf.function to look for them.
+    `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else
+    distinguishes this trace from the others. They are attributes of the instance; a loaded function
+    without them would make a tf.function to look for them.
 
     RFC: INIT-08
     """
-    return getattr(function, "_concrete_variable_creation_fn", None) if vars(function).get("_created_variables") else None
+    return (
+        getattr(function, "_concrete_variable_creation_fn", None)
+        if vars(function).get("_created_variables")
+        else None
+    )
 
 
 def jit_compile(function: Any) -> Optional[bool]:
@@ -85,17 +105,20 @@ _trace_type = private("tensorflow.core.function.trace_type:from_value")
 def name_results(function: Any, outputs: Any) -> None:
     """Rename the results in the function type of a concrete function after the names of specs.
 
-    `tf.types.experimental` has the classes of the type, but cannot derive another type. `_function_type` is in 2.13-2.21,
-    `from_value` in 2.9-2.21.
+    `tf.types.experimental` has the classes of the type, but cannot derive another type.
+    `_function_type` is in 2.13-2.21, `from_value` in 2.9-2.21.
     """
     kind = getattr(function, "_function_type", None)
     if kind is not None:
         result = _trace_type(outputs) if outputs is not None else kind.output
-        function._function_type = type(kind)(list(kind.parameters.values()), kind.captures, return_annotation=result)
+        function._function_type = type(kind)(
+            list(kind.parameters.values()), kind.captures, return_annotation=result
+        )
 
 
 def name_arguments(function: Any) -> None:
-    """Rename the arguments in the function type of a concrete function after its keywords, not after its placeholders.
+    """Rename the arguments in the function type of a concrete function after its keywords, not
+    after its placeholders.
 
     TensorFlow describes the signatures of TF 1.x models so. `_function_type` is in 2.13-2.21.
     """
@@ -112,35 +135,50 @@ def name_arguments(function: Any) -> None:
 
 
 def flat_arguments(concrete: Any) -> tuple[list[str], int]:
-    """Return the names of the flat inputs of a concrete function, and how many may be positional. In 2.4-2.21."""
-    return list(getattr(concrete, "_arg_keywords", None) or ()), getattr(concrete, "_num_positional_args", None) or 0
+    """Return the names of the flat inputs of a concrete function, and how many may be positional.
+
+    In 2.4-2.21.
+    """
+    return list(getattr(concrete, "_arg_keywords", None) or ()), getattr(
+        concrete, "_num_positional_args", None
+    ) or 0
 
 
 def saving_errors(concrete: Any) -> list[str]:
-    """Return the reasons, recorded by TensorFlow in its graph, why a traced function cannot be saved.
+    """Return the reasons, recorded by TensorFlow in its graph, why a traced function cannot be
+    saved.
 
-    `FuncGraph.saving_errors` is in 2.4-2.21. The error of a strategy (values_util) is left out: it concerns
-    replicas of variables, which `reference_impl.saving.replicas` merges or refuses.
+    `FuncGraph.saving_errors` is in 2.4-2.21. The error of a strategy (values_util) is left out: it
+    concerns replicas of variables, which `reference_impl.saving.replicas` merges or refuses.
     """
     found = getattr(concrete.graph, "saving_errors", ())
     return sorted(error.strip() for error in found if "f_with_input_signature" not in error)
 
 
 def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
-    """Return name and graph of the functions that a graph knows. `Graph._functions` is in 2.4-2.21."""
-    functions = [(name, getattr(function, "graph", None)) for name, function in graph._functions.items()]
+    """Return name and graph of the functions that a graph knows.
+
+    `Graph._functions` is in 2.4-2.21.
+    """
+    functions = [
+        (name, getattr(function, "graph", None)) for name, function in graph._functions.items()
+    ]
     return [(text(name), inner) for name, inner in functions if inner is not None]
 
 
 def undecorated(function: Any) -> Any:
-    """Return the function inside the wrappers of TensorFlow's decorators. The mark of such a wrapper is in 2.4-2.21."""
+    """Return the function inside the wrappers of TensorFlow's decorators.
+
+    The mark of such a wrapper is in 2.4-2.21.
+    """
     while hasattr(function, "_tf_decorator") and hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     return function
 
 
 def was_imported(operation: Any) -> bool:
-    """Return whether TensorFlow copied an operation from a FunctionDef or GraphDef, instead of tracing Python code.
+    """Return whether TensorFlow copied an operation from a FunctionDef or GraphDef, instead of
+    tracing Python code.
 
     Only an operation that Python code made has a stack trace. In 2.12-2.21.
     """
@@ -150,17 +188,22 @@ def was_imported(operation: Any) -> bool:
 def copied_from(graph: Any) -> Optional[Any]:
     """Return the graph that TensorFlow copied to differentiate an If or While, or None.
 
-    The copy is named after the function of the original, and the graph with the If knows that function. In 2.12-2.21.
+    The copy is named after the function of the original, and the graph with the If knows that
+    function. In 2.12-2.21.
     """
     outer = getattr(graph, "outer_graph", None)
-    if not hasattr(outer, "outer_graph"):  # a plain graph, in which tf.saved_model.load builds functions
+    if not hasattr(
+        outer, "outer_graph"
+    ):  # a plain graph, in which tf.saved_model.load builds functions
         return None
     original = dict(nested_graphs(outer)).get(graph.name.removesuffix("_rewritten"))
     return None if original is graph else original
 
 
 def own_functions(graph: Any) -> set[str]:
-    """Return the names of the functions that a graph itself refers to, not only through another function."""
+    """Return the names of the functions that a graph itself refers to, not only through another
+    function.
+    """
     known = dict(nested_graphs(graph))
     brought: set[str] = set()
     for name, inner in known.items():
@@ -169,17 +212,20 @@ def own_functions(graph: Any) -> set[str]:
 
 
 def captured_as(graph: Any, tensor: tf.Tensor) -> tf.Tensor:
-    """Return the placeholder for a captured tensor in the graph of a function, or the tensor itself if it is not captured.
+    """Return the placeholder for a captured tensor in the graph of a function, or the tensor itself
+    if it is not captured.
 
-    The public `captured_inputs` belongs to concrete functions, not to graphs. `external_captures` and `internal_captures` of a
-    FuncGraph are in 2.4-2.21.
+    The public `captured_inputs` belongs to concrete functions, not to graphs. `external_captures`
+    and `internal_captures` of a FuncGraph are in 2.4-2.21.
     """
     pairs = zip(getattr(graph, "external_captures", ()), getattr(graph, "internal_captures", ()))
     return next((inner for outer, inner in pairs if outer is tensor), tensor)
 
 
 def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
-    """Give a While operation the graphs of concrete functions, as `tf.while_loop` does for its gradient. In 2.4-2.21."""
+    """Give a While operation the graphs of concrete functions, as `tf.while_loop` does for its
+    gradient. In 2.4-2.21.
+    """
     for function in (cond, body):
         function.graph.outer_graph = operation.graph
         function.graph.name = text(function.name)  # without the number that makes the name unique
@@ -189,6 +235,11 @@ def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
 def gradient_op_type(operation: Any) -> str:
     """Return the op type under which the custom gradient of an operation is registered, or "".
 
-    The public `get_attr` raises an error for every operation without the attribute, which takes time.
+    The public `get_attr` raises an error for every operation without the attribute, which takes
+    time.
     """
-    return operation.node_def.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace") if operation.type.startswith("Identity") else ""
+    return (
+        operation.node_def.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace")
+        if operation.type.startswith("Identity")
+        else ""
+    )

@@ -9,14 +9,19 @@ import tensorflow as tf
 
 
 def private(*candidates: str) -> Any:
-    """Return the first of several `module:symbol` that exists in the running TensorFlow. Raises ImportError if none exists."""
+    """Return the first of several `module:symbol` that exists in the running TensorFlow.
+
+    Raises ImportError if none exists.
+    """
     for candidate in candidates:
         module, _, symbol = candidate.partition(":")
         try:
             return getattr(importlib.import_module(module), symbol)
         except (ImportError, AttributeError):
             continue
-    raise ImportError(f"TensorFlow {tf.__version__} has none of {', '.join(candidates)}; 2.12 to 2.21 do")
+    raise ImportError(
+        f"TensorFlow {tf.__version__} has none of {', '.join(candidates)}; 2.12 to 2.21 do"
+    )
 
 
 def text(name: Any) -> str:

@@ -1,4 +1,6 @@
-"""Convert protobuf messages between TensorFlow's classes and those of `reference_impl.format.schema`, by their bytes."""
+"""Convert protobuf messages between TensorFlow's classes and those of
+`reference_impl.format.schema`, by their bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Optimizers: pair their variables with the variables of a model.
 
-There is no public API for this. Optimizers of Keras 2.11 and later have lists of slots as attributes; older ones, and those of
-`tf.compat.v1`, have `get_slot`.
+There is no public API for this. Optimizers of Keras 2.11 and later have lists of slots as
+attributes; older ones, and those of `tf.compat.v1`, have `get_slot`.
 """
 
 from __future__ import annotations
@@ -32,26 +32,49 @@ def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any,
         ]
         return [item for item in found if item[2] is not None]
     known = trained_variables(optimizer, variables)
-    own = {id(variable_components(variable)[0].handle) for variable in known if variable is not None}
+    own = {
+        id(variable_components(variable)[0].handle) for variable in known if variable is not None
+    }
     out = []
     for name, value in sorted(vars(optimizer).items()):
-        if not isinstance(value, (list, tuple)) or len(value) != len(known) or not all(map(is_variable, value)):
+        if (
+            not isinstance(value, (list, tuple))
+            or len(value) != len(known)
+            or not all(map(is_variable, value))
+        ):
             continue
-        if own.isdisjoint(id(variable_components(slot)[0].handle) for slot in value) and name != "_variables":
-            out += [(variable, name.strip("_"), slot) for variable, slot in zip(known, value) if variable is not None]
+        if (
+            own.isdisjoint(id(variable_components(slot)[0].handle) for slot in value)
+            and name != "_variables"
+        ):
+            out += [
+                (variable, name.strip("_"), slot)
+                for variable, slot in zip(known, value)
+                if variable is not None
+            ]
     return out
 
 
 def trained_variables(optimizer: Any, variables: Sequence[Any]) -> list[Optional[Any]]:
-    """Return the variables with slots in a Keras optimizer, in the order of its lists; None for those not in `variables`.
+    """Return the variables with slots in a Keras optimizer, in the order of its lists; None for
+    those not in `variables`.
 
-    Listed by `_trainable_variables` in Keras 3.0-3.15, numbered by `_index_dict` in Keras 2.11-2.15.
+    Listed by `_trainable_variables` in Keras 3.0-3.15, numbered by `_index_dict` in Keras
+    2.11-2.15.
     """
     listed = getattr(optimizer, "_trainable_variables", None)
     if listed is not None:
         return list(listed)
     numbers = getattr(optimizer, "_index_dict", None) or {}
-    found = {numbers.get(optimizer._var_key(one)): one for one in variables if hasattr(one, "_unique_id")} if numbers else {}
+    found = (
+        {
+            numbers.get(optimizer._var_key(one)): one
+            for one in variables
+            if hasattr(one, "_unique_id")
+        }
+        if numbers
+        else {}
+    )
     return [found.get(number) for number in range(len(numbers))]
 
 
@@ -69,7 +92,9 @@ def optimizer_variables(optimizer: Any) -> dict[str, Any]:
         if name.startswith("_self_"):  # where TensorFlow records dependencies
             continue
         if isinstance(value, dict):
-            found.update({f"{name}[{key!r}]": item for key, item in value.items() if is_variable(item)})
+            found.update(
+                {f"{name}[{key!r}]": item for key, item in value.items() if is_variable(item)}
+            )
         elif is_variable(value):
             found[name] = value
     return found
@@ -82,6 +107,8 @@ def optimizer_twin(optimizer: Any) -> Any:
     twin = copy.copy(optimizer)  # its settings are attributes; it has no get_config
     twin._slots, twin._deferred_slot_restorations = {}, {}
     twin._non_slot_dict = {
-        key: tf.Variable(value, trainable=False) for key, value in optimizer._non_slot_dict.items() if is_variable(value)
+        key: tf.Variable(value, trainable=False)
+        for key, value in optimizer._non_slot_dict.items()
+        if is_variable(value)
     }
     return twin

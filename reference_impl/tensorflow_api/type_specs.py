@@ -8,15 +8,18 @@ import tensorflow as tf
 
 from reference_impl.tensorflow_api.lookup import private
 
-# The state of a TypeSpec is serialised by `_serialize` and `_deserialize` of its class (2.4-2.21). The registry of class names
-# has no public lookup (framework.type_spec_registry in 2.12-2.21).
+# The state of a TypeSpec is serialised by `_serialize` and `_deserialize` of its class (2.4-2.21).
+# The registry of class names has no public lookup (framework.type_spec_registry in 2.12-2.21).
 VariableSpec = private("tensorflow.python.ops.resource_variable_ops:VariableSpec")
 BoundedTensorSpec = private("tensorflow.python.framework.tensor_spec:BoundedTensorSpec")
 RowPartitionSpec = private("tensorflow.python.ops.ragged.row_partition:RowPartitionSpec")
 PerReplicaSpec = private("tensorflow.python.distribute.values:PerReplicaSpec")
 ExtensionTypeSpec = private("tensorflow.python.framework.extension_type:ExtensionTypeSpec")
-# Replaces an extension type whose package is not imported; the public API makes only types with declared fields. In 2.12-2.21.
-AnonymousExtensionTypeSpec = private("tensorflow.python.framework.extension_type:AnonymousExtensionTypeSpec")
+# Replaces an extension type whose package is not imported; the public API makes only types with
+# declared fields. In 2.12-2.21.
+AnonymousExtensionTypeSpec = private(
+    "tensorflow.python.framework.extension_type:AnonymousExtensionTypeSpec"
+)
 _lookup_type_spec = private("tensorflow.python.framework.type_spec_registry:lookup")
 _type_spec_name = private("tensorflow.python.framework.type_spec_registry:get_name")
 

@@ -15,14 +15,17 @@ from reference_impl.tensorflow_api.functions import ConcreteFunction, Function
 from reference_impl.tensorflow_api.lookup import private
 from reference_impl.tensorflow_api.messages import from_tf
 
-# A variable without a value, for a restore function to assign; `tf.Variable` needs an initial value. In 2.4-2.21.
+# A variable without a value, for a restore function to assign; `tf.Variable` needs an initial
+# value. In 2.4-2.21.
 UninitializedVariable = private("tensorflow.python.ops.resource_variable_ops:UninitializedVariable")
 
 
 def last_variable_creator(creator: Callable[..., Any]) -> contextlib.AbstractContextManager[None]:
-    """Return a scope in which `creator` is the last variable creator, called after strategies and other creators.
+    """Return a scope in which `creator` is the last variable creator, called after strategies and
+    other creators.
 
-    `tf.variable_creator_scope` would call it first. `Graph._variable_creator_scope` takes a priority in 2.4-2.21.
+    `tf.variable_creator_scope` would call it first. `Graph._variable_creator_scope` takes a
+    priority in 2.4-2.21.
     """
     return tf.compat.v1.get_default_graph()._variable_creator_scope(creator, priority=50)
 
@@ -34,7 +37,8 @@ def variable_without_value(**keywords: Any) -> tf.Variable:
 
 
 def makes_variables_itself(ours: Callable[..., Any]) -> bool:
-    """Return whether `tf.Variable` would make an eager variable without calling a strategy or a variable creator except `ours`.
+    """Return whether `tf.Variable` would make an eager variable without calling a strategy or a
+    variable creator except `ours`.
 
     `Graph._variable_creator_stack` is in 2.4-2.21; no public API lists creators.
     """
@@ -44,21 +48,30 @@ def makes_variables_itself(ours: Callable[..., Any]) -> bool:
 
 
 def is_only_device() -> bool:
-    """Return whether the CPU is the only device, so that a variable shares the memory of a tensor that is assigned to it."""
+    """Return whether the CPU is the only device, so that a variable shares the memory of a tensor
+    that is assigned to it.
+    """
     return len(tf.config.list_logical_devices()) == 1
 
 
-# The constructor of resource variables with a handle, the maker of handles, and the numbers that make names unique. In 2.4-2.21.
+# The constructor of resource variables with a handle, the maker of handles, and the numbers that
+# make names unique. In 2.4-2.21.
 _BaseResourceVariable = private("tensorflow.python.ops.resource_variable_ops:BaseResourceVariable")
-_handle_of = private("tensorflow.python.ops.resource_variable_ops:_variable_handle_from_shape_and_dtype")
+_handle_of = private(
+    "tensorflow.python.ops.resource_variable_ops:_variable_handle_from_shape_and_dtype"
+)
 _uid = private("tensorflow.python.framework.ops:uid")
 
 
-def variable_of_handle(name: str, shape: tf.TensorShape, dtype: tf.DType, **settings: Any) -> tf.Variable:
-    """Return an eager UninitializedVariable, made without `tf.Variable` and its creators, which take four times as long.
+def variable_of_handle(
+    name: str, shape: tf.TensorShape, dtype: tf.DType, **settings: Any
+) -> tf.Variable:
+    """Return an eager UninitializedVariable, made without `tf.Variable` and its creators, which
+    take four times as long.
 
-    The benchmark "load: ResNet50 exported by Keras 3" (docs/benchmarks.md) justifies it. This function does the same as
-    `UninitializedVariable.__init__` outside graphs in 2.4-2.21, with the same parts.
+    The benchmark "load: ResNet50 exported by Keras 3" (docs/benchmarks.md) justifies it. This
+    function does the same as `UninitializedVariable.__init__` outside graphs in 2.4-2.21, with the
+    same parts.
 
     Args:
       name: as `tf.Variable` takes it; the name scope of the caller is put before it.
@@ -69,9 +82,14 @@ def variable_of_handle(name: str, shape: tf.TensorShape, dtype: tf.DType, **sett
         pass
     plain = scope[:-1]
     made = UninitializedVariable.__new__(UninitializedVariable)
-    # With its own name the op would get its own kernel, which the runtime makes (0.1 ms) and keeps forever (37 KB).
+    # With its own name the op would get its own kernel, which the runtime makes (0.1 ms) and keeps
+    # forever (37 KB).
     handle = _handle_of(shape, dtype, shared_name=None, name="variable", graph_mode=False)
-    handle._parent_trackable, handle._name, handle._unique_id = weakref.ref(made), f"{plain}:0", f"{plain}_{_uid()}"
+    handle._parent_trackable, handle._name, handle._unique_id = (
+        weakref.ref(made),
+        f"{plain}:0",
+        f"{plain}_{_uid()}",
+    )
     _BaseResourceVariable.__init__(
         made,
         shape=shape,
@@ -86,17 +104,25 @@ def variable_of_handle(name: str, shape: tf.TensorShape, dtype: tf.DType, **sett
 
 
 def set_initializer(variable: tf.Variable, operation: tf.Operation) -> None:
-    """Make an operation the initialiser of an UninitializedVariable in sessions; by itself it has none. In 2.4-2.21."""
+    """Make an operation the initialiser of an UninitializedVariable in sessions; by itself it has
+    none. In 2.4-2.21.
+    """
     variable._initializer_op = operation
 
 
 def is_variable(obj: Any) -> bool:
-    """Return whether an object is a resource variable, or a wrapper of one (by Keras 3 or a strategy). In 2.12-2.21."""
-    if isinstance(obj, (tf.Variable, ConcreteFunction, Function)):  # reading attributes of a loaded function would build a graph
+    """Return whether an object is a resource variable, or a wrapper of one (by Keras 3 or a
+    strategy). In 2.12-2.21.
+    """
+    if isinstance(
+        obj, (tf.Variable, ConcreteFunction, Function)
+    ):  # reading attributes of a loaded function would build a graph
         return isinstance(obj, tf.Variable)
-    # The handle of a strategy's variable exists only in some scopes; elsewhere the property raises an error.
+    # The handle of a strategy's variable exists only in some scopes; elsewhere the property raises
+    # an error.
     return (
-        bool(getattr(obj, "_should_act_as_resource_variable", False)) and inspect.getattr_static(obj, "handle", None) is not None
+        bool(getattr(obj, "_should_act_as_resource_variable", False))
+        and inspect.getattr_static(obj, "handle", None) is not None
     )
 
 
@@ -110,10 +136,12 @@ def variable_components(obj: Any) -> list[Any]:
 
 
 def whole(tensor: tf.Tensor) -> tf.Tensor:
-    """Return a sharded DTensor as one that every device has whole, and any other eager tensor as it is.
+    """Return a sharded DTensor as one that every device has whole, and any other eager tensor as it
+    is.
 
-    It is the only way to read one that also works with several processes. All is public in 2.10-2.21. The device is asked
-    first, since other questions make the device of DTensors in a process without any.
+    It is the only way to read one that also works with several processes. All is public in
+    2.10-2.21. The device is asked first, since other questions make the device of DTensors in a
+    process without any.
     """
     dtensor = tf.experimental.dtensor
     if "CUSTOM" not in tensor.device or not dtensor.is_dtensor(tensor):
@@ -124,7 +152,10 @@ def whole(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def cached_variable(tensor: Any) -> Optional[tf.Variable]:
-    """Return the variable whose cached value a captured tensor is, or None. `_cached_variable` is in 2.3-2.21."""
+    """Return the variable whose cached value a captured tensor is, or None.
+
+    `_cached_variable` is in 2.3-2.21.
+    """
     variable = getattr(tensor, "_cached_variable", None)
     return None if variable is None else variable()
 
@@ -132,7 +163,8 @@ def cached_variable(tensor: Any) -> Optional[tf.Variable]:
 def replica_handle(variable: Any) -> Optional[tf.Tensor]:
     """Return the handle of a strategy's variable in the calling replica, or None outside replicas.
 
-    The handle exists in replicas, in updates of a strategy, and without an active strategy. Elsewhere `handle` raises (2.4-2.21).
+    The handle exists in replicas, in updates of a strategy, and without an active strategy.
+    Elsewhere `handle` raises (2.4-2.21).
     """
     try:
         return variable.handle
@@ -140,7 +172,8 @@ def replica_handle(variable: Any) -> Optional[tf.Tensor]:
         return None
 
 
-# Copies the shape and dtype behind a resource or variant tensor to another one; gradients need them. In 2.4-2.21.
+# Copies the shape and dtype behind a resource or variant tensor to another one; gradients need
+# them. In 2.4-2.21.
 copy_handle_data = private("tensorflow.python.ops.handle_data_util:copy_handle_data")
 _get_handle_data = private("tensorflow.python.ops.resource_variable_ops:get_eager_safe_handle_data")
 
@@ -152,20 +185,28 @@ def dtype_behind(handle: tf.Tensor) -> Optional[tf.DType]:
     return tf.dtypes.as_dtype(found.shape_and_type[0].dtype) if known else None
 
 
-# Notifies tapes and graphs of a variable whose handle is an argument of a call; they notice only reads. In 2.4-2.21.
+# Notifies tapes and graphs of a variable whose handle is an argument of a call; they notice only
+# reads. In 2.4-2.21.
 variable_accessed = private("tensorflow.python.ops.resource_variable_ops:variable_accessed")
 
 
 def behind_handle(handle: tf.Tensor) -> list[Any]:
-    """Return dtype and shape of the values behind a handle, as messages of an ArgDef (ours). In 2.4-2.21."""
+    """Return dtype and shape of the values behind a handle, as messages of an ArgDef (ours).
+
+    In 2.4-2.21.
+    """
     found = _get_handle_data(handle)
     parts = found.shape_and_type if found is not None and found.is_set else ()
     make = schema.ResourceHandleProto.DtypeAndShape
-    return [make(dtype=part.dtype, shape=from_tf(part.shape, schema.TensorShapeProto)) for part in parts]
+    return [
+        make(dtype=part.dtype, shape=from_tf(part.shape, schema.TensorShapeProto)) for part in parts
+    ]
 
 
 def unusable_handle(like: tf.Tensor, message: str) -> tf.Tensor:
-    """Return a handle for the function that is being traced. Using it raises an error, and the function cannot be saved.
+    """Return a handle for the function that is being traced.
+
+    Using it raises an error, and the function cannot be saved.
 
     `FuncGraph.mark_as_unsaveable` is in 2.4-2.21.
     """
@@ -185,7 +226,8 @@ _UpdateContext = private("tensorflow.python.distribute.distribute_lib:UpdateCont
 
 @contextlib.contextmanager
 def as_first_replica() -> Iterator[None]:
-    """Trace functions over the first component of each variable of a strategy, in any scope of the caller.
+    """Trace functions over the first component of each variable of a strategy, in any scope of the
+    caller.
 
     A file has one variable for all components. `Graph._distribution_strategy_stack` is in 2.4-2.21.
     """

@@ -1,4 +1,5 @@
-"""SavedModels of TF 1.x: a MetaGraph without objects becomes functions over variables, resources and assets.
+"""SavedModels of TF 1.x: a MetaGraph without objects becomes functions over variables, resources
+and assets.
 
 program     finds variables, resources, assets and signatures; cuts functions out (extract)
 signatures  SignatureDefs, compared with the graph

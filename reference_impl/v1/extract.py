@@ -1,8 +1,10 @@
-"""Cut a part of a TF 1.x graph out as a FunctionDef: feeds become arguments, fetches results, state captures.
+"""Cut a part of a TF 1.x graph out as a FunctionDef: feeds become arguments, fetches results, state
+captures.
 
-A ``Session.run`` executes what its fetches need and cuts the graph at its feeds. A function cut out in the same way does the same
-work, except that state must not live inside it. So nodes that make the handle of a variable, table or iterator (the *hoisted*
-nodes) become trailing arguments, the captures of the function.
+A ``Session.run`` executes what its fetches need and cuts the graph at its feeds. A function cut out
+in the same way does the same work, except that state must not live inside it. So nodes that make
+the handle of a variable, table or iterator (the *hoisted* nodes) become trailing arguments, the
+captures of the function.
 
 RFC: V1-01, V1-09
 """
@@ -22,11 +24,15 @@ from reference_impl.graph.op_table import OpTable, Output, output_at
 from reference_impl.graph.unique_names import UniqueNames
 
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
-_SCALAR_IS_UNKNOWN = 21  # graph version up to which the shape of a scalar placeholder meant an unknown shape
+_SCALAR_IS_UNKNOWN = (
+    21  # graph version up to which the shape of a scalar placeholder meant an unknown shape
+)
 
 
 class Feed(NamedTuple):
-    """An argument: its name for people, the tensor it replaces, its DataType and TensorShapeProto (or None)."""
+    """An argument: its name for people, the tensor it replaces, its DataType and TensorShapeProto
+    (or None).
+    """
 
     name: str
     tensor: Edge
@@ -69,7 +75,8 @@ def extract(
       fetches: result name -> tensor, in order.
       targets: nodes that must run although they are not fetched.
       hoisted: nodes that become captures if they are needed.
-      unfed: leave a Placeholder that is not fed in the function; it fails when it runs, as in a Session.
+      unfed: leave a Placeholder that is not fed in the function; it fails when it runs, as in a
+        Session.
 
     Raises:
       UnfedPlaceholderError: a needed Placeholder is not fed.
@@ -84,12 +91,17 @@ def extract(
     if not unfed:
         _refuse_placeholders(graph, needed, name)
 
-    builder = FunctionBuilder(name, any(ops.is_stateful(graph.nodes[node]) for node in needed), reserved=needed)
+    builder = FunctionBuilder(
+        name, any(ops.is_stateful(graph.nodes[node]) for node in needed), reserved=needed
+    )
     translate = _Translator(graph, ops, frozenset(needed))
-    translate.arguments = _add_arguments(builder, feeds, {capture: translate.dtype(Edge(capture)) for capture in captures})
+    translate.arguments = _add_arguments(
+        builder, feeds, {capture: translate.dtype(Edge(capture)) for capture in captures}
+    )
     for node_name in needed:
         inputs = translate.inputs(graph.nodes[node_name], graph.waits.get(node_name, ()))
-        # Colocation ties a node to one that is now an argument; placement follows the captures instead.
+        # Colocation ties a node to one that is now an argument; placement follows the captures
+        # instead.
         builder.copy_node(graph.nodes[node_name], inputs, without=["_class"])
     for key, ref in fetches.items():
         dtype = fed[ref].dtype if ref in fed else translate.dtype(ref)
@@ -97,22 +109,41 @@ def extract(
     names = UniqueNames()
     for target in targets:
         builder.control_output(target, names.take(argument_name(target)))
-    return Extracted(builder.function, tuple(captures), tuple(fetches), fed=tuple(feed.tensor.source for feed in feeds))
+    return Extracted(
+        builder.function,
+        tuple(captures),
+        tuple(fetches),
+        fed=tuple(feed.tensor.source for feed in feeds),
+    )
 
 
-def _add_arguments(builder: FunctionBuilder, feeds: Sequence[Feed], captures: Mapping[str, int]) -> dict[Edge, str]:
-    """Add the arguments of a function, captures (node of a handle -> DataType) last; return the tensors that they replace."""
+def _add_arguments(
+    builder: FunctionBuilder, feeds: Sequence[Feed], captures: Mapping[str, int]
+) -> dict[Edge, str]:
+    """Add the arguments of a function, captures (node of a handle -> DataType) last; return the
+    tensors that they replace.
+    """
     arguments: dict[Edge, str] = {}
     for feed in feeds:
-        argument = builder.argument(argument_name(feed.name), feed.dtype, shape=feed.shape, user_name=feed.name)
-        arguments.setdefault(feed.tensor, argument)  # two keys of a SignatureDef may name one tensor; the first feeds it
+        argument = builder.argument(
+            argument_name(feed.name), feed.dtype, shape=feed.shape, user_name=feed.name
+        )
+        arguments.setdefault(
+            feed.tensor, argument
+        )  # two keys of a SignatureDef may name one tensor; the first feeds it
     for capture, dtype in captures.items():
-        arguments[Edge(capture)] = builder.argument(argument_name(capture), dtype, user_name=capture)
+        arguments[Edge(capture)] = builder.argument(
+            argument_name(capture), dtype, user_name=capture
+        )
     return arguments
 
 
 def _needed_captures(
-    graph: Graph, needed: list[str], roots: list[Edge], fed: Mapping[Edge, Feed], hoisted: Collection[str]
+    graph: Graph,
+    needed: list[str],
+    roots: list[Edge],
+    fed: Mapping[Edge, Feed],
+    hoisted: Collection[str],
 ) -> list[str]:
     wanted = {parse_input(text) for node in needed for text in graph.nodes[node].input} | set(roots)
     names = {ref.source for ref in wanted if not ref.is_control and ref not in fed}
@@ -123,7 +154,8 @@ def _refuse_placeholders(graph: Graph, needed: list[str], name: str) -> None:
     for node_name in needed:
         if graph.nodes[node_name].op in PLACEHOLDERS:
             raise UnfedPlaceholderError(
-                f"{name!r} needs this placeholder, which is none of its inputs; add it to the SignatureDef",
+                f"{name!r} needs this placeholder, which is none of its inputs; add it to the"
+                " SignatureDef",
                 file=graph.file,
                 node=node_name,
             )
@@ -163,7 +195,11 @@ class _Translator:
                 found.append(self.data(ref, node.name))
             elif ref.source in self._inside:
                 found.append(ref.text)
-        waited = [f"^{ref.source}" for ref in waits if ref not in self.arguments and ref.source in self._inside]
+        waited = [
+            f"^{ref.source}"
+            for ref in waits
+            if ref not in self.arguments and ref.source in self._inside
+        ]
         return [*found, *(text for text in dict.fromkeys(waited) if text not in found)]
 
     def _output(self, ref: Edge, wanted_by: str) -> Output:
@@ -172,7 +208,10 @@ class _Translator:
         if found is None:
             reason = f"output {ref.port} of {ref.source!r} is asked for, it has {len(outputs)}"
             if ref.is_control:
-                reason = f"{ref.text!r} is a control edge, not a tensor; name one of the outputs of the node"
+                reason = (
+                    f"{ref.text!r} is a control edge, not a tensor; name one of the outputs of the"
+                    " node"
+                )
             raise errors.MalformedError(reason, file=self._graph.file, node=wanted_by or ref.source)
         return found
 
@@ -183,12 +222,20 @@ def placeholder_shape(graph: Graph, ref: Edge) -> Optional[Any]:
     if node is None or not node.op.startswith("Placeholder") or "shape" not in node.attr:
         return None
     shape = node.attr["shape"].shape
-    unsaid = not shape.dim and not shape.unknown_rank and graph.graph_def.versions.producer <= _SCALAR_IS_UNKNOWN
+    unsaid = (
+        not shape.dim
+        and not shape.unknown_rank
+        and graph.graph_def.versions.producer <= _SCALAR_IS_UNKNOWN
+    )
     return None if unsaid else shape
 
 
 def static_shape(graph: Graph, ref: Edge) -> Optional[Any]:
     """Return the TensorShapeProto that the exporter recorded for a tensor, or None."""
     node = graph.nodes.get(ref.source)
-    shapes = node.attr["_output_shapes"].list.shape if node is not None and "_output_shapes" in node.attr else ()
+    shapes = (
+        node.attr["_output_shapes"].list.shape
+        if node is not None and "_output_shapes" in node.attr
+        else ()
+    )
     return shapes[ref.number] if ref.number is not None and ref.number < len(shapes) else None

@@ -1,4 +1,5 @@
-"""Give the variables of a TF 1.x model their values: at once or, in a graph, when a session runs the recorded operations.
+"""Give the variables of a TF 1.x model their values: at once or, in a graph, when a session runs
+the recorded operations.
 
 RFC: COMPAT-01
 """
@@ -14,12 +15,14 @@ from reference_impl import tensorflow_api as api
 from reference_impl.kinds.graph_mode import new_operations
 
 _KEYS = tf.compat.v1.GraphKeys
-# The collection in which tf.saved_model.load puts the operations that restore the variables of a TF 1.x model.
+# The collection in which tf.saved_model.load puts the operations that restore the variables of a TF
+# 1.x model.
 _RESTORING = "saved_model_initializers"
 
 
 class Initialization:
-    """The initialisation of variables whose values a function of the model assigns, instead of an initial value.
+    """The initialisation of variables whose values a function of the model assigns, instead of an
+    initial value.
 
     In eager mode the functions have already run, and nothing is recorded.
     """
@@ -36,7 +39,9 @@ class Initialization:
         self._give(variables, self._restore)
 
     def by_init_op(self, initialize: Callable[[], Any], variables: Iterable[tf.Variable]) -> None:
-        """Run `initialize`, which also gives values to those of `variables` that are not restored."""
+        """Run `initialize`, which also gives values to those of `variables` that are not
+        restored.
+        """
         made = self._noted(_KEYS.TABLE_INITIALIZERS, initialize)
         waiting = [variable for variable in variables if id(variable) in self._waiting]
         if waiting and self._restore is not None:
@@ -62,7 +67,9 @@ class Initialization:
                 self.initialized.append(variable)
 
     def finish(self) -> None:
-        """Remove variables that never get a value from the graph's collections, because a session would wait for them."""
+        """Remove variables that never get a value from the graph's collections, because a session
+        would wait for them.
+        """
         if not self._in_graph:
             return
         listed = tf.compat.v1.get_collection_ref(_KEYS.GLOBAL_VARIABLES)

@@ -1,6 +1,8 @@
-"""Load a TF 1.x MetaGraph: make its state, run its restore and init functions once, make its signatures.
+"""Load a TF 1.x MetaGraph: make its state, run its restore and init functions once, make its
+signatures.
 
-Reference variables become real variables: they can be trained, and are saved again with their values.
+Reference variables become real variables: they can be trained, and are saved again with their
+values.
 
 RFC: V1-01, V1-02, V1-03, V1-08, V1-09, V1-10, V1-12, V1-13, V1-17
 """
@@ -17,7 +19,12 @@ from typing import Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MissingFileError, SavedModelError, UnsupportedModelError, V1CheckpointError
+from reference_impl.errors import (
+    MissingFileError,
+    SavedModelError,
+    UnsupportedModelError,
+    V1CheckpointError,
+)
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES, Layout
@@ -37,7 +44,11 @@ from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.kinds.tensors import Values
-from reference_impl.kinds.unknown_ops import UnknownOpError, nodes_needing_unknown_ops, why_not_found
+from reference_impl.kinds.unknown_ops import (
+    UnknownOpError,
+    nodes_needing_unknown_ops,
+    why_not_found,
+)
 from reference_impl.load_options import LoadOptions
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
@@ -46,7 +57,13 @@ from reference_impl.v1.plain_restore import plain_restores
 from reference_impl.v1.program import Program, Variable, check_operations, feeds_of, tensor_of
 from reference_impl.v1.pruning import Feeds, Fetches, composite_spec
 from reference_impl.v1.root import Initializer, UnfedSignature, UnusableSignature, V1Root
-from reference_impl.v1.selection import Part, fillers, part_of_init, part_of_restore, resources_needing
+from reference_impl.v1.selection import (
+    Part,
+    fillers,
+    part_of_init,
+    part_of_restore,
+    resources_needing,
+)
 from reference_impl.v1.signatures import Output, Signature
 
 _log = logging.getLogger(__name__)
@@ -55,7 +72,8 @@ _log = logging.getLogger(__name__)
 def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> V1Root:
     """Return the root object of a MetaGraph that has no object graph.
 
-    Raises SavedModelError, or tf.errors.OpError if the restore or the init function fails. The graph may exclude this release.
+    Raises SavedModelError, or tf.errors.OpError if the restore or the init function fails. The
+    graph may exclude this release.
     """
     refused = graph_versions.refusal(meta_graph.graph_def.versions)
     if refused:
@@ -66,7 +84,8 @@ def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) ->
 def find_damage(meta_graph: Any, file: str) -> damage.Damage:
     """Return the nodes that break the rules of their ops in this TensorFlow.
 
-    Raises SavedModelError: one of them is a placeholder, which becomes an argument of a function wherever it is fed.
+    Raises SavedModelError: one of them is a placeholder, which becomes an argument of a function
+    wherever it is fed.
     """
     found = damage.find(meta_graph.graph_def, rules_of, file)
     for node in meta_graph.graph_def.node if found.nodes else ():
@@ -80,7 +99,9 @@ class Loader:
         self.directory = directory
         self.meta_graph = meta_graph
         self.file = str(directory.file)
-        self.program = Program(meta_graph, self.file, api.op_def, find_damage(meta_graph, self.file))
+        self.program = Program(
+            meta_graph, self.file, api.op_def, find_damage(meta_graph, self.file)
+        )
         self.options = options
         aliases = meta_graph.meta_info_def.function_aliases
         self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file, aliases)
@@ -91,9 +112,15 @@ class Loader:
     def load(self) -> V1Root:
         root = type("V1Root", user_object.bases(V1Root, self.options), {})()
         self.make_assets(root)
-        made = [self.make_variable(variable) for variable in self.program.variables if self.wants(variable.name)]
+        made = [
+            self.make_variable(variable)
+            for variable in self.program.variables
+            if self.wants(variable.name)
+        ]
         self.values = Initialization(made)
-        resources = {name: self.make_resource(name) for name in self.program.resources if self.wants(name)}
+        resources = {
+            name: self.make_resource(name) for name in self.program.resources if self.wants(name)
+        }
         self.state.update(resources)
         for name, resource in resources.items():
             tables.attach(resource, name, self.program, self.function)
@@ -110,7 +137,9 @@ class Loader:
         root.resources = list(resources.values())
         vars(root)["_loader"] = self
         keys = self.program.signatures if self.part is None else self.part.keys
-        vars(root)[SIGNATURES_CHILD] = SignatureMap({key: self.signature(self.program.signatures[key]) for key in keys})
+        vars(root)[SIGNATURES_CHILD] = SignatureMap(
+            {key: self.signature(self.program.signatures[key]) for key in keys}
+        )
         if self.options.load_function_aliases:
             self.refuse_aliases()
             add_function_aliases(root, {}, lambda _: None, [])
@@ -118,12 +147,20 @@ class Loader:
         return root
 
     def refuse_aliases(self) -> None:
-        """Raise UnsupportedModelError if the file has aliases, since only an object graph says which functions they mean."""
+        """Raise UnsupportedModelError if the file has aliases, since only an object graph says
+        which functions they mean.
+        """
         aliases = sorted(set(self.meta_graph.meta_info_def.function_aliases.values()))
         if aliases:
-            reason = f"load_function_aliases: {', '.join(aliases)} cannot be told from other functions without an object graph"
+            reason = (
+                f"load_function_aliases: {', '.join(aliases)} cannot be told from other functions"
+                " without an object graph"
+            )
             raise UnsupportedModelError(
-                f"{reason}. Load without the option", file=self.file, node="function_aliases", clause="V1-13"
+                f"{reason}. Load without the option",
+                file=self.file,
+                node="function_aliases",
+                clause="V1-13",
             )
 
     # State
@@ -134,40 +171,58 @@ class Loader:
 
     def make_assets(self, root: V1Root) -> None:
         found = [self.assets.make(asset) for asset in self.assets.definitions]
-        self.state.update((parse_input(asset.tensor).source, made) for asset, made in zip(self.assets.definitions, found))
+        self.state.update(
+            (parse_input(asset.tensor).source, made)
+            for asset, made in zip(self.assets.definitions, found)
+        )
         root.asset_paths = list(dict.fromkeys(found))
 
     def make_variable(self, variable: Variable) -> tf.Variable:
         shape, dtype = specs.shape_of(variable.shape), specs.tf_dtype(variable.dtype)
-        device = self.program.graph.nodes[variable.name].device if self.options.keep_variable_devices else ""
+        device = (
+            self.program.graph.nodes[variable.name].device
+            if self.options.keep_variable_devices
+            else ""
+        )
         checked_device(device, self.file, variable.name)
         with tf.device(device) if device else contextlib.nullcontext():
             make = api.variable_of_handle if self.library.eager else api.UninitializedVariable
-            made: tf.Variable = make(shape=shape, dtype=dtype, trainable=variable.trainable, name=variable.name)
+            made: tf.Variable = make(
+                shape=shape, dtype=dtype, trainable=variable.trainable, name=variable.name
+            )
         self.state[variable.name] = made
         return made
 
     def make_resource(self, name: str) -> LoadedResource:
-        resource = LoadedResource(device="CPU" if "HashTable" in self.program.graph.nodes[name].op else "")
+        resource = LoadedResource(
+            device="CPU" if "HashTable" in self.program.graph.nodes[name].op else ""
+        )
         create = self.program.create_function(name)
         resource.functions[CREATE] = self.function(create, {}, tf.TensorSpec([], tf.resource))
         return resource
 
     def has_value(self, variable: tf.Variable) -> bool:
-        """Return whether the checkpoint or the init op gives a variable a value. In graph mode nothing has run yet."""
+        """Return whether the checkpoint or the init op gives a variable a value.
+
+        In graph mode nothing has run yet.
+        """
         if not self.library.eager:
             return any(variable is other for other in self.values.initialized)
         return bool(variable.is_initialized())
 
     def run_restore(self) -> None:
-        """Run the SaverDef's restore op on the checkpoint of the model; without a SaverDef restore the variables by name."""
+        """Run the SaverDef's restore op on the checkpoint of the model; without a SaverDef restore
+        the variables by name.
+        """
         restore = self.restore_function
         if self.options.skip_checkpoint or (restore is None and not self.program.variables):
             return
         if not self.directory.root.names(VARIABLES):
             if restore is not None and restore.owners and not self.options.allow_partial_checkpoint:
                 raise MissingFileError(
-                    "there is no checkpoint to restore the variables from", file=self.directory.checkpoint_prefix, clause="V1-08"
+                    "there is no checkpoint to restore the variables from",
+                    file=self.directory.checkpoint_prefix,
+                    clause="V1-08",
                 )
             return
         prefix = self.directory.checkpoint_prefix
@@ -177,23 +232,38 @@ class Loader:
             reader.check_places()
             if self.library.eager:
                 read = self.read_plain(reader)
-        self.values.by_restoring(lambda: self.restore(tf.constant(str(prefix)), read), self.restored)
+        self.values.by_restoring(
+            lambda: self.restore(tf.constant(str(prefix)), read), self.restored
+        )
         if not self.library.eager:
             self.note_restored_tables(tf.constant(str(prefix)))
 
     def read_plain(self, reader: BundleReader) -> list[tf.Variable]:
-        """Assign the variables whose values are restored unchanged from the checkpoint, and return these variables."""
+        """Assign the variables whose values are restored unchanged from the checkpoint, and return
+        these variables.
+        """
         if self.restore_function is None:
-            found = [(variable, item.key) for variable, item in self.restored_by_name if not item.slice]
+            found = [
+                (variable, item.key) for variable, item in self.restored_by_name if not item.slice
+            ]
         else:
             plain = plain_restores(self.library.get(self.restore_function.saved_name))
-            found = [(self.restore_function.owners[argument - 1], key) for argument, key in plain.items()]
+            found = [
+                (self.restore_function.owners[argument - 1], key) for argument, key in plain.items()
+            ]
         read, values = [], Values(lambda: reader, self.options)
         try:
             for variable, key in found:
-                entry = reader.entry(key) if key in reader else None  # if not, the restore op reports the error
+                entry = (
+                    reader.entry(key) if key in reader else None
+                )  # if not, the restore op reports the error
                 fits = entry is not None and entry.dtype.number == variable.dtype.as_datatype_enum
-                if entry is not None and fits and variable.shape.rank is not None and variable.shape.as_list() == [*entry.shape]:
+                if (
+                    entry is not None
+                    and fits
+                    and variable.shape.rank is not None
+                    and variable.shape.as_list() == [*entry.shape]
+                ):
                     values.assign(variable, key)
                     read.append(variable)
             values.finish()
@@ -202,12 +272,19 @@ class Loader:
         return read
 
     def restore(self, prefix: tf.Tensor, read: Collection[tf.Variable] = ()) -> None:
-        """Restore the variables except those already `read`. In graph mode, make the operations that restore them."""
+        """Restore the variables except those already `read`.
+
+        In graph mode, make the operations that restore them.
+        """
         done = {id(variable) for variable in read}
         if self.restore_function is not None:
             rest = [owner for owner in self.restore_function.owners if id(owner) not in done]
             if done and rest:
-                names = {name for name, made in self.state.items() if any(made is owner for owner in rest)}
+                names = {
+                    name
+                    for name, made in self.state.items()
+                    if any(made is owner for owner in rest)
+                }
                 self.restore_part(names, prefix)
             elif not done:
                 self.restore_function(prefix=prefix)
@@ -217,7 +294,10 @@ class Loader:
             if id(variable) in done:
                 continue
             restored = tf.raw_ops.RestoreV2(
-                prefix=prefix, tensor_names=[item.key], shape_and_slices=[item.slice], dtypes=[variable.dtype]
+                prefix=prefix,
+                tensor_names=[item.key],
+                shape_and_slices=[item.slice],
+                dtypes=[variable.dtype],
             )
             variable.assign(restored[0])
 
@@ -246,23 +326,39 @@ class Loader:
 
     @functools.cached_property
     def present(self) -> dict[str, Any]:
-        """Node of a variable -> position of its value in the checkpoint, without the variables that are `absent`."""
-        return {item.node: item for item in restore_plan(self.meta_graph, self.file) if item.key not in self.absent}
+        """Node of a variable -> position of its value in the checkpoint, without the variables that
+        are `absent`.
+        """
+        return {
+            item.node: item
+            for item in restore_plan(self.meta_graph, self.file)
+            if item.key not in self.absent
+        }
 
     @functools.cached_property
     def absent(self) -> frozenset[str]:
-        """Keys of variables that the checkpoint lacks, or has with another dtype, which no restore op takes.
+        """Keys of variables that the checkpoint lacks, or has with another dtype, which no restore
+        op takes.
 
         Empty unless ``allow_partial_checkpoint`` is set.
         """
         if not self.options.allow_partial_checkpoint or not self.directory.root.names(VARIABLES):
             return frozenset()
-        with contextlib.suppress(V1CheckpointError), BundleReader(self.directory.checkpoint_prefix) as reader:
+        with (
+            contextlib.suppress(V1CheckpointError),
+            BundleReader(self.directory.checkpoint_prefix) as reader,
+        ):
             plan = restore_plan(self.meta_graph, self.file)
-            found = {item.key for item in plan if item.key not in reader or reader.entry(item.key).dtype.name != item.dtype}
+            found = {
+                item.key
+                for item in plan
+                if item.key not in reader or reader.entry(item.key).dtype.name != item.dtype
+            }
             if found:
                 _log.warning(
-                    "%s: left without a value, the checkpoint has none of its dtype: %s", self.file, ", ".join(sorted(found))
+                    "%s: left without a value, the checkpoint has none of its dtype: %s",
+                    self.file,
+                    ", ".join(sorted(found)),
                 )
             return frozenset(found)
         return frozenset()
@@ -276,13 +372,24 @@ class Loader:
             nodes = restore.function.node_def if restore is not None else ()
             calls = [node.name for node in nodes if self.library.index.called(node)]
             if calls:
-                reason = f"allow_partial_checkpoint: a function restores all or nothing, and {min(self.absent)} is absent"
+                reason = (
+                    "allow_partial_checkpoint: a function restores all or nothing, and"
+                    f" {min(self.absent)} is absent"
+                )
                 raise UnsupportedModelError(reason, file=self.file, node=calls[0], clause="V1-08")
-        return None if restore is None else self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})
+        return (
+            None
+            if restore is None
+            else self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})
+        )
 
     def run_init(self) -> None:
         init = self.init_function
-        given = [owner for owner in init.owners if isinstance(owner, tf.Variable)] if init is not None else []
+        given = (
+            [owner for owner in init.owners if isinstance(owner, tf.Variable)]
+            if init is not None
+            else []
+        )
         self.values.by_init_op(lambda: None if init is None else init(), given)
 
     @functools.cached_property
@@ -291,15 +398,24 @@ class Loader:
         if init is None:
             return None
         made = self.function(init, {}, {})
-        unknown = nodes_needing_unknown_ops(self.library, self.library.get(made.saved_name).node_def, made.saved_name)
+        unknown = nodes_needing_unknown_ops(
+            self.library, self.library.get(made.saved_name).node_def, made.saved_name
+        )
         for name in init.captures:
             if isinstance(resource := self.state[name], LoadedResource):
                 error = why_not_found(self.library, resource.functions[CREATE].saved_name)
                 unknown.update({name: error} if error is not None else {})
-        return self.known_part_of_init(unknown) if unknown and unknown.keys() <= fillers(self.program) else made
+        return (
+            self.known_part_of_init(unknown)
+            if unknown and unknown.keys() <= fillers(self.program)
+            else made
+        )
 
-    def known_part_of_init(self, unknown: Mapping[str, UnknownOpError]) -> Optional[LoadedConcreteFunction]:
-        """Return the init op without the `unknown` nodes, which need ops that this TensorFlow lacks to make or fill resources.
+    def known_part_of_init(
+        self, unknown: Mapping[str, UnknownOpError]
+    ) -> Optional[LoadedConcreteFunction]:
+        """Return the init op without the `unknown` nodes, which need ops that this TensorFlow lacks
+        to make or fill resources.
 
         The users of these resources get the error.
 
@@ -308,14 +424,19 @@ class Loader:
         found = resources_needing(self.program, unknown)
         for name, node in found.items():
             self.leave_unfilled(name, unknown[node])
-        rest = part_of_init(self.program, [name for name in self.program.hoisted if self.wants(name) and name not in found])
+        rest = part_of_init(
+            self.program,
+            [name for name in self.program.hoisted if self.wants(name) and name not in found],
+        )
         return None if rest is None else self.function(rest, {}, {})
 
     def leave_unfilled(self, name: str, error: UnknownOpError) -> None:
         """Give the users of a resource the error, and warn of it."""
         made = self.state.get(name)
         if isinstance(made, LoadedResource):
-            made.unfilled = UnknownOpError(f"it is not filled: {error.reason}", file=self.file, node=name)
+            made.unfilled = UnknownOpError(
+                f"it is not filled: {error.reason}", file=self.file, node=name
+            )
             _log.warning("%s", made.unfilled)
 
     def iterators(self) -> dict[str, LoadedResource]:
@@ -323,7 +444,10 @@ class Loader:
         return {name: self.state[name] for name in self.program.fillers if name in self.state}
 
     def fill_iterators(self) -> None:
-        """Make the datasets of iterators. A session does so on first use, so a failure does not fail the load."""
+        """Make the datasets of iterators.
+
+        A session does so on first use, so a failure does not fail the load.
+        """
         for name, iterator in self.iterators().items():
             try:
                 with graph_mode.noted_as_initializers():
@@ -339,35 +463,68 @@ class Loader:
         return Initializer(self.init_function)
 
     def check_machine_ops(self) -> None:
-        """Check the ops that loading runs: in the restore function, the init function, and the functions that fill iterators."""
+        """Check the ops that loading runs: in the restore function, the init function, and the
+        functions that fill iterators.
+        """
         assets = {
-            id(self.state[parse_input(asset.tensor).source]): frozenset({Origin(ASSET, asset.filename)})
+            id(self.state[parse_input(asset.tensor).source]): frozenset(
+                {Origin(ASSET, asset.filename)}
+            )
             for asset in self.assets.definitions
         }
         starts = []
-        filling = [(f"iterator {name}", iterator.functions[INITIALIZE]) for name, iterator in self.iterators().items()]
-        for what, made in (("restore op", self.restore_function), ("init op", self.init_function), *filling):
+        filling = [
+            (f"iterator {name}", iterator.functions[INITIALIZE])
+            for name, iterator in self.iterators().items()
+        ]
+        for what, made in (
+            ("restore op", self.restore_function),
+            ("init op", self.init_function),
+            *filling,
+        ):
             if made is not None:
-                given = len(self.library.get(made.saved_name).signature.input_arg) - len(made.owners)
+                given = len(self.library.get(made.saved_name).signature.input_arg) - len(
+                    made.owners
+                )
                 captured = [assets.get(id(owner), COMPUTED_PATH) for owner in made.owners]
                 arguments = (GIVEN_PATH,) * given + tuple(captured)
-                starts.append(Start(what, LOAD, function=made.saved_name, arguments=arguments, checkpoint=what == "restore op"))
+                starts.append(
+                    Start(
+                        what,
+                        LOAD,
+                        function=made.saved_name,
+                        arguments=arguments,
+                        checkpoint=what == "restore op",
+                    )
+                )
         machine_ops.check(
-            self.options.machine_ops, self.directory, self.meta_graph, schema.SavedObjectGraph(), self.library.index, starts
+            self.options.machine_ops,
+            self.directory,
+            self.meta_graph,
+            schema.SavedObjectGraph(),
+            self.library.index,
+            starts,
         )
 
     # Functions
 
     def function(
-        self, extracted: Extracted, inputs: Any, outputs: Any, cls: type = LoadedConcreteFunction, structured: Any = None
+        self,
+        extracted: Extracted,
+        inputs: Any,
+        outputs: Any,
+        cls: type = LoadedConcreteFunction,
+        structured: Any = None,
     ) -> LoadedConcreteFunction:
         """Return a live function over the state.
 
-        `inputs`, in the order of its arguments, are a mapping of named tensors or a tuple of positional nests. `structured` is
-        its structured input signature, if different.
+        `inputs`, in the order of its arguments, are a mapping of named tensors or a tuple of
+        positional nests. `structured` is its structured input signature, if different.
         """
         name = self.add(extracted)
-        structured = structured or ((inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs)))
+        structured = structured or (
+            (inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs))
+        )
         made: LoadedConcreteFunction = cls(self.library, name, lambda: (structured, outputs))
         made.of_graph, made.placeholders = True, extracted.fed
         if not isinstance(inputs, tuple):
@@ -381,7 +538,9 @@ class Loader:
 
     def add(self, extracted: Extracted) -> str:
         """Add the FunctionDef to the library; return its name there."""
-        extracted.function.signature.name = "v1_" + re.sub(r"[^A-Za-z0-9_]", "_", extracted.function.signature.name)
+        extracted.function.signature.name = "v1_" + re.sub(
+            r"[^A-Za-z0-9_]", "_", extracted.function.signature.name
+        )
         for inner in extracted.functions:  # their names are free, since the program chose them
             self.library.add(inner)
         return self.library.add(extracted.function)
@@ -389,7 +548,9 @@ class Loader:
     def signature(self, signature: Signature) -> Union[LoadedConcreteFunction, UnusableSignature]:
         try:
             extracted, unfed = self.program.saved_signature(signature.key)
-            made = self.callable_signature(signature, extracted, LoadedConcreteFunction if unfed is None else UnfedSignature)
+            made = self.callable_signature(
+                signature, extracted, LoadedConcreteFunction if unfed is None else UnfedSignature
+            )
             if unfed is not None:
                 made.__dict__["reason"] = unfed
             return made
@@ -397,10 +558,14 @@ class Loader:
             unusable = UnusableSignature(error)
             for item in signature.inputs:
                 with contextlib.suppress(SavedModelError):  # it has no dtype
-                    unusable.structured_input_signature[1][item.name] = _spec(item.dtype, item.shape, item.name)
+                    unusable.structured_input_signature[1][item.name] = _spec(
+                        item.dtype, item.shape, item.name
+                    )
             for output in signature.outputs:
                 with contextlib.suppress(SavedModelError):
-                    unusable.structured_outputs[output.key] = self.output_spec(output, output.info.dtype)
+                    unusable.structured_outputs[output.key] = self.output_spec(
+                        output, output.info.dtype
+                    )
             return unusable
 
     def callable_signature(
@@ -408,8 +573,16 @@ class Loader:
     ) -> LoadedConcreteFunction:
         inputs = {item.name: _spec(item.dtype, item.shape, item.name) for item in signature.inputs}
         # The graph knows the dtypes. The SignatureDef has a copy, which may be missing.
-        dtypes_of = dict(zip(extracted.results, (argument.type for argument in extracted.function.signature.output_arg)))
-        outputs = {output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"]) for output in signature.outputs}
+        dtypes_of = dict(
+            zip(
+                extracted.results,
+                (argument.type for argument in extracted.function.signature.output_arg),
+            )
+        )
+        outputs = {
+            output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"])
+            for output in signature.outputs
+        }
         made = self.function(extracted, inputs, outputs, cls)
         made.set_flat_arguments(list(inputs), len(inputs), signature.positional)
         made.signature_def = self.meta_graph.signature_def[signature.key]
@@ -424,15 +597,22 @@ class Loader:
         cut = feeds_of(self.program, feeds.named)
         wanted = Fetches(fetches)
         check_operations(self.program, wanted.targets)
-        tensors = {str(index): tensor_of(self.program, name)[0] for index, name in enumerate(wanted.tensors)}
+        tensors = {
+            str(index): tensor_of(self.program, name)[0]
+            for index, name in enumerate(wanted.tensors)
+        }
         extracted = self.program.function(name, cut, tensors, wanted.targets)
         arguments = extracted.function.signature.output_arg
         specs_of = [
-            tf.TensorSpec(_shape(static_shape(self.program.graph, ref)), tf.dtypes.as_dtype(argument.type))
+            tf.TensorSpec(
+                _shape(static_shape(self.program.graph, ref)), tf.dtypes.as_dtype(argument.type)
+            )
             for ref, argument in zip(tensors.values(), arguments)
         ]
         inputs = {feed.name: _spec(feed.dtype, feed.shape, feed.name) for feed in cut}
-        made = self.function(extracted, inputs, wanted.outputs(specs_of), structured=feeds.structure)
+        made = self.function(
+            extracted, inputs, wanted.outputs(specs_of), structured=feeds.structure
+        )
         made.set_flat_arguments(feeds.keywords, feeds.positional)
         return made
 

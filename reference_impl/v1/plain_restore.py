@@ -1,8 +1,10 @@
-"""Find the part of a restore function that need not run: tensors of the checkpoint that are assigned to variables unchanged.
+"""Find the part of a restore function that need not run: tensors of the checkpoint that are
+assigned to variables unchanged.
 
-A Saver's restore is ``RestoreV2 -> (Identity) -> Assign`` for each variable. Its tensors can be read like those of any other
-checkpoint, in a third of the time (the benchmark "load: graph like Inception V3" in docs/benchmarks.md). A TF 1.x graph may
-contain anything else, so all other nodes run.
+A Saver's restore is ``RestoreV2 -> (Identity) -> Assign`` for each variable. Its tensors can be
+read like those of any other checkpoint, in a third of the time (the benchmark "load: graph like
+Inception V3" in docs/benchmarks.md). A TF 1.x graph may contain anything else, so all other nodes
+run.
 
 RFC: V1-08
 """
@@ -14,12 +16,16 @@ from typing import Any, Optional
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.node_defs import constant_strings
 
-# If the function has any other op, everything runs: the op may depend on the order, or have side effects.
-_KNOWN = frozenset({"Const", "Identity", "NoOp", "RestoreV2", "AssignVariableOp", "LookupTableImportV2"})
+# If the function has any other op, everything runs: the op may depend on the order, or have side
+# effects.
+_KNOWN = frozenset(
+    {"Const", "Identity", "NoOp", "RestoreV2", "AssignVariableOp", "LookupTableImportV2"}
+)
 
 
 def plain_restores(function: Any) -> dict[int, str]:
-    """Return the argument of a variable's handle -> key, for variables that are assigned a whole tensor of the checkpoint.
+    """Return the argument of a variable's handle -> key, for variables that are assigned a whole
+    tensor of the checkpoint.
 
     `function` is a restore op without reference variables. Its first argument is the prefix.
     """
@@ -41,12 +47,16 @@ def plain_restores(function: Any) -> dict[int, str]:
 
 class _Walk:
     def __init__(self, function: Any):
-        self.arguments = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
+        self.arguments = {
+            argument.name: index for index, argument in enumerate(function.signature.input_arg)
+        }
         self.nodes = {node.name: node for node in function.node_def}
         self.decoded: dict[str, list[bytes]] = {}
 
     def origin(self, text: str) -> tuple[str, int]:
-        """Return the origin of a tensor (an argument, or a node that is not an Identity) and its output number."""
+        """Return the origin of a tensor (an argument, or a node that is not an Identity) and its
+        output number.
+        """
         for _ in range(len(self.nodes) + 1):
             edge = parse_input(text, in_function=True)
             node = self.nodes.get(edge.source)
@@ -57,7 +67,9 @@ class _Walk:
         return edge.source, int(edge.port.rpartition(":")[2] or 0)
 
     def key(self, assign: Any, source: str, index: int) -> Optional[str]:
-        """Return the key of a tensor if a RestoreV2 reads all of it from the checkpoint of the model."""
+        """Return the key of a tensor if a RestoreV2 reads all of it from the checkpoint of the
+        model.
+        """
         node = self.nodes.get(source)
         if node is None or node.op != "RestoreV2":
             return None

@@ -1,10 +1,13 @@
-"""Represent a TF 1.x MetaGraph as functions over state. Needs only the protos.
+"""Represent a TF 1.x MetaGraph as functions over state.
 
-A session has one graph, feeds, fetches and ops that are run once. TF 2 has variables, resources and functions that capture them.
-A :class:`Program` finds in a MetaGraph:
+Needs only the protos.
+
+A session has one graph, feeds, fetches and ops that are run once. TF 2 has variables, resources and
+functions that capture them. A :class:`Program` finds in a MetaGraph:
 
 * variables: every ``VarHandleOp``, including those made from reference variables;
-* resources: other stateful nodes that make a shared handle (tables, iterators, queues), each with a function that creates it;
+* resources: other stateful nodes that make a shared handle (tables, iterators, queues), each with a
+  function that creates it;
 * assets: tensors that represent a file of the model;
 * signatures: one function per SignatureDef;
 * restore and init: the functions that loading runs, in this order.
@@ -44,7 +47,14 @@ from reference_impl.graph.op_table import OpTable, has_v1_flow
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.graph.variable_defs import trainable_nodes, variable_defs
-from reference_impl.v1.extract import PLACEHOLDERS, Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
+from reference_impl.v1.extract import (
+    PLACEHOLDERS,
+    Extracted,
+    Feed,
+    UnfedPlaceholderError,
+    extract,
+    placeholder_shape,
+)
 from reference_impl.v1.inlining import inline_makers
 from reference_impl.v1.references import rewrite_references
 from reference_impl.v1.session_ops import call_gradient_functions, rewrite_one_shot_iterators
@@ -62,10 +72,11 @@ class Variable:
 
 
 class Program:
-    """The variables, resources, assets, signatures and functions of a MetaGraph without objects, found without running anything.
+    """The variables, resources, assets, signatures and functions of a MetaGraph without objects,
+    found without running anything.
 
-    `op_def` returns the OpDef of an op that the MetaGraph does not describe, or None. The parts in `damage` are not rewritten;
-    a function that needs a damaged node cannot be cut out.
+    `op_def` returns the OpDef of an op that the MetaGraph does not describe, or None. The parts in
+    `damage` are not rewritten; a function that needs a damaged node cannot be cut out.
 
     Attributes:
       graph: the main graph, after reference variables and one-shot iterators were replaced.
@@ -101,50 +112,81 @@ class Program:
             if key not in RESERVED_SIGNATURES
         }
         self.false_statements = check.false_statements
-        fetched = [ref for signature in self.signatures.values() for output in signature.outputs for ref in output.tensors]
+        fetched = [
+            ref
+            for signature in self.signatures.values()
+            for output in signature.outputs
+            for ref in output.tensors
+        ]
         self.rewrite = rewrite_references(self.graph, self.ops, fetched)
         self._merge_by_shared_name(inlined)
         self.variables = self._variables()
-        self.assets = {parse_input(asset.tensor_info.name): asset.filename for asset in asset_definitions(meta_graph, file)}
+        self.assets = {
+            parse_input(asset.tensor_info.name): asset.filename
+            for asset in asset_definitions(meta_graph, file)
+        }
         self.resources = tuple(node.name for node in self.graph if self._makes_shared_handle(node))
         self._library = FunctionIndex(graph_def.library)
         self.hoisted = frozenset(
-            [*(variable.name for variable in self.variables), *self.resources, *(ref.source for ref in self.assets)]
+            [
+                *(variable.name for variable in self.variables),
+                *self.resources,
+                *(ref.source for ref in self.assets),
+            ]
         )
 
-    # -- state ---------------------------------------------------------------------------------------------------------
+    # -- state
+    # ---------------------------------------------------------------------------------------------------------
 
     def _variables(self) -> tuple[Variable, ...]:
         trainable = trainable_nodes(self.meta_graph, self.file)
         handles = [node for node in self.graph if node.op == "VarHandleOp"]
         return tuple(
-            [Variable(node.name, node.attr["dtype"].type, node.attr["shape"].shape, node.name in trainable) for node in handles]
+            [
+                Variable(
+                    node.name,
+                    node.attr["dtype"].type,
+                    node.attr["shape"].shape,
+                    node.name in trainable,
+                )
+                for node in handles
+            ]
         )
 
     def _merge_by_shared_name(self, inlined: frozenset[str]) -> None:
         """Merge the nodes of one shared name: the first makes the handle, the others pass it on.
 
-        A session finds variables and resources by their shared name alone. Resources are merged only if a function makes one, so
-        that one of the nodes is `inlined`.
+        A session finds variables and resources by their shared name alone. Resources are merged
+        only if a function makes one, so that one of the nodes is `inlined`.
         """
         found: dict[tuple[Any, ...], list[Any]] = {}
         for node in self.graph:
             shared = node.attr["shared_name"].s if "shared_name" in node.attr else b""
             if not shared or not (node.op == "VarHandleOp" or self._makes_shared_handle(node)):
                 continue
-            kinds = [node.attr[key].type for key in ("dtype", "key_dtype", "value_dtype") if key in node.attr]
+            kinds = [
+                node.attr[key].type
+                for key in ("dtype", "key_dtype", "value_dtype")
+                if key in node.attr
+            ]
             container = node.attr["container"].s if "container" in node.attr else b""
             found.setdefault((node.op, container, shared, *kinds), []).append(node)
         for first, *others in found.values():
-            if first.op != "VarHandleOp" and not any(node.name in inlined for node in (first, *others)):
+            if first.op != "VarHandleOp" and not any(
+                node.name in inlined for node in (first, *others)
+            ):
                 continue
             for node in others:
-                handed = schema.NodeDef(name=node.name, op="Identity", input=[first.name], device=node.device)
+                handed = schema.NodeDef(
+                    name=node.name, op="Identity", input=[first.name], device=node.device
+                )
                 handed.attr["T"].type = schema.DT_RESOURCE
                 node.CopyFrom(handed)
 
     def _makes_shared_handle(self, node: Any) -> bool:
-        """Return whether the one result of a node is a handle that outlives a call. Variables are excluded.
+        """Return whether the one result of a node is a handle that outlives a call.
+
+        Variables are excluded.
 
         Resources of one call (TensorArrays, stacks) have no shared name.
         """
@@ -153,24 +195,40 @@ class Program:
             return False
         if [result.type for result in definition.output_arg] != [schema.DT_RESOURCE]:
             return False
-        return "shared_name" in node.attr or any(attr.name == "shared_name" for attr in definition.attr)
+        return "shared_name" in node.attr or any(
+            attr.name == "shared_name" for attr in definition.attr
+        )
 
-    # -- functions -----------------------------------------------------------------------------------------------------
+    # -- functions
+    # -----------------------------------------------------------------------------------------------------
 
     def function(
-        self, name: str, feeds: Sequence[Feed], fetches: Mapping[str, Edge], targets: Sequence[str] = (), *, unfed: bool = False
+        self,
+        name: str,
+        feeds: Sequence[Feed],
+        fetches: Mapping[str, Edge],
+        targets: Sequence[str] = (),
+        *,
+        unfed: bool = False,
     ) -> Extracted:
         """Cut a function out of the graph; see :func:`reference_impl.v1.extract.extract`."""
         fed = {feed.tensor for feed in feeds}
         for ref in fed:
             self._check_feed(ref)
         hoisted = self.hoisted - {ref.source for ref in fed}
-        values = {result: ref if ref in fed else self.rewrite.value(ref) for result, ref in fetches.items()}
-        cut = extract(self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted, unfed=unfed)
+        values = {
+            result: ref if ref in fed else self.rewrite.value(ref)
+            for result, ref in fetches.items()
+        }
+        cut = extract(
+            self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted, unfed=unfed
+        )
         return self._functional(cut)
 
     def _check_feed(self, ref: Edge) -> None:
-        """Raise MalformedError if a tensor of a loop or a branch is fed, which a session refuses as well."""
+        """Raise MalformedError if a tensor of a loop or a branch is fed, which a session refuses as
+        well.
+        """
         if (
             ref.source not in self.graph
             or self.graph.nodes[ref.source].op.startswith("Placeholder")
@@ -178,26 +236,36 @@ class Program:
         ):
             return
         try:
-            cut = extract(self.graph, self.ops, "fed", [], {"fed": ref}, hoisted=self.hoisted, unfed=True).function
+            cut = extract(
+                self.graph, self.ops, "fed", [], {"fed": ref}, hoisted=self.hoisted, unfed=True
+            ).function
             reason = ""
             if has_v1_flow(cut) and inside_of_loops(EditableFunction(cut, self.ops)):
                 reason = (
-                    "cannot be fed, since it is inside of a while loop; feed what enters the loop or leaves it through an Exit"
+                    "cannot be fed, since it is inside of a while loop; feed what enters the loop"
+                    " or leaves it through an Exit"
                 )
             elif has_v1_flow(cut) and results_in_branches(cut, self.ops):
-                reason = "cannot be fed, since it is in one branch of a condition; feed what enters it or the Merge that ends it"
+                reason = (
+                    "cannot be fed, since it is in one branch of a condition; feed what enters it"
+                    " or the Merge that ends it"
+                )
         except errors.SavedModelError:  # the inputs of a fed tensor are not needed
             return
         if reason:
             raise errors.MalformedError(reason, file=self.file, node=ref.source, clause="V1-11")
 
     def _functional(self, extracted: Extracted) -> Extracted:
-        """Convert the TF 1.x control flow of a function to While and If. Raises MalformedError if a result is inside a loop."""
+        """Convert the TF 1.x control flow of a function to While and If.
+
+        Raises MalformedError if a result is inside a loop.
+        """
         if is_functional(extracted.function):
             return extracted
         for node in inside_of_loops(EditableFunction(extracted.function, self.ops)):
             reason = (
-                "is inside of a while loop, where it has a value for each iteration; fetch what leaves the loop through an Exit"
+                "is inside of a while loop, where it has a value for each iteration; fetch what"
+                " leaves the loop through an Exit"
             )
             raise errors.MalformedError(reason, file=self.file, node=node, clause="V1-11")
         functions = functionalise(extracted.function, self.ops, self._free_name)
@@ -208,19 +276,32 @@ class Program:
         return self._function_names.take(re.sub(r"[^A-Za-z0-9_]", "_", wanted))
 
     def signature_function(self, key: str, *, unfed: bool = False) -> Extracted:
-        """Return the function of a SignatureDef: arguments sorted by name, results in the order of the outputs' tensors."""
+        """Return the function of a SignatureDef: arguments sorted by name, results in the order of
+        the outputs' tensors.
+        """
         signature = self.signatures[key]
-        fetches = {f"{output.key}/{position}": ref for output in signature.outputs for position, ref in enumerate(output.tensors)}
+        fetches = {
+            f"{output.key}/{position}": ref
+            for output in signature.outputs
+            for position, ref in enumerate(output.tensors)
+        }
         extracted = self.function(f"signature_{key}", signature.inputs, fetches, unfed=unfed)
         for item in signature.inputs:
             node = self.graph.nodes.get(item.tensor.source)
             if node is None or self.ops.output(node, item.tensor) is None:
-                reason = f"input {item.name!r} is the tensor {item.tensor.text!r}, which is not in the graph; correct it"
-                raise errors.MalformedError(reason, file=self.file, node=signature.key, clause="V1-01")
+                reason = (
+                    f"input {item.name!r} is the tensor {item.tensor.text!r}, which is not in the"
+                    " graph; correct it"
+                )
+                raise errors.MalformedError(
+                    reason, file=self.file, node=signature.key, clause="V1-01"
+                )
         return extracted
 
     def saved_signature(self, key: str) -> tuple[Extracted, Optional[UnfedPlaceholderError]]:
-        """Return the function of a SignatureDef, and the reason why its calls fail although it can be saved."""
+        """Return the function of a SignatureDef, and the reason why its calls fail although it can
+        be saved.
+        """
         try:
             return self.signature_function(key), None
         except UnfedPlaceholderError as error:
@@ -229,26 +310,41 @@ class Program:
     def create_function(self, resource: str) -> Extracted:
         """Return the function that makes the handle of a resource."""
         hoisted = self.hoisted - {resource}
-        cut = extract(self.graph, self.ops, f"create_{resource}", [], {"resource": Edge(resource)}, hoisted=hoisted)
+        cut = extract(
+            self.graph,
+            self.ops,
+            f"create_{resource}",
+            [],
+            {"resource": Edge(resource)},
+            hoisted=hoisted,
+        )
         return self._functional(cut)
 
     @functools.cached_property
     def restore_function(self) -> Optional[Extracted]:
-        """The SaverDef's restore op as a function of the checkpoint prefix, or None without a SaverDef."""
+        """The SaverDef's restore op as a function of the checkpoint prefix, or None without a
+        SaverDef.
+        """
         name = self.meta_graph.saver_def.restore_op_name
         return self.restoring([input_source(name)]) if name else None
 
     def restoring(self, targets: Sequence[str]) -> Extracted:
         """Return a function of the checkpoint prefix that runs nodes of the restore op."""
         prefix = parse_input(self.meta_graph.saver_def.filename_tensor_name)
-        return self.function("restore", [Feed("prefix", prefix, schema.DT_STRING, schema.TensorShapeProto())], {}, targets)
+        return self.function(
+            "restore",
+            [Feed("prefix", prefix, schema.DT_STRING, schema.TensorShapeProto())],
+            {},
+            targets,
+        )
 
     @functools.cached_property
     def init_function(self) -> Optional[Extracted]:
-        """The function that runs after the restore: main op, legacy init op, or else the collected initialisers.
+        """The function that runs after the restore: main op, legacy init op, or else the collected
+        initialisers.
 
-        A collected initialiser that needs a placeholder was meant for training only and is left out. A named init op that
-        needs one is an error.
+        A collected initialiser that needs a placeholder was meant for training only and is left
+        out. A named init op that needs one is an error.
         """
         targets = self._named_init()
         if targets is None:
@@ -265,7 +361,9 @@ class Program:
         return reachable([node.name for node in nodes if node.op in PLACEHOLDERS], users)
 
     def initializers_of(self, resource: str) -> list[str]:
-        """Return the nodes that fill a resource: those of the init function, or the one that fills a former one-shot iterator."""
+        """Return the nodes that fill a resource: those of the init function, or the one that fills
+        a former one-shot iterator.
+        """
         if resource in self.fillers:
             return [self.fillers[resource]]
         return self._initializers.get(resource, [])
@@ -276,16 +374,27 @@ class Program:
         return reversed_edges(self.acting(self.init_function))
 
     def acting(self, extracted: Optional[Extracted]) -> list[tuple[str, frozenset[str]]]:
-        """Return the nodes of a function that may change state: name, and the variables and resources that they take.
+        """Return the nodes of a function that may change state: name, and the variables and
+        resources that they take.
 
-        Such nodes have no outputs, like assignments, call a function, like initialisers of TF 2, or have an op that nothing
-        describes.
+        Such nodes have no outputs, like assignments, call a function, like initialisers of TF 2, or
+        have an op that nothing describes.
         """
         found = []
-        for name in [node.name for node in extracted.function.node_def] if extracted is not None else ():
+        for name in (
+            [node.name for node in extracted.function.node_def] if extracted is not None else ()
+        ):
             node = self.graph.nodes[name]
-            if self.ops.get(node.op) is None or not self.ops.outputs(node) or self._library.called(node) is not None:
-                used = frozenset(ref.source for ref in map(self.handle, map(parse_input, node.input)) if not ref.is_control)
+            if (
+                self.ops.get(node.op) is None
+                or not self.ops.outputs(node)
+                or self._library.called(node) is not None
+            ):
+                used = frozenset(
+                    ref.source
+                    for ref in map(self.handle, map(parse_input, node.input))
+                    if not ref.is_control
+                )
                 found.append((name, used & self.hoisted))
         return [(name, used) for name, used in found if used]
 
@@ -295,14 +404,21 @@ class Program:
         while not ref.is_control and ref.source in self.graph and ref not in seen:
             seen.add(ref)
             node = self.graph.nodes[ref.source]
-            if node.op not in ("Identity", "IdentityN") or ref.number is None or ref.number >= len(node.input):
+            if (
+                node.op not in ("Identity", "IdentityN")
+                or ref.number is None
+                or ref.number >= len(node.input)
+            ):
                 break
             ref = parse_input(node.input[ref.number])
         return ref
 
     def _named_init(self) -> Optional[list[str]]:
         if INIT_SIGNATURE in self.meta_graph.signature_def:
-            return [parse_input(info.name).source for info in self.meta_graph.signature_def[INIT_SIGNATURE].outputs.values()]
+            return [
+                parse_input(info.name).source
+                for info in self.meta_graph.signature_def[INIT_SIGNATURE].outputs.values()
+            ]
         return self._listed(MAIN_OP) or self._listed(LEGACY_INIT_OP) or None
 
     def _collected_initializers(self) -> list[str]:
@@ -315,7 +431,10 @@ class Program:
         """Return the nodes that a collection lists."""
         if collection not in self.meta_graph.collection_def:
             return []
-        return [parse_input(text).source for text in self.meta_graph.collection_def[collection].node_list.value]
+        return [
+            parse_input(text).source
+            for text in self.meta_graph.collection_def[collection].node_list.value
+        ]
 
 
 def feeds_of(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
@@ -328,18 +447,28 @@ def feeds_of(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
 
 
 def tensor_of(program: Program, name: str) -> tuple[Edge, int]:
-    """Return a tensor of the graph and its DataType, for a name that a caller gives. Raises UnknownTensorError."""
+    """Return a tensor of the graph and its DataType, for a name that a caller gives.
+
+    Raises UnknownTensorError.
+    """
     ref = parse_input(name)
     if ":" in ref.source:
-        reason = f"The name {name!r} is not a valid name of a tensor, which is '<operation>:<number of the output>'"
+        reason = (
+            f"The name {name!r} is not a valid name of a tensor, which is '<operation>:<number of"
+            " the output>'"
+        )
         raise errors.UnknownTensorError(reason, file=program.file)
-    reason = f"The name {name!r} refers to a Tensor which does not exist. The operation, {ref.source!r},"
+    reason = (
+        f"The name {name!r} refers to a Tensor which does not exist. The operation, {ref.source!r},"
+    )
     if ref.source not in program.graph:
         raise errors.UnknownTensorError(f"{reason} does not exist in the graph", file=program.file)
     found = program.ops.output(program.graph.nodes[ref.source], ref)
     if found is None:
         count = len(program.ops.outputs(program.graph.nodes[ref.source]))
-        raise errors.UnknownTensorError(f"{reason} exists but only has {count} outputs", file=program.file)
+        raise errors.UnknownTensorError(
+            f"{reason} exists but only has {count} outputs", file=program.file
+        )
     return ref, found[2]
 
 
@@ -347,4 +476,6 @@ def check_operations(program: Program, names: Sequence[str]) -> None:
     """Raise UnknownTensorError if the graph has no operation of a name that a caller gives."""
     for name in names:
         if name not in program.graph:
-            raise errors.UnknownTensorError(f"The name {name!r} refers to an Operation not in the graph", file=program.file)
+            raise errors.UnknownTensorError(
+                f"The name {name!r} refers to an Operation not in the graph", file=program.file
+            )

@@ -1,4 +1,5 @@
-"""The feeds and fetches of `prune`: tensors, operations and composites of the graph, or their names.
+"""The feeds and fetches of `prune`: tensors, operations and composites of the graph, or their
+names.
 
 RFC: V1-01, GOAL-14
 """
@@ -20,7 +21,8 @@ from reference_impl.v1.signatures import Output, read_output
 class Fetches:
     """Nested fetches, divided into tensors to compute and nodes to run.
 
-    `structure` is the nested structure, with a TensorSpec or composite spec for each tensor and None for each operation.
+    `structure` is the nested structure, with a TensorSpec or composite spec for each tensor and
+    None for each operation.
     """
 
     def __init__(self, fetches: Any):
@@ -29,7 +31,10 @@ class Fetches:
         self.structure = tf.nest.map_structure(self._leaf, fetches)
 
     def _leaf(self, fetch: Any) -> Any:
-        """Convert a single fetch. As in a graph, a name without an output number is the name of an operation."""
+        """Convert a single fetch.
+
+        As in a graph, a name without an output number is the name of an operation.
+        """
         name = tensor_name(fetch)
         if isinstance(fetch, tf.Operation) or (name and ":" not in name):
             self.targets.append(name or fetch.name)
@@ -38,14 +43,18 @@ class Fetches:
             self.tensors.append(name)
             return tf.TensorSpec(None)
         if hasattr(fetch, "coo_sparse"):  # a TensorInfo
-            output = read_output("prune", schema.parse(schema.TensorInfo, fetch.SerializeToString()))
+            output = read_output(
+                "prune", schema.parse(schema.TensorInfo, fetch.SerializeToString())
+            )
             self.tensors += [tensor.text for tensor in output.tensors]
             return composite_spec(output)
         try:
             spec = tf.type_spec_from_value(fetch)
             names = [part.name for part in tf.nest.flatten(fetch, expand_composites=True)]
         except (TypeError, AttributeError):
-            raise BindingError(f"{fetch!r} is not a tensor or operation of the graph, or its name", node="prune") from None
+            raise BindingError(
+                f"{fetch!r} is not a tensor or operation of the graph, or its name", node="prune"
+            ) from None
         self.tensors += names
         return spec
 
@@ -75,7 +84,9 @@ def composite_spec(output: Output, file: str = "") -> Any:
 
 
 def tensor_name(item: Any) -> str:
-    """Return the name of a tensor or operation, or of the tensor of a dense TensorInfo; empty for composites."""
+    """Return the name of a tensor or operation, or of the tensor of a dense TensorInfo; empty for
+    composites.
+    """
     name = item if isinstance(item, str) else getattr(item, "name", "")
     return name if isinstance(name, str) else ""
 
@@ -84,8 +95,10 @@ class Feeds:
     """The arguments of a pruned function.
 
     Attributes:
-      named: (argument, tensor name), in the order of the FunctionDef's arguments, which is that of the sorted argument names.
-      keywords: the names of the arguments for callers, in the same order; None if only the structure counts.
+      named: (argument, tensor name), in the order of the FunctionDef's arguments, which is that of
+        the sorted argument names.
+      keywords: the names of the arguments for callers, in the same order; None if only the
+        structure counts.
       positional: how many of them need no name.
       structure: ``(args, kwargs)`` of the Python function, or None for flat arguments.
     """
@@ -94,7 +107,10 @@ class Feeds:
         keys = list(feeds) if isinstance(feeds, Mapping) else []
         found = [tensor_name(feed) for feed in _flat(feeds)]
         if not all(found):
-            raise BindingError("feeds are tensors of the graph or their names, or a mapping from argument to such", node="prune")
+            raise BindingError(
+                "feeds are tensors of the graph or their names, or a mapping from argument to such",
+                node="prune",
+            )
         self.structure: Any = None
         self.keywords: Optional[list[str]] = keys
         if input_signature is not None:
@@ -107,14 +123,20 @@ class Feeds:
             self.named = list(zip(_numbered("feed", len(found)), found))
             operations = [name.partition(":")[0] for name in found]
             arguments = [name for name, _ in self.named]
-            self.keywords = next(names for names in (operations, found, arguments) if not repeated(names))
+            self.keywords = next(
+                names for names in (operations, found, arguments) if not repeated(names)
+            )
         self.positional = len(found)
 
-    def _follow(self, found: list[str], input_signature: tuple[Any, Any], also_positional: bool) -> None:
+    def _follow(
+        self, found: list[str], input_signature: tuple[Any, Any], also_positional: bool
+    ) -> None:
         args, kwargs = tuple(input_signature[0] or ()), dict(input_signature[1] or {})
         count = len(_flat(args))
         if count + len(kwargs) != len(found):
-            reason = f"input_signature describes {count + len(kwargs)} tensors, {len(found)} are fed"
+            reason = (
+                f"input_signature describes {count + len(kwargs)} tensors, {len(found)} are fed"
+            )
             raise BindingError(reason, node="prune")
         by_key = dict(zip(kwargs, found[count:]))
         self.named = list(zip(_numbered("arg", count), found)) + sorted(by_key.items())
@@ -124,7 +146,10 @@ class Feeds:
 
 
 def _flat(feeds: Any) -> list[Any]:
-    """Return the parts of a nested structure. A mapping at the top keeps its order, since its keys are arguments."""
+    """Return the parts of a nested structure.
+
+    A mapping at the top keeps its order, since its keys are arguments.
+    """
     if isinstance(feeds, Mapping):
         return [part for feed in feeds.values() for part in _flat(feed)]
     return list(tf.nest.flatten(feeds, expand_composites=True))

@@ -1,18 +1,20 @@
 """Convert reference variables and tables with string handles to resources.
 
-In TF 1.x the output of ``VariableV2`` is a *reference*: every consumer sees the buffer itself and reads it when it runs, and
-updates pass the reference on. Functions, gradients and TF 2 checkpoints know only resource handles. The rewrite keeps the name of
-every node and the time at which it runs:
+In TF 1.x the output of ``VariableV2`` is a *reference*: every consumer sees the buffer itself and
+reads it when it runs, and updates pass the reference on. Functions, gradients and TF 2 checkpoints
+know only resource handles. The rewrite keeps the name of every node and the time at which it runs:
 
 * ``VariableV2``, ``Variable`` become ``VarHandleOp``;
-* an update (``Assign``, ``AssignAdd``, ``Scatter*``, ``Apply*``, …) becomes its resource form, and users of the reference
-  that it put out use the variable's handle, after the update;
-* a node that used a reference as a value gets a ``ReadVariableOp`` of its own that runs after all the node's other
-  inputs, as the implicit read did. ``Identity`` of a reference becomes the read itself;
-* ``RefSwitch``, ``RefMerge``, ``RefEnter``, ``RefExit``, ``RefNextIteration``, ``RefIdentity`` carry the handle.
+* an update (``Assign``, ``AssignAdd``, ``Scatter*``, ``Apply*``, …) becomes its resource form, and
+  users of the reference that it put out use the variable's handle, after the update;
+* a node that used a reference as a value gets a ``ReadVariableOp`` of its own that runs after all
+  the node's other inputs, as the implicit read did. ``Identity`` of a reference becomes the read
+  itself;
+* ``RefSwitch``, ``RefMerge``, ``RefEnter``, ``RefExit``, ``RefNextIteration``, ``RefIdentity``
+  carry the handle.
 
-Tables, queues and readers with string handles have resource twins with the suffix ``V2`` and equal attrs.
-An op without a resource twin is not changed.
+Tables, queues and readers with string handles have resource twins with the suffix ``V2`` and equal
+attrs. An op without a resource twin is not changed.
 
 RFC: V1-03, V1-10, V1-17
 """
@@ -34,7 +36,11 @@ from reference_impl.graph.variable_defs import REFERENCE_OPS
 MAX_SWITCHES = 1000  # in sequence: nested conditions
 
 # Updates whose resource form is not simply "Resource" + op.
-_RENAMED_UPDATES = {"Assign": "AssignVariableOp", "AssignAdd": "AssignAddVariableOp", "AssignSub": "AssignSubVariableOp"}
+_RENAMED_UPDATES = {
+    "Assign": "AssignVariableOp",
+    "AssignAdd": "AssignAddVariableOp",
+    "AssignSub": "AssignSubVariableOp",
+}
 _PREFIXED_UPDATES = ("Apply", "SparseApply", "Scatter", "StridedSliceAssign")
 _FLOW = {
     "RefSwitch": "Switch",
@@ -48,14 +54,22 @@ _PASSING = frozenset(_FLOW.values())
 
 _TABLES = {"HashTable", "MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable"}
 _QUEUES = {"FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"}
-_READERS = {"FixedLengthRecordReader", "IdentityReader", "TFRecordReader", "TextLineReader", "WholeFileReader"}
+_READERS = {
+    "FixedLengthRecordReader",
+    "IdentityReader",
+    "TFRecordReader",
+    "TextLineReader",
+    "WholeFileReader",
+}
 STRING_HANDLES = _TABLES | _QUEUES | _READERS
 _HANDLE_USERS = ("LookupTable", "Queue", "Reader")
 _TABLE_INITIALIZERS = {"InitializeTable", "InitializeTableFromTextFile"}
 
 
 class Alias(NamedTuple):
-    """The meaning of a reference: the handle, the update after which it has to be read (or ""), the variable."""
+    """The meaning of a reference: the handle, the update after which it has to be read (or ""), the
+    variable.
+    """
 
     handle: Edge
     after: str
@@ -71,31 +85,43 @@ class Rewrite:
         self._reads: dict[Edge, Edge] = {}
 
     def value(self, ref: Edge) -> Edge:
-        """Return the tensor to fetch instead of ``ref``: for a reference, a read of the variable, added on first use."""
+        """Return the tensor to fetch instead of ``ref``: for a reference, a read of the variable,
+        added on first use.
+        """
         alias = self._aliases.get(ref)
         if alias is None:
             return ref
         if ref not in self._reads:
-            self._reads[ref] = Edge(_add_read(self._graph, f"{ref.source}/ReadVariableOp", alias, []))
+            self._reads[ref] = Edge(
+                _add_read(self._graph, f"{ref.source}/ReadVariableOp", alias, [])
+            )
         return self._reads[ref]
 
 
 def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> Rewrite:
-    """Rewrite ``graph`` in place. See the module's docstring.
+    """Rewrite ``graph`` in place.
+
+    See the module's docstring.
 
     Args:
       graph, ops: the main graph, and the descriptions of its ops.
-      fetched: tensors that signatures fetch. A variable that is updated on the way to one of them is read anew by each
-        consumer of its ``Identity`` too, since the buffer that Identity handed out was the variable's own.
+      fetched: tensors that signatures fetch. A variable that is updated on the way to one of them
+        is read anew by each consumer of its ``Identity`` too, since the buffer that Identity handed
+        out was the variable's own.
     """
     _rewrite_handles(graph)
     if not any(node.op in REFERENCE_OPS for node in graph):
         return Rewrite(graph, {})
     finder = _Aliases(graph, _updated_variables(graph, fetched))
     original = list(graph)
-    # References are followed through the original ops, so all are resolved before any op is renamed.
+    # References are followed through the original ops, so all are resolved before any op is
+    # renamed.
     plan = [(node, [finder.of(parse_input(text)) for text in node.input]) for node in original]
-    outputs = [Edge(node.name, str(index)) for node in original for index in range(2 if node.op == "RefSwitch" else 1)]
+    outputs = [
+        Edge(node.name, str(index))
+        for node in original
+        for index in range(2 if node.op == "RefSwitch" else 1)
+    ]
     aliases = {ref: alias for ref in outputs if (alias := finder.of(ref)) is not None}
     for node, inputs in plan:
         if node.op in REFERENCE_OPS:
@@ -111,15 +137,23 @@ def _updated_variables(graph: Graph, fetched: Iterable[Edge]) -> frozenset[str]:
     sound = {node.name: node for node in graph}
     # What leads nowhere is told by the function that needs it.
     needed = reachable(
-        [ref.source for ref in fetched], lambda name: map(input_source, sound[name].input if name in sound else ())
+        [ref.source for ref in fetched],
+        lambda name: map(input_source, sound[name].input if name in sound else ()),
     )
-    updates = [sound[name] for name in needed if name in sound and resource_form(sound[name].op) is not None]
+    updates = [
+        sound[name]
+        for name in needed
+        if name in sound and resource_form(sound[name].op) is not None
+    ]
     aliases = [finder.of(parse_input(text)) for node in updates for text in node.input]
     return frozenset(alias.variable for alias in aliases if alias is not None)
 
 
 class _Aliases:
-    """Follows references back to their handle, without recursion. ``Identity`` passes on variables in ``through_identity``."""
+    """Follows references back to their handle, without recursion.
+
+    ``Identity`` passes on variables in ``through_identity``.
+    """
 
     def __init__(self, graph: Graph, through_identity: frozenset[str]):
         self._graph = graph
@@ -127,7 +161,9 @@ class _Aliases:
         self._known: dict[Edge, Alias | None] = {}
 
     def of(self, ref: Edge) -> Alias | None:
-        """Return the meaning of a tensor that is a reference to a variable, or None for other tensors."""
+        """Return the meaning of a tensor that is a reference to a variable, or None for other
+        tensors.
+        """
         path: dict[Edge, None] = {}
         found: Alias | None = None
         while True:
@@ -149,19 +185,31 @@ class _Aliases:
         # Walk the path back: flow ops carry the handle themselves, updates hand on their input's.
         for step in reversed(list(path)):
             node = self._graph.nodes[step.source]
-            if found is not None and node.op == "Identity" and found.variable not in self._through_identity:
+            if (
+                found is not None
+                and node.op == "Identity"
+                and found.variable not in self._through_identity
+            ):
                 found = None
             elif found is not None:
-                found = Alias(step, "", found.variable) if node.op in _FLOW else Alias(found.handle, node.name, found.variable)
+                found = (
+                    Alias(step, "", found.variable)
+                    if node.op in _FLOW
+                    else Alias(found.handle, node.name, found.variable)
+                )
             self._known[step] = found
         return found
 
 
 def resource_form(op: str) -> str | None:
-    """Return the resource twin of an op that updates a reference variable, or None for other ops."""
+    """Return the resource twin of an op that updates a reference variable, or None for other
+    ops.
+    """
     if op in _RENAMED_UPDATES:
         return _RENAMED_UPDATES[op]
-    if op == "CountUpTo" or (op.startswith(_PREFIXED_UPDATES) and op not in ("ScatterNd", "ScatterNdNonAliasingAdd")):
+    if op == "CountUpTo" or (
+        op.startswith(_PREFIXED_UPDATES) and op not in ("ScatterNd", "ScatterNdNonAliasingAdd")
+    ):
         return "Resource" + op
     return None
 
@@ -170,13 +218,19 @@ def _rewrite_node(graph: Graph, ops: OpTable, node: Any, inputs: list[Alias | No
     twin = resource_form(node.op)
     if twin is not None:
         definition = ops.registered(twin)  # a variable and, for an optimizer, its slots are inputs
-        handles = 1 if definition is None else sum(item.type == schema.DT_RESOURCE for item in definition.input_arg)
+        handles = (
+            1
+            if definition is None
+            else sum(item.type == schema.DT_RESOURCE for item in definition.input_arg)
+        )
         handles = min(handles, len(inputs))
         dtype = node.attr["T"].type
         for position in range(handles):
             if inputs[position] is None:
                 raise errors.MalformedError(
-                    f"input {position} of {node.op} must be a reference to a variable", file=graph.file, node=node.name
+                    f"input {position} of {node.op} must be a reference to a variable",
+                    file=graph.file,
+                    node=node.name,
                 )
         _use_handles(graph, node, inputs, handles)
         _set_update_op(node, twin, dtype)
@@ -195,12 +249,18 @@ def _rewrite_node(graph: Graph, ops: OpTable, node: Any, inputs: list[Alias | No
         node.op = "ReadVariableOp"
         clear_op_attributes(node)
         node.attr["dtype"].type = dtype
-    elif not node.op.startswith("Ref") and node.op not in ("DestroyTemporaryVariable", "NegTrain", "SdcaShrinkL1"):
+    elif not node.op.startswith("Ref") and node.op not in (
+        "DestroyTemporaryVariable",
+        "NegTrain",
+        "SdcaShrinkL1",
+    ):
         _read_inputs(graph, node, inputs)
 
 
 def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int) -> None:
-    """Replace the first ``count`` inputs by handles, run after the update that produced the reference; read the others."""
+    """Replace the first ``count`` inputs by handles, run after the update that produced the
+    reference; read the others.
+    """
     texts = list(node.input)
     after: list[str] = []
     for position, alias in enumerate(inputs[:count]):
@@ -224,7 +284,11 @@ def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
         # The reference was read when the node ran, so after every update among its own inputs,
         controls = [alias.after for alias in inputs if alias is not None and alias.after] + controls
         # and after all its data: what computes an input may wait for an update.
-        others = [parse_input(text) for text, alias in zip(texts, inputs) if alias is None and not text.startswith("^")]
+        others = [
+            parse_input(text)
+            for text, alias in zip(texts, inputs)
+            if alias is None and not text.startswith("^")
+        ]
         waits = [found for ref in others for found in _before(graph, ref)]
     for position, alias in enumerate(inputs):
         if alias is not None:
@@ -234,7 +298,10 @@ def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
 
 
 def _before(graph: Graph, ref: Edge) -> list[Edge]:
-    """Return the tensors that a read waits for instead of ``ref``. A control edge from a Switch would not tell the branch."""
+    """Return the tensors that a read waits for instead of ``ref``.
+
+    A control edge from a Switch would not tell the branch.
+    """
     for _ in range(MAX_SWITCHES):
         node = graph.nodes.get(ref.source)
         if node is None or not node.input:  # a constant or placeholder is always available
@@ -247,7 +314,9 @@ def _before(graph: Graph, ref: Edge) -> list[Edge]:
 
 def _add_read(graph: Graph, name: str, alias: Alias, controls: list[str]) -> str:
     """Add a read of a variable; return the name of the node."""
-    read = schema.NodeDef(name=graph.free_name(name), op="ReadVariableOp", device=graph.nodes[alias.variable].device)
+    read = schema.NodeDef(
+        name=graph.free_name(name), op="ReadVariableOp", device=graph.nodes[alias.variable].device
+    )
     read.input.append(alias.handle.text)
     add_controls(read, [alias.after, *controls] if alias.after else controls)
     read.attr["dtype"].type = graph.nodes[alias.variable].attr["dtype"].type
@@ -264,7 +333,10 @@ def _to_handle(node: Any) -> None:
 
 
 def _forget_shape(node: Any) -> None:
-    """Remove the recorded shape, which described the value or a string handle. A resource handle is a scalar."""
+    """Remove the recorded shape, which described the value or a string handle.
+
+    A resource handle is a scalar.
+    """
     node.attr.pop("_output_shapes", None)
 
 
@@ -282,7 +354,9 @@ def _set_update_op(node: Any, twin: str, dtype: int) -> None:
 
 
 def _rewrite_handles(graph: Graph) -> None:
-    """Convert string handles of tables, queues and readers to resource handles, along every op that only passes them on."""
+    """Convert string handles of tables, queues and readers to resource handles, along every op that
+    only passes them on.
+    """
     makers = [node for node in graph if node.op in STRING_HANDLES]
     users: dict[Edge, list[Any]] = {}
     for node in graph if makers else ():
@@ -294,7 +368,9 @@ def _rewrite_handles(graph: Graph) -> None:
 
     def passed(handle: Edge) -> Iterator[Edge]:
         for user in users.get(handle, ()):
-            if user.op in _TABLE_INITIALIZERS or (user.op.startswith(_HANDLE_USERS) and not user.op.endswith("V2")):
+            if user.op in _TABLE_INITIALIZERS or (
+                user.op.startswith(_HANDLE_USERS) and not user.op.endswith("V2")
+            ):
                 user.op += "V2"
             elif user.op in _FLOW or user.op in _PASSING:
                 user.op = _FLOW.get(user.op, user.op)

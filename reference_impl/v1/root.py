@@ -1,7 +1,7 @@
 """The root of a loaded TF 1.x model, and substitutes for functions that cannot be called.
 
-The root has the attributes that `tf.saved_model.load` gives a TF 1.x model: ``signatures``, ``variables``, ``asset_paths``,
-``prune``. The file has no object structure to restore.
+The root has the attributes that `tf.saved_model.load` gives a TF 1.x model: ``signatures``,
+``variables``, ``asset_paths``, ``prune``. The file has no object structure to restore.
 
 RFC: V1-01, V1-03, V1-08, GOAL-14
 """
@@ -36,7 +36,10 @@ class UnusableSignature:
 
 
 class UnfedSignature(LoadedConcreteFunction):
-    """A signature that needs a placeholder that its inputs do not feed. It can be saved; a call raises the reason."""
+    """A signature that needs a placeholder that its inputs do not feed.
+
+    It can be saved; a call raises the reason.
+    """
 
     reason: SavedModelError
 
@@ -45,7 +48,9 @@ class UnfedSignature(LoadedConcreteFunction):
 
 
 class Initializer(api.SharedResource):
-    """Runs the ops that a session runs after the restore: the init op, or the collected initialisers."""
+    """Runs the ops that a session runs after the restore: the init op, or the collected
+    initialisers.
+    """
 
     def __init__(self, function: Optional[LoadedConcreteFunction]):
         self._function = function
@@ -64,7 +69,8 @@ class V1Root(user_object.LoadedObject):
     Attributes:
       signatures: key -> function.
       variables: all variables that have a value, in the order of the graph.
-      uninitialized_variables: names of the variables that got no value from the checkpoint or the init op.
+      uninitialized_variables: names of the variables that got no value from the checkpoint or the
+        init op.
       asset_paths: the files of the model, as assets.
       resources: tables and other shared state.
     """
@@ -73,9 +79,12 @@ class V1Root(user_object.LoadedObject):
 
     @property
     def graph(self) -> tf.Graph:
-        """The graph of the file, without state. Its tensors can be passed to `prune`.
+        """The graph of the file, without state.
 
-        Its collections have only tensors, operations and numbers (``graph.get_collection("train_op")``).
+        Its tensors can be passed to `prune`.
+
+        Its collections have only tensors, operations and numbers
+        (``graph.get_collection("train_op")``).
 
         Raises:
           ValueError: an op of the graph is not known here.
@@ -84,14 +93,18 @@ class V1Root(user_object.LoadedObject):
             theirs = api.to_tf(vars(self)["_loader"].meta_graph, tf.compat.v1.MetaGraphDef)
             with tf.Graph().as_default() as graph:
                 ops = theirs.meta_info_def.stripped_op_list
-                tf.graph_util.import_graph_def(theirs.graph_def, name="", producer_op_list=ops if ops.op else None)
+                tf.graph_util.import_graph_def(
+                    theirs.graph_def, name="", producer_op_list=ops if ops.op else None
+                )
             _add_collections(graph, theirs.collection_def)
             self.__dict__["_graph"] = graph
         return vars(self)["_graph"]
 
     @property
     def initializer(self) -> Initializer:
-        """The initialisation that ran after the restore; ``initializer.initialize()`` runs it again."""
+        """The initialisation that ran after the restore; ``initializer.initialize()`` runs it
+        again.
+        """
         found: Initializer = vars(self)["_loader"].initializer
         return found
 
@@ -106,27 +119,33 @@ class V1Root(user_object.LoadedObject):
         """Return a function from some tensors of the graph to others.
 
         Args:
-          feeds: nested tensors of the graph or their names (``"x:0"``). They become arguments in this order, which may also be
-            passed by the names of their operations (``x``). Or a mapping from the names of arguments to tensors.
-          fetches: nested tensors or their names, composite tensors, TensorInfos, and operations or their names (``"train_op"``),
-            which are run and return None. The function returns tensors in the same structure.
+          feeds: nested tensors of the graph or their names (``"x:0"``). They become arguments in
+            this order, which may also be passed by the names of their operations (``x``). Or a
+            mapping from the names of arguments to tensors.
+          fetches: nested tensors or their names, composite tensors, TensorInfos, and operations or
+            their names (``"train_op"``), which are run and return None. The function returns
+            tensors in the same structure.
           name: of the function.
-          input_signature: ``(args, kwargs)``, nested TensorSpecs, one for each feed in order: the function is called with this
-            structure.
-          are_keyword_args_also_positional: whether the keyword arguments of ``input_signature`` may be passed without a name.
+          input_signature: ``(args, kwargs)``, nested TensorSpecs, one for each feed in order: the
+            function is called with this structure.
+          are_keyword_args_also_positional: whether the keyword arguments of ``input_signature`` may
+            be passed without a name.
 
         Raises:
           UnknownTensorError: there is no such tensor or operation.
-          SavedModelError: a tensor is inside of a loop or, to be fed, of a branch, or the fetches need a placeholder that is not
-            fed. A fetch in a branch fails if the other branch is taken.
-          BindingError: a feed or fetch has another type, or the feeds do not fit the input signature.
+          SavedModelError: a tensor is inside of a loop or, to be fed, of a branch, or the fetches
+            need a placeholder that is not fed. A fetch in a branch fails if the other branch is
+            taken.
+          BindingError: a feed or fetch has another type, or the feeds do not fit the input
+            signature.
         """
         given = Feeds(feeds, input_signature, are_keyword_args_also_positional)
         made: LoadedConcreteFunction = vars(self)["_loader"].prune(given, fetches, name or "pruned")
         return made
 
     def restore(self, prefix: Any) -> Optional[tf.Operation]:
-        """Read the variables from another checkpoint of the same graph, written by its tf.train.Saver.
+        """Read the variables from another checkpoint of the same graph, written by its
+        tf.train.Saver.
 
         Args:
           prefix: of the checkpoint, a path or a string tensor.
@@ -139,7 +158,9 @@ class V1Root(user_object.LoadedObject):
         """
         loader = vars(self)["_loader"]
         with graph_mode.new_operations() as operations:
-            loader.restore(tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix)
+            loader.restore(
+                tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix
+            )
         return None if loader.library.eager else tf.group(*operations)
 
 

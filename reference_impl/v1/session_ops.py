@@ -14,11 +14,13 @@ from reference_impl.graph.node_index import Graph
 
 
 def call_gradient_functions(graph_def: Any, damage: Damage) -> None:
-    """Replace every SymbolicGradient of a function with a gradient function by a call of the latter, in a graph and its library.
+    """Replace every SymbolicGradient of a function with a gradient function by a call of the
+    latter, in a graph and its library.
 
-    A GraphDef library may say that function ``Power`` has the gradient ``PowerGradient``, and a ``SymbolicGradient`` node asks
-    the runtime to differentiate ``Power``. The eager runtime takes functions but not that pairing. The gradient function has the
-    same inputs as the node: those of the function, then one gradient per result. A function that only *calls* one with a gradient
+    A GraphDef library may say that function ``Power`` has the gradient ``PowerGradient``, and a
+    ``SymbolicGradient`` node asks the runtime to differentiate ``Power``. The eager runtime takes
+    functions but not that pairing. The gradient function has the same inputs as the node: those of
+    the function, then one gradient per result. A function that only *calls* one with a gradient
     function is still differentiated op by op. Damaged parts are left as they are.
     """
     gradients = {item.function_name: item.gradient_func for item in graph_def.library.gradient}
@@ -42,7 +44,9 @@ def call_gradient_functions(graph_def: Any, damage: Damage) -> None:
 
 
 def _replace(node: Any, gradients: dict[str, str]) -> str | None:
-    """Make a SymbolicGradient node call the gradient function; return its name, or None if the node is not changed."""
+    """Make a SymbolicGradient node call the gradient function; return its name, or None if the node
+    is not changed.
+    """
     if node.op != "SymbolicGradient" or node.attr["f"].func.name not in gradients:
         return None
     node.op = gradients[node.attr["f"].func.name]
@@ -52,20 +56,31 @@ def _replace(node: Any, gradients: dict[str, str]) -> str | None:
 
 
 def rewrite_one_shot_iterators(graph: Graph) -> dict[str, str]:
-    """Replace every OneShotIterator in place; return for each the node that fills it, which must run once.
+    """Replace every OneShotIterator in place; return for each the node that fills it, which must
+    run once.
 
-    A OneShotIterator makes its dataset with a function in an attribute, on first use, and refuses a shared name. Loaders of TF 2
-    give a shared name to every op that declares the attribute, so a function with this op fails. An IteratorV2 that one
-    MakeIterator fills yields the same elements.
+    A OneShotIterator makes its dataset with a function in an attribute, on first use, and refuses a
+    shared name. Loaders of TF 2 give a shared name to every op that declares the attribute, so a
+    function with this op fails. An IteratorV2 that one MakeIterator fills yields the same elements.
     """
     found = {}
-    for node in [node for node in graph if node.op == "OneShotIterator" and node.attr["dataset_factory"].func.name]:
-        dataset = schema.NodeDef(name=graph.free_name(f"{node.name}/dataset"), op="StatefulPartitionedCall", device=node.device)
+    for node in [
+        node
+        for node in graph
+        if node.op == "OneShotIterator" and node.attr["dataset_factory"].func.name
+    ]:
+        dataset = schema.NodeDef(
+            name=graph.free_name(f"{node.name}/dataset"),
+            op="StatefulPartitionedCall",
+            device=node.device,
+        )
         dataset.attr["f"].CopyFrom(node.attr["dataset_factory"])
         dataset.attr["Tin"].list.SetInParent()
         dataset.attr["Tout"].list.type.append(schema.DT_VARIANT)
         graph.add(dataset)
-        fill = schema.NodeDef(name=graph.free_name(f"{node.name}/fill"), op="MakeIterator", device=node.device)
+        fill = schema.NodeDef(
+            name=graph.free_name(f"{node.name}/fill"), op="MakeIterator", device=node.device
+        )
         fill.input.extend([dataset.name, node.name])
         graph.add(fill)
         del node.attr["dataset_factory"]

@@ -18,7 +18,11 @@ from reference_impl.inspection.signatures import parts_of
 from reference_impl.inspection.text import spec_text
 from reference_impl.v1.extract import Feed, placeholder_shape
 
-_SPARSE_PARTS = ("indices", "values", "dense_shape")  # the order of a SparseTensor's parts in TensorFlow
+_SPARSE_PARTS = (
+    "indices",
+    "values",
+    "dense_shape",
+)  # the order of a SparseTensor's parts in TensorFlow
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,8 @@ class Output:
 class Signature:
     """A SignatureDef, its inputs sorted by name and its outputs by key.
 
-    `positional` are the names of the inputs in the order of a call without names: the parts of an input stay together.
+    `positional` are the names of the inputs in the order of a call without names: the parts of an
+    input stay together.
     """
 
     key: str
@@ -52,10 +57,14 @@ def read_signature(key: str, definition: Any) -> Signature:
         if kind == "sparse":
             parts = sorted(parts, key=lambda part: _SPARSE_PARTS.index(part[0]))
         for part, tensor, dtype, shape in parts:
-            inputs.append(Feed(f"{name}_{part}" if part else name, parse_input(tensor), dtype, shape))
+            inputs.append(
+                Feed(f"{name}_{part}" if part else name, parse_input(tensor), dtype, shape)
+            )
     outputs = [read_output(name, info) for name, info in sorted(definition.outputs.items())]
     positional = tuple(item.name for item in inputs)
-    return Signature(key, tuple(sorted(inputs, key=lambda item: item.name)), tuple(outputs), positional)
+    return Signature(
+        key, tuple(sorted(inputs, key=lambda item: item.name)), tuple(outputs), positional
+    )
 
 
 def read_output(key: str, info: Any) -> Output:
@@ -67,7 +76,9 @@ def read_output(key: str, info: Any) -> Output:
 
 
 class GraphCheck:
-    """Compares the statements of SignatureDefs about tensors with the graph, which takes precedence, as in sessions."""
+    """Compares the statements of SignatureDefs about tensors with the graph, which takes
+    precedence, as in sessions.
+    """
 
     def __init__(self, graph: Graph, ops: OpTable):
         self._graph, self._ops = graph, ops
@@ -80,7 +91,13 @@ class GraphCheck:
             kind, shape = self._in_graph(item.tensor, item.dtype % 100)
             if shape is None or _may_be_one(shape_of(shape), shape_of(item.shape)):
                 shape = item.shape
-            self._compare(signature.key, f"input {item.name!r}", item.tensor, (item.dtype % 100, item.shape), (kind, shape))
+            self._compare(
+                signature.key,
+                f"input {item.name!r}",
+                item.tensor,
+                (item.dtype % 100, item.shape),
+                (kind, shape),
+            )
             inputs.append(item._replace(dtype=kind, shape=shape))
         for output in signature.outputs:
             for part, tensor, said, shape in parts_of(output.info)[1]:
@@ -93,19 +110,23 @@ class GraphCheck:
         return dataclasses.replace(signature, inputs=tuple(inputs))
 
     def _in_graph(self, ref: Edge, said: int) -> tuple[int, Any]:
-        """Return DataType (``said`` if unknown) and shape (None if unknown) of a tensor of the graph."""
+        """Return DataType (``said`` if unknown) and shape (None if unknown) of a tensor of the
+        graph.
+        """
         try:
             found = self._ops.output(self._graph.nodes[ref.source], ref)
         except (KeyError, errors.SavedModelError):
             return said, None
         return (said if found is None else found[2] % 100), placeholder_shape(self._graph, ref)
 
-    def _compare(self, key: str, what: str, ref: Edge, said: tuple[int, Any], found: tuple[int, Any]) -> None:
+    def _compare(
+        self, key: str, what: str, ref: Edge, said: tuple[int, Any], found: tuple[int, Any]
+    ) -> None:
         one, other = spec_text(*said), spec_text(*found)
         if one != other:
             self.false_statements.append(
-                f"signature {key!r}, {what}: the SignatureDef says {one}, the tensor {ref.text!r} of the graph is {other}. "
-                "The SignatureDef is wrong, the graph is followed"
+                f"signature {key!r}, {what}: the SignatureDef says {one}, the tensor {ref.text!r}"
+                f" of the graph is {other}. The SignatureDef is wrong, the graph is followed"
             )
 
 
@@ -113,4 +134,6 @@ def _may_be_one(one: Shape, other: Shape) -> bool:
     """Return whether two shapes, partly unknown, may be those of one tensor."""
     if one is None or other is None:
         return True
-    return len(one) == len(other) and all(a == b or a is None or b is None for a, b in zip(one, other))
+    return len(one) == len(other) and all(
+        a == b or a is None or b is None for a, b in zip(one, other)
+    )

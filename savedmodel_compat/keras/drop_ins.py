@@ -21,7 +21,8 @@ class KerasLayer(SavedModelLayer):
       trainable: whether its weights train; False by default, as in `hub.KerasLayer`.
       arguments: further keyword arguments of the function.
       tags: of the MetaGraph.
-      signature: the signature to call. By default the model itself, or `default` for TF 1.x Hub modules.
+      signature: the signature to call. By default the model itself, or `default` for TF 1.x Hub
+        modules.
       signature_outputs_as_dict: return all outputs of the signature as a dict.
       output_key: return this output.
       output_shape: not needed, since the shape is computed. It is kept in the configuration.
@@ -29,7 +30,8 @@ class KerasLayer(SavedModelLayer):
       **keywords: of `keras.layers.Layer`.
 
     Raises:
-      ValueError: both or none of `output_key` and `signature_outputs_as_dict` are given with a signature.
+      ValueError: both or none of `output_key` and `signature_outputs_as_dict` are given with a
+        signature.
       FileNotFoundError, NotImplementedError, SavedModelError: as `SavedModelLayer`.
 
     RFC: GOAL-12
@@ -50,7 +52,9 @@ class KerasLayer(SavedModelLayer):
         **keywords: Any,
     ) -> None:
         if signature and (output_key is not None) == bool(signature_outputs_as_dict):
-            raise ValueError("with a signature, give either output_key or signature_outputs_as_dict=True")
+            raise ValueError(
+                "with a signature, give either output_key or signature_outputs_as_dict=True"
+            )
         self._as_dict = bool(signature_outputs_as_dict)
         self._wanted_shape = output_shape
         super().__init__(
@@ -71,7 +75,12 @@ class KerasLayer(SavedModelLayer):
         return self._as_dict
 
     def _picked(self, outputs: Any, endpoint: Any) -> Any:
-        hub_module = endpoint.name == "default" and not self.endpoint and not self._as_dict and self.output_key is None
+        hub_module = (
+            endpoint.name == "default"
+            and not self.endpoint
+            and not self._as_dict
+            and self.output_key is None
+        )
         if hub_module and isinstance(outputs, Mapping) and "default" in outputs:
             return outputs["default"]
         return super()._picked(outputs, endpoint)
@@ -80,7 +89,10 @@ class KerasLayer(SavedModelLayer):
         """Return what the layer is made of, without the SavedModel."""
         config = super().get_config()
         del config["training_endpoint"]
-        own = {"signature": config.pop("endpoint"), "signature_outputs_as_dict": self._as_dict or None}
+        own = {
+            "signature": config.pop("endpoint"),
+            "signature_outputs_as_dict": self._as_dict or None,
+        }
         return {**config, **own, "output_shape": self._wanted_shape}
 
 
@@ -111,14 +123,24 @@ class TFSMLayer(SavedModelLayer):
         dtype: Any = None,
         **keywords: Any,
     ) -> None:
-        super().__init__(filepath, call_endpoint, call_training_endpoint, trainable=trainable, name=name, dtype=dtype, **keywords)
+        super().__init__(
+            filepath,
+            call_endpoint,
+            call_training_endpoint,
+            trainable=trainable,
+            name=name,
+            dtype=dtype,
+            **keywords,
+        )
 
     def _always_dict(self) -> bool:
         return True  # keras.layers.TFSMLayer also returns the function's result unchanged
 
     def _endpoint(self, loaded: Any, name: Optional[str]) -> Endpoint:
         endpoint = super()._endpoint(loaded, name)
-        endpoint.takes_training = False  # keras.layers.TFSMLayer has one function for training and one for inference
+        endpoint.takes_training = (
+            False  # keras.layers.TFSMLayer has one function for training and one for inference
+        )
         return endpoint
 
     def _trains(self, training: Optional[bool]) -> bool:

@@ -1,6 +1,7 @@
 """A SavedModel as a Keras 3 layer.
 
-Works only on Keras' TensorFlow backend, because the functions of a SavedModel are TensorFlow graphs.
+Works only on Keras' TensorFlow backend, because the functions of a SavedModel are TensorFlow
+graphs.
 """
 
 from __future__ import annotations
@@ -26,19 +27,21 @@ _KEPT_SPECS = 16  # for calls with other shapes; a functional model needs a size
 class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     """A layer that calls a SavedModel and trains its weights.
 
-    It takes any SavedModel: of TF 1.x, TensorFlow Hub, Keras 2 and 3, or a `tf.Module`. It works in functional, Sequential and
-    subclassed models. `model.save("x.keras")` puts the SavedModel into the file; import `savedmodel_compat.keras` before you load
-    it, and pass `safe_mode=False` if you trust the file.
+    It takes any SavedModel: of TF 1.x, TensorFlow Hub, Keras 2 and 3, or a `tf.Module`. It works in
+    functional, Sequential and subclassed models. `model.save("x.keras")` puts the SavedModel into
+    the file; import `savedmodel_compat.keras` before you load it, and pass `safe_mode=False` if you
+    trust the file.
 
     Args:
       handle: the folder of a SavedModel.
-      endpoint: a signature, or a callable attribute of the model. By default the model itself if it is callable, else `serve`,
-        `serving_default`, `default` or the only signature.
-      training_endpoint: called instead of `endpoint` while the model trains. Not needed if the function has an argument
-        `training`.
-      tags: tags of the MetaGraph, if there are several. By default none for a TF 1.x Hub module, whose graph for inference
-        has no tags.
-      output_key: return this entry of a dict of outputs. By default a signature with one output returns the tensor.
+      endpoint: a signature, or a callable attribute of the model. By default the model itself if it
+        is callable, else `serve`, `serving_default`, `default` or the only signature.
+      training_endpoint: called instead of `endpoint` while the model trains. Not needed if the
+        function has an argument `training`.
+      tags: tags of the MetaGraph, if there are several. By default none for a TF 1.x Hub module,
+        whose graph for inference has no tags.
+      output_key: return this entry of a dict of outputs. By default a signature with one output
+        returns the tensor.
       arguments: further keyword arguments of the function, with JSON values.
       trainable: whether the weights that are trainable in the SavedModel train.
       options: a `reference_impl.LoadOptions`.
@@ -66,10 +69,17 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         **keywords: Any,
     ) -> None:
         if keras.backend.backend() != "tensorflow":
-            raise NotImplementedError(f"{type(self).__name__} needs Keras' TensorFlow backend, this is {keras.backend.backend()}")
+            raise NotImplementedError(
+                f"{type(self).__name__} needs Keras' TensorFlow backend, this is"
+                f" {keras.backend.backend()}"
+            )
         keywords.setdefault("autocast", False)  # a SavedModel takes the dtypes it was saved with
         super().__init__(trainable=trainable, **keywords)
-        self.endpoint, self.training_endpoint, self.output_key = endpoint, training_endpoint, output_key
+        self.endpoint, self.training_endpoint, self.output_key = (
+            endpoint,
+            training_endpoint,
+            output_key,
+        )
         self._tags = [tags] if isinstance(tags, str) else list(tags) if tags is not None else None
         self._arguments = keras.tree.map_structure(lambda value: value, dict(arguments or {}))
         self._options = options
@@ -87,15 +97,28 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         return self._loaded
 
     def _open(self, source: Source) -> None:
-        """Load a SavedModel. Its variables become those of this layer; existing values of the layer are kept."""
+        """Load a SavedModel.
+
+        Its variables become those of this layer; existing values of the layer are kept.
+        """
         tags = [] if self._tags is None and source.is_hub_module else self._tags
         loaded = reference_impl.load(source.path, tags, self._options)
         self._inference = self._endpoint(loaded, self.endpoint)
-        self._training = self._endpoint(loaded, self.training_endpoint) if self.training_endpoint else self._inference
-        found = [(variable, trains) for variable, trains in variables_of(loaded) if holds_numbers(variable)]
+        self._training = (
+            self._endpoint(loaded, self.training_endpoint)
+            if self.training_endpoint
+            else self._inference
+        )
+        found = [
+            (variable, trains)
+            for variable, trains in variables_of(loaded)
+            if holds_numbers(variable)
+        ]
         if self.saved_variables is None:
             with self._names([variable.name for variable, _ in found]) as names:
-                self._adopt([keras_variable(variable, trains, next(names)) for variable, trains in found])
+                self._adopt(
+                    [keras_variable(variable, trains, next(names)) for variable, trains in found]
+                )
         else:
             _rebind(self.saved_variables, [variable for variable, _ in found], self.name)
         self._loaded, self._source = loaded, source
@@ -109,7 +132,10 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
             yield (_counted(_named(name), counts) for name in names)
 
     def _adopt(self, variables: Sequence[Any]) -> None:
-        """Make Keras variables those of this layer. Trainable variables of the SavedModel train when the layer trains."""
+        """Make Keras variables those of this layer.
+
+        Trainable variables of the SavedModel train when the layer trains.
+        """
         self.saved_variables = list(variables)
         for variable in variables:
             variable.trainable = variable.trainable and self.trainable
@@ -127,11 +153,17 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
           **tensors: further arguments of the function, which the file names.
         """
         if self._loaded is None:
-            raise ValueError(f"layer {self.name!r} has no SavedModel: its model was not loaded from a whole .keras file")
+            raise ValueError(
+                f"layer {self.name!r} has no SavedModel: its model was not loaded from a whole"
+                " .keras file"
+            )
         training = self._trains(training)
         endpoint = self._training if training else self._inference
         outputs, losses = endpoint(inputs, training, {**self._arguments, **tensors})
-        for loss in [*losses, *([item() for item in regularization_losses(self._loaded)] if self.trainable else ())]:
+        for loss in [
+            *losses,
+            *([item() for item in regularization_losses(self._loaded)] if self.trainable else ()),
+        ]:
             self.add_loss(loss)
         return self._picked(outputs, endpoint)
 
@@ -139,14 +171,19 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         if self.output_key is not None:
             if not isinstance(outputs, Mapping) or self.output_key not in outputs:
                 there = ", ".join(sorted(outputs)) if isinstance(outputs, Mapping) else "no dict"
-                raise ValueError(f"layer {self.name!r}: no output {self.output_key!r} (there is: {there})")
+                raise ValueError(
+                    f"layer {self.name!r}: no output {self.output_key!r} (there is: {there})"
+                )
             return outputs[self.output_key]
         if endpoint.is_signature and len(outputs) == 1 and not self._always_dict():
             return next(iter(outputs.values()))
         return outputs
 
     def _trains(self, training: Optional[bool]) -> bool:
-        """Return whether the SavedModel is called as in training. A frozen layer predicts, as BatchNormalization does."""
+        """Return whether the SavedModel is called as in training.
+
+        A frozen layer predicts, as BatchNormalization does.
+        """
         return bool(training) and self.trainable
 
     def _endpoint(self, loaded: Any, name: Optional[str]) -> Endpoint:
@@ -156,8 +193,12 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         """Return whether a signature with one output returns a dict."""
         return False
 
-    def compute_output_spec(self, inputs: Any, training: Optional[bool] = None, **tensors: Any) -> Any:
-        """Return the specs of the outputs, or the saved specs while the SavedModel is not loaded."""
+    def compute_output_spec(
+        self, inputs: Any, training: Optional[bool] = None, **tensors: Any
+    ) -> Any:
+        """Return the specs of the outputs, or the saved specs while the SavedModel is not
+        loaded.
+        """
         given = nests.to_json([inputs, tensors] if tensors else inputs)
         if self._loaded is None:
             for spec in json.loads(self._specs):
@@ -200,24 +241,32 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         }
 
     def _saved_trainable(self) -> list[bool]:
-        """Return whether each variable trains in the SavedModel, independently of the layer's current `trainable`."""
+        """Return whether each variable trains in the SavedModel, independently of the layer's
+        current `trainable`.
+        """
         trains = {id(variable) for variable in self._trainable_variables}
         return [id(variable) in trains for variable in self.saved_variables]
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any], safe_mode: Optional[bool] = None) -> SavedModelLayer:
-        """Return the layer of a configuration: a copy in this process, or an empty layer that `load_assets` fills.
+    def from_config(
+        cls, config: Mapping[str, Any], safe_mode: Optional[bool] = None
+    ) -> SavedModelLayer:
+        """Return the layer of a configuration: a copy in this process, or an empty layer that
+        `load_assets` fills.
 
         Raises:
-          ValueError: the configuration comes from an untrusted file (`safe_mode`); a SavedModel is a program.
+          ValueError: the configuration comes from an untrusted file (`safe_mode`); a SavedModel is
+            a program.
         """
         config = dict(config)
-        key, variables, specs = (config.pop(name, None) for name in ("saved_model", "saved_variables", "specs"))
+        key, variables, specs = (
+            config.pop(name, None) for name in ("saved_model", "saved_variables", "specs")
+        )
         source = known(key)
         if source is None and _in_safe_mode(safe_mode):
             raise ValueError(
-                f"{cls.__name__} {config.get('name')!r} runs the SavedModel of this file, which is a program. "
-                "If you trust the file: keras.saving.load_model(..., safe_mode=False)."
+                f"{cls.__name__} {config.get('name')!r} runs the SavedModel of this file, which is"
+                " a program. If you trust the file: keras.saving.load_model(..., safe_mode=False)."
             )
         layer = cls(None, **config)
         layer._key, layer._specs = key, json.dumps(specs or [])
@@ -231,13 +280,17 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
 
 
 def _in_safe_mode(given: Optional[bool]) -> bool:
-    from keras.src.saving import serialization_lib  # as in keras.layers.TFSMLayer; there is no public API
+    from keras.src.saving import (
+        serialization_lib,
+    )  # as in keras.layers.TFSMLayer; there is no public API
 
     return (given if given is not None else serialization_lib.in_safe_mode()) is True
 
 
 def holds_numbers(variable: Any) -> bool:
-    """Return whether Keras can have it as a variable: Keras does not support strings, quantized numbers and open shapes."""
+    """Return whether Keras can have it as a variable: Keras does not support strings, quantized
+    numbers and open shapes.
+    """
     try:
         dtype = keras.backend.standardize_dtype(variable.dtype)
     except ValueError:
@@ -248,7 +301,9 @@ def holds_numbers(variable: Any) -> bool:
 def keras_variable(variable: Any, trainable: bool, name: Optional[str] = None) -> Any:
     """Return a Keras variable that is a variable of TensorFlow, not a copy of it."""
     name = name or _named(variable.name)
-    return keras.Variable(variable, shape=variable.shape, dtype=variable.dtype, trainable=trainable, name=name)
+    return keras.Variable(
+        variable, shape=variable.shape, dtype=variable.dtype, trainable=trainable, name=name
+    )
 
 
 def _named(name: str) -> str:
@@ -263,16 +318,23 @@ def _counted(name: str, counts: Counter[str]) -> str:
 
 def _placeholder(item: Mapping[str, Any], name: str) -> Any:
     shape = tuple(int(size) for size in item["shape"])
-    return keras.Variable("zeros", shape=shape, dtype=item["dtype"], trainable=item["trainable"], name=name)
+    return keras.Variable(
+        "zeros", shape=shape, dtype=item["dtype"], trainable=item["trainable"], name=name
+    )
 
 
 def _rebind(variables: Sequence[Any], loaded: Sequence[Any], name: str) -> None:
-    """Point Keras variables at the loaded variables, which take over the Keras variables' values."""
+    """Point Keras variables at the loaded variables, which take over the Keras variables'
+    values.
+    """
     if [tuple(v.shape) for v in variables] != [tuple(v.shape) for v in loaded]:
-        raise ValueError(f"layer {name!r}: the SavedModel of the file has other variables than its configuration says")
+        raise ValueError(
+            f"layer {name!r}: the SavedModel of the file has other variables than its configuration"
+            " says"
+        )
     for variable, target in zip(variables, loaded):
         target.assign(variable.value)
-        # There is no public API. Without the first, the layer would train copies. The second lets an optimizer that was built
-        # before the SavedModel was loaded find its variables.
+        # There is no public API. Without the first, the layer would train copies. The second lets
+        # an optimizer that was built before the SavedModel was loaded find its variables.
         target._unique_id = variable.value._unique_id
         variable._value = target

@@ -44,9 +44,16 @@ def same(one: Any, other: Any) -> bool:
 
     A list counts as a tuple: Keras writes the inputs of a functional model as a list.
     """
-    if isinstance(one, Mapping) and isinstance(other, Mapping) and "shape" in one and "shape" in other:
+    if (
+        isinstance(one, Mapping)
+        and isinstance(other, Mapping)
+        and "shape" in one
+        and "shape" in other
+    ):
         shapes = one["shape"], other["shape"]
-        fits = len(shapes[0]) == len(shapes[1]) and all(a == b or None in (a, b) for a, b in zip(*shapes))
+        fits = len(shapes[0]) == len(shapes[1]) and all(
+            a == b or None in (a, b) for a, b in zip(*shapes)
+        )
         return bool(fits and one["dtype"] == other["dtype"])
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         one, other = _as_list(one), _as_list(other)

@@ -16,7 +16,9 @@ _KNOWN: weakref.WeakValueDictionary[str, Source] = weakref.WeakValueDictionary()
 
 
 class Source:
-    """A folder with a SavedModel. Copies of a layer in this process share it and find it by its `key`.
+    """A folder with a SavedModel.
+
+    Copies of a layer in this process share it and find it by its `key`.
 
     Args:
       path: the folder.
@@ -38,10 +40,14 @@ class Source:
 
         Raises:
           FileNotFoundError: the SavedModel no longer exists.
-          ValueError: a symbolic link leads out of the SavedModel, or a file is neither a file nor a folder.
+          ValueError: a symbolic link leads out of the SavedModel, or a file is neither a file nor a
+            folder.
         """
         if not self.path.is_dir():
-            raise FileNotFoundError(f"the SavedModel of this layer is gone: {self.path}. Restore it, then save the model again.")
+            raise FileNotFoundError(
+                f"the SavedModel of this layer is gone: {self.path}. Restore it, then save the"
+                " model again."
+            )
         _copy(self.path, Path(folder))
 
 
@@ -59,7 +65,10 @@ def known(key: Any) -> Optional[Source]:
 
 
 def copied_from(folder: Union[str, os.PathLike[str]], key: Any) -> Source:
-    """Return a source with a copy of a folder. The copy is removed when the source is no longer used."""
+    """Return a source with a copy of a folder.
+
+    The copy is removed when the source is no longer used.
+    """
     scratch = tempfile.mkdtemp(prefix="savedmodel-compat-")
     _copy(Path(folder), Path(scratch))
     source = Source(scratch, key if isinstance(key, str) else None)
@@ -68,7 +77,8 @@ def copied_from(folder: Union[str, os.PathLike[str]], key: Any) -> Source:
 
 
 def resolve(handle: Union[str, os.PathLike[str]]) -> Path:
-    """Return the folder of a handle: a path, or an address that the installed `tensorflow_hub` resolves.
+    """Return the folder of a handle: a path, or an address that the installed `tensorflow_hub`
+    resolves.
 
     Raises:
       FileNotFoundError: there is no such folder.
@@ -81,7 +91,8 @@ def resolve(handle: Union[str, os.PathLike[str]]) -> Path:
             import tensorflow_hub
         except ImportError:
             raise FileNotFoundError(
-                f"{handle}: install tensorflow_hub to download it, or give the folder of a SavedModel"
+                f"{handle}: install tensorflow_hub to download it, or give the folder of a"
+                " SavedModel"
             ) from None
         return Path(tensorflow_hub.resolve(str(handle)))
     raise FileNotFoundError(f"no folder {handle}")

@@ -32,7 +32,10 @@ def test_extension_is_untrusted(tf, net_export, tmp_path):
         changed.CopyFrom(good)
         change(changed)
         data = base64.b64encode(schema.serialize(changed))
-        rewrite(tmp_path / "m", lambda graph: graph.collection_def[extension.KEY].bytes_list.value.__setitem__(0, data))
+        rewrite(
+            tmp_path / "m",
+            lambda graph: graph.collection_def[extension.KEY].bytes_list.value.__setitem__(0, data),
+        )
 
     first = lambda e: e.initial_values[0]  # noqa: E731
     for change, text in [
@@ -41,7 +44,10 @@ def test_extension_is_untrusted(tf, net_export, tmp_path):
         (lambda e: setattr(first(e), "node_id", 0), "not a variable"),
         (lambda e: setattr(first(e), "function", "nobody"), "no function 'nobody'"),
         (lambda e: first(e).inputs.add(argument=3), "are described"),
-        (lambda e: e.optimizers.add(node_id=0).slots.add(variable=0, name="m", value=0), "is not a variable"),
+        (
+            lambda e: e.optimizers.add(node_id=0).slots.add(variable=0, name="m", value=0),
+            "is not a variable",
+        ),
         (lambda e: e.optimizers.add(node_id=0).shared.append(99999), "refers to node 99999"),
     ]:
         put(change)
@@ -49,7 +55,10 @@ def test_extension_is_untrusted(tf, net_export, tmp_path):
             with pytest.raises(errors.MalformedError, match=text):
                 read(tmp_path / "m")
         assert any(text in problem for problem in reference_impl.inspect(tmp_path / "m").problems)
-    rewrite(tmp_path / "m", lambda graph: graph.collection_def[extension.KEY].bytes_list.value.__setitem__(0, b"\xff*"))
+    rewrite(
+        tmp_path / "m",
+        lambda graph: graph.collection_def[extension.KEY].bytes_list.value.__setitem__(0, b"\xff*"),
+    )
     with pytest.raises(errors.MalformedError, match="base64"):
         reference_impl.load(tmp_path / "m")
     put(lambda e: setattr(e, "min_consumer", 2))
@@ -65,7 +74,9 @@ def test_extension_is_only_there_when_it_says_something(tf, net_export, tmp_path
     root = tf.Module()
     root.v = tf.Variable(1.0)
     reference_impl.save(root, tmp_path / "m")
-    assert extension.KEY not in layout.read(tmp_path / "m").saved_model.meta_graphs[0].collection_def
+    assert (
+        extension.KEY not in layout.read(tmp_path / "m").saved_model.meta_graphs[0].collection_def
+    )
     details = [node.details for node in reference_impl.inspect(net_export).meta_graphs[0].objects]
     assert sum("initial_value" in item for item in details) == 3
 
@@ -91,7 +102,11 @@ def test_examples_of_the_documentation_run(tf, tmp_path):
     program = "\n".join(blocks())
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
+        [sys.executable, "-W", "error::UserWarning", "-c", program],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
 

@@ -19,7 +19,9 @@ def optimizers(tf):
     return {
         "sgd": lambda: keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
         "adam": lambda: keras.optimizers.Adam(0.1, amsgrad=True, clipnorm=0.5),
-        "schedule": lambda: keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)),
+        "schedule": lambda: keras.optimizers.Adam(
+            keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
+        ),
         "rmsprop": lambda: keras.optimizers.RMSprop(0.1, momentum=0.5, centered=True),
         "adagrad": lambda: keras.optimizers.Adagrad(0.1),
         "v1 momentum": lambda: v1.MomentumOptimizer(0.1, 0.9),
@@ -29,7 +31,17 @@ def optimizers(tf):
     }
 
 
-NAMES = ("sgd", "adam", "schedule", "rmsprop", "adagrad", "v1 momentum", "v1 adam", "v1 rmsprop", "v1 adagrad")
+NAMES = (
+    "sgd",
+    "adam",
+    "schedule",
+    "rmsprop",
+    "adagrad",
+    "v1 momentum",
+    "v1 adam",
+    "v1 rmsprop",
+    "v1 adagrad",
+)
 
 
 def step(tf, optimizer, variables, factor):
@@ -139,7 +151,10 @@ def test_OPT_01_slots_of_keras_3_are_children_and_nothing_else_to_shipped_reader
     root.optimizer.apply_gradients([(tf.constant([1.0, -1.0]), root.w)])
     reference_impl.save(root, tmp_path / "m")
     assert tf.saved_model.load(str(tmp_path / "m")).w.numpy().tolist() == root.w.numpy().tolist()
-    assert reference_impl.load(tmp_path / "m").optimizer.get_slot_names() == ["momentums", "velocities"]
+    assert reference_impl.load(tmp_path / "m").optimizer.get_slot_names() == [
+        "momentums",
+        "velocities",
+    ]
 
 
 @pytest.mark.clause("OPT-01", "OPT-02", "OPT-03", "V1-18")
@@ -154,7 +169,9 @@ def test_OPT_02_slots_are_found_by_variable_and_name(tf, tmp_path):
             expected = root.optimizer.get_slot(root.b, name).numpy()
             assert loaded.optimizer.get_slot(loaded.b, name).numpy().tolist() == expected.tolist()
         assert loaded.optimizer.get_slot(tf.Variable(1.0), "m") is None
-        assert loaded.optimizer.beta1_power.numpy() == pytest.approx(0.81)  # a variable like any other
+        assert loaded.optimizer.beta1_power.numpy() == pytest.approx(
+            0.81
+        )  # a variable like any other
         with pytest.raises(errors.UnsupportedModelError, match="functional_optimizers=True"):
             loaded.optimizer.apply_gradients([])
     # Shipped TensorFlow cannot load slots where it puts them itself; ours it can.
@@ -162,7 +179,12 @@ def test_OPT_02_slots_are_found_by_variable_and_name(tf, tmp_path):
         tf.saved_model.load(str(tmp_path / "shipped"))
     assert tf.saved_model.load(str(tmp_path / "ours")).a.numpy().tolist() == root.a.numpy().tolist()
     fresh = trained(tf, optimizers(tf)["v1 adam"])
-    tf.train.Checkpoint(a=fresh.a, b=fresh.b, optimizer=fresh.optimizer).restore(str(tmp_path / "ours")).expect_partial()
-    assert fresh.optimizer.get_slot(fresh.b, "m").numpy().tolist() == root.optimizer.get_slot(root.b, "m").numpy().tolist()
+    tf.train.Checkpoint(a=fresh.a, b=fresh.b, optimizer=fresh.optimizer).restore(
+        str(tmp_path / "ours")
+    ).expect_partial()
+    assert (
+        fresh.optimizer.get_slot(fresh.b, "m").numpy().tolist()
+        == root.optimizer.get_slot(root.b, "m").numpy().tolist()
+    )
     reference_impl.save(reference_impl.load(tmp_path / "shipped"), tmp_path / "again")
     assert not differences(canonical(tmp_path / "ours"), canonical(tmp_path / "again"))

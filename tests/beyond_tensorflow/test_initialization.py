@@ -37,7 +37,12 @@ def test_INIT_07_new_variables_are_like_the_loaded_ones(net_export):
     new = type(imported)()
     for name in ("var", "noise", "sum"):
         old, made = getattr(imported.net, name), getattr(new.net, name)
-        assert (made.shape, made.dtype, made.trainable, made.name) == (old.shape, old.dtype, old.trainable, old.name)
+        assert (made.shape, made.dtype, made.trainable, made.name) == (
+            old.shape,
+            old.dtype,
+            old.trainable,
+            old.name,
+        )
         assert not made.is_initialized()
 
 
@@ -48,7 +53,9 @@ def test_INIT_08_initialisation_is_automatic_and_happens_once(tf, net_export):
     assert (first == one.net.noisy().numpy()).all()
     assert (first != two.net.noisy().numpy()).all()  # another object, another draw
     three = cls()
-    assert (three.net.total().numpy() == three.net.noise.numpy() + 1.0).all()  # made of another variable, which comes first
+    assert (
+        three.net.total().numpy() == three.net.noise.numpy() + 1.0
+    ).all()  # made of another variable, which comes first
     four = cls()
     four.net.noise.assign(tf.zeros([5]))  # what has a value keeps it
     assert four.net.total().numpy().tolist() == [1.0] * 5
@@ -58,7 +65,9 @@ def test_INIT_08_inside_of_another_function_and_with_gradients(tf, net_export):
     new = type(reference_impl.load(net_export))()
     assert tf.function(lambda: new.net.noisy() * 2.0)().shape == [5]
     other = type(new)()
-    with pytest.raises(errors.UninitializedVariableError, match=r"root\.net\.var.*outside of any tf\.function"):
+    with pytest.raises(
+        errors.UninitializedVariableError, match=r"root\.net\.var.*outside of any tf\.function"
+    ):
         tf.function(lambda x: other.net.do(x), autograph=False)(tf.constant(1.0))
     with tf.GradientTape() as tape:
         result = tf.reduce_sum(other.net.do(tf.constant(2.0)))
@@ -76,7 +85,10 @@ def test_INIT_05_an_eager_variable_needs_an_initializer(tf, tmp_path):
 
     reference_impl.save(make(), tmp_path / "without")
     new = type(reference_impl.load(tmp_path / "without"))()
-    with pytest.raises(errors.UninitializedVariableError, match=r"root\.v has no value.*reference_impl\.initializer"):
+    with pytest.raises(
+        errors.UninitializedVariableError,
+        match=r"root\.v has no value.*reference_impl\.initializer",
+    ):
         new.f()
     new.put([1.0, 2.0, 3.0])  # a function may well give it one
     assert new.f().numpy().tolist() == [2.0, 4.0, 6.0]
@@ -103,7 +115,9 @@ def test_INIT_05_functions_without_their_variables_cannot_be_made_anew(tf, tmp_p
     root.part.f = tf.function(lambda: root.v + 1.0, input_signature=[])
     reference_impl.save(root, tmp_path / "m")
     loaded = reference_impl.load(tmp_path / "m")
-    with pytest.raises(errors.UnsupportedModelError, match=r"root\.part can be made: its functions use root\.v"):
+    with pytest.raises(
+        errors.UnsupportedModelError, match=r"root\.part can be made: its functions use root\.v"
+    ):
         type(loaded.part)()
     assert type(loaded)().part.f.concrete_functions  # the whole has both
 
@@ -152,8 +166,12 @@ def test_INIT_02_tables_and_files_of_other_writers(tf, tmp_path):
     root.v = tf.Variable([1, 2])
     root.parts = [tf.Variable(3), {"a": tf.Variable(4)}]
     keys = tf.constant(["a", "b"])
-    root.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, tf.constant([1, 2])), -1)
-    root.find = tf.function(lambda x: root.table.lookup(x), input_signature=[tf.TensorSpec([], tf.string)])
+    root.table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(keys, tf.constant([1, 2])), -1
+    )
+    root.find = tf.function(
+        lambda x: root.table.lookup(x), input_signature=[tf.TensorSpec([], tf.string)]
+    )
     tf.saved_model.save(root, str(tmp_path / "m"), signatures=root.find)
     loaded = reference_impl.load(tmp_path / "m")
     new = type(loaded)()
@@ -175,12 +193,17 @@ def test_INIT_02_generations_and_canonical_form(tf, net_export, tmp_path):
     last = reference_impl.load(tmp_path / "four")
     assert last.net.var.numpy().tolist() == [2.0] * 5
     assert type(last)().net.do(tf.constant(4.0)).numpy().tolist() == [8.0] * 5
-    assert tf.saved_model.load(str(tmp_path / "four")).net.do(tf.constant(1.0)).numpy().tolist() == [3.0] * 5
+    assert (
+        tf.saved_model.load(str(tmp_path / "four")).net.do(tf.constant(1.0)).numpy().tolist()
+        == [3.0] * 5
+    )
 
     def forget(meta_graph):
         found = extension_of(net_export)
         del found.initial_values[1:]
-        meta_graph.collection_def[extension.KEY].bytes_list.value[:] = [base64.b64encode(schema.serialize(found))]
+        meta_graph.collection_def[extension.KEY].bytes_list.value[:] = [
+            base64.b64encode(schema.serialize(found))
+        ]
 
     rewrite(tmp_path / "two", forget)
     text = "\n".join(differences(canonical(tmp_path / "three"), canonical(tmp_path / "two")))

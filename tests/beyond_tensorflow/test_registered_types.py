@@ -40,7 +40,9 @@ def has_python(tf):
 @pytest.fixture
 def python_export(tf, has_python, registered, tmp_path):
     registered(
-        "tests.HasPython", has_python, serialize=lambda obj: {"scale": obj.scale, "raw": b"\xff\x00", "nest": (1, [None, "a"])}
+        "tests.HasPython",
+        has_python,
+        serialize=lambda obj: {"scale": obj.scale, "raw": b"\xff\x00", "nest": (1, [None, "a"])},
     )
     root = tf.Module()
     root.child = has_python(3)
@@ -51,20 +53,29 @@ def python_export(tf, has_python, registered, tmp_path):
 
 
 @pytest.mark.clause("REV-01", "REV-02", "REV-03", "REV-06")
-def test_REV_01_each_object_has_a_type_of_its_own_with_functions_and_variables(tf, has_python, tmp_path):
+def test_REV_01_each_object_has_a_type_of_its_own_with_functions_and_variables(
+    tf, has_python, tmp_path
+):
     root = has_python()
     root.do(tf.constant(1.0), learning_phase=0)
     root.do(tf.constant(1.0), learning_phase=1)
     root.inner = tf.Module()
-    root.inner.__call__ = tf.function(lambda x: x * 2.0, input_signature=[tf.TensorSpec([], tf.float32)])
+    root.inner.__call__ = tf.function(
+        lambda x: x * 2.0, input_signature=[tf.TensorSpec([], tf.float32)]
+    )
     reference_impl.save(root, tmp_path / "m")
     loaded = reference_impl.load(tmp_path / "m")
     assert type(loaded) is not type(loaded.inner)
     module = reference_impl.load(tmp_path / "m", options=reference_impl.LoadOptions(modules=True))
     assert isinstance(module, tf.Module) and type(module) is not type(module.inner)
     assert isinstance(loaded.v, tf.Variable)
-    assert loaded.inner(3.0).numpy() == 6.0 and not callable(loaded)  # the Python __call__ needs a registration
-    assert [loaded.do(tf.constant(1.0), learning_phase=phase).numpy() for phase in (0, 1)] == [1.0, 2.0]
+    assert loaded.inner(3.0).numpy() == 6.0 and not callable(
+        loaded
+    )  # the Python __call__ needs a registration
+    assert [loaded.do(tf.constant(1.0), learning_phase=phase).numpy() for phase in (0, 1)] == [
+        1.0,
+        2.0,
+    ]
     with pytest.raises(errors.FunctionMatchError):
         loaded.do(tf.constant(1.0), learning_phase=2)
 
@@ -81,27 +92,42 @@ def test_REV_05_python_call_around_a_function_works_after_loading(tf, has_python
         assert loaded.child(tf.constant(1.0)).numpy() == 18.0
     finally:
         has_python.phase = 0
-    assert (loaded.child.scale, loaded.child.raw, loaded.child.nest) == (3, b"\xff\x00", (1, [None, "a"]))
+    assert (loaded.child.scale, loaded.child.raw, loaded.child.nest) == (
+        3,
+        b"\xff\x00",
+        (1, [None, "a"]),
+    )
 
 
 def test_REV_04_registered_name_is_written_as_shipped_files_have_it(tf, python_export, tmp_path):
     nodes = layout.read(python_export).saved_model.meta_graphs[0].object_graph_def.nodes
     assert [node.registered_name for node in nodes if node.registered_name] == ["tests.HasPython"]
-    assert all(node.user_object.identifier == "_generic_user_object" for node in nodes if node.registered_name)
+    assert all(
+        node.user_object.identifier == "_generic_user_object"
+        for node in nodes
+        if node.registered_name
+    )
     shipped = tf.saved_model.load(str(python_export))
     assert shipped.child.do(tf.constant(1.0), learning_phase=1).numpy() == 2.0
     reference_impl.save(reference_impl.load(python_export), tmp_path / "again")
     assert not differences(canonical(python_export), canonical(tmp_path / "again"))
 
 
-def test_REV_04_unknown_name_is_a_generic_object_and_a_warning(tf, has_python, python_export, tmp_path):
+def test_REV_04_unknown_name_is_a_generic_object_and_a_warning(
+    tf, has_python, python_export, tmp_path
+):
     reference_impl.unregister("tests.HasPython")
     try:
-        with pytest.warns(UserWarning, match=r"root\.child was saved as 'tests\.HasPython'.*reference_impl\.register"):
+        with pytest.warns(
+            UserWarning,
+            match=r"root\.child was saved as 'tests\.HasPython'.*reference_impl\.register",
+        ):
             loaded = reference_impl.load(python_export)
         assert loaded.child.do(tf.constant(1.0), learning_phase=1).numpy() == 2.0
         assert not callable(loaded.child)
-        reference_impl.save(loaded, tmp_path / "again")  # nothing is lost by who does not know the class
+        reference_impl.save(
+            loaded, tmp_path / "again"
+        )  # nothing is lost by who does not know the class
     finally:
         reference_impl.register("tests.HasPython", has_python)
     again = reference_impl.load(tmp_path / "again").child
@@ -146,7 +172,12 @@ def test_REV_04_revive_makes_the_object_and_children_replace_what_it_made(tf, re
         def describe(self):
             return f"{self.size}: {self.w.numpy().tolist()}"
 
-    registered("tests.Scaler", Scaler, serialize=lambda obj: {"size": obj.size}, revive=lambda cls, state: cls(**state))
+    registered(
+        "tests.Scaler",
+        Scaler,
+        serialize=lambda obj: {"size": obj.size},
+        revive=lambda cls, state: cls(**state),
+    )
     scaler = Scaler(2)
     scaler.w.assign([3.0, 4.0])
     for generation in ("one", "two", "three"):
@@ -155,7 +186,9 @@ def test_REV_04_revive_makes_the_object_and_children_replace_what_it_made(tf, re
         assert isinstance(scaler, Scaler)
         assert scaler.describe() == "2: [3.0, 4.0]"
         assert scaler(2.0).numpy().tolist() == [6.0, 8.0]
-        assert scaler.signatures["serving_default"](tf.constant(2.0))["output_0"].numpy().tolist() == [6.0, 8.0]
+        assert scaler.signatures["serving_default"](tf.constant(2.0))[
+            "output_0"
+        ].numpy().tolist() == [6.0, 8.0]
     assert not differences(canonical(tmp_path / "two"), canonical(tmp_path / "three"))
 
 
@@ -215,7 +248,11 @@ def test_RP_02_what_an_object_is_made_of_is_made_before_it(tf, registered, made_
         root = reference_impl.load(tmp_path / generation)
         assert isinstance(root.outer, made_of_parts) and isinstance(root.outer.part, made_of_parts)
         assert (root.outer.title, root.outer.part.title) == ("outer", "inner")
-        assert (root.outer.v.numpy(), root.outer.part.v.numpy(), root.outer.part.part[0].numpy()) == (1.0, 2.0, 3.0)
+        assert (
+            root.outer.v.numpy(),
+            root.outer.part.v.numpy(),
+            root.outer.part.part[0].numpy(),
+        ) == (1.0, 2.0, 3.0)
     reference_impl.unregister("tests.Made")
     with pytest.warns(UserWarning, match=r"tests\.Made"):
         unknown = reference_impl.load(tmp_path / "first")
@@ -231,11 +268,15 @@ def test_RP_02_what_is_no_part_of_the_export_is_refused(tf, registered, made_of_
 
     root = tf.Module()
     root.made = Lost(tf.Variable(1.0), None, "title")
-    with pytest.raises(errors.SaveError, match=r"root\.made: Found an untracked dependency: .*names 'other'"):
+    with pytest.raises(
+        errors.SaveError, match=r"root\.made: Found an untracked dependency: .*names 'other'"
+    ):
         reference_impl.save(root, tmp_path / "m")
 
 
-def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(tf, registered, made_of_parts, tmp_path):
+def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(
+    tf, registered, made_of_parts, tmp_path
+):
     class Circular(made_of_parts):
         def _deserialization_dependencies(self, children):
             return {} if self.part is None else {"part": self.part}
@@ -244,7 +285,9 @@ def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(tf, registered, m
     root = tf.Module()
     root.a = Circular(None, None, "a")
     root.a.part = Circular(None, root.a, "b")
-    with pytest.raises(errors.SaveError, match=r"dependency cycle in the saved Trackable.*: root\.a, root\.a\.part"):
+    with pytest.raises(
+        errors.SaveError, match=r"dependency cycle in the saved Trackable.*: root\.a, root\.a\.part"
+    ):
         reference_impl.save(root, tmp_path / "m")
     root.a.part = Circular(None, None, "b")
     reference_impl.save(root, tmp_path / "m")
@@ -252,7 +295,9 @@ def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(tf, registered, m
     def circle(meta_graph):
         nodes = meta_graph.object_graph_def.nodes
         (outer,) = [number for number, node in enumerate(nodes) if node.dependencies]
-        nodes[nodes[outer].dependencies[0].node_id].dependencies.add(node_id=outer, local_name="part")
+        nodes[nodes[outer].dependencies[0].node_id].dependencies.add(
+            node_id=outer, local_name="part"
+        )
 
     rewrite(tmp_path / "m", circle)
     with pytest.raises(errors.CycleError, match="made of each other"):
@@ -260,15 +305,27 @@ def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(tf, registered, m
 
 
 @pytest.mark.clause("REV-04")
-def test_REV_04_attributes_that_tensorflow_wrapped_are_plain_for_serialize(tf, registered, tmp_path):
+def test_REV_04_attributes_that_tensorflow_wrapped_are_plain_for_serialize(
+    tf, registered, tmp_path
+):
     class Sized(tf.Module):
         def __init__(self, sizes, names, pair):
             super().__init__()
             self.sizes, self.names, self.pair = sizes, names, pair
 
-    registered("tests.Sized", Sized, serialize=lambda obj: {"sizes": obj.sizes, "names": obj.names, "pair": obj.pair})
+    registered(
+        "tests.Sized",
+        Sized,
+        serialize=lambda obj: {"sizes": obj.sizes, "names": obj.names, "pair": obj.pair},
+    )
     sized = Sized([1, [2, 3]], {"a": ["b"]}, ([4], None))
-    assert type(sized.sizes) is not list and type(sized.pair) is not tuple, "otherwise this test shows nothing"
+    assert type(sized.sizes) is not list and type(sized.pair) is not tuple, (
+        "otherwise this test shows nothing"
+    )
     reference_impl.save(sized, tmp_path / "m")
     again = reference_impl.load(tmp_path / "m")
-    assert (list(again.sizes), dict(again.names), tuple(again.pair)) == ([1, [2, 3]], {"a": ["b"]}, ([4], None))
+    assert (list(again.sizes), dict(again.names), tuple(again.pair)) == (
+        [1, [2, 3]],
+        {"a": ["b"]},
+        ([4], None),
+    )

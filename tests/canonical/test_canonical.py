@@ -1,4 +1,6 @@
-"""The canonical form: equal for what means the same, and what it says of differences and refuses."""
+"""The canonical form: equal for what means the same, and what it says of differences and
+refuses.
+"""
 
 import re
 import shutil
@@ -37,7 +39,9 @@ def test_edits_that_mean_nothing(edit, tmp_path):
     touched = 0
     for case in MODELS:
         source = layout.read(edits.fixture(case)).saved_model
-        model = edits.edited(edits.fixture(case), tmp_path / case, neutral_edits.neutral(edit, seed=3))
+        model = edits.edited(
+            edits.fixture(case), tmp_path / case, neutral_edits.neutral(edit, seed=3)
+        )
         touched += layout.read(model).saved_model != source
         found = canonical(model)
         assert found.hash == edits.form(case).hash, edits.differences(edits.form(case), found)
@@ -47,7 +51,9 @@ def test_edits_that_mean_nothing(edit, tmp_path):
 
 @pytest.mark.parametrize("case", WITH_OBJECTS)
 def test_node_names_of_a_graph_with_objects(case, tmp_path):
-    model = edits.edited(edits.fixture(case), tmp_path / "model", neutral_edits.neutral(neutral_edits.rename_graph))
+    model = edits.edited(
+        edits.fixture(case), tmp_path / "model", neutral_edits.neutral(neutral_edits.rename_graph)
+    )
     assert canonical(model).hash == edits.form(case).hash
 
 
@@ -56,13 +62,17 @@ def test_all_edits_together(tmp_path):
         names = [edit.__name__ for edit in neutral_edits.NEUTRAL]
         model = edits.fixture(case)
         for number, name in enumerate(names):
-            model = edits.edited(model, tmp_path / f"{case}-{number}", neutral_edits.neutral(name, seed=number))
+            model = edits.edited(
+                model, tmp_path / f"{case}-{number}", neutral_edits.neutral(name, seed=number)
+            )
         assert canonical(model).hash == edits.form(case).hash
 
 
 def test_order_of_meta_graphs(tmp_path):
     def turn(message):
-        graphs = [type(graph).FromString(graph.SerializeToString()) for graph in message.meta_graphs]
+        graphs = [
+            type(graph).FromString(graph.SerializeToString()) for graph in message.meta_graphs
+        ]
         del message.meta_graphs[:]
         message.meta_graphs.extend(reversed(graphs))
 
@@ -72,12 +82,16 @@ def test_order_of_meta_graphs(tmp_path):
 def test_defaults_that_are_written_out(tmp_path):
     """Equal as long as the file says what the defaults are, and only when asked for."""
     stripped = edits.fixture("default_attrs_stripped")
-    written = edits.edited(stripped, tmp_path / "written", neutral_edits.neutral(neutral_edits.write_defaults))
+    written = edits.edited(
+        stripped, tmp_path / "written", neutral_edits.neutral(neutral_edits.write_defaults)
+    )
     assert layout.read(written).saved_model != layout.read(stripped).saved_model
     assert canonical(written).hash == edits.form("default_attrs_stripped").hash
     exact = canonical(written, ignore_defaults=False)
     assert exact.hash != canonical(stripped, ignore_defaults=False).hash
-    assert {change.section for change in form_changes(exact, canonical(stripped, ignore_defaults=False))} == {"graph"}
+    assert {
+        change.section for change in form_changes(exact, canonical(stripped, ignore_defaults=False))
+    } == {"graph"}
 
 
 def test_text_and_binary(tmp_path):
@@ -88,7 +102,9 @@ def test_text_and_binary(tmp_path):
     assert canonical(tmp_path / "text").hash == edits.form("while_loop").hash
 
 
-@pytest.mark.parametrize("case", ["half_plus_two", "module_functions", "partitioned_variables", "dtypes_resource"])
+@pytest.mark.parametrize(
+    "case", ["half_plus_two", "module_functions", "partitioned_variables", "dtypes_resource"]
+)
 def test_layout_of_the_checkpoint(case, tmp_path):
     """Other shards, partitioned tensors in one piece: the same values."""
     shutil.copytree(edits.fixture(case), tmp_path / "model")
@@ -99,7 +115,9 @@ def test_layout_of_the_checkpoint(case, tmp_path):
 def test_files_about_the_model(tmp_path):
     """Fingerprint, debug info and files that are no part of the format."""
     shutil.copytree(edits.fixture("module_functions"), tmp_path / "model")
-    (tmp_path / "model" / "fingerprint.pb").write_bytes(schema.serialize(schema.FingerprintDef(checkpoint_hash=7)))
+    (tmp_path / "model" / "fingerprint.pb").write_bytes(
+        schema.serialize(schema.FingerprintDef(checkpoint_hash=7))
+    )
     (tmp_path / "model" / "debug").mkdir()
     (tmp_path / "model" / "debug" / "saved_model_debug_info.pb").write_bytes(b"")
     (tmp_path / "model" / "keras_metadata.pb").write_bytes(b"x")
@@ -110,18 +128,26 @@ def test_a_table_has_no_order(tmp_path):
     """What a mutable table holds is saved in the order of its hashes."""
     model = edits.fixture("mutable_hash_table")
     with BundleReader(layout.read(model).checkpoint_prefix) as reader:
-        keys = [key for key in reader.keys() if key.endswith("keys") and reader.entry(key).elements > 1]  # noqa: SIM118
+        keys = [
+            key for key in reader.keys() if key.endswith("keys") and reader.entry(key).elements > 1
+        ]  # noqa: SIM118
     assert keys
     tables = [key[: -len("keys")] for key in keys]
 
     def turned(key, array):
-        return array[::-1] if key.endswith(("keys", "values")) and key.startswith(tuple(tables)) else array
+        return (
+            array[::-1]
+            if key.endswith(("keys", "values")) and key.startswith(tuple(tables))
+            else array
+        )
 
     shutil.copytree(model, tmp_path / "turned")
     edits.copy_checkpoint(tmp_path / "turned", turned)
     assert canonical(tmp_path / "turned").hash == edits.form("mutable_hash_table").hash
     shutil.copytree(model, tmp_path / "mixed")
-    edits.copy_checkpoint(tmp_path / "mixed", lambda key, array: array[::-1] if key in keys else array)
+    edits.copy_checkpoint(
+        tmp_path / "mixed", lambda key, array: array[::-1] if key in keys else array
+    )
     assert canonical(tmp_path / "mixed").hash != edits.form("mutable_hash_table").hash
 
 
@@ -156,7 +182,16 @@ def test_json():
     assert re.fullmatch("[0-9a-f]{64}", found["hash"])
     assert [item["tags"] for item in found["meta_graphs"]] == [["serve"], ["train"]]
     assert found["produced_by"][0]["tensorflow_version"] == "1.15.5"
-    assert set(found["sections"]) == {"meta", "signatures", "graph", "functions", "objects", "collections", "variables", "assets"}
+    assert set(found["sections"]) == {
+        "meta",
+        "signatures",
+        "graph",
+        "functions",
+        "objects",
+        "collections",
+        "variables",
+        "assets",
+    }
 
 
 # What is refused
@@ -175,7 +210,9 @@ def test_two_nodes_of_one_name(tmp_path):
 def test_two_functions_of_one_name(tmp_path):
     def made(graph, ops):
         for op in ops:
-            graph.graph_def.library.function.add(signature=schema.OpDef(name="f"), node_def=[schema.NodeDef(name="n", op=op)])
+            graph.graph_def.library.function.add(
+                signature=schema.OpDef(name="f"), node_def=[schema.NodeDef(name="n", op=op)]
+            )
 
     edits.built(tmp_path / "equal", lambda graph: made(graph, "AA"))
     with pytest.raises(errors.DuplicateKeyError, match="which differ"):
@@ -184,7 +221,9 @@ def test_two_functions_of_one_name(tmp_path):
 
 def test_an_asset_outside(tmp_path):
     with pytest.raises(errors.PathEscapeError):
-        edits.built(tmp_path / "model", lambda graph: graph.asset_file_def.add(filename="../secret"))
+        edits.built(
+            tmp_path / "model", lambda graph: graph.asset_file_def.add(filename="../secret")
+        )
 
 
 def test_a_damaged_weight(tmp_path):
@@ -208,7 +247,9 @@ def test_dangling_references_are_part_of_the_form(tmp_path):
 
     form = edits.built(tmp_path / "a", build("missing"))
     assert form.hash != edits.built(tmp_path / "b", build("absent")).hash
-    assert form.hash == edits.built(tmp_path / "c", build("missing", 1)).hash  # just behind the last node
+    assert (
+        form.hash == edits.built(tmp_path / "c", build("missing", 1)).hash
+    )  # just behind the last node
 
 
 def test_functions_that_a_text_attribute_names(tmp_path):
@@ -240,7 +281,10 @@ def test_a_side_effect_that_is_not_there(tmp_path):
 
         return made
 
-    assert edits.built(tmp_path / "a", build("missing")).hash != edits.built(tmp_path / "b", build("first")).hash
+    assert (
+        edits.built(tmp_path / "a", build("missing")).hash
+        != edits.built(tmp_path / "b", build("first")).hash
+    )
 
 
 def test_the_spec_of_a_bare_function(tmp_path):
@@ -293,6 +337,8 @@ def test_the_devices_of_a_config_proto_come_in_any_order():
     rest = b"\x10\x05" + b"\x15four" + b"\x11eighteig" + b"\x32\x01x"
     assert _config_proto(gpu + cpu + rest) == _config_proto(cpu + gpu + rest) == cpu + gpu + rest
     assert _config_proto(rest + gpu + cpu) == cpu + gpu + rest
-    assert _config_proto(cpu + b"\x32\x01y" + b"\x32\x01x") == cpu + b"\x32\x01y" + b"\x32\x01x"  # no map: the order counts
+    assert (
+        _config_proto(cpu + b"\x32\x01y" + b"\x32\x01x") == cpu + b"\x32\x01y" + b"\x32\x01x"
+    )  # no map: the order counts
     for broken in (b"\x0a\x09ab", b"\x0b", gpu + cpu + b"\x15abc"):
         assert _config_proto(broken) == broken

@@ -18,13 +18,16 @@ from reference_impl.format.container import layout
 
 # Fields whose change need not change the hash, and why.
 WITHOUT_MEANING = re.compile(
-    r"meta_info_def\.(tensorflow_version|tensorflow_git_version|stripped_default_attrs)$"  # who wrote the file, and how
+    # who wrote the file, and how
+    r"meta_info_def\.(tensorflow_version|tensorflow_git_version|stripped_default_attrs)$"
     r"|meta_info_def\.stripped_op_list\."  # declarations of ops that the graph uses anyway
     r"|graph_def\.versions\.producer$"
-    r"|signature\.(control_output|input_arg\.name|output_arg\.name)$"  # names inside a function, here of what nobody uses
+    # names inside a function, here of what nobody uses
+    r"|signature\.(control_output|input_arg\.name|output_arg\.name)$"
     r"|node_def\.name$"
     r"|ret$|control_ret$"
-    r"|attr\[_user_specified_name\]\.s$"  # the object graph says what callers may call an argument; this is the tracer's note
+    # the object graph says what callers may call an argument; this is the tracer's note
+    r"|attr\[_user_specified_name\]\.s$"
 )
 
 
@@ -44,7 +47,9 @@ def fields(message, path=()):
 
 def kind(path):
     """The field a path ends in, attributes by name."""
-    return ".".join(name if name != "attr" or not isinstance(key, str) else f"attr[{key}]" for name, key in path)
+    return ".".join(
+        name if name != "attr" or not isinstance(key, str) else f"attr[{key}]" for name, key in path
+    )
 
 
 def change_field(message, path):
@@ -64,9 +69,13 @@ def change_field(message, path):
         getattr(message, name)[key] = new
 
 
-@pytest.mark.parametrize("case", ["module_functions", "defun_gradient", "mutable_hash_table", "ragged_io"])
+@pytest.mark.parametrize(
+    "case", ["module_functions", "defun_gradient", "mutable_hash_table", "ragged_io"]
+)
 def test_every_field_counts(case, tmp_path):
-    """One scalar of each kind (three of those that occur more often) is changed; all but a few must change the hash."""
+    """One scalar of each kind (three of those that occur more often) is changed; all but a few must
+    change the hash.
+    """
     source = layout.read(edits.fixture(case)).saved_model
     kinds = {}
     for path in fields(source.meta_graphs[0]):
@@ -108,7 +117,9 @@ def transpose(message):
 
 
 def rename_node(message):
-    """A node of TF 1.x under another name, everywhere: programs that fetch it by name would miss it."""
+    """A node of TF 1.x under another name, everywhere: programs that fetch it by name would miss
+    it.
+    """
     neutral_edits.rename_nodes(graph_of(message), lambda name: "renamed" if name == "y" else name)
 
 
@@ -119,7 +130,11 @@ def swap_inputs(message):
 
 
 def drop_control_edge(message):
-    found = next(item for item in graph_of(message).graph_def.node if any(text.startswith("^") for text in item.input))
+    found = next(
+        item
+        for item in graph_of(message).graph_def.node
+        if any(text.startswith("^") for text in item.input)
+    )
     found.input[:] = [text for text in found.input if not text.startswith("^")]
 
 
@@ -159,7 +174,11 @@ def ragged_spec(message):
 
 
 def not_trainable(message):
-    variable = next(item.variable for item in graph_of(message).object_graph_def.nodes if item.HasField("variable"))
+    variable = next(
+        item.variable
+        for item in graph_of(message).object_graph_def.nodes
+        if item.HasField("variable")
+    )
     variable.trainable = not variable.trainable
 
 
@@ -211,13 +230,19 @@ def no_alias(message):
 
 def other_capture(message):
     objects = graph_of(message).object_graph_def
-    trace = next(item for key, item in sorted(objects.concrete_functions.items()) if "multiply" in key)
+    trace = next(
+        item for key, item in sorted(objects.concrete_functions.items()) if "multiply" in key
+    )
     variables = [number for number, item in enumerate(objects.nodes) if item.HasField("variable")]
     trace.bound_inputs[0] = next(number for number in variables if number != trace.bound_inputs[0])
 
 
 def order_of_traces(message):
-    found = next(item.function for item in graph_of(message).object_graph_def.nodes if len(item.function.concrete_functions) > 1)
+    found = next(
+        item.function
+        for item in graph_of(message).object_graph_def.nodes
+        if len(item.function.concrete_functions) > 1
+    )
     found.concrete_functions[:] = list(reversed(found.concrete_functions))
 
 
@@ -236,20 +261,34 @@ def gradient_function(message):
 
 
 def function_op(message):
-    function = next(item for item in graph_of(message).graph_def.library.function if "multiply" in item.signature.name)
+    function = next(
+        item
+        for item in graph_of(message).graph_def.library.function
+        if "multiply" in item.signature.name
+    )
     next(item for item in function.node_def if item.op == "Mul").op = "AddV2"
 
 
 def branch_op(message):
     """In a function that only a While in another function reaches."""
     library = graph_of(message).graph_def.library
-    function = next(item for item in library.function if "body" in item.signature.name or "true" in item.signature.name)
-    found = next(item for item in function.node_def if item.op not in ("Identity", "Const", "NoOp", "Placeholder"))
+    function = next(
+        item
+        for item in library.function
+        if "body" in item.signature.name or "true" in item.signature.name
+    )
+    found = next(
+        item
+        for item in function.node_def
+        if item.op not in ("Identity", "Const", "NoOp", "Placeholder")
+    )
     found.op += "X"
 
 
 def slot(message):
-    slots = [item for found in graph_of(message).object_graph_def.nodes for item in found.slot_variables]
+    slots = [
+        item for found in graph_of(message).object_graph_def.nodes for item in found.slot_variables
+    ]
     slots[0].slot_name = "momentum"
 
 
@@ -259,19 +298,35 @@ def tag(message):
 
 def restore_op(message):
     saver = graph_of(message).saver_def
-    saver.restore_op_name = "init" if "init" in {item.name for item in graph_of(message).graph_def.node} else "save/Const"
+    saver.restore_op_name = (
+        "init"
+        if "init" in {item.name for item in graph_of(message).graph_def.node}
+        else "save/Const"
+    )
 
 
 CHANGES = [
     # change, fixture, sections that change; with "+" others may change as well
     (lambda message: set_field("op", "Sub")(edits.node(message, "Mul")), "half_plus_two", "graph"),
     (
-        lambda message: edits.node(message, "MatMul").attr["transpose_a"].CopyFrom(schema.AttrValue(b=True)),
+        lambda message: (
+            edits.node(message, "MatMul").attr["transpose_a"].CopyFrom(schema.AttrValue(b=True))
+        ),
         "serve_and_train",
         "graph",
     ),
-    (lambda message: set_field("device", "/device:GPU:1")(edits.node(message, "Mul")), "half_plus_two", "graph"),
-    (lambda message: edits.node(message, "Const").attr["value"].tensor.float_val.__setitem__(0, 9.5), "half_plus_two", "graph"),
+    (
+        lambda message: set_field("device", "/device:GPU:1")(edits.node(message, "Mul")),
+        "half_plus_two",
+        "graph",
+    ),
+    (
+        lambda message: (
+            edits.node(message, "Const").attr["value"].tensor.float_val.__setitem__(0, 9.5)
+        ),
+        "half_plus_two",
+        "graph",
+    ),
     (rename_node, "half_plus_two", "graph"),
     (swap_inputs, "half_plus_two", "graph"),
     (drop_control_edge, "half_plus_two", "graph"),
@@ -304,7 +359,9 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(
-    ("edit", "case", "sections"), CHANGES, ids=[f"{number}-{item[2]}" for number, item in enumerate(CHANGES)]
+    ("edit", "case", "sections"),
+    CHANGES,
+    ids=[f"{number}-{item[2]}" for number, item in enumerate(CHANGES)],
 )
 def test_one_change(edit, case, sections, tmp_path):
     expected = set(sections.split())
@@ -318,23 +375,35 @@ def test_one_change(edit, case, sections, tmp_path):
 @pytest.mark.parametrize(
     ("case", "change"),
     [
-        ("half_plus_two", lambda key, array: np.nextafter(array, np.float32(9)) if key == "a" else array),
+        (
+            "half_plus_two",
+            lambda key, array: np.nextafter(array, np.float32(9)) if key == "a" else array,
+        ),
         ("half_plus_two", lambda key, array: array.astype(np.float64) if key == "a" else array),
         ("half_plus_two", lambda key, array: array.view(np.int32) if key == "a" else array),
         ("half_plus_two", lambda key, array: array.reshape(1) if key == "a" else array),
         ("half_plus_two", lambda key, array: None if key == "a" else array),
         (
             "partitioned_variables",
-            lambda key, array: array + (np.arange(array.size).reshape(array.shape) == 0).astype(array.dtype),
+            lambda key, array: (
+                array + (np.arange(array.size).reshape(array.shape) == 0).astype(array.dtype)
+            ),
         ),
-        ("module_functions", lambda key, array: np.array(b"changed", object) if key.startswith("named/right/.A") else array),
+        (
+            "module_functions",
+            lambda key, array: (
+                np.array(b"changed", object) if key.startswith("named/right/.A") else array
+            ),
+        ),
     ],
 )
 def test_one_weight(case, change, tmp_path):
     shutil.copytree(edits.fixture(case), tmp_path / "model")
     edits.copy_checkpoint(tmp_path / "model", change)
     after = canonical(tmp_path / "model")
-    assert {name for name in after.sections if after.sections[name] != edits.form(case).sections[name]} == {"variables"}
+    assert {
+        name for name in after.sections if after.sections[name] != edits.form(case).sections[name]
+    } == {"variables"}
     assert {change.section for change in form_changes(edits.form(case), after)} == {"variables"}
 
 
@@ -359,21 +428,31 @@ def test_one_byte_of_an_asset(tmp_path):
     data[0] ^= 1
     file.write_bytes(data)
     before = edits.form("module_functions")
-    assert edits.differences(before, canonical(tmp_path / "model")) == [f"assets: assets/{file.name}: content differs"]
+    assert edits.differences(before, canonical(tmp_path / "model")) == [
+        f"assets: assets/{file.name}: content differs"
+    ]
     file.unlink()
-    assert edits.differences(before, canonical(tmp_path / "model"))[0].startswith(f"assets: assets/{file.name}: content")
+    assert edits.differences(before, canonical(tmp_path / "model"))[0].startswith(
+        f"assets: assets/{file.name}: content"
+    )
     extra = tmp_path / "model" / "assets.extra" / "note"
     extra.parent.mkdir()
     extra.write_bytes(b"")
-    assert "assets: assets.extra/note: is new" in edits.differences(before, canonical(tmp_path / "model"))
+    assert "assets: assets.extra/note: is new" in edits.differences(
+        before, canonical(tmp_path / "model")
+    )
 
 
 def test_the_path_of_an_asset_at_its_author_is_no_part(tmp_path):
-    """The loader feeds the path where the model is; what stands in the graph is where the file once was."""
+    """The loader feeds the path where the model is; what stands in the graph is where the file once
+    was.
+    """
 
     def move(message):
         graph = graph_of(message)
-        value = schema.AssetFileDef.FromString(graph.collection_def["saved_model_assets"].any_list.value[0].value)
+        value = schema.AssetFileDef.FromString(
+            graph.collection_def["saved_model_assets"].any_list.value[0].value
+        )
         name = value.tensor_info.name.partition(":")[0]
         constant = next(item for item in graph.graph_def.node if item.name == name)
         assert constant.op == "Const"

@@ -1,4 +1,6 @@
-"""Corners of the canonical form and its differences that mutation testing found untested (docs/hostile.md)."""
+"""Corners of the canonical form and its differences that mutation testing found untested
+(docs/hostile.md).
+"""
 
 import model_edits as edits
 from test_canonical_changes import function_op
@@ -28,12 +30,17 @@ def hash_of(folder, message):
 
 def test_the_last_string_of_a_constant_may_stand_for_those_behind_it(tmp_path):
     one, two, other = [(b"a",), (b"a", b"a"), (b"a", b"b")]
-    hashes = [hash_of(tmp_path / str(number), graph(*strings)) for number, strings in enumerate((one, two, other))]
+    hashes = [
+        hash_of(tmp_path / str(number), graph(*strings))
+        for number, strings in enumerate((one, two, other))
+    ]
     assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_strings_written_as_content_count(tmp_path):
-    """TensorFlow reads strings from ``tensor_content`` too: their lengths, then their characters."""
+    """TensorFlow reads strings from ``tensor_content`` too: their lengths, then their
+    characters.
+    """
 
     def as_content(message, content):
         tensor = message.meta_graphs[0].graph_def.node[0].attr["value"].tensor
@@ -42,7 +49,10 @@ def test_strings_written_as_content_count(tmp_path):
         return message
 
     contents = (b"\1\1aa", b"\1\1ab")
-    hashes = [hash_of(tmp_path / str(number), as_content(graph(), content)) for number, content in enumerate(contents)]
+    hashes = [
+        hash_of(tmp_path / str(number), as_content(graph(), content))
+        for number, content in enumerate(contents)
+    ]
     assert hashes[0] != hashes[1]
     assert hashes[1] == hash_of(tmp_path / "listed", graph(b"a", b"b"))
 

@@ -1,4 +1,6 @@
-"""The canonical form of small models made by hand: sharing, recursion, wrappers, references, values."""
+"""The canonical form of small models made by hand: sharing, recursion, wrappers, references,
+values.
+"""
 
 import shutil
 
@@ -38,17 +40,24 @@ def test_two_random_numbers_are_not_one_used_twice(tmp_path):
             def made(graph):
                 build(graph)
                 if objects:
-                    graph.object_graph_def.nodes.add().user_object.identifier = "_generic_user_object"
+                    graph.object_graph_def.nodes.add().user_object.identifier = (
+                        "_generic_user_object"
+                    )
 
             return made
 
-        assert edits.built(tmp_path / "1", with_objects(twice)).hash != edits.built(tmp_path / "2", with_objects(once)).hash
+        assert (
+            edits.built(tmp_path / "1", with_objects(twice)).hash
+            != edits.built(tmp_path / "2", with_objects(once)).hash
+        )
         shutil.rmtree(tmp_path / "1")
         shutil.rmtree(tmp_path / "2")
 
 
 def test_nodes_without_order_are_told_apart_by_their_surroundings(tmp_path):
-    """Equal nodes that nobody asks for: which of them is connected how must not depend on the order in the file."""
+    """Equal nodes that nobody asks for: which of them is connected how must not depend on the order
+    in the file.
+    """
 
     def build(order):
         def made(graph):
@@ -92,10 +101,17 @@ def recursive(names, constants):
 
 def test_functions_that_call_each_other(tmp_path):
     plain = edits.built(tmp_path / "plain", recursive(["f", "g", "h"], [1, 2, 3]))
-    assert edits.built(tmp_path / "renamed", recursive(["h_77", "a", "g"], [1, 2, 3])).hash == plain.hash
+    assert (
+        edits.built(tmp_path / "renamed", recursive(["h_77", "a", "g"], [1, 2, 3])).hash
+        == plain.hash
+    )
     assert edits.built(tmp_path / "other", recursive(["f", "g", "h"], [1, 2, 4])).hash != plain.hash
-    assert edits.built(tmp_path / "turned", recursive(["f", "g", "h"], [1, 3, 2])).hash != plain.hash
-    assert edits.built(tmp_path / "shifted", recursive(["f", "g", "h"], [2, 3, 1])).hash != plain.hash
+    assert (
+        edits.built(tmp_path / "turned", recursive(["f", "g", "h"], [1, 3, 2])).hash != plain.hash
+    )
+    assert (
+        edits.built(tmp_path / "shifted", recursive(["f", "g", "h"], [2, 3, 1])).hash != plain.hash
+    )
     assert (
         edits.built(tmp_path / "self", recursive(["f"], [1])).hash
         != edits.built(tmp_path / "pair", recursive(["f", "g"], [1, 1])).hash
@@ -103,7 +119,9 @@ def test_functions_that_call_each_other(tmp_path):
 
 
 def test_in_which_order_functions_of_a_circle_are_called(tmp_path):
-    """First g, then h with its result, is not first h; the order of the nodes in the file is none."""
+    """First g, then h with its result, is not first h; the order of the nodes in the file is
+    none.
+    """
 
     def build(first, second, turned=False):
         def made(graph):
@@ -112,7 +130,9 @@ def test_in_which_order_functions_of_a_circle_are_called(tmp_path):
                 function.signature.name = name
                 function.node_def.add(name="own", op=op)
                 calls = (
-                    [("one", first, "own:y:0"), ("two", second, "one:output:0")] if name == "f" else [("back", "f", "own:y:0")]
+                    [("one", first, "own:y:0"), ("two", second, "one:output:0")]
+                    if name == "f"
+                    else [("back", "f", "own:y:0")]
                 )
                 for number, callee, source in reversed(calls) if turned else calls:
                     call(function.node_def, number, callee, source)
@@ -131,12 +151,18 @@ def test_large_circles_end(tmp_path):
         count = 3000
         recursive([f"f{number}" for number in range(count)], range(count))(graph)
         for number in range(count):
-            graph.graph_def.node.add(name=f"n{number}", op="Merge", input=[f"n{(number + 1) % count}", f"n{number * 7 % count}"])
+            graph.graph_def.node.add(
+                name=f"n{number}",
+                op="Merge",
+                input=[f"n{(number + 1) % count}", f"n{number * 7 % count}"],
+            )
             child = graph.object_graph_def.nodes.add().children.add()
             child.node_id, child.local_name = (number + 1) % count, "next"
 
     first = edits.built(tmp_path / "a", made)
-    shuffled = edits.edited(tmp_path / "a", tmp_path / "b", neutral_edits.neutral(neutral_edits.shuffle_functions))
+    shuffled = edits.edited(
+        tmp_path / "a", tmp_path / "b", neutral_edits.neutral(neutral_edits.shuffle_functions)
+    )
     assert first.hash == canonical(shuffled).hash
 
 
@@ -156,10 +182,17 @@ def wrapped(layers, constant=False, residue=b""):
             wrapper.signature.name = f"__inference_wrapper_{layer + 2}"
             wrapper.signature.input_arg.add(name=f"arg_{layer}", type=schema.DT_FLOAT)
             wrapper.signature.output_arg.add(name="identity", type=schema.DT_FLOAT)
-            made = call(wrapper.node_def, "PartitionedCall", library.function[layer].signature.name, f"arg_{layer}")
+            made = call(
+                wrapper.node_def,
+                "PartitionedCall",
+                library.function[layer].signature.name,
+                f"arg_{layer}",
+            )
             made.attr["config"].s = residue if layer == layers - 1 else b""
             if constant:
-                wrapper.node_def.add(name="Const", op="Const").attr["value"].tensor.int_val.append(1)
+                wrapper.node_def.add(name="Const", op="Const").attr["value"].tensor.int_val.append(
+                    1
+                )
             source = "Const:output:0" if constant else "PartitionedCall:output:0"
             wrapper.node_def.add(name="Identity", op="Identity", input=[source])
             wrapper.ret["identity"] = "Identity:output:0"
@@ -173,7 +206,9 @@ def wrapped(layers, constant=False, residue=b""):
 @pytest.mark.parametrize("constant", [False, True])
 def test_wrappers_of_wrappers(constant, tmp_path):
     """Saving what was loaded adds a layer each time: from the second on the model is the same."""
-    hashes = [edits.built(tmp_path / str(layers), wrapped(layers, constant)).hash for layers in (1, 2, 5)]
+    hashes = [
+        edits.built(tmp_path / str(layers), wrapped(layers, constant)).hash for layers in (1, 2, 5)
+    ]
     assert len(set(hashes)) == 1
     assert edits.built(tmp_path / "none", wrapped(0)).hash not in hashes
     assert edits.built(tmp_path / "odd", wrapped(3, constant, b"other")).hash not in hashes
@@ -190,7 +225,9 @@ def test_which_tables_share_their_contents(tmp_path):
                 function.signature.name = f"f{number}"
                 function.signature.output_arg.add(name=f"y{number}", type=schema.DT_RESOURCE)
                 function.node_def.add(name="table", op="HashTableV2").attr["shared_name"].s = name
-                function.node_def.add(name=f"n{number}", op=f"Op{number}")  # so that no two functions are equal
+                function.node_def.add(
+                    name=f"n{number}", op=f"Op{number}"
+                )  # so that no two functions are equal
                 function.ret[f"y{number}"] = "table:table_handle:0"
 
         return made
@@ -217,17 +254,38 @@ def proto(dtype, shape=(), **lists):
     ("one", "other"),
     [
         (proto("FLOAT", [4], float_val=[1, 2]), proto("FLOAT", [4], float_val=[1, 2, 2, 2])),
-        (proto("FLOAT", [2], float_val=[1, 2]), proto("FLOAT", [2], tensor_content=np.float32([1, 2]).tobytes())),
+        (
+            proto("FLOAT", [2], float_val=[1, 2]),
+            proto("FLOAT", [2], tensor_content=np.float32([1, 2]).tobytes()),
+        ),
         (proto("FLOAT", [2]), proto("FLOAT", [2], tensor_content=bytes(8))),
-        (proto("HALF", [2], half_val=[15360, 0]), proto("HALF", [2], tensor_content=np.float16([1, 0]).tobytes())),
-        (proto("INT8", [3], int_val=[-1, 2, 2]), proto("INT8", [3], tensor_content=np.int8([-1, 2, 2]).tobytes())),
-        (proto("UINT16", [1], int_val=[65535]), proto("UINT16", [1], tensor_content=np.uint16([65535]).tobytes())),
+        (
+            proto("HALF", [2], half_val=[15360, 0]),
+            proto("HALF", [2], tensor_content=np.float16([1, 0]).tobytes()),
+        ),
+        (
+            proto("INT8", [3], int_val=[-1, 2, 2]),
+            proto("INT8", [3], tensor_content=np.int8([-1, 2, 2]).tobytes()),
+        ),
+        (
+            proto("UINT16", [1], int_val=[65535]),
+            proto("UINT16", [1], tensor_content=np.uint16([65535]).tobytes()),
+        ),
         (proto("BOOL", [2], bool_val=[True]), proto("BOOL", [2], tensor_content=b"\1\1")),
-        (proto("COMPLEX64", [], scomplex_val=[1, 2]), proto("COMPLEX64", [], tensor_content=np.complex64(1 + 2j).tobytes())),
+        (
+            proto("COMPLEX64", [], scomplex_val=[1, 2]),
+            proto("COMPLEX64", [], tensor_content=np.complex64(1 + 2j).tobytes()),
+        ),
         (proto("INT64", [2], int64_val=[5]), proto("INT64", [2], int64_val=[5, 5])),
-        (proto("STRING", [3], string_val=[b"a", b""]), proto("STRING", [3], string_val=[b"a", b"", b""])),
+        (
+            proto("STRING", [3], string_val=[b"a", b""]),
+            proto("STRING", [3], string_val=[b"a", b"", b""]),
+        ),
         (proto("STRING", [], string_val=[b""]), proto("STRING", [])),
-        (proto("FLOAT8_E5M2", [2], float8_val=b"\1\2"), proto("FLOAT8_E5M2", [2], tensor_content=b"\1\2")),
+        (
+            proto("FLOAT8_E5M2", [2], float8_val=b"\1\2"),
+            proto("FLOAT8_E5M2", [2], tensor_content=b"\1\2"),
+        ),
     ],
 )
 def test_two_ways_to_write_a_tensor(one, other):

@@ -1,4 +1,6 @@
-"""Exports by the installed TensorFlow: several of one model are equal in canonical form, whatever their bytes."""
+"""Exports by the installed TensorFlow: several of one model are equal in canonical form, whatever
+their bytes.
+"""
 
 from pathlib import Path
 
@@ -43,13 +45,17 @@ def test_in_two_processes(exports):
 def test_saving_what_was_loaded_is_a_fixed_point(exports):
     import tensorflow as tf
 
-    if not tf.__version__.startswith("2.12."):  # which saves the custom gradients of what it loaded in the second round only
+    if not tf.__version__.startswith(
+        "2.12."
+    ):  # which saves the custom gradients of what it loaded in the second round only
         same(exports[0] / "loaded_2", exports[0] / "loaded_3")
     same(exports[0] / "loaded_3", exports[0] / "loaded_4")
 
 
 def test_a_loaded_model_is_another(exports):
-    """Some of what the first export holds does not survive loading (untraced functions become callable, …)."""
+    """Some of what the first export holds does not survive loading (untraced functions become
+    callable, …).
+    """
     assert canonical(exports[0] / "first").hash != canonical(exports[0] / "loaded_2").hash
 
 
@@ -59,5 +65,7 @@ def test_a_graph_exported_twice(exports):
 
 def test_stripped_defaults(exports):
     same(exports[0] / "session_1", exports[0] / "stripped")
-    kept, stripped = (canonical(exports[0] / name, ignore_defaults=False) for name in ("session_1", "stripped"))
+    kept, stripped = (
+        canonical(exports[0] / name, ignore_defaults=False) for name in ("session_1", "stripped")
+    )
     assert kept.sections["graph"] != stripped.sections["graph"]

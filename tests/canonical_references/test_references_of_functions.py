@@ -16,7 +16,16 @@ def test_order_of_results(hashes):
 
         return made
 
-    assert len(hashes(build("neg:y:0", "exp:y:0"), build("exp:y:0", "neg:y:0"), build("neg:y:0", "neg:y:1"))) == 3
+    assert (
+        len(
+            hashes(
+                build("neg:y:0", "exp:y:0"),
+                build("exp:y:0", "neg:y:0"),
+                build("neg:y:0", "neg:y:1"),
+            )
+        )
+        == 3
+    )
 
 
 def test_type_of_a_result(hashes):
@@ -44,8 +53,21 @@ def test_side_effects(hashes):
 
         return made
 
-    assert len(hashes(build(), build(("k", "print")), build(("k", "write")), build(("k", "print"), ("l", "write")))) == 4
-    assert len(hashes(build(("k", "print"), ("l", "write")), build(("l", "print"), ("z", "write")))) == 1
+    assert (
+        len(
+            hashes(
+                build(),
+                build(("k", "print")),
+                build(("k", "write")),
+                build(("k", "print"), ("l", "write")),
+            )
+        )
+        == 4
+    )
+    assert (
+        len(hashes(build(("k", "print"), ("l", "write")), build(("l", "print"), ("z", "write"))))
+        == 1
+    )
 
 
 def test_resource_arguments_that_are_one(hashes):
@@ -99,7 +121,10 @@ def test_custom_gradients(hashes):
         return made
 
     assert len(hashes(build("g1", "g2"), build("g2", "g1"), build("g1", "g1"))) == 3
-    assert len(hashes(build("g1", "g2"), build("g1", "g2", ("CustomGradient-77", "CustomGradient-5")))) == 1
+    assert (
+        len(hashes(build("g1", "g2"), build("g1", "g2", ("CustomGradient-77", "CustomGradient-5"))))
+        == 1
+    )
 
 
 def test_aliases_of_functions(hashes):
@@ -112,11 +137,18 @@ def test_aliases_of_functions(hashes):
 
         return made
 
-    assert len(hashes(build(), build(a="Neg"), build(b="Neg"), build(a="Exp"), build(a="Neg", b="Exp"))) == 5
+    assert (
+        len(
+            hashes(build(), build(a="Neg"), build(b="Neg"), build(a="Exp"), build(a="Neg", b="Exp"))
+        )
+        == 5
+    )
 
 
 def test_a_far_function_of_a_circle(tmp_path):
-    """A change too many calls away to be seen step by step still changes everything that leads there."""
+    """A change too many calls away to be seen step by step still changes everything that leads
+    there.
+    """
 
     def build(constant, count=60):
         def made(graph):
@@ -137,7 +169,9 @@ def test_a_far_function_of_a_circle(tmp_path):
 
 
 def swapping(layers, results):
-    """Functions around functions that turn arguments (or results) round: no mere wrappers, each one matters."""
+    """Functions around functions that turn arguments (or results) round: no mere wrappers, each one
+    matters.
+    """
 
     def made(graph):
         core = function(graph, "core", ["a", "b"], {"p": "sub:z:0", "q": "exp:y:0"})
@@ -145,7 +179,11 @@ def swapping(layers, results):
         core.node_def.add(name="exp", op="Exp", input=["b"])
         previous = "core"
         for layer in range(layers):
-            turned = {"p": "call:output:1", "q": "call:output:0"} if results else {"p": "call:output:0", "q": "call:output:1"}
+            turned = (
+                {"p": "call:output:1", "q": "call:output:0"}
+                if results
+                else {"p": "call:output:0", "q": "call:output:1"}
+            )
             around = function(graph, f"layer{layer}", ["a", "b"], turned)
             call(around.node_def, "call", previous, *(["a", "b"] if results else ["b", "a"]))
             previous = around.signature.name

@@ -26,7 +26,9 @@ def test_defaults_of_a_signature(hashes):
             signature = graph.signature_def["s"]
             signature.inputs["x"].dtype = schema.DT_FLOAT
             for value in values:
-                signature.defaults["x"].CopyFrom(schema.TensorProto(dtype=schema.DT_FLOAT, float_val=[value]))
+                signature.defaults["x"].CopyFrom(
+                    schema.TensorProto(dtype=schema.DT_FLOAT, float_val=[value])
+                )
 
         return made
 

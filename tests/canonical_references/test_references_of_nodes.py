@@ -32,10 +32,23 @@ def test_colocation(hashes):
 
 
 def test_equal_nodes_with_different_neighbours():
-    """Both nodes a result waits for are constants; only what else their users need tells them apart."""
-    nodes = [("R", [], [1, 2]), ("C", [], []), ("C", [], []), ("Y", [1, 5], []), ("Y", [2, 6], []), ("Z", [], []), ("W", [], [])]
+    """Both nodes a result waits for are constants; only what else their users need tells them
+    apart.
+    """
+    nodes = [
+        ("R", [], [1, 2]),
+        ("C", [], []),
+        ("C", [], []),
+        ("Y", [1, 5], []),
+        ("Y", [2, 6], []),
+        ("Z", [], []),
+        ("W", [], []),
+    ]
     rng = random.Random(1)
-    assert len({form(nodes, rng.sample("abcdefg", 7), rng.sample(range(7), 7)) for _ in range(40)}) == 1
+    assert (
+        len({form(nodes, rng.sample("abcdefg", 7), rng.sample(range(7), 7)) for _ in range(40)})
+        == 1
+    )
 
 
 def test_full_types(hashes):
@@ -54,7 +67,9 @@ def leftover(extra=(), user=False, constant=0):
     def made(graph):
         nodes = graph.graph_def.node
         for scope in ("save", "save_1"):
-            value = schema.TensorProto(dtype=schema.DT_INT32, int_val=[constant if scope == "save_1" else 5])
+            value = schema.TensorProto(
+                dtype=schema.DT_INT32, int_val=[constant if scope == "save_1" else 5]
+            )
             nodes.add(name=f"{scope}/Const", op="Const").attr["value"].tensor.CopyFrom(value)
             nodes.add(name=f"{scope}/RestoreV2", op="RestoreV2", input=[f"{scope}/Const"])
             nodes.add(name=f"{scope}/restore_all", op="NoOp", input=[f"^{scope}/RestoreV2"])
@@ -88,12 +103,18 @@ def random_graph(rng, count):
 def relabelled(nodes, new):
     made = [None] * len(nodes)
     for number, (op, inputs, control) in enumerate(nodes):
-        made[new[number]] = op, [new[item] for item in inputs], sorted(new[item] for item in control)
+        made[new[number]] = (
+            op,
+            [new[item] for item in inputs],
+            sorted(new[item] for item in control),
+        )
     return made
 
 
 def form(nodes, names, order, roots=(0,)):
-    """The canonical form of a random graph whose nodes have these names and stand in the file in this order."""
+    """The canonical form of a random graph whose nodes have these names and stand in the file in
+    this order.
+    """
     defs = []
     for number in order:
         op, inputs, control = nodes[number]
@@ -111,7 +132,9 @@ def test_random_graphs_are_equal_exactly_when_they_are_isomorphic():
     for _ in range(1500):
         count = rng.choice([2, 3, 4])
         nodes = random_graph(rng, count)
-        smallest = min(repr(relabelled(nodes, [0, *new])) for new in itertools.permutations(range(1, count)))
+        smallest = min(
+            repr(relabelled(nodes, [0, *new])) for new in itertools.permutations(range(1, count))
+        )
         names = rng.sample("abcdefgh", count)
         known.setdefault(smallest, set()).add(form(nodes, names, rng.sample(range(count), count)))
     assert len(known) > 300
@@ -127,19 +150,30 @@ def test_larger_graphs_do_not_depend_on_names_and_order(loops):
         count = 14
         nodes = random_graph(rng, count)
         if not loops:
-            before = [{n for n in (*inputs, *control) if n < number} for number, (_, inputs, control) in enumerate(nodes)]
+            before = [
+                {n for n in (*inputs, *control) if n < number}
+                for number, (_, inputs, control) in enumerate(nodes)
+            ]
             nodes = [
                 (op, [n for n in inputs if n in known], [n for n in control if n in known])
                 for known, (op, inputs, control) in zip(before, nodes)
             ]
         names = [f"n{number}" for number in range(count)]
-        found = {form(nodes, rng.sample(names, count), rng.sample(range(count), count), (3, 1, 5)) for _ in range(3)}
+        found = {
+            form(nodes, rng.sample(names, count), rng.sample(range(count), count), (3, 1, 5))
+            for _ in range(3)
+        }
         assert len(found) == 1
 
 
 def test_equal_nodes_beside_equal_results():
-    """Two results are computed alike; which side node belongs to which is seen from the order of the results."""
+    """Two results are computed alike; which side node belongs to which is seen from the order of
+    the results.
+    """
     nodes = [("A", [], []), ("A", [], []), ("B", [0], []), ("B", [1], []), ("B", [2], [])]
     names = "abcde"
     orders = itertools.permutations(range(5))
-    assert len({form(nodes, [names[number] for number in order], order, (0, 1)) for order in orders}) == 1
+    assert (
+        len({form(nodes, [names[number] for number in order], order, (0, 1)) for order in orders})
+        == 1
+    )

@@ -1,4 +1,6 @@
-"""The canonical form of references of objects: what refers to what counts, by which name or number does not."""
+"""The canonical form of references of objects: what refers to what counts, by which name or number
+does not.
+"""
 
 import pytest
 from made_graphs import function, objects
@@ -20,7 +22,9 @@ def test_slots_of_which_variable(hashes):
         def made(graph):
             nodes = objects(graph, {"optimizer": 1, "v": 2, "w": 3}, {}, {}, {}, {}, {})
             for variable, slot in ((first, 4), (second, 5)):
-                nodes[1].slot_variables.add(slot_name=name, original_variable_node_id=variable, slot_variable_node_id=slot)
+                nodes[1].slot_variables.add(
+                    slot_name=name, original_variable_node_id=variable, slot_variable_node_id=slot
+                )
             nodes[4].registered_name = "four"
 
         return made
@@ -51,7 +55,18 @@ def test_dependencies(hashes):
 
         return made
 
-    assert len(hashes(build(), build(("x", 2)), build(("x", 3)), build(("y", 2)), build(("x", 2), ("y", 3)))) == 5
+    assert (
+        len(
+            hashes(
+                build(),
+                build(("x", 2)),
+                build(("x", 3)),
+                build(("y", 2)),
+                build(("x", 2), ("y", 3)),
+            )
+        )
+        == 5
+    )
     assert len(hashes(build(("x", 2), ("y", 3)), build(("y", 3), ("x", 2)))) == 1
 
 

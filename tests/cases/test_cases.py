@@ -61,12 +61,16 @@ def test_source_is_python_3_6_and_imports_the_standard_library_only(case: cases.
     library = Path(sysconfig.get_path("stdlib")).resolve()
     assert tree.body
     for node in ast.walk(tree):
-        assert not isinstance(node, ast.ImportFrom), "a case is executed by path, so it imports whole modules"
+        assert not isinstance(node, ast.ImportFrom), (
+            "a case is executed by path, so it imports whole modules"
+        )
         for alias in node.names if isinstance(node, ast.Import) else ():
             spec = importlib.util.find_spec(alias.name)
             assert spec and spec.origin
             origin = Path(spec.origin).resolve() if spec.has_location else library
-            assert library in (origin, *origin.parents) and "site-packages" not in origin.parts, alias.name
+            assert library in (origin, *origin.parents) and "site-packages" not in origin.parts, (
+                alias.name
+            )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -86,7 +90,9 @@ def test_discovery_does_not_import_tensorflow() -> None:
         "from compat_matrix.workers import producing\n"
         "print(len(all_cases()))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == len(CASES)
 
@@ -94,14 +100,23 @@ def test_discovery_does_not_import_tensorflow() -> None:
 def test_facts_of_a_case(tmp_path: Path) -> None:
     text = GOOD.replace(
         '"""A title."""',
-        '"""A title.\n\nMore about it.\n"""\nTOLERANCE = (1e-3, 0.0, "long sums")\nCHECKS = ("load",)\nTIMEOUT = 2.5',
+        '"""A title.\n\nMore about it.\n"""\nTOLERANCE = (1e-3, 0.0, "long sums")\nCHECKS ='
+        ' ("load",)\nTIMEOUT = 2.5',
     )
-    _write(tmp_path, text + 'UNANSWERED = ("child.f",)\nREQUIRES = "tensorflow>=2.8"\nSAVE_OPTIONS = {}\n')
+    _write(
+        tmp_path,
+        text + 'UNANSWERED = ("child.f",)\nREQUIRES = "tensorflow>=2.8"\nSAVE_OPTIONS = {}\n',
+    )
     _write(tmp_path, "this is no Python", "_left_out.py")
     (case,) = cases.all_cases(tmp_path)
     assert (case.name, case.title, case.description) == ("mine", "A title.", "More about it.")
     assert case.tolerance == (1e-3, 0.0, "long sums")
-    assert (case.checks, case.timeout, case.requires, case.stateful) == (("load",), 2.5, "tensorflow>=2.8", False)
+    assert (case.checks, case.timeout, case.requires, case.stateful) == (
+        ("load",),
+        2.5,
+        "tensorflow>=2.8",
+        False,
+    )
     assert case.requests == (("signature", "serving_default", True), ("function", "child.f", False))
 
 
@@ -129,7 +144,10 @@ def test_facts_of_a_case(tmp_path: Path) -> None:
         (GOOD + "UNANSWERED = ('serving_default',)\n", "only the last request"),
         (GOOD + "requests = lambda np: [('a', 1, 2, 3)]\n", "is neither"),
         (GOOD + "requests = lambda np: np.no_such\n", "requests(np) raises AttributeError"),
-        (GOOD + "STATEFUL = True\nrequests = lambda np: [('f', (), {}), ('s', {})]\n", "signatures before its functions"),
+        (
+            GOOD + "STATEFUL = True\nrequests = lambda np: [('f', (), {}), ('s', {})]\n",
+            "signatures before its functions",
+        ),
     ],
 )
 def test_a_case_that_breaks_the_contract_is_refused(tmp_path: Path, text: str, reason: str) -> None:
@@ -161,7 +179,16 @@ def test_outputs_are_named_as_the_format_names_them() -> None:
 
 
 def test_a_nest_without_tensors_needs_no_tensorflow() -> None:
-    nest = {"$tuple": [None, True, 1, "text", [0.5, {"$float": "-inf"}], {"$dict": [["k", {"$namedtuple": ["P", [["x", 1]]]}]]}]}
+    nest = {
+        "$tuple": [
+            None,
+            True,
+            1,
+            "text",
+            [0.5, {"$float": "-inf"}],
+            {"$dict": [["k", {"$namedtuple": ["P", [["x", 1]]]}]]},
+        ]
+    }
     value = nests.decode(None, json.loads(json.dumps(nest)), {})
     assert value[:4] == (None, True, 1, "text")
     assert value[4] == [0.5, -np.inf]

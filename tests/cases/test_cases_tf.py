@@ -45,7 +45,9 @@ def artifacts(tf: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
     scratch = tmp_path_factory.mktemp("scratch")
     for name in PRODUCED:
         (folder / name).mkdir()
-        producing.produce(str(CASES_DIR / f"{name}.py"), str(folder / name), str(scratch), tf.saved_model.save)
+        producing.produce(
+            str(CASES_DIR / f"{name}.py"), str(folder / name), str(scratch), tf.saved_model.save
+        )
     assert list(scratch.iterdir()) == [], "what a builder wrote is gone after the save"
     return {name: folder / name for name in PRODUCED}
 
@@ -57,10 +59,15 @@ def _requests(artifact: Path) -> Any:
 def _differences(tf: Any, root: Any, artifact: Path, request: Any) -> Any:
     """Ask a loaded model one request and compare with the recorded answer."""
     io = artifact / "io"
-    given, expected = tensors.load(str(io / request["inputs"])), tensors.load(str(io / request["outputs"]))
+    given, expected = (
+        tensors.load(str(io / request["inputs"])),
+        tensors.load(str(io / request["outputs"])),
+    )
     got: dict[str, tensors.Tensor] = {}
     if request["kind"] == "signature":
-        answer = root.signatures[request["signature"]](**{key: nests.to_tf(tf, value) for key, value in given.items()})
+        answer = root.signatures[request["signature"]](
+            **{key: nests.to_tf(tf, value) for key, value in given.items()}
+        )
         for name, part in producing.named_outputs(answer):
             got.update(nests.flatten_output(tf, name, part))
         return compare_named(expected, got, EXACT)
@@ -71,7 +78,9 @@ def _differences(tf: Any, root: Any, artifact: Path, request: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", PRODUCED)
-def test_a_loaded_model_gives_the_recorded_answers(tf: Any, artifacts: dict[str, Path], name: str) -> None:
+def test_a_loaded_model_gives_the_recorded_answers(
+    tf: Any, artifacts: dict[str, Path], name: str
+) -> None:
     root = tf.saved_model.load(str(artifacts[name] / "model"))
     asked = [request for request in _requests(artifacts[name]) if request["outputs"]]
     assert asked or name == "rfc_untraced_shape"
@@ -88,19 +97,29 @@ def test_a_wrong_answer_is_noticed(tf: Any, artifacts: dict[str, Path]) -> None:
 
 
 def test_answers_do_not_touch_what_is_saved(tf: Any, artifacts: dict[str, Path]) -> None:
-    """The requests of sig_shared_state count up and reset; the export holds the state before all of them."""
+    """The requests of sig_shared_state count up and reset; the export holds the state before all of
+    them.
+    """
     root = tf.saved_model.load(str(artifacts["sig_shared_state"] / "model"))
     assert root.count.numpy() == 10
 
 
 def test_requests_leave_no_trace_in_the_export(tf: Any, artifacts: dict[str, Path]) -> None:
-    """The request of rfc_untraced_shape is a scalar; only the vector the builder traced may be called."""
+    """The request of rfc_untraced_shape is a scalar; only the vector the builder traced may be
+    called.
+    """
     root = tf.saved_model.load(str(artifacts["rfc_untraced_shape"] / "model"))
-    assert [spec.shape.as_list() for f in root.c_dep.concrete_functions for spec in f.structured_input_signature[0]] == [[2]]
+    assert [
+        spec.shape.as_list()
+        for f in root.c_dep.concrete_functions
+        for spec in f.structured_input_signature[0]
+    ] == [[2]]
 
 
 def test_unanswered_requests_have_no_outputs(artifacts: dict[str, Path]) -> None:
-    outputs = {request["signature"]: request["outputs"] for request in _requests(artifacts["fault_hang"])}
+    outputs = {
+        request["signature"]: request["outputs"] for request in _requests(artifacts["fault_hang"])
+    }
     assert outputs == {"fine": "fine-0.out.npz", "hang": None}
     assert not (artifacts["fault_hang"] / "io" / "hang-0.out.npz").exists()
 
@@ -114,7 +133,10 @@ def test_save_options_reach_the_export(tf: Any, artifacts: dict[str, Path]) -> N
 def test_a_case_whose_save_fails_raises_it(tf: Any, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="untracked"):
         producing.produce(
-            str(CASES_DIR / "refused_untracked_capture.py"), str(tmp_path / "out"), str(tmp_path), tf.saved_model.save
+            str(CASES_DIR / "refused_untracked_capture.py"),
+            str(tmp_path / "out"),
+            str(tmp_path),
+            tf.saved_model.save,
         )
 
 
@@ -141,7 +163,9 @@ def test_a_nest_comes_back_as_it_went(tf: Any, tmp_path: Path, name: str) -> Non
     out: dict[str, tensors.Tensor] = {}
     nest = nests.encode(tf, VALUES[name](tf), out, "n")
     tensors.save(str(tmp_path / "n.npz"), out)
-    value = nests.decode(tf, json.loads(json.dumps(nest, allow_nan=False)), tensors.load(str(tmp_path / "n.npz")))
+    value = nests.decode(
+        tf, json.loads(json.dumps(nest, allow_nan=False)), tensors.load(str(tmp_path / "n.npz"))
+    )
     again: dict[str, tensors.Tensor] = {}
     assert nests.encode(tf, value, again, "n") == nest
     assert not compare_named(out, again, EXACT)
@@ -149,10 +173,19 @@ def test_a_nest_comes_back_as_it_went(tf: Any, tmp_path: Path, name: str) -> Non
 
 def test_a_decoded_nest_has_the_types_it_had(tf: Any) -> None:
     out: dict[str, tensors.Tensor] = {}
-    value = [(1,), tf.constant(2.5), Point(tf.RaggedTensor.from_row_splits([1], [0, 1]), tf.int8), {"k": tf.constant(b"\x00")}]
+    value = [
+        (1,),
+        tf.constant(2.5),
+        Point(tf.RaggedTensor.from_row_splits([1], [0, 1]), tf.int8),
+        {"k": tf.constant(b"\x00")},
+    ]
     back = nests.decode(tf, nests.encode(tf, value, out, "n"), out)
     assert isinstance(back[0], tuple) and back[1].numpy() == 2.5
-    assert type(back[2]).__name__ == "Point" and isinstance(back[2].x, tf.RaggedTensor) and back[2].y is tf.int8
+    assert (
+        type(back[2]).__name__ == "Point"
+        and isinstance(back[2].x, tf.RaggedTensor)
+        and back[2].y is tf.int8
+    )
     assert back[3]["k"].numpy() == b"\x00"
 
 
@@ -178,36 +211,63 @@ def test_what_a_nest_cannot_carry_is_refused(tf: Any) -> None:
 
 
 def _records(model: Path) -> list[list[tuple[int, Any]]]:
-    """The fields of every PredictionLog in the file of requests to warm up with, read without any proto of TensorFlow Serving."""
+    """The fields of every PredictionLog in the file of requests to warm up with, read without any
+    proto of TensorFlow Serving.
+    """
     import tensorflow as tf
 
     stored = tf.data.TFRecordDataset([str(model / "assets.extra" / "tf_serving_warmup_requests")])
     return [signature_wire.fields(record.numpy()) for record in stored]
 
 
-def test_requests_to_warm_up_with_are_those_the_case_gives(tf: Any, artifacts: dict[str, Path]) -> None:
+def test_requests_to_warm_up_with_are_those_the_case_gives(
+    tf: Any, artifacts: dict[str, Path]
+) -> None:
     logs = _records(artifacts["warmup_requests"] / "model")
-    assert [number for ((number, _),) in logs] == [6, 6, 3, 2], "predict, predict, regress, classify"
+    assert [number for ((number, _),) in logs] == [
+        6,
+        6,
+        3,
+        2,
+    ], "predict, predict, regress, classify"
     requests = [dict(signature_wire.fields(log)) for ((_, log),) in logs]
     assert all(list(request) == [1] for request in requests), "a request and no response"
     predict = signature_wire.fields(requests[0][1])
     assert [number for number, _ in predict] == [1, 2, 2]
-    assert signature_wire.fields(predict[0][1]) == [(1, b"warmup_requests"), (3, b"serving_default")]
-    given = {entry[1]: entry[2] for entry in (dict(signature_wire.fields(value)) for _, value in predict[1:])}
+    assert signature_wire.fields(predict[0][1]) == [
+        (1, b"warmup_requests"),
+        (3, b"serving_default"),
+    ]
+    given = {
+        entry[1]: entry[2]
+        for entry in (dict(signature_wire.fields(value)) for _, value in predict[1:])
+    }
     assert list(given) == [b"label", b"x"]
     label = tf.make_tensor_proto(0.0)
     label.ParseFromString(given[b"label"])
     assert tf.make_ndarray(label) == np.array(b"\xff\x00", object)
     (_, example_list), *rest = signature_wire.fields(dict(signature_wire.fields(requests[2][1]))[2])
-    examples = [tf.train.Example.FromString(value).features.feature for _, value in signature_wire.fields(example_list)]
-    assert not rest and [list(features["x"].float_list.value) for features in examples] == [[1, 2], [3, 4]]
+    examples = [
+        tf.train.Example.FromString(value).features.feature
+        for _, value in signature_wire.fields(example_list)
+    ]
+    assert not rest and [list(features["x"].float_list.value) for features in examples] == [
+        [1, 2],
+        [3, 4],
+    ]
 
 
-def test_a_case_edits_what_was_saved_and_its_answers_are_those_of_before(artifacts: dict[str, Path]) -> None:
+def test_a_case_edits_what_was_saved_and_its_answers_are_those_of_before(
+    artifacts: dict[str, Path],
+) -> None:
     from reference_impl.format.container import layout
 
     (graph,) = layout.read(artifacts["serving_methods"] / "model").saved_model.meta_graphs
-    methods = {key: value.method_name for key, value in graph.signature_def.items() if not key.startswith("__")}
+    methods = {
+        key: value.method_name
+        for key, value in graph.signature_def.items()
+        if not key.startswith("__")
+    }
     assert methods == {
         key: f"tensorflow/serving/{'regress' if key in ('vector', 'column') else 'classify'}"
         for key in ("both", "classes", "scores", "vector", "column")

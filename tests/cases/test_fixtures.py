@@ -20,7 +20,12 @@ ROOT = Path(fixtures_v1.ROOT)
 CASES = fixtures_v1.cases()
 CAP = 12 << 20  # bytes of all fixtures together; issue 2
 SHA = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-WORDS = {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "string", "pattern": r"^\S+$"}}
+WORDS = {
+    "type": "array",
+    "minItems": 1,
+    "uniqueItems": True,
+    "items": {"type": "string", "pattern": r"^\S+$"},
+}
 HASHED = {"type": "object", "additionalProperties": False, "required": ["sha256"]}
 PROVENANCE = {
     "type": "object",
@@ -96,7 +101,10 @@ def signatures(case: str) -> dict[tuple[str, ...], dict]:
     from reference_impl.format.container import layout
 
     saved_model = layout.read(ROOT / case / "model").saved_model
-    return {tuple(sorted(graph.meta_info_def.tags)): dict(graph.signature_def) for graph in saved_model.meta_graphs}
+    return {
+        tuple(sorted(graph.meta_info_def.tags)): dict(graph.signature_def)
+        for graph in saved_model.meta_graphs
+    }
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -122,11 +130,18 @@ def test_provenance_and_requests_are_complete(case):
 @pytest.mark.parametrize("case", CASES)
 def test_every_signature_is_asked_or_says_why_not(case):
     unasked = set(provenance(case)["unasked"])
-    asked = {(tuple(sorted(request["tags"])), request.get("signature")) for request in io_json(case)["requests"]}
-    present = {
-        (tags, key) for tags, found in signatures(case).items() for key in set(found) - set(fixtures_v1.RESERVED_SIGNATURES)
+    asked = {
+        (tuple(sorted(request["tags"])), request.get("signature"))
+        for request in io_json(case)["requests"]
     }
-    assert {(tags, key) for tags, key in present if key not in unasked} == {pair for pair in asked if pair[1] is not None}
+    present = {
+        (tags, key)
+        for tags, found in signatures(case).items()
+        for key in set(found) - set(fixtures_v1.RESERVED_SIGNATURES)
+    }
+    assert {(tags, key) for tags, key in present if key not in unasked} == {
+        pair for pair in asked if pair[1] is not None
+    }
     assert unasked <= {key for _, key in present}
 
 
@@ -145,7 +160,9 @@ def test_recorded_tensors_fit_the_signature(case):
 
 
 def entries(recorded: dict, declared: dict) -> set[str]:
-    """Signature keys of recorded tensors: the parts of sparse and ragged entries are joined again."""
+    """Signature keys of recorded tensors: the parts of sparse and ragged entries are joined
+    again.
+    """
     plain = {key for key, info in declared.items() if info.WhichOneof("encoding") == "name"}
     return {name if name in plain else name.rsplit("/", 1)[0] for name in recorded}
 
@@ -155,7 +172,14 @@ def test_the_collection_is_large_old_and_small_enough():
     assert len(CASES) >= 35
     assert sum(version.split(".")[1] != "15" for version in versions) >= 8
     assert {"1.4.1", "1.8.0", "1.12.3", "1.13.2", "1.14.0", "1.15.5"} == set(versions)
-    assert sum(path.stat().st_size for path in ROOT.rglob("*") if "__pycache__" not in path.parts and path.is_file()) <= CAP
+    assert (
+        sum(
+            path.stat().st_size
+            for path in ROOT.rglob("*")
+            if "__pycache__" not in path.parts and path.is_file()
+        )
+        <= CAP
+    )
 
 
 def test_every_lock_is_used_and_has_hashes():
@@ -176,7 +200,12 @@ def copied(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["model/saved_model.pb", "model/variables/variables.data-00000-of-00001", "io/serving_default-0.out.npz"]
+    "name",
+    [
+        "model/saved_model.pb",
+        "model/variables/variables.data-00000-of-00001",
+        "io/serving_default-0.out.npz",
+    ],
 )
 def test_a_flipped_bit_is_found(copied, name):
     data = bytearray((copied / name).read_bytes())
@@ -221,7 +250,9 @@ def test_comparison_finds_a_changed_answer_within_its_tolerance(copied):
     changed.flat[0] *= 1 + 2e-6
     tensors.save(str(path), {name: tensors.from_numpy(changed)})
     committed = ROOT / "half_plus_two"
-    assert compare.differences(committed, copied) == [f"io/{path.name}: {name}: 1 of 3 values differ"]
+    assert compare.differences(committed, copied) == [
+        f"io/{path.name}: {name}: 1 of 3 values differ"
+    ]
     # Within a stated tolerance it is the same answer.
     pair = copied.parent / "other"
     shutil.copytree(committed, pair)
@@ -266,7 +297,9 @@ def test_comparison_overlooks_the_order_of_maps_and_traces(tmp_path):
     for node in meta_graph.graph_def.node:
         config = node.attr["config_proto"].s if "config_proto" in node.attr else b""
         if config:
-            node.attr["config_proto"].s = config[9:18] + config[:9] + config[18:]  # two map entries of nine bytes each
+            node.attr["config_proto"].s = (
+                config[9:18] + config[:9] + config[18:]
+            )  # two map entries of nine bytes each
             turned += config[:9] != config[9:18]
     for node in meta_graph.object_graph_def.nodes:
         if len(node.function.concrete_functions) > 1:

@@ -1,4 +1,7 @@
-"""Artifacts of cells: altered, invalid, relocated, produced; with a fake worker for a consumer. Needs no TensorFlow."""
+"""Artifacts of cells: altered, invalid, relocated, produced; with a fake worker for a consumer.
+
+Needs no TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ def host(tmp_path: Path) -> Iterator[Host]:
     ],
 )
 @pytest.mark.parametrize("check", ["load", "values"])
-def test_an_artifact_that_was_altered_is_not_asked(host: Host, damage: Any, message: str, check: str) -> None:
+def test_an_artifact_that_was_altered_is_not_asked(
+    host: Host, damage: Any, message: str, check: str
+) -> None:
     artifact = write_artifact(host.out.parent / "altered", "load=abort")
     damage(artifact)
     seen = run_cell(cell(check, artifact), host, host.out)
@@ -54,13 +59,24 @@ def test_an_artifact_that_was_altered_is_not_asked(host: Host, damage: Any, mess
         ('{"schema": 2}', "io.json: not of schema 1"),
         ('{"schema": 1}', "requests"),
         (
-            '{"schema": 1, "requests": [{"id": "r", "kind": "signature", "tags": [], "inputs": "../x", "outputs": null}]}',
+            (
+                '{"schema": 1, "requests": [{"id": "r", "kind": "signature", "tags": [], "inputs":'
+                ' "../x", "outputs": null}]}'
+            ),
             "'../x' is not the name",
         ),
-        ('{"schema": 1, "requests": [{"id": "r", "kind": "dance", "tags": [], "inputs": "x", "outputs": null}]}', "unknown kind"),
+        (
+            (
+                '{"schema": 1, "requests": [{"id": "r", "kind": "dance", "tags": [], "inputs": "x",'
+                ' "outputs": null}]}'
+            ),
+            "unknown kind",
+        ),
     ],
 )
-def test_an_artifact_that_breaks_the_contract_is_our_own_fault(host: Host, io: str, words: str) -> None:
+def test_an_artifact_that_breaks_the_contract_is_our_own_fault(
+    host: Host, io: str, words: str
+) -> None:
     artifact = write_artifact(host.out.parent / "invalid")
     (artifact / "io" / "io.json").write_text(io)
     seal(artifact)
@@ -70,7 +86,9 @@ def test_an_artifact_that_breaks_the_contract_is_our_own_fault(host: Host, io: s
     assert "io.json" in seen.message
 
 
-def test_a_model_nobody_can_read_without_tensorflow_fails_the_checks_that_need_it(host: Host) -> None:
+def test_a_model_nobody_can_read_without_tensorflow_fails_the_checks_that_need_it(
+    host: Host,
+) -> None:
     artifact = write_artifact(host.out.parent / "unreadable")
     (artifact / "model" / "saved_model.pb").write_bytes(b"\xff")
     seal(artifact)
@@ -84,7 +102,11 @@ def test_a_relocated_model_has_no_trace_of_its_first_place(tmp_path: Path) -> No
     artifact = write_artifact(tmp_path / "artifact")
     moved = relocate_check.moved_copy(artifact / "model", tmp_path / "scratch")
     assert (moved / "saved_model.pb").read_bytes() == saved_model()
-    assert [path for path in (tmp_path / "scratch").rglob("saved_model.pb") if path != moved / "saved_model.pb"] == []
+    assert [
+        path
+        for path in (tmp_path / "scratch").rglob("saved_model.pb")
+        if path != moved / "saved_model.pb"
+    ] == []
 
 
 def test_production_writes_a_complete_artifact(host: Host) -> None:
@@ -94,13 +116,21 @@ def test_production_writes_a_complete_artifact(host: Host) -> None:
     assert seen.timings["produce"] > 0
     provenance = json.loads((host.out / made.artifact / "provenance.json").read_text())
     assert provenance["producer"] == {"name": "tf2", "versions": seen.versions}
-    assert (provenance["case"], provenance["title"]) == ("half", "A case for a producer that needs no TensorFlow.")
+    assert (provenance["case"], provenance["title"]) == (
+        "half",
+        "A case for a producer that needs no TensorFlow.",
+    )
     assert set(provenance["files"]) == {"model/made_by", "io/io.json"}
     assert altered_files(host.out / made.artifact) == []
-    assert sorted(path.name for path in (host.out / "artifacts" / "half").iterdir()) == [".tf2@1.0.lock", "tf2@1.0"]
+    assert sorted(path.name for path in (host.out / "artifacts" / "half").iterdir()) == [
+        ".tf2@1.0.lock",
+        "tf2@1.0",
+    ]
 
 
-def test_a_failed_production_leaves_nothing_and_its_cells_are_not_run(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_production_leaves_nothing_and_its_cells_are_not_run(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAKE_PRODUCE", "error")
     made = cell("produce", "artifacts/half/tf2@1.0")
     seen = run_cell(made, host, host.out)
@@ -127,7 +157,10 @@ def test_two_processes_make_one_artifact(host: Host) -> None:
     for folder in folders:
         folder.mkdir()
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=make_artifact, args=(host.out, folder, host.cases)) for folder in folders]
+    processes = [
+        context.Process(target=make_artifact, args=(host.out, folder, host.cases))
+        for folder in folders
+    ]
     for process in processes:
         process.start()
     for process in processes:

@@ -1,4 +1,6 @@
-"""What Classify, Regress and MultiInference must answer, from the recorded answers of real fixtures. No TensorFlow, no server."""
+"""What Classify, Regress and MultiInference must answer, from the recorded answers of real
+fixtures. No TensorFlow, no server.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,18 @@ ROWS = np.array([b"", b""], dtype=object)
 
 
 def asked(case: str) -> list[tuple[str, str, dict, dict]]:
-    """``[(request, method, given, recorded)]`` of the signatures of a fixture that classify or regress."""
+    """``[(request, method, given, recorded)]`` of the signatures of a fixture that classify or
+    regress.
+    """
     artifact: Artifact = read_artifact(ROOT / case)
     out = []
     for request in artifact.requests:
         if request["kind"] == "signature":
             method = oracle.method_names(artifact.model, request["tags"])[request["signature"]]
             if method in examples.SPOKEN:
-                sides = [tensors.load(str(artifact.io / request[side])) for side in ("inputs", "outputs")]
+                sides = [
+                    tensors.load(str(artifact.io / request[side])) for side in ("inputs", "outputs")
+                ]
                 out.append((request["id"], method, *sides))
     return out
 
@@ -57,7 +63,10 @@ def test_a_class_has_a_label_and_a_score():
 
 
 def test_labels_or_scores_may_be_absent():
-    both, classes, scores = (expected("classify_regress_kinds", f"{key}-0") for key in ("serving_default", "classes", "scores"))
+    both, classes, scores = (
+        expected("classify_regress_kinds", f"{key}-0")
+        for key in ("serving_default", "classes", "scores")
+    )
     assert classes == [[Class(item.label, 0.0) for item in row] for row in both]
     assert scores == [[Class("", item.score) for item in row] for row in both]
 
@@ -94,7 +103,8 @@ def test_every_fixture_that_classifies_or_regresses_can_be_asked_so():
         ("classify", {"inputs": strings(b"", shape=(1, 1))}, {}, "vector of strings"),
         ("regress", {"inputs": strings()}, {"outputs": floats()}, "no example"),
         ("classify", {"inputs": strings(b"", b"#6\xff")}, {}, "string 1 of the input is not a serialised tf.Example"),
-        ("regress", {"inputs": strings(b"z\x03abc")}, {}, "string 0 of the input is not"),  # a message, of a field 15
+        # a message, of a field 15
+        ("regress", {"inputs": strings(b"z\x03abc")}, {}, "string 0 of the input is not"),
         ("classify", None, {"labels": strings(b"a")}, "no output is called"),
         ("classify", None, {key: floats(1) for key in "abc"}, "3 outputs"),
         ("classify", None, {"scores": floats(1, 2)}, r"float32\[2\], not float32\[2, classes\]"),
@@ -119,7 +129,9 @@ def test_what_serving_refuses(method, given, recorded, reason):
 
 @pytest.mark.parametrize("method", ["tensorflow/serving/predict", "my/classify", "classify"])
 def test_only_the_methods_that_serving_knows_take_examples(method):
-    with pytest.raises(ValueError, match="none of tensorflow/serving/classify, tensorflow/serving/regress"):
+    with pytest.raises(
+        ValueError, match="none of tensorflow/serving/classify, tensorflow/serving/regress"
+    ):
         examples.expected(method, {}, {})
     signature = SignatureDef(method_name=method)
     signature.inputs["inputs"].name = "examples:0"
@@ -128,28 +140,39 @@ def test_only_the_methods_that_serving_knows_take_examples(method):
 
 def test_differences():
     answer = [[Class("a", 1.0), Class("b", float("nan"))], [Class("c", -0.0), Class("d", 2.0)]]
-    assert not examples.differences(answer, [[Class("a", 1.0), Class("b", float("nan"))], [Class("c", 0.0), Class("d", 2.0)]])
+    assert not examples.differences(
+        answer, [[Class("a", 1.0), Class("b", float("nan"))], [Class("c", 0.0), Class("d", 2.0)]]
+    )
     (label,) = examples.differences(answer, [answer[0], [Class("c", 0.0), Class("D", 2.0)]])
     assert (label.kind, label.where) == ("value", "classes")
     near = [answer[0], [Class("c", 0.0), Class("d", 2.0 + 2**-20)]]
     assert [item.where for item in examples.differences(answer, near)] == ["scores"]
     assert not examples.differences(answer, near, Tolerance(1e-6))
     assert "answers for 1 examples, expected 2" in str(examples.differences(answer, answer[:1])[0])
-    assert "example 1: has 1 classes" in str(examples.differences(answer, [answer[0], answer[1][:1]])[0])
+    assert "example 1: has 1 classes" in str(
+        examples.differences(answer, [answer[0], answer[1][:1]])[0]
+    )
     assert [item.kind for item in examples.differences([1.0, 2.0], [1.0, 2.5])] == ["value"]
     assert not examples.differences([0.0, float("nan")], [-0.0, float("nan")])
 
 
 def test_what_examples_have_in_common_is_their_context():
-    ((_, _, given, _),) = [found for found in asked("classify_regress_kinds") if found[0] == "vector-0"]
+    ((_, _, given, _),) = [
+        found for found in asked("classify_regress_kinds") if found[0] == "vector-0"
+    ]
     rows = examples.serialized(given)
     context, rest = examples.with_context(rows)
     assert list(Example.FromString(context).features.feature) == ["query"]
     for row, part in zip(rows, rest):
         assert "query" not in Example.FromString(part).features.feature
-        assert Example.FromString(context + part) == Example.FromString(row), "as Serving puts them together"
+        assert Example.FromString(context + part) == Example.FromString(row), (
+            "as Serving puts them together"
+        )
     one, (nothing,) = examples.with_context(rows[:1])
-    assert Example.FromString(one) == Example.FromString(rows[0]) and not Example.FromString(nothing).features.feature
+    assert (
+        Example.FromString(one) == Example.FromString(rows[0])
+        and not Example.FromString(nothing).features.feature
+    )
     mixed = [Example.FromString(row) for row in rows]
     mixed[1].features.feature["query"].bytes_list.value[0] = b"salad"
     assert examples.with_context([message.SerializeToString() for message in mixed]) is None
@@ -163,7 +186,9 @@ def test_what_one_request_of_multi_inference_may_ask():
         return examples.together(graph.signature_def)
 
     assert found("half_plus_two") == [["classify_x_to_y", "regress_x_to_y"]]
-    assert found("classify_regress_kinds") == [["classes", "column", "price", "scores", "serving_default", "vector"]]
+    assert found("classify_regress_kinds") == [
+        ["classes", "column", "price", "scores", "serving_default", "vector"]
+    ]
     assert found("simple_save") == []
     apart = {key: SignatureDef(method_name="tensorflow/serving/regress") for key in ("a", "b")}
     for key, signature in apart.items():

@@ -1,4 +1,6 @@
-"""A consumer is given inputs and never the recorded answers: one that returns what it finds there is caught."""
+"""A consumer is given inputs and never the recorded answers: one that returns what it finds there
+is caught.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ import model_edits as edits
 import pytest
 from matrix_world import REPO
 
-# Looks for the recorded answer by the name in the request, then for any file of the folder that is no input.
+# Looks for the recorded answer by the name in the request, then for any file of the folder that is
+# no input.
 PEEKS = """
 import sys
 from pathlib import Path
@@ -58,18 +61,42 @@ def fixtures(tmp_path):
 
 def test_in_a_run_of_the_matrix(tmp_path, fixtures, consumer):
     out = tmp_path / "out"
-    places = ["--fixtures", fixtures, "--out", out, "-n", "1", "--consumer", consumer, "--check", "values"]
+    places = [
+        "--fixtures",
+        fixtures,
+        "--out",
+        out,
+        "-n",
+        "1",
+        "--consumer",
+        consumer,
+        "--check",
+        "values",
+    ]
     words = [sys.executable, "-m", "compat_matrix", "matrix", "run", *map(str, places)]
     done = subprocess.run(words, cwd=REPO, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
-    (seen,) = [result for result in results if "/peeks@" in result["cell"] and result["outcome"].endswith(("PASS", "ERROR"))]
+    (seen,) = [
+        result
+        for result in results
+        if "/peeks@" in result["cell"] and result["outcome"].endswith(("PASS", "ERROR"))
+    ]
     assert seen["outcome"] == "CALL_ERROR"
     assert "nothing is recorded here: inputs.npz" in seen["message"]
 
 
 def test_in_a_check_of_an_export(tmp_path, fixtures, consumer):
-    words = ["check", fixtures / "half_plus_two", "--consumer", consumer, "--check", "values", "--out", tmp_path / "out"]
+    words = [
+        "check",
+        fixtures / "half_plus_two",
+        "--consumer",
+        consumer,
+        "--check",
+        "values",
+        "--out",
+        tmp_path / "out",
+    ]
     command = [sys.executable, "-m", "compat_matrix", *map(str, words)]
     done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -1,4 +1,6 @@
-"""Faults planted in a loader turn the cases red that claim to test what is lost; the record of all has no gap."""
+"""Faults planted in a loader turn the cases red that claim to test what is lost; the record of all
+has no gap.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from compat_matrix.runtimes.runtime import local_runtime
 from docs import planted
 from property_tests.planted import cases, faults, kinds, worker
 
-IN_THE_PROCESS = {worker.ACCEPTS, worker.STALE, worker.SWALLOWED, worker.OTHER_THREADS, worker.THIRD_CALL}
+IN_THE_PROCESS = {
+    worker.ACCEPTS,
+    worker.STALE,
+    worker.SWALLOWED,
+    worker.OTHER_THREADS,
+    worker.THIRD_CALL,
+}
 
 
 def test_every_case_has_a_fault_that_a_check_finds():
@@ -21,7 +29,9 @@ def test_every_case_has_a_fault_that_a_check_finds():
 
 def test_every_fault_is_planted_and_says_what_is_lost():
     of_cases = {fault.rpartition(":")[2] for names in cases.CASES.values() for fault in names}
-    texts = "".join(path.read_text(encoding="utf-8") for path in Path(kinds.__path__[0]).glob("*.py"))
+    texts = "".join(
+        path.read_text(encoding="utf-8") for path in Path(kinds.__path__[0]).glob("*.py")
+    )
     of_kinds = {name for name in faults.FAULTS if f'("{name}")' in texts or f':{name}")' in texts}
     assert set(faults.FAULTS) | IN_THE_PROCESS == of_cases | of_kinds
     assert all(planted.told()[name] for name in of_cases)

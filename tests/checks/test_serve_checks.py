@@ -1,4 +1,7 @@
-"""The checks of a server on a fleet that is none: what each wrong answer of a server amounts to. No TensorFlow, no process."""
+"""The checks of a server on a fleet that is none: what each wrong answer of a server amounts to.
+
+No TensorFlow, no process.
+"""
 
 import shutil
 from pathlib import Path
@@ -34,7 +37,10 @@ AVAILABLE = [VersionStatus(1, "AVAILABLE", 0, "")]
 
 
 class Answering:
-    """A client that knows the recorded answers of an artifact. ``wrong``: what to do instead, by (transport, method)."""
+    """A client that knows the recorded answers of an artifact.
+
+    ``wrong``: what to do instead, by (transport, method).
+    """
 
     def __init__(self, transport, artifact, wrong, log):
         self.transport, self.artifact, self.wrong, self.log = transport, artifact, wrong, log
@@ -50,7 +56,11 @@ class Answering:
         for request in self.artifact.requests:
             given = tensors.load(self.artifact.io / request["inputs"])
             if request["signature"] == signature and same(given, inputs):
-                return dict(tensors.load(self.artifact.io / request["outputs"])) if request["outputs"] else {"y": X}
+                return (
+                    dict(tensors.load(self.artifact.io / request["outputs"]))
+                    if request["outputs"]
+                    else {"y": X}
+                )
         raise AssertionError("nobody recorded an answer to this")
 
     def status(self, ref, *, limit):
@@ -96,14 +106,18 @@ def strings(items):
 
 def same(one, other):
     return set(one) == set(other) and all(
-        one[name].array.shape == other[name].array.shape and (one[name].array == other[name].array).all() for name in one
+        one[name].array.shape == other[name].array.shape
+        and (one[name].array == other[name].array).all()
+        for name in one
     )
 
 
 class Fleet:
     def __init__(self, artifact, wrong):
         self.log, self.asked, self.wrong = [], [], wrong
-        clients = [Answering(transport, artifact, wrong, self.log) for transport in ("grpc", "rest")]
+        clients = [
+            Answering(transport, artifact, wrong, self.log) for transport in ("grpc", "rest")
+        ]
         self._served = Served(ModelRef("m"), clients[0], clients[1], AVAILABLE)
 
     def served(self, model, tags, ahead=()):
@@ -122,7 +136,9 @@ def wire(tmp_path):
         artifact = read_artifact(directory)
         for name, value in changes.items():
             object.__setattr__(artifact, name, value)
-        cell = Cell(fixture, "fixture", "1.15.5", "standin", "2.21.0", "serve", "standin", str(directory))
+        cell = Cell(
+            fixture, "fixture", "1.15.5", "standin", "2.21.0", "serve", "standin", str(directory)
+        )
         scratch = tmp_path / "scratch"
         scratch.mkdir(exist_ok=True)
         return Wire(cell, Fleet(artifact, wrong or {}), artifact, scratch)
@@ -137,7 +153,9 @@ def finding(check, wire):
 
 
 def nudged(got):
-    return {name: Tensor(t.dtype, t.array + 1) if t.dtype == "float32" else t for name, t in got.items()}
+    return {
+        name: Tensor(t.dtype, t.array + 1) if t.dtype == "float32" else t for name, t in got.items()
+    }
 
 
 def test_a_server_that_answers_as_recorded_passes(wire):
@@ -147,7 +165,12 @@ def test_a_server_that_answers_as_recorded_passes(wire):
     assert set(details["answers"]) == {request["id"] for request in one.artifact.requests}
     assert details["by_method"] == {"classify": 2, "regress": 2, "multi_inference": 1}
     assert serve.check_rest(one)["answers"] == details["answers"]
-    assert {("grpc", "predict"), ("rest", "predict"), ("rest", "rows"), ("rest", "classify")} <= set(one.fleet.log)
+    assert {
+        ("grpc", "predict"),
+        ("rest", "predict"),
+        ("rest", "rows"),
+        ("rest", "classify"),
+    } <= set(one.fleet.log)
 
 
 @pytest.mark.parametrize("transport", ["grpc", "rest"])
@@ -168,7 +191,9 @@ def test_both_transports_must_show_the_signatures(wire, transport):
     assert f"over {transport}: signature 'serving_default' is missing" in str(found)
 
 
-@pytest.mark.parametrize(("check", "transport"), [(serve.check_grpc, "grpc"), (serve.check_rest, "rest")])
+@pytest.mark.parametrize(
+    ("check", "transport"), [(serve.check_grpc, "grpc"), (serve.check_rest, "rest")]
+)
 def test_another_value_is_a_failure_of_its_transport(wire, check, transport):
     found = finding(check, wire({(transport, "predict"): nudged}))
     assert found.outcome is Outcome.FAIL_VALUE
@@ -176,7 +201,10 @@ def test_another_value_is_a_failure_of_its_transport(wire, check, transport):
 
 
 def test_a_missing_output_is_a_failure_of_the_signature(wire):
-    found = finding(serve.check_grpc, wire({("grpc", "predict"): lambda got: {"other": next(iter(got.values()))}}))
+    found = finding(
+        serve.check_grpc,
+        wire({("grpc", "predict"): lambda got: {"other": next(iter(got.values()))}}),
+    )
     assert found.outcome is Outcome.FAIL_SIGNATURE
 
 
@@ -191,21 +219,32 @@ def test_the_transports_must_agree_bit_for_bit_whatever_the_tolerance(wire):
 
     def next_to(got):
         return {
-            name: Tensor(t.dtype, np.nextafter(t.array, np.float32(9e9))) if t.dtype == "float32" else t
+            name: Tensor(t.dtype, np.nextafter(t.array, np.float32(9e9)))
+            if t.dtype == "float32"
+            else t
             for name, t in got.items()
         }
 
     wide = wire({("grpc", "predict"): next_to}, tolerance=Tolerance(0.1, 0.1))
     found = finding(serve.check_rest, wide)
     assert (found.outcome, found.error_class) == (Outcome.FAIL_VALUE, "transports")
-    assert serve.check_grpc(wire({("grpc", "predict"): next_to}, tolerance=Tolerance(0.1, 0.1)))["inexact"]
+    assert serve.check_grpc(wire({("grpc", "predict"): next_to}, tolerance=Tolerance(0.1, 0.1)))[
+        "inexact"
+    ]
 
 
 @pytest.mark.parametrize("method", ["classify", "regress"])
-@pytest.mark.parametrize(("check", "transport"), [(serve.check_grpc, "grpc"), (serve.check_rest, "rest")])
+@pytest.mark.parametrize(
+    ("check", "transport"), [(serve.check_grpc, "grpc"), (serve.check_rest, "rest")]
+)
 def test_classify_and_regress_must_say_what_predict_says(wire, check, transport, method):
     def other(want):
-        return [[Class(item.label, item.score + 1) for item in row] if isinstance(row, list) else row + 1 for row in want]
+        return [
+            [Class(item.label, item.score + 1) for item in row]
+            if isinstance(row, list)
+            else row + 1
+            for row in want
+        ]
 
     found = finding(check, wire({(transport, method): other}))
     assert found.outcome is Outcome.FAIL_VALUE
@@ -225,7 +264,11 @@ def test_classify_and_regress_must_say_what_predict_says(wire, check, transport,
         (BadAnswer("garbage", "grpc", "Predict"), Outcome.CALL_ERROR, "BadAnswer"),
         (Unreachable("gone", "grpc", "Predict"), Outcome.ENV_ERROR, "Unreachable"),
         (NotServed("crashed", "it died", exit=ExitState.of(-6)), Outcome.CRASH, "SIGABRT"),
-        (NotServed("crashed", "it died", exit=ExitState(137, oom_killed=True, signal=9)), Outcome.CRASH, "OOM"),
+        (
+            NotServed("crashed", "it died", exit=ExitState(137, oom_killed=True, signal=9)),
+            Outcome.CRASH,
+            "OOM",
+        ),
         (NotServed("hung", "it hangs"), Outcome.TIMEOUT, "HUNG"),
         (NotServed("killed", "by somebody", exit=ExitState.of(-9)), Outcome.ENV_ERROR, "SIGKILL"),
     ],
@@ -235,27 +278,48 @@ def test_what_an_error_in_place_of_an_answer_amounts_to(wire, error, outcome, er
     assert (found.outcome, found.error_class) == (outcome, error_class)
 
 
-@pytest.mark.parametrize("check, transport", [(serve.check_grpc, "grpc"), (serve.check_rest, "rest")])
+@pytest.mark.parametrize(
+    "check, transport", [(serve.check_grpc, "grpc"), (serve.check_rest, "rest")]
+)
 def test_a_request_that_must_fail_fails_as_recorded(wire, check, transport):
     requests = read_artifact(FIXTURES / "half_plus_two").requests
 
     def said(error):
-        refused = [{**request, "outputs": None, "error": "x must be positive"} for request in requests[:1]]
+        refused = [
+            {**request, "outputs": None, "error": "x must be positive"} for request in requests[:1]
+        ]
         return wire({(transport, "predict"): error}, requests=tuple(refused))
 
-    right = ServerError("INVALID_ARGUMENT", "assertion failed: [x must be positive] [Op:Assert]", transport, "Predict")
+    right = ServerError(
+        "INVALID_ARGUMENT",
+        "assertion failed: [x must be positive] [Op:Assert]",
+        transport,
+        "Predict",
+    )
     assert check(said(right))["answers"] == {}
     other = ServerError("INVALID_ARGUMENT", "no such input", transport, "Predict")
     assert finding(check, said(other)).outcome is Outcome.CALL_ERROR
     found = finding(check, said(None))
-    assert (found.outcome, "although the original refuses it: x must be positive" in str(found)) == (Outcome.FAIL_VALUE, True)
+    assert (
+        found.outcome,
+        "although the original refuses it: x must be positive" in str(found),
+    ) == (Outcome.FAIL_VALUE, True)
 
 
 def test_a_model_that_is_not_made_available_is_rejected_with_the_server_s_reason_and_log(wire):
-    refused = NotServed("refused", "Op type not registered 'X'", VersionStatus(1, "END", 5, "Op type"), log="E loader.cc] ...")
+    refused = NotServed(
+        "refused",
+        "Op type not registered 'X'",
+        VersionStatus(1, "END", 5, "Op type"),
+        log="E loader.cc] ...",
+    )
     for check in (serve.check_serve, serve.check_grpc, serve.check_rest):
         found = finding(check, wire({"served": refused}))
-        assert (found.outcome, found.error_class, str(found)) == (Outcome.REJECTED, "END", "Op type not registered 'X'")
+        assert (found.outcome, found.error_class, str(found)) == (
+            Outcome.REJECTED,
+            "END",
+            "Op type not registered 'X'",
+        )
         assert found.texts == {"server_log": "E loader.cc] ..."}
 
 
@@ -266,7 +330,9 @@ def test_over_rest_an_error_has_the_code_that_grpc_has_for_it(wire):
     found = finding(serve.check_rest, wire({("rest", "predict"): rest, ("grpc", "predict"): grpc}))
     assert (found.outcome, found.error_class) == (Outcome.REJECTED, "FAILED_PRECONDITION")
     alone = finding(serve.check_rest, wire({("rest", "predict"): rest}))
-    assert (alone.outcome, alone.error_class) == (Outcome.CALL_ERROR, "INVALID_ARGUMENT"), "gRPC answers: REST is to blame"
+    assert (alone.outcome, alone.error_class) == (Outcome.CALL_ERROR, "INVALID_ARGUMENT"), (
+        "gRPC answers: REST is to blame"
+    )
 
 
 def test_what_json_cannot_carry_is_told_and_is_a_rejection_where_nothing_is_left(wire):
@@ -281,13 +347,17 @@ def test_what_json_cannot_carry_is_told_and_is_a_rejection_where_nothing_is_left
 
     details = serve.check_rest(wire({("rest", "predict"): scalars_only}))
     assert details["answers"]
-    assert set(details["not_carried"]) | set(details["answers"]) == {r["id"] for r in wire().artifact.requests}
+    assert set(details["not_carried"]) | set(details["answers"]) == {
+        r["id"] for r in wire().artifact.requests
+    }
 
 
 def test_where_answers_change_the_model_each_check_has_its_own_and_asks_once(wire):
     one = wire(stateful=True)
     serve.check_rest(one)
-    assert [model for model, _ in one.fleet.asked] == [one.scratch / "half_plus_two-fixture-serve"] * len(one.fleet.asked)
+    assert [model for model, _ in one.fleet.asked] == [
+        one.scratch / "half_plus_two-fixture-serve"
+    ] * len(one.fleet.asked)
     assert set(one.fleet.log) == {("rest", "predict")}
 
 

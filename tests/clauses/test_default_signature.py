@@ -17,7 +17,9 @@ pytestmark = pytest.mark.tensorflow
 def said(caplog):
     """What saving says about the default signature."""
     caplog.set_level(logging.WARNING)
-    return lambda: [record.getMessage() for record in caplog.records if record.name.startswith("reference_impl")]
+    return lambda: [
+        record.getMessage() for record in caplog.records if record.name.startswith("reference_impl")
+    ]
 
 
 def keys_of(root, directory):
@@ -35,7 +37,13 @@ def test_IMP_01_the_only_function_is_the_default(tf, tmp_path, said):
             return x
 
     untyped = tf.function(lambda x: x)
-    for number, root in enumerate([module(tf, f=f), Callable(), module(tf, f=untyped.get_concrete_function(tf.TensorSpec([])))]):
+    for number, root in enumerate(
+        [
+            module(tf, f=f),
+            Callable(),
+            module(tf, f=untyped.get_concrete_function(tf.TensorSpec([]))),
+        ]
+    ):
         assert keys_of(root, tmp_path / str(number)) == ["serving_default"]
     untyped(tf.constant(1))
     assert keys_of(module(tf, f=f, untyped=untyped), tmp_path / "beside") == ["serving_default"]
@@ -47,16 +55,24 @@ def test_IMP_02_of_several_functions_none_is_the_default_and_that_is_said(tf, tm
     g = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([])])
     assert keys_of(module(tf, f=f, g=g), tmp_path / "two") == []
     assert keys_of(module(tf, one=f, other=f), tmp_path / "names") == []
-    assert ["root.f and root.g could" in said()[0], "root.one and root.other could" in said()[1], len(said())] == [True, True, 2]
+    assert [
+        "root.f and root.g could" in said()[0],
+        "root.one and root.other could" in said()[1],
+        len(said()),
+    ] == [True, True, 2]
 
 
 def test_IMP_03_functions_of_children_do_not_count(tf, tmp_path, said):
     f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
-    assert keys_of(module(tf, child=module(tf, f=f), many=[f], by_name={"f": f}), tmp_path / "m") == []
+    assert (
+        keys_of(module(tf, child=module(tf, f=f), many=[f], by_name={"f": f}), tmp_path / "m") == []
+    )
     assert said() == []
 
 
-def test_IMP_06_a_function_that_cannot_be_the_default_is_no_error_and_that_is_said(tf, tmp_path, said):
+def test_IMP_06_a_function_that_cannot_be_the_default_is_no_error_and_that_is_said(
+    tf, tmp_path, said
+):
     f = tf.function(lambda x: {"a": [x]}, input_signature=[tf.TensorSpec([])])
     assert keys_of(module(tf, f=f), tmp_path / "m") == []
     assert len(said()) == 1 and "root.f cannot be it" in said()[0] and "SIG-12" in said()[0]
@@ -66,31 +82,45 @@ def test_IMP_06_a_function_that_cannot_be_the_default_is_no_error_and_that_is_sa
 
 @pytest.mark.clause("SIG-13")
 @pytest.mark.parametrize("strict", [True, False])
-def test_IMP_06_a_default_of_a_structure_has_the_names_of_tensorflow_and_that_is_said(tf, tmp_path, said, strict):
-    """Nobody asked for it, so it is no error; without it no server could run the model. The same as an argument is refused."""
+def test_IMP_06_a_default_of_a_structure_has_the_names_of_tensorflow_and_that_is_said(
+    tf, tmp_path, said, strict
+):
+    """Nobody asked for it, so it is no error; without it no server could run the model.
+
+    The same as an argument is refused.
+    """
     spec = tf.TensorSpec([], tf.float32)
     root = module(tf, f=tf.function(lambda x: x[0] + x[1], input_signature=[[spec, spec]]))
     options = reference_impl.SaveOptions(strict=strict)
     reference_impl.save(root, tmp_path / "ours", options=options)
-    assert len(said()) == 1 and "root.f" in said()[0] and "'x', 'x_1'" in said()[0] and "SIG-13" in said()[0]
+    assert (
+        len(said()) == 1
+        and "root.f" in said()[0]
+        and "'x', 'x_1'" in said()[0]
+        and "SIG-13" in said()[0]
+    )
     tf.saved_model.save(root, str(tmp_path / "theirs"))
     for path in (tmp_path / "ours", tmp_path / "theirs"):
         for load in (reference_impl.load, lambda path: tf.saved_model.load(str(path))):
-            answer = load(path).signatures["serving_default"](x=tf.constant(1.0), x_1=tf.constant(2.0))
+            answer = load(path).signatures["serving_default"](
+                x=tf.constant(1.0), x_1=tf.constant(2.0)
+            )
             assert float(answer["output_0"]) == 3.0
     reference_impl.save(root, tmp_path / "none", {})
     assert not reference_impl.load(tmp_path / "none").signatures
     if strict:
-        with pytest.raises(reference_impl.errors.SignatureError, match=r"'x', 'x_1'.*strict=False.*SIG-13"):
+        with pytest.raises(
+            reference_impl.errors.SignatureError, match=r"'x', 'x_1'.*strict=False.*SIG-13"
+        ):
             reference_impl.save(root, tmp_path / "asked", root.f, options)
 
 
 @pytest.mark.clause("SIG-13")
 def test_IMP_06_names_of_their_own_and_single_tensors_need_no_word(tf, tmp_path, said):
     named = [[tf.TensorSpec([], tf.float32, "a"), tf.TensorSpec([], tf.float32, "b")]]
-    assert keys_of(module(tf, f=tf.function(lambda x: x[0] + x[1], input_signature=named)), tmp_path / "named") == [
-        "serving_default"
-    ]
+    assert keys_of(
+        module(tf, f=tf.function(lambda x: x[0] + x[1], input_signature=named)), tmp_path / "named"
+    ) == ["serving_default"]
     assert said() == []
 
 
@@ -105,12 +135,17 @@ def default_inputs(root, directory):
     signatures = reference_impl.load(directory).signatures
     if not signatures:
         return None
-    return {name: spec.shape.as_list() for name, spec in signatures["serving_default"].structured_input_signature[1].items()}
+    return {
+        name: spec.shape.as_list()
+        for name, spec in signatures["serving_default"].structured_input_signature[1].items()
+    }
 
 
 @pytest.mark.clause("ATTR-10")
 def test_IMP_04_and_05_keras_models_say_their_own_default(tf, keras, tmp_path):
-    """A functional model has one, a subclassed one when it was called, with the shapes of that call (as shipped)."""
+    """A functional model has one, a subclassed one when it was called, with the shapes of that call
+    (as shipped).
+    """
     inputs_ = keras.Input((3,))
     functional = keras.Model(inputs_, keras.layers.Dense(2)(inputs_))
     assert default_inputs(functional, tmp_path / "functional") == {"inputs": [None, 3]}
@@ -138,7 +173,10 @@ def _of_inputs(keras, kind):
     given = [np.float32([[1, 2]]), np.float32([[3, 4, 5]])]
     if kind == "list":
         return keras.Model(inputs_, outputs), given
-    return keras.Model({"second": inputs_[1], "first": inputs_[0]}, {"out": outputs}), {"first": given[0], "second": given[1]}
+    return keras.Model({"second": inputs_[1], "first": inputs_[0]}, {"out": outputs}), {
+        "first": given[0],
+        "second": given[1],
+    }
 
 
 @pytest.mark.clause("SIG-13")
@@ -166,6 +204,11 @@ def test_IMP_04_keras_models_of_several_inputs_have_the_signature_that_tensorflo
         assert sorted(ours) == sorted(theirs) and "serving_default" in ours
         names = sorted(theirs["serving_default"].structured_input_signature[1])
         assert sorted(ours["serving_default"].structured_input_signature[1]) == names
-        by_size = {spec.shape[1]: name for name, spec in ours["serving_default"].structured_input_signature[1].items()}
-        answer = ours["serving_default"](**{by_size[value.shape[1]]: tf.constant(value) for value in flat})
+        by_size = {
+            spec.shape[1]: name
+            for name, spec in ours["serving_default"].structured_input_signature[1].items()
+        }
+        answer = ours["serving_default"](
+            **{by_size[value.shape[1]]: tf.constant(value) for value in flat}
+        )
         assert [value.numpy().tolist() for value in answer.values()] == [expected.tolist()]

@@ -1,4 +1,6 @@
-"""Clauses about devices (DEV), in one process with two CPUs: what is stored, and where calls of loaded functions run."""
+"""Clauses about devices (DEV), in one process with two CPUs: what is stored, and where calls of
+loaded functions run.
+"""
 
 from __future__ import annotations
 
@@ -74,12 +76,17 @@ def devices(directory):
     graph = layout.read(directory).meta_graph(None).graph_def
     named = {"": {node.device for node in graph.node}}
     for function in graph.library.function:
-        named[function.signature.name.removeprefix("__inference_")] = {node.device for node in function.node_def}
+        named[function.signature.name.removeprefix("__inference_")] = {
+            node.device for node in function.node_def
+        }
     return named
 
 
 def test_DEV_01_a_trace_made_in_a_device_scope_names_no_device(run):
-    """The trace was made under CPU:1. Only the save and restore ops of shipped TensorFlow name a device; ours do not."""
+    """The trace was made under CPU:1.
+
+    Only the save and restore ops of shipped TensorFlow name a device; ours do not.
+    """
     named = {name: found for name, found in devices(run[1]).items() if "pinned" not in name}
     assert any("free" in name for name in named)
     assert set().union(*named.values()) == {""}
@@ -87,7 +94,10 @@ def test_DEV_01_a_trace_made_in_a_device_scope_names_no_device(run):
 
 def test_DEV_02_a_call_in_a_device_scope_runs_there(run):
     called = run[0]["called"]
-    assert {device: result[0] for device, result in called.items()} == {"CPU:0": "CPU:0", "CPU:1": "CPU:1"}
+    assert {device: result[0] for device, result in called.items()} == {
+        "CPU:0": "CPU:0",
+        "CPU:1": "CPU:1",
+    }
     assert {tuple(result[2]) for result in called.values()} == {(3.0, 8.0)}
     assert run[0]["loaded in a scope"] == "CPU:1"
 
@@ -104,7 +114,10 @@ def test_DEV_03_a_device_that_is_missing_here_is_no_obstacle(tf):
     assert len(loaded.signatures) > 0
     for signature in loaded.signatures.values():
         specs = signature.structured_input_signature[1]
-        given = {name: tf.ones([2 if size is None else size for size in spec.shape], spec.dtype) for name, spec in specs.items()}
+        given = {
+            name: tf.ones([2 if size is None else size for size in spec.shape], spec.dtype)
+            for name, spec in specs.items()
+        }
         assert all(value.shape.rank is not None for value in signature(**given).values())
 
 

@@ -31,7 +31,9 @@ def has_fns(tf):
     root.a = tf.function(lambda x: x + root.v + 1.0)
     root.b = tf.function(lambda x: x + root.v + 2.0)
     root.c_dep = tf.function(lambda x: x + 3.0)
-    root.c = tf.function(lambda x: root.v + root.c_dep(x), input_signature=(tf.TensorSpec([None], tf.float32),))
+    root.c = tf.function(
+        lambda x: root.v + root.c_dep(x), input_signature=(tf.TensorSpec([None], tf.float32),)
+    )
     root.a(tf.constant(2.0))
     root.python_attribute = 12
     root.b(tf.constant(3.0))
@@ -58,7 +60,9 @@ def test_FN_01_what_a_checkpoint_would_hold_is_held(tf, tmp_path):
     root.generator = tf.random.Generator.from_seed(1)
     reference_impl.save(root, tmp_path / "m")
     tf.train.Checkpoint(root).write(str(tmp_path / "checkpoint"))
-    assert keys(tmp_path / "m/variables/variables") == keys(tmp_path / "checkpoint") - {"save_counter/.ATTRIBUTES/VARIABLE_VALUE"}
+    assert keys(tmp_path / "m/variables/variables") == keys(tmp_path / "checkpoint") - {
+        "save_counter/.ATTRIBUTES/VARIABLE_VALUE"
+    }
 
 
 def test_FN_02_functions_of_every_reachable_object_are_found(tf, both, tmp_path):
@@ -132,8 +136,14 @@ def test_FN_04_each_instance_has_its_own_traces(tf, both, tmp_path):
     root.two.scale(tf.constant([1.0]))
     reference_impl.save(root, tmp_path / "m")
     for loaded in both(tmp_path / "m"):
-        assert loaded.one.scale(tf.constant(1.0)).numpy() == 2.0 and loaded.two.scale(tf.constant([1.0])).numpy() == [3.0]
-        assert len(loaded.one.scale.concrete_functions) == len(loaded.two.scale.concrete_functions) == 1
+        assert loaded.one.scale(tf.constant(1.0)).numpy() == 2.0 and loaded.two.scale(
+            tf.constant([1.0])
+        ).numpy() == [3.0]
+        assert (
+            len(loaded.one.scale.concrete_functions)
+            == len(loaded.two.scale.concrete_functions)
+            == 1
+        )
         with pytest.raises(ValueError, match="Could not find matching concrete function"):
             loaded.one.scale(tf.constant([1.0]))
 
@@ -145,12 +155,21 @@ def test_FN_05_one_function_def_for_each_trace(tf, both, tmp_path):
         root.f(value)
     reference_impl.save(root, tmp_path / "m")
     meta_graph = layout.read(tmp_path / "m").meta_graph(None)
-    names = next(node.function.concrete_functions for node in meta_graph.object_graph_def.nodes if node.HasField("function"))
+    names = next(
+        node.function.concrete_functions
+        for node in meta_graph.object_graph_def.nodes
+        if node.HasField("function")
+    )
     assert len(set(names)) == 3
-    assert set(names) <= {function.signature.name for function in meta_graph.graph_def.library.function}
+    assert set(names) <= {
+        function.signature.name for function in meta_graph.graph_def.library.function
+    }
     for loaded in both(tmp_path / "m"):
         assert len(loaded.f.concrete_functions) == 3
-        assert loaded.f(tf.constant([2])).numpy() == [4] and loaded.f(tf.constant("b")).numpy() == b"bb"
+        assert (
+            loaded.f(tf.constant([2])).numpy() == [4]
+            and loaded.f(tf.constant("b")).numpy() == b"bb"
+        )
 
 
 def test_FN_06_a_function_without_a_trace_is_refused(tf, tmp_path):
@@ -164,7 +183,10 @@ def test_FN_06_a_function_without_a_trace_is_refused(tf, tmp_path):
     root.attribute = tf.function(lambda x: x)
     with pytest.raises(errors.UntracedFunctionError) as caught:
         reference_impl.save(root, tmp_path / "m")
-    assert all(words in str(caught.value) for words in ("root.attribute", "root.part.method", "input_signature", "FN-06"))
+    assert all(
+        words in str(caught.value)
+        for words in ("root.attribute", "root.part.method", "input_signature", "FN-06")
+    )
     assert not (tmp_path / "m").exists()
     with pytest.warns(UserWarning, match=r"root\.attribute, root\.part\.method"):
         reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=False))
@@ -202,23 +224,34 @@ def test_FN_05_what_says_that_it_cannot_be_saved_is_refused_in_its_words(tf, tmp
     root = tf.Module()
     root.child = tf.Module()
     root.child.f = tf.function(lambda x: marked(x), input_signature=[tf.TensorSpec([])])
-    with pytest.raises(errors.SaveError, match=r"root\.child\.f: its code says .*: it has state in this process"):
+    with pytest.raises(
+        errors.SaveError, match=r"root\.child\.f: its code says .*: it has state in this process"
+    ):
         reference_impl.save(root, tmp_path / "m")
-    with pytest.raises(errors.SaveError, match=r"root\.signatures\['s'\]: .*: it has state in this process"):
+    with pytest.raises(
+        errors.SaveError, match=r"root\.signatures\['s'\]: .*: it has state in this process"
+    ):
         reference_impl.save(tf.Module(), tmp_path / "m", {"s": root.child.f})
-    with pytest.raises(errors.SaveError, match=r"root\.child\.f: its code says"):  # nor does TensorFlow write one
+    with pytest.raises(
+        errors.SaveError, match=r"root\.child\.f: its code says"
+    ):  # nor does TensorFlow write one
         reference_impl.save(root, tmp_path / "m", {}, options=SaveOptions(strict=False))
 
 
 def test_FMT_08_handles_that_functions_take_are_scalars_in_the_file(tf, tmp_path):
     """Those of save and restore too, which no tracing gave a shape."""
     root = tf.Module()
-    root.v, root.table = tf.Variable(1.0), tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
+    root.v, root.table = (
+        tf.Variable(1.0),
+        tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0),
+    )
     reference_impl.save(root, tmp_path / "m")
     found = [
         shape.unknown_rank or len(shape.dim)
         for function in layout.read(tmp_path / "m").meta_graph(None).graph_def.library.function
-        for argument, shape in zip(function.signature.input_arg, function.attr["_input_shapes"].list.shape)
+        for argument, shape in zip(
+            function.signature.input_arg, function.attr["_input_shapes"].list.shape
+        )
         if argument.type == schema.DT_RESOURCE
     ]
     assert len(found) >= 4 and not any(found)
@@ -232,12 +265,16 @@ def test_FN_08_reachable_from_the_root_is_enough_until_a_part_is_saved_alone(tf,
     reference_impl.save(root, tmp_path / "m")
     for loaded in both(tmp_path / "m"):
         assert loaded.a.f(3.0).numpy() == 6.0
-        with pytest.raises(errors.UntrackedCaptureError, match=r"root\.f captures the variable 'elsewhere:0'"):
+        with pytest.raises(
+            errors.UntrackedCaptureError, match=r"root\.f captures the variable 'elsewhere:0'"
+        ):
             reference_impl.save(loaded.a, tmp_path / "a")
 
 
 @pytest.mark.parametrize(
-    "value", [object(), len, frozenset([1]), Color.RED, b"bytes", 1j, 2**63], ids=lambda value: type(value).__name__
+    "value",
+    [object(), len, frozenset([1]), Color.RED, b"bytes", 1j, 2**63],
+    ids=lambda value: type(value).__name__,
 )
 def test_FN_09_an_argument_that_cannot_be_stored_is_named(tf, tmp_path, value):
     root = tf.Module()
@@ -252,18 +289,24 @@ def test_FN_09_an_argument_that_cannot_be_stored_is_named(tf, tmp_path, value):
 
 def test_FN_09_so_is_that_of_a_concrete_function(tf, both, tmp_path):
     root = tf.Module()
-    root.concrete = tf.function(lambda x, odd: x).get_concrete_function(tf.TensorSpec([], tf.float32), Color.RED)
+    root.concrete = tf.function(lambda x, odd: x).get_concrete_function(
+        tf.TensorSpec([], tf.float32), Color.RED
+    )
     with pytest.raises(errors.SaveError, match=r"root\.concrete: .*'odd'.*FN-09"):
         reference_impl.save(root, tmp_path / "m")
     concrete, root = root.concrete, tf.Module()
-    reference_impl.save(root, tmp_path / "m", concrete)  # a signature knows nothing of other arguments (SIG-06)
+    reference_impl.save(
+        root, tmp_path / "m", concrete
+    )  # a signature knows nothing of other arguments (SIG-06)
     for loaded in both(tmp_path / "m"):
         assert loaded.signatures["serving_default"](x=tf.constant(1.0))["output_0"].numpy() == 1.0
 
 
 def test_FN_09_so_is_a_default_value(tf, tmp_path):
     root = tf.Module()
-    root.f = tf.function(lambda x, odd=frozenset([1]): x, input_signature=[tf.TensorSpec([], tf.float32)])
+    root.f = tf.function(
+        lambda x, odd=frozenset([1]): x, input_signature=[tf.TensorSpec([], tf.float32)]
+    )
     with pytest.raises(errors.SaveError, match=r"root\.f.*'odd'.*FN-09|FN-09.*root\.f.*'odd'"):
         reference_impl.save(root, tmp_path / "m")
 
@@ -276,7 +319,10 @@ def test_FN_09_without_strict_the_other_traces_are_saved_with_a_warning(tf, both
     with pytest.warns(UserWarning, match=r"root\.f.*'odd'"):
         reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=False))
     for loaded in both(tmp_path / "m"):
-        assert len(loaded.f.concrete_functions) == 1 and loaded.f(tf.constant(2.0), odd=1).numpy() == 2.0
+        assert (
+            len(loaded.f.concrete_functions) == 1
+            and loaded.f(tf.constant(2.0), odd=1).numpy() == 2.0
+        )
 
 
 @pytest.mark.clause("FN-10", "FN-11", "FN-12", "FN-13", "FN-14")
@@ -288,17 +334,23 @@ def test_the_example_of_the_rfc(tf, fns, both):
 def _check_example(tf, loaded):
     assert loaded.v.numpy() == 1.0
     assert loaded.a(tf.constant(1.0)).numpy() == 3.0 and loaded.b(tf.constant(1.0)).numpy() == 4.0
-    assert loaded.c(tf.constant([1.0, 2.0])).numpy().tolist() == [5.0, 6.0]  # FN-10: never called before
+    assert loaded.c(tf.constant([1.0, 2.0])).numpy().tolist() == [
+        5.0,
+        6.0,
+    ]  # FN-10: never called before
     assert loaded.c_dep(tf.constant([1.0])).numpy().tolist() == [4.0]  # FN-11: traced by the other
-    with pytest.raises(ValueError, match=r"Could not find matching concrete function.*\n(.*\n)*.*1 option"):
+    with pytest.raises(
+        ValueError, match=r"Could not find matching concrete function.*\n(.*\n)*.*1 option"
+    ):
         loaded.c_dep(tf.constant(1.0))
     assert not hasattr(loaded, "python_attribute")
 
 
 def test_FN_12_in_a_process_that_knows_nothing_of_the_model(fns):
     code = (
-        "import sys, reference_impl, tensorflow as tf; m = reference_impl.load(sys.argv[1]);"
-        "print(m.v.numpy(), m.a(1.0).numpy(), m.b(1.0).numpy(), m.c([1.0, 2.0]).numpy().tolist(), m.c_dep([1.0]).numpy())"
+        "import sys, reference_impl, tensorflow as tf; m ="
+        " reference_impl.load(sys.argv[1]);print(m.v.numpy(), m.a(1.0).numpy(), m.b(1.0).numpy(),"
+        " m.c([1.0, 2.0]).numpy().tolist(), m.c_dep([1.0]).numpy())"
     )
     done = fresh_tensorflow.run(code, fns)
     assert done.stdout == "1.0 3.0 4.0 [5.0, 6.0] [4.]\n", done.stderr
@@ -316,7 +368,12 @@ def test_FN_13_the_refusal_lists_the_options_in_their_order(tf, tmp_path):
             reference_impl.load(tmp_path / "m").f(tf.constant("no"))
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
-    assert texts[0].index("Option 1") < texts[0].index("float32") < texts[0].index("Option 2") < texts[0].index("int32")
+    assert (
+        texts[0].index("Option 1")
+        < texts[0].index("float32")
+        < texts[0].index("Option 2")
+        < texts[0].index("int32")
+    )
     assert "argument x has dtype string, not float32" in texts[0]
 
 
@@ -349,4 +406,6 @@ def test_FN_17_functions_are_exported_as_they_were_traced(tf, both, tmp_path):
     reference_impl.save(root, tmp_path / "m", declared)
     assert len(runs) == before
     for loaded in both(tmp_path / "m"):
-        assert loaded.declared(1.0).numpy() == 2.0 and loaded.called(tf.constant(1.0)).numpy() == 4.0
+        assert (
+            loaded.declared(1.0).numpy() == 2.0 and loaded.called(tf.constant(1.0)).numpy() == 4.0
+        )

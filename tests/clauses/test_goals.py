@@ -1,4 +1,6 @@
-"""Clauses GOAL-* and NG-*: parts of models, their composition, what is kept of them and what is not."""
+"""Clauses GOAL-* and NG-*: parts of models, their composition, what is kept of them and what is
+not.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,19 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture(scope="module")
 def model(tf):
-    """An encoder with a normalisation and regularisation losses, beside a head; a Python method; a table."""
+    """An encoder with a normalisation and regularisation losses, beside a head; a Python method; a
+    table.
+    """
 
     class Encoder(tf.Module):
         def __init__(self):
             super().__init__()
             self.scale = tf.Variable(2.0, name="scale")
             self.mean = tf.Variable(0.0, trainable=False, name="mean")
-            self.losses = [tf.function(lambda: self.scale**2 + 1.0), tf.function(lambda: self.scale * 4.0)]
+            self.losses = [
+                tf.function(lambda: self.scale**2 + 1.0),
+                tf.function(lambda: self.scale * 4.0),
+            ]
             for loss in self.losses:
                 loss()
 
@@ -46,8 +53,12 @@ def model(tf):
     for training in (False, True):
         root.encoder(tf.constant([0.0]), training=training)
     root.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [7]), -1)
-    root.look = tf.function(lambda key: root.table.lookup(key), input_signature=[tf.TensorSpec([], tf.string)])
-    root.predict = tf.function(lambda x: root.encoder(x) + root.head, input_signature=[tf.TensorSpec([1], tf.float32)])
+    root.look = tf.function(
+        lambda key: root.table.lookup(key), input_signature=[tf.TensorSpec([], tf.string)]
+    )
+    root.predict = tf.function(
+        lambda x: root.encoder(x) + root.head, input_signature=[tf.TensorSpec([1], tf.float32)]
+    )
     return root
 
 
@@ -70,8 +81,14 @@ def test_GOAL_01_a_part_of_a_model_is_exported_alone(model, both, tmp_path):
 
 def test_GOAL_04_updates_run_when_the_training_branch_is_called(saved, both):
     for loaded in both(saved):
-        assert loaded.encoder([4.0], training=False).numpy() == 8.0 and loaded.encoder.mean.numpy() == 0.0
-        assert loaded.encoder([4.0], training=True).numpy() == 4.0 and loaded.encoder.mean.numpy() == 2.0
+        assert (
+            loaded.encoder([4.0], training=False).numpy() == 8.0
+            and loaded.encoder.mean.numpy() == 0.0
+        )
+        assert (
+            loaded.encoder([4.0], training=True).numpy() == 4.0
+            and loaded.encoder.mean.numpy() == 2.0
+        )
 
 
 def test_GOAL_05_regularisation_losses_are_callables(tf, saved, both):
@@ -86,12 +103,16 @@ def test_GOAL_06_a_fine_tuned_model_is_exported_with_its_new_state(tf, saved, bo
     loaded = reference_impl.load(saved)
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(loaded.signatures["serving_default"](x=tf.constant([3.0]))["output_0"])
-    for variable, gradient in zip(loaded.trainable_variables, tape.gradient(loss, loaded.trainable_variables)):
+    for variable, gradient in zip(
+        loaded.trainable_variables, tape.gradient(loss, loaded.trainable_variables)
+    ):
         variable.assign_sub(0.5 * gradient)
     reference_impl.save(loaded, tmp_path / "tuned")
     for again in both(tmp_path / "tuned"):
         assert (again.encoder.scale.numpy(), again.head.numpy().tolist()) == (0.5, [99.5])
-        assert again.signatures["serving_default"](x=tf.constant([3.0]))["output_0"].numpy() == [101.0]
+        assert again.signatures["serving_default"](x=tf.constant([3.0]))["output_0"].numpy() == [
+            101.0
+        ]
 
 
 def test_GOAL_07_a_program_looks_into_a_model_without_loading_it(saved):
@@ -107,7 +128,13 @@ print(sorted(item.path for item in graph.functions if item.traces))
 print(sorted(variable.path for variable in graph.variables))
 print([(s.key, [tensor.name for tensor in s.inputs]) for s in graph.signatures if not s.key.startswith("__")])
 """
-    done = subprocess.run([sys.executable, "-c", code, str(saved)], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(saved)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     functions, variables, signatures = map(eval, done.stdout.splitlines())
     assert {"encoder.__call__", "encoder.losses.0", "look", "predict"} <= set(functions)
@@ -121,7 +148,9 @@ def test_GOAL_08_one_state_serves_several_data_flows(tf, saved, both):
             y = loaded.encoder([1.0]) + loaded.predict([2.0])  # both read the same scale
         assert tape.gradient(y, loaded.encoder.scale).numpy() == 1.0 + 2.0
         loaded.encoder.scale.assign(10.0)
-        assert loaded.predict([2.0]).numpy() == [120.0] and loaded.encoder.losses[1]().numpy() == 40.0
+        assert (
+            loaded.predict([2.0]).numpy() == [120.0] and loaded.encoder.losses[1]().numpy() == 40.0
+        )
 
 
 def test_GOAL_09_a_keras_layer_in_a_module_runs_in_a_session(tf, tmp_path):
@@ -129,11 +158,15 @@ def test_GOAL_09_a_keras_layer_in_a_module_runs_in_a_session(tf, tmp_path):
     root = tf.Module()
     root.layer = keras.layers.Dense(1, kernel_initializer="ones")
     root.layer.build((None, 2))
-    root.f = tf.function(lambda x: root.layer(x), input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    root.f = tf.function(
+        lambda x: root.layer(x), input_signature=[tf.TensorSpec([None, 2], tf.float32)]
+    )
     reference_impl.save(root, tmp_path / "m")
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
-        signature = v1.saved_model.loader.load(session, ["serve"], str(tmp_path / "m")).signature_def["serving_default"]
+        signature = v1.saved_model.loader.load(
+            session, ["serve"], str(tmp_path / "m")
+        ).signature_def["serving_default"]
         fetch, feed = signature.outputs["output_0"].name, signature.inputs["x"].name
         assert session.run(fetch, {feed: [[1.0, 2.0]]}).tolist() == [[3.0]]
 
@@ -153,8 +186,13 @@ def test_GOAL_14_a_tf1_model_loads_by_the_same_symbol_without_object_structure(t
 
 
 def test_NG_01_there_is_one_meta_graph(model, tmp_path):
-    reference_impl.save(model, tmp_path / "m", options=reference_impl.SaveOptions(extra_tags=("gpu",)))
-    assert [set(graph.meta_info_def.tags) for graph in layout.read(tmp_path / "m").saved_model.meta_graphs] == [{"serve", "gpu"}]
+    reference_impl.save(
+        model, tmp_path / "m", options=reference_impl.SaveOptions(extra_tags=("gpu",))
+    )
+    assert [
+        set(graph.meta_info_def.tags)
+        for graph in layout.read(tmp_path / "m").saved_model.meta_graphs
+    ] == [{"serve", "gpu"}]
 
 
 def test_NG_02_python_methods_are_absent(saved, both):

@@ -1,4 +1,6 @@
-"""Loading into and saving out of a graph of `tf.compat.v1`: what a session finds, and where no session is (COMPAT-01, DR-07)."""
+"""Loading into and saving out of a graph of `tf.compat.v1`: what a session finds, and where no
+session is (COMPAT-01, DR-07).
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,17 @@ def words(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def make(tf, words):
-    """Builds a model where it is called: variables, a table of a file, one with content, a captured constant."""
+    """Builds a model where it is called: variables, a table of a file, one with content, a captured
+    constant.
+    """
 
     class Model(tf.Module):
         def __init__(self):
             super().__init__()
             index = tf.lookup.TextFileIndex
-            text = tf.lookup.TextFileInitializer(str(words), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+            text = tf.lookup.TextFileInitializer(
+                str(words), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+            )
             self.v = tf.Variable([1.0, 2.0], name="v")
             self.frozen = tf.Variable(3.0, trainable=False, name="frozen")
             self.words = tf.lookup.StaticHashTable(text, -1)
@@ -56,20 +62,28 @@ def export(tf, make, tmp_path_factory):
 
 
 def collections(tf, fill):
-    """Name of each collection that `fill` puts something into -> what the session finds there: names, or how many."""
+    """Name of each collection that `fill` puts something into -> what the session finds there:
+    names, or how many.
+    """
     with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
         kept = fill(session)  # noqa: F841  variables are taken out of their collections when they die
         found = {str(key): graph.get_collection(key) for key in graph.get_all_collection_keys()}
     initializers = tf.compat.v1.GraphKeys.TABLE_INITIALIZERS
     return {
-        key: len(items) if key == initializers else sorted(getattr(item, "name", item) for item in items)
+        key: (
+            len(items)
+            if key == initializers
+            else sorted(getattr(item, "name", item) for item in items)
+        )
         for key, items in found.items()
         if items
     }
 
 
 def test_DR_07_collections_of_a_graph_are_filled(tf, export):
-    """By what `tf.compat.v1` looks for: variables to initialise and to save, tables to fill, assets; nothing to train unasked."""
+    """By what `tf.compat.v1` looks for: variables to initialise and to save, tables to fill,
+    assets; nothing to train unasked.
+    """
     found = collections(tf, lambda _: reference_impl.load(export))
     assert found == {
         "variables": ["frozen:0", "v:0"],
@@ -87,7 +101,9 @@ def test_DR_07_the_v1_loader_finds_one_collection(tf, export):
 
 
 def started(tf, session, model):
-    """Initialise a model in a session and give it values of its own; a loaded table has its content already."""
+    """Initialise a model in a session and give it values of its own; a loaded table has its content
+    already.
+    """
     session.run([tf.compat.v1.global_variables_initializer(), tf.compat.v1.tables_initializer()])
     session.run(model.v.assign([8.0, 9.0]))
     if hasattr(model.counts, "insert"):
@@ -97,13 +113,18 @@ def started(tf, session, model):
 
 def check(tf, loaded):
     np.testing.assert_array_equal(loaded.scale(tf.constant([1.0, 1.0])).numpy(), [21.0, 32.0])
-    found = {name: value.numpy().tolist() for name, value in loaded.look(tf.constant(["bee", "wasp"])).items()}
+    found = {
+        name: value.numpy().tolist()
+        for name, value in loaded.look(tf.constant(["bee", "wasp"])).items()
+    }
     assert found == {"id": [1, -1], "count": [7, -5]}
     assert loaded.v.trainable and not loaded.frozen.trainable
 
 
 @pytest.mark.parametrize("generation", ["traced", "loaded by us", "loaded by TensorFlow"])
-def test_COMPAT_01_what_is_in_a_graph_is_saved_out_of_the_default_session(tf, both, make, export, tmp_path, generation):
+def test_COMPAT_01_what_is_in_a_graph_is_saved_out_of_the_default_session(
+    tf, both, make, export, tmp_path, generation
+):
     sources = {
         "traced": make,
         "loaded by us": lambda: reference_impl.load(export),
@@ -122,7 +143,9 @@ def test_COMPAT_01_what_is_in_a_graph_is_saved_out_of_the_default_session(tf, bo
 
 
 def test_COMPAT_01_a_finalised_graph_is_saved(tf, both, tmp_path):
-    """As `MonitoredSession` leaves it; all that is needed is there but for tables, whose content is read by new nodes."""
+    """As `MonitoredSession` leaves it; all that is needed is there but for tables, whose content is
+    read by new nodes.
+    """
     with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
         root = tf.Module()
         root.v = tf.Variable([1.0, 2.0])
@@ -164,7 +187,9 @@ def test_COMPAT_01_default_values_made_in_a_graph_are_saved(tf, tmp_path):
     with tf.Graph().as_default(), v1.Session() as session:
         root = tf.Module()
         default = tf.constant(3.0)
-        root.f = tf.function(lambda x, y=default: x + y, input_signature=[tf.TensorSpec([]), tf.TensorSpec([])])
+        root.f = tf.function(
+            lambda x, y=default: x + y, input_signature=[tf.TensorSpec([]), tf.TensorSpec([])]
+        )
         for generation in ("a", "b"):
             reference_impl.save(root, tmp_path / generation, {"serving_default": root.f})
             root = reference_impl.load(tmp_path / generation)
@@ -176,7 +201,10 @@ def test_COMPAT_01_default_values_made_in_a_graph_are_saved(tf, tmp_path):
 
 def plain(tf, **settings):
     root = tf.Module()
-    root.a, root.v = tf.Variable(1.0, name="a"), tf.compat.v1.Variable([1.0, 2.0], name="v", **settings)
+    root.a, root.v = (
+        tf.Variable(1.0, name="a"),
+        tf.compat.v1.Variable([1.0, 2.0], name="v", **settings),
+    )
     return root
 
 
@@ -186,14 +214,24 @@ def test_COMPAT_01_without_values_at_hand_saving_says_where_they_are(tf, tmp_pat
         root, session = plain(tf, use_resource=True), v1.Session()
     with graph.as_default(), session.as_default():
         session.run(root.a.initializer)
-        with pytest.raises(SaveError, match=r"no value in the session: root\.v\. Run .*global_variables_initializer"):
+        with pytest.raises(
+            SaveError,
+            match=r"no value in the session: root\.v\. Run .*global_variables_initializer",
+        ):
             reference_impl.save(root, tmp_path / "m")
         session.run(root.v.initializer)
-    with graph.as_default(), pytest.raises(SaveError, match=r"root\.a: .*no session is the default one.*as_default"):
+    with (
+        graph.as_default(),
+        pytest.raises(SaveError, match=r"root\.a: .*no session is the default one.*as_default"),
+    ):
         reference_impl.save(root, tmp_path / "m")
     with pytest.raises(SaveError, match="no session is the default one"):
         reference_impl.save(root, tmp_path / "m")
-    with tf.Graph().as_default(), v1.Session(), pytest.raises(SaveError, match="another graph than the default session"):
+    with (
+        tf.Graph().as_default(),
+        v1.Session(),
+        pytest.raises(SaveError, match="another graph than the default session"),
+    ):
         reference_impl.save(root, tmp_path / "m")
     assert not (tmp_path / "m").exists()
     with session.as_default():
@@ -205,7 +243,9 @@ def test_COMPAT_01_reference_variables_are_refused(tf, tmp_path):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         root = plain(tf, use_resource=False)
         session.run(tf.compat.v1.global_variables_initializer())
-        with pytest.raises(SaveError, match=r"root\.v: 'v:0' is a reference variable.*enable_resource_variables"):
+        with pytest.raises(
+            SaveError, match=r"root\.v: 'v:0' is a reference variable.*enable_resource_variables"
+        ):
             reference_impl.save(root, tmp_path / "m")
 
 
@@ -216,6 +256,8 @@ def test_COMPAT_01_saving_inside_of_a_function_is_refused(tf, tmp_path):
     def function():
         reference_impl.save(root, tmp_path / "m")
 
-    with pytest.raises(AssertionError, match=r"inside of a tf\.function.*take the call out") as caught:
+    with pytest.raises(
+        AssertionError, match=r"inside of a tf\.function.*take the call out"
+    ) as caught:
         function()
     assert isinstance(caught.value, SaveError)

@@ -45,7 +45,10 @@ def test_METH_01_a_method_makes_its_variable_once_for_each_instance(tf, net, bot
     assert sorted(names) == ["one.y", "two.y"]
     library = layout.read(net).meta_graph(None).graph_def.library
     makers = [
-        function.signature.name for function in library.function for node in function.node_def if node.op == "VarIsInitializedOp"
+        function.signature.name
+        for function in library.function
+        for node in function.node_def
+        if node.op == "VarIsInitializedOp"
     ]
     assert makers == []  # the trace that makes the variable is not the one that is exported
 

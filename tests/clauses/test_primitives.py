@@ -45,7 +45,10 @@ def model(tf, tmp_path_factory):
     root.function(tf.constant(1.0))
     root.concrete = root.function.get_concrete_function(tf.constant(1.0))
     root.variables_listed = [tf.Variable(1.0), tf.Variable(2.0)]
-    root.nest = {"list": [tf.Variable(4.0), {"deep": tf.Variable(5.0)}], "tuple": (root.loose, root.part)}
+    root.nest = {
+        "list": [tf.Variable(4.0), {"deep": tf.Variable(5.0)}],
+        "tuple": (root.loose, root.part),
+    }
     root.pair = Pair(root.loose, (root.part,))
     return root
 
@@ -67,7 +70,11 @@ def loaded(saved, both):
 
 def test_PRIM_01_a_variable_is_a_variable(tf, loaded):
     for root in loaded:
-        assert isinstance(root.loose, tf.Variable) and root.loose.name == "loose:0" and not root.loose.trainable
+        assert (
+            isinstance(root.loose, tf.Variable)
+            and root.loose.name == "loose:0"
+            and not root.loose.trainable
+        )
         assert root.loose.shape.as_list() == [None] and root.loose.dtype == tf.float32
         np.testing.assert_array_equal(root.loose, [1.0])
         root.loose.assign([1.0, 2.0])
@@ -84,13 +91,18 @@ def test_PRIM_03_functions_are_polymorphic_and_concrete_functions(tf, loaded):
     for root in loaded:
         assert isinstance(root.function, tf.types.experimental.GenericFunction)
         assert isinstance(root.concrete, tf.types.experimental.ConcreteFunction)
-        assert root.function(tf.constant(2.0)).numpy() == root.concrete(tf.constant(2.0)).numpy() == 6.0
+        assert (
+            root.function(tf.constant(2.0)).numpy()
+            == root.concrete(tf.constant(2.0)).numpy()
+            == 6.0
+        )
 
 
 def test_PRIM_04_a_table_is_a_resource(tf, loaded):
     for root in loaded:
         assert isinstance(
-            root.table._table if hasattr(root.table, "_table") else root.table, tf.saved_model.experimental.TrackableResource
+            root.table._table if hasattr(root.table, "_table") else root.table,
+            tf.saved_model.experimental.TrackableResource,
         )
         assert not hasattr(root.table, "lookup")
 
@@ -109,7 +121,9 @@ def test_PRIM_06_nests_keep_their_types(saved, both, tmp_path):
     reference_impl.save(reference_impl.load(saved), tmp_path / "again")
     for directory in (saved, tmp_path / "again"):
         for root in both(directory):
-            assert root.nest["list"][0].numpy() == 4.0 and root.nest["list"][1]["deep"].numpy() == 5.0
+            assert (
+                root.nest["list"][0].numpy() == 4.0 and root.nest["list"][1]["deep"].numpy() == 5.0
+            )
             assert root.nest["tuple"][1] is root.part and root.pair[1][0] is root.part
         root = reference_impl.load(directory)  # the types are ours alone
         assert isinstance(root.nest["tuple"], tuple) and isinstance(root.pair[1], tuple)
@@ -134,13 +148,23 @@ def test_PRIM_06_what_a_container_would_lose_is_named(tf, tmp_path, make, named)
 
 def test_PRIM_06_and_FN_14_containers_of_python_values_are_python_values(tf, both, tmp_path):
     root = tf.Module()
-    root.sizes, root.settings, root.pair = [1, 2], {"name": "x", "deep": {"list": [[], 3.0]}}, (1, "a")
+    root.sizes, root.settings, root.pair = (
+        [1, 2],
+        {"name": "x", "deep": {"list": [[], 3.0]}},
+        (1, "a"),
+    )
     root.keyed = {1: "text is no key"}
     root.empty, root.held = [[], {}], [tf.Variable(1.0), [], None, tf.Variable(2.0)]
     reference_impl.save(root, tmp_path / "m")
     for loaded in both(tmp_path / "m"):
-        assert not [name for name in ("sizes", "settings", "pair", "keyed") if hasattr(loaded, name)]
-        assert loaded.empty == [[], {}] and loaded.held[1:3] == [[], None] and loaded.held[3].numpy() == 2.0
+        assert not [
+            name for name in ("sizes", "settings", "pair", "keyed") if hasattr(loaded, name)
+        ]
+        assert (
+            loaded.empty == [[], {}]
+            and loaded.held[1:3] == [[], None]
+            and loaded.held[3].numpy() == 2.0
+        )
 
 
 def test_PRIM_06_without_strict_the_loss_is_a_warning(tf, both, tmp_path):
@@ -170,14 +194,18 @@ def test_PRIM_10_undecorated_methods_are_absent(loaded):
 
 
 def test_PRIM_06_what_keras_keeps_for_itself_is_no_loss(tf, tmp_path):
-    """A model of Keras 3 lists its operations, of which those of keras.ops are not trackable; they are in its functions."""
+    """A model of Keras 3 lists its operations, of which those of keras.ops are not trackable; they
+    are in its functions.
+    """
     keras = pytest.importorskip("keras", "3")
     inputs = keras.Input([4])
     model = keras.Model(inputs, keras.ops.relu(inputs + keras.layers.Dense(4)(inputs)))
     model.serve = tf.function(lambda x: model(x), input_signature=[tf.TensorSpec([None, 4])])
     reference_impl.save(model, tmp_path / "keras")
     x = tf.constant([[1.0, -2.0, 3.0, -4.0]])
-    assert (reference_impl.load(tmp_path / "keras").serve(x).numpy() == model.serve(x).numpy()).all()
+    assert (
+        reference_impl.load(tmp_path / "keras").serve(x).numpy() == model.serve(x).numpy()
+    ).all()
     root = tf.Module()
     root._private = [tf.Variable(1.0), object()]
     with pytest.raises(errors.SaveError, match=r"root\._private\[1\].*PRIM-06"):
@@ -185,7 +213,9 @@ def test_PRIM_06_what_keras_keeps_for_itself_is_no_loss(tf, tmp_path):
 
 
 def test_PRIM_06_layers_in_containers_of_a_keras_model(tf, tmp_path):
-    """Keras 3 has lists and dicts of its own for them, and gives plain ones when it is asked for its dependencies."""
+    """Keras 3 has lists and dicts of its own for them, and gives plain ones when it is asked for
+    its dependencies.
+    """
     keras = pytest.importorskip("keras", "3")
 
     class Model(keras.Model):

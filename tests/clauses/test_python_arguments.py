@@ -40,9 +40,17 @@ def saved(tf, tmp_path_factory):
         nest=tf.function(lambda x: [x[0] + 0.1, x[1]["a"] + 0.2]),
         pair=tf.function(lambda p: Pair(left=p.right, right=(p.left, [p.left]))),
         results=tf.function(
-            lambda x: (x, [x], {"b": x, "a": (x, None)}, Pair(x, x), collections.OrderedDict([("z", x), ("y", 2.0 * x)]))
+            lambda x: (
+                x,
+                [x],
+                {"b": x, "a": (x, None)},
+                Pair(x, x),
+                collections.OrderedDict([("z", x), ("y", 2.0 * x)]),
+            )
         ),
-        ragged=tf.function(lambda x: (tf.RaggedTensor.from_row_lengths(x, [1, 1]), tf.sparse.from_dense(x))),
+        ragged=tf.function(
+            lambda x: (tf.RaggedTensor.from_row_lengths(x, [1, 1]), tf.sparse.from_dense(x))
+        ),
         kind=tf.function(kind, autograph=False),
         dtype=tf.function(lambda x, dtype: tf.cast(x, dtype)),
         bound=tf.function(bound),
@@ -65,24 +73,40 @@ def saved(tf, tmp_path_factory):
     return directory
 
 
-CALLS = [((1.0,), {"c": 3.0}), ((1.0, 5.0, 6.0, 7.0), {"c": 3.0}), ((), {"c": 3.0, "a": 1.0, "d": 5.0, "extra": 8.0})]
+CALLS = [
+    ((1.0,), {"c": 3.0}),
+    ((1.0, 5.0, 6.0, 7.0), {"c": 3.0}),
+    ((), {"c": 3.0, "a": 1.0, "d": 5.0, "extra": 8.0}),
+]
 
 
 def test_PY_01_python_values_choose_the_trace(tf, saved, both):
     ten = tf.constant(10.0)
     for loaded in both(saved):
         assert loaded.flag(ten, training=True).numpy() == loaded.flag(ten, True).numpy() == 10.0
-        assert loaded.flag(ten, training=False).numpy() == loaded.flag(x=ten, training=False).numpy() == 2.0
+        assert (
+            loaded.flag(ten, training=False).numpy()
+            == loaded.flag(x=ten, training=False).numpy()
+            == 2.0
+        )
         with pytest.raises(ValueError, match=NO_MATCH):
             loaded.flag(ten, training=tf.constant(True))
     loaded = reference_impl.load(saved)
-    assert loaded.flag(ten, np.bool_(True)).numpy() == 10.0  # NumPy's scalars are the numbers they hold
-    assert loaded.kind(np.int64(2)).numpy() == b"int 2" and loaded.kind(np.float32(2.5)).numpy() == b"float 2.5"
+    assert (
+        loaded.flag(ten, np.bool_(True)).numpy() == 10.0
+    )  # NumPy's scalars are the numbers they hold
+    assert (
+        loaded.kind(np.int64(2)).numpy() == b"int 2"
+        and loaded.kind(np.float32(2.5)).numpy() == b"float 2.5"
+    )
     assert loaded.kind(np.float32("nan")).numpy() == b"nan"
 
 
 def test_PY_02_other_numbers_are_refused_unless_there_is_a_trace_for_tensors(tf, both, tmp_path):
-    """The example of the RFC. The trace for -1. holds the constant -1., so it could not answer 10."""
+    """The example of the RFC.
+
+    The trace for -1. holds the constant -1., so it could not answer 10.
+    """
 
     @tf.function
     def f(x, training):
@@ -96,7 +120,9 @@ def test_PY_02_other_numbers_are_refused_unless_there_is_a_trace_for_tensors(tf,
         assert loaded.f(-1.0, training=True).numpy() == -1.0
         with pytest.raises(ValueError, match=NO_MATCH):
             loaded.f(10.0, training=True)
-    reference_impl.save(root, tmp_path / "general", options=reference_impl.SaveOptions(numbers_as_tensors=True))
+    reference_impl.save(
+        root, tmp_path / "general", options=reference_impl.SaveOptions(numbers_as_tensors=True)
+    )
     for loaded in both(tmp_path / "general"):
         assert loaded.f(10.0, training=True).numpy() == loaded.f(10, training=True).numpy() == 10.0
         assert loaded.f(10.0, training=False).numpy() == 2.0
@@ -144,7 +170,9 @@ def test_PY_02_code_that_needs_the_number_is_named(tf, both, tmp_path):
     root.part.repeat(tf.constant(1.0), 3, (2.0,))
     root.part.scale(tf.constant(1.0), factors={"by": [2.0], "other": "text"})
     with pytest.warns(UserWarning, match=r"root\.part\.repeat.*PY-02"):
-        reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(numbers_as_tensors=True))
+        reference_impl.save(
+            root, tmp_path / "m", options=reference_impl.SaveOptions(numbers_as_tensors=True)
+        )
     for loaded in both(tmp_path / "m"):
         assert loaded.part.repeat(tf.constant(5.0), 3, (2.0,)).numpy() == 11.0
         assert loaded.part.scale(tf.constant(5.0), {"by": [3.0], "other": "text"}).numpy() == 15.0
@@ -155,7 +183,9 @@ def test_PY_03_nests_of_arguments_and_results(tf, saved, both):
         for x in ((tf.constant(-1.0), {"a": tf.constant(-2.0)}), (-1.0, {"a": -2.0})):
             result = loaded.nest(x)
             assert isinstance(result, list)
-            np.testing.assert_allclose(result, [-0.9, -1.8], rtol=1e-6)  # decimal fractions in float32
+            np.testing.assert_allclose(
+                result, [-0.9, -1.8], rtol=1e-6
+            )  # decimal fractions in float32
         with pytest.raises(ValueError, match=NO_MATCH):
             loaded.nest([-1.0, {"a": -2.0}])
 
@@ -167,7 +197,11 @@ def test_PY_04_namedtuples_go_by_name_and_fields(tf, saved, both):
         for kind in (Pair, same):
             result = loaded.pair(kind(tf.constant(1.0), tf.constant(2.0)))
             assert type(result).__name__ == "Pair" and result._fields == ("left", "right")
-            assert result.left.numpy() == 2.0 and result.right[0].numpy() == 1.0 and isinstance(result.right[1], list)
+            assert (
+                result.left.numpy() == 2.0
+                and result.right[0].numpy() == 1.0
+                and isinstance(result.right[1], list)
+            )
         for refused in (other(1.0, 2.0), (1.0, 2.0)):
             with pytest.raises(ValueError, match=NO_MATCH):
                 loaded.pair(refused)
@@ -176,11 +210,22 @@ def test_PY_04_namedtuples_go_by_name_and_fields(tf, saved, both):
 def test_PY_05_containers_of_results_are_kept_but_dicts_are_plain_and_sorted(tf, saved, both):
     for loaded in both(saved):
         plain, listed, mapped, pair, ordered = loaded.results(tf.constant(1.0))
-        assert plain.numpy() == 1.0 and isinstance(listed, list) and isinstance(mapped["a"], tuple) and mapped["a"][1] is None
+        assert (
+            plain.numpy() == 1.0
+            and isinstance(listed, list)
+            and isinstance(mapped["a"], tuple)
+            and mapped["a"][1] is None
+        )
         assert pair._fields == ("left", "right")
-        assert ordered.keys() == {"y", "z"} and ordered["y"].numpy() == 2.0 and ordered["z"].numpy() == 1.0
+        assert (
+            ordered.keys() == {"y", "z"}
+            and ordered["y"].numpy() == 2.0
+            and ordered["z"].numpy() == 1.0
+        )
         ragged, sparse = loaded.ragged(tf.constant([1.0, 2.0]))
-        assert ragged.to_list() == [[1.0], [2.0]] and tf.sparse.to_dense(sparse).numpy().tolist() == [1.0, 2.0]
+        assert ragged.to_list() == [[1.0], [2.0]] and tf.sparse.to_dense(
+            sparse
+        ).numpy().tolist() == [1.0, 2.0]
     ordered = reference_impl.load(saved).results(tf.constant(1.0))[4]
     assert type(ordered) is dict and list(ordered) == ["y", "z"]  # the file does not keep the order
 
@@ -207,13 +252,20 @@ def test_PY_06_values_choose_the_trace_of_their_own_type(tf, saved, given, trace
 def test_PY_06_an_integer_beyond_64_bits_is_refused_by_name(tf, tmp_path):
     root = module(tf, f=tf.function(lambda x, number: x))
     root.f(tf.constant(1.0), 2**63)
-    with pytest.raises(errors.SaveError, match=r"root\.f: .*'number'.*9223372036854775808 does not fit 64 bits"):
+    with pytest.raises(
+        errors.SaveError, match=r"root\.f: .*'number'.*9223372036854775808 does not fit 64 bits"
+    ):
         reference_impl.save(root, tmp_path / "m")
 
 
 @pytest.fixture(scope="module")
 def shapes(tf):
-    return [tf.TensorShape([2, 3]), tf.TensorShape([None, 3]), tf.TensorShape(None), tf.TensorShape([])]
+    return [
+        tf.TensorShape([2, 3]),
+        tf.TensorShape([None, 3]),
+        tf.TensorShape(None),
+        tf.TensorShape([]),
+    ]
 
 
 def test_PY_07_shapes_are_arguments(tf, both, tmp_path, shapes):
@@ -226,7 +278,10 @@ def test_PY_07_shapes_are_arguments(tf, both, tmp_path, shapes):
     for shape in shapes:
         root.f(x, shape)
     root.nest((Pair([1, {"k": shapes[0]}], None),))
-    if tuple(map(int, tf.__version__.split(".")[:2])) < (2, 15):  # there, no trace tells what it was called with
+    if tuple(map(int, tf.__version__.split(".")[:2])) < (
+        2,
+        15,
+    ):  # there, no trace tells what it was called with
         with pytest.raises(errors.SaveError, match="FN-09"):
             reference_impl.save(root, tmp_path / "m")
         return
@@ -246,7 +301,10 @@ def test_PY_07_shapes_are_arguments(tf, both, tmp_path, shapes):
 def test_PY_07_a_shape_that_nobody_holds_any_more_is_refused_with_the_reason(tf, tmp_path):
     root = module(tf, f=tf.function(lambda x, shape: tf.reshape(x, shape)))
     root.f(tf.zeros([6]), tf.TensorShape([2, 3]))
-    with pytest.raises(errors.SaveError, match=r"root\.f: .*'shape'.*a tf\.TensorShape is kept since 2\.15, while it exists"):
+    with pytest.raises(
+        errors.SaveError,
+        match=r"root\.f: .*'shape'.*a tf\.TensorShape is kept since 2\.15, while it exists",
+    ):
         reference_impl.save(root, tmp_path / "m")
 
 
@@ -259,7 +317,11 @@ def test_PY_08_dtypes_are_arguments(tf, saved, both):
 
 
 def test_PY_09_arguments_bind_as_in_the_original(tf, saved, both):
-    wanted = [[1.0, 2.0, [], 3.0, 4.0, {}], [1.0, 5.0, [6.0, 7.0], 3.0, 4.0, {}], [1.0, 2.0, [], 3.0, 5.0, {"extra": 8.0}]]
+    wanted = [
+        [1.0, 2.0, [], 3.0, 4.0, {}],
+        [1.0, 5.0, [6.0, 7.0], 3.0, 4.0, {}],
+        [1.0, 2.0, [], 3.0, 5.0, {"extra": 8.0}],
+    ]
     for loaded in both(saved):
         for (args, kwargs), result in zip(CALLS, wanted):
             assert tf.nest.map_structure(float, loaded.bound(*args, **kwargs)) == result
@@ -271,7 +333,13 @@ def test_PY_09_arguments_bind_as_in_the_original(tf, saved, both):
 
 
 def test_PY_10_only_signatures_are_restricted(tf, both, tmp_path):
-    root = module(tf, f=tf.function(lambda x: {"a": [x["b"], (x["b"],)]}, input_signature=[{"b": tf.TensorSpec([], tf.float32)}]))
+    root = module(
+        tf,
+        f=tf.function(
+            lambda x: {"a": [x["b"], (x["b"],)]},
+            input_signature=[{"b": tf.TensorSpec([], tf.float32)}],
+        ),
+    )
     reference_impl.save(root, tmp_path / "m", signatures={})
     for loaded in both(tmp_path / "m"):
         assert loaded.f({"b": tf.constant(1.0)})["a"][1][0].numpy() == 1.0

@@ -1,4 +1,6 @@
-"""Clauses about exporting again what was imported (REX): the example with protos, generations, edited attributes."""
+"""Clauses about exporting again what was imported (REX): the example with protos, generations,
+edited attributes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ def first(tf, tmp_path_factory):
             return x - self.bias
 
     net = Net()
-    net.infer(tf.zeros([2, 1], tf.int64), training=False, x1=tf.zeros([2, 3]), x2=tf.zeros([2, 1], tf.float64))
+    net.infer(
+        tf.zeros([2, 1], tf.int64),
+        training=False,
+        x1=tf.zeros([2, 3]),
+        x2=tf.zeros([2, 1], tf.float64),
+    )
     net.unused(tf.constant(0.0))
     directory = tmp_path_factory.mktemp("first") / "m"
     reference_impl.save(net, directory)
@@ -45,7 +52,9 @@ def with_protos(tf, net):
             "x2": tf.io.FixedLenFeature([1], tf.float32),
         }
         parsed = tf.io.parse_example(serialized, features)
-        return net.infer(parsed["labels"], training=False, x1=parsed["x1"], x2=tf.cast(parsed["x2"], tf.float64))
+        return net.infer(
+            parsed["labels"], training=False, x1=parsed["x1"], x2=tf.cast(parsed["x2"], tf.float64)
+        )
 
     return infer_from_proto
 
@@ -72,7 +81,11 @@ def second(tf, first, tmp_path_factory):
 
 
 def load(tf, directory, reader):
-    return reference_impl.load(directory) if reader == "reference" else tf.saved_model.load(str(directory))
+    return (
+        reference_impl.load(directory)
+        if reader == "reference"
+        else tf.saved_model.load(str(directory))
+    )
 
 
 READERS = ("reference", "tensorflow")
@@ -95,7 +108,10 @@ def test_REX_02_the_functions_that_were_there_stay(tf, first, second, reader):
     loaded = load(tf, second, reader)
     assert [len(f.concrete_functions) for f in (loaded.infer, loaded.unused)] == [1, 1]
     given = {"training": False, "x1": tf.zeros([2, 3]), "x2": tf.zeros([2, 1], tf.float64)}
-    results = [root.infer(tf.zeros([2, 1], tf.int64), **given) for root in (reference_impl.load(first), loaded)]
+    results = [
+        root.infer(tf.zeros([2, 1], tf.int64), **given)
+        for root in (reference_impl.load(first), loaded)
+    ]
     before, after = ([tensor.numpy().tolist() for tensor in result] for result in results)
     assert before == after
 
@@ -105,7 +121,9 @@ def ten_times(tf, inner):
 
 
 def test_REX_03_generations_share_one_state(tf, second, tmp_path):
-    """Each generation adds a function that calls the one before; the one variable drives them all."""
+    """Each generation adds a function that calls the one before; the one variable drives them
+    all.
+    """
     third = reference_impl.load(second)
     third.ten = ten_times(tf, lambda x: third.infer_from_proto(x)[1])
     reference_impl.save(third, tmp_path / "3")
@@ -114,12 +132,19 @@ def test_REX_03_generations_share_one_state(tf, second, tmp_path):
     reference_impl.save(fourth, tmp_path / "4")
     for reader in READERS:
         last = load(tf, tmp_path / "4", reader)
-        assert list(last.signatures) == ["serving_default"]  # still that of the second generation (ATTR-06)
+        assert list(last.signatures) == [
+            "serving_default"
+        ]  # still that of the second generation (ATTR-06)
         last.bias.assign(100.0)
         given = examples(tf)
-        assert last.infer_from_proto(given)[1].numpy().tolist() == [[101.0, 102.0, 103.0], [104.0, 105.0, 106.0]]
+        assert last.infer_from_proto(given)[1].numpy().tolist() == [
+            [101.0, 102.0, 103.0],
+            [104.0, 105.0, 106.0],
+        ]
         assert last.hundred(given).numpy()[0].tolist() == [10100.0, 10200.0, 10300.0]
-        assert last.signatures["serving_default"](serialized=given)["output_1"].numpy()[0].tolist() == [101.0, 102.0, 103.0]
+        assert last.signatures["serving_default"](serialized=given)["output_1"].numpy()[
+            0
+        ].tolist() == [101.0, 102.0, 103.0]
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -1,4 +1,6 @@
-"""Clauses about resources and assets (RES): one module with all kinds, its files deleted after the save, three generations."""
+"""Clauses about resources and assets (RES): one module with all kinds, its files deleted after the
+save, three generations.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,17 @@ READERS = ("reference", "tensorflow")
 
 
 def load(tf, directory, reader="reference"):
-    return reference_impl.load(directory) if reader == "reference" else tf.saved_model.load(str(directory))
+    return (
+        reference_impl.load(directory)
+        if reader == "reference"
+        else tf.saved_model.load(str(directory))
+    )
 
 
 def build(tf, folder):
-    """Assets (two files of one name, one file twice), tables of all kinds, one made in a trace, a resource of the user's own."""
+    """Assets (two files of one name, one file twice), tables of all kinds, one made in a trace, a
+    resource of the user's own.
+    """
     for name, text in (("one/v.txt", "ant\nbee\n"), ("two/v.txt", "cat\n")):
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_text(text)
@@ -39,22 +47,29 @@ def build(tf, folder):
             self.source = source
 
         def _create_resource(self):
-            return tf.raw_ops.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.float32, shared_name="holder")
+            return tf.raw_ops.MutableHashTableV2(
+                key_dtype=tf.int64, value_dtype=tf.float32, shared_name="holder"
+            )
 
         def _initialize(self):
             key = tf.constant([0], tf.int64)
-            tf.raw_ops.LookupTableInsertV2(table_handle=self.resource_handle, keys=key, values=[self.source + 1.0])
+            tf.raw_ops.LookupTableInsertV2(
+                table_handle=self.resource_handle, keys=key, values=[self.source + 1.0]
+            )
 
         def read(self):
             missing = tf.constant(-1.0)
             key = tf.constant(0, tf.int64)
-            return tf.raw_ops.LookupTableFindV2(table_handle=self.resource_handle, keys=key, default_value=missing)
+            return tf.raw_ops.LookupTableFindV2(
+                table_handle=self.resource_handle, keys=key, default_value=missing
+            )
 
     class Model(tf.Module):
         def __init__(self):
             super().__init__()
             self.first, self.second, self.same = (
-                tf.saved_model.Asset(str(folder / name)) for name in ("one/v.txt", "two/v.txt", "one/v.txt")
+                tf.saved_model.Asset(str(folder / name))
+                for name in ("one/v.txt", "two/v.txt", "one/v.txt")
             )
             index = tf.lookup.TextFileIndex
             file = tf.lookup.TextFileInitializer(
@@ -62,7 +77,9 @@ def build(tf, folder):
             )
             self.words = tf.lookup.StaticVocabularyTable(file, num_oov_buckets=1)
             self.counts = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
-            self.dense = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, empty_key=-2, deleted_key=-3)
+            self.dense = tf.lookup.experimental.DenseHashTable(
+                tf.int64, tf.int64, -1, empty_key=-2, deleted_key=-3
+            )
             self.value = tf.Variable(1.0)
             self.holder = Holder(self.value)
             self.holder._initialize()
@@ -101,7 +118,9 @@ FILES = {"first": b"ant\nbee\n", "second": b"cat\n", "same": b"ant\nbee\n"}
 
 @pytest.fixture(scope="module")
 def generations(tf, tmp_path_factory):
-    """Three of them, the third by TensorFlow's hands in between; every source is deleted before the next is used."""
+    """Three of them, the third by TensorFlow's hands in between; every source is deleted before the
+    next is used.
+    """
     folder = tmp_path_factory.mktemp("source")
     model = build(tf, folder)
     target = tmp_path_factory.mktemp("generations")
@@ -128,7 +147,10 @@ def answers(tf, loaded):
 
 def test_RES_01_a_function_keeps_the_state_of_its_root_alive_and_nothing_else_does(tf, generations):
     """Shipped TensorFlow refuses the call of a function whose root is gone (tensorflow#34253)."""
-    assert reference_impl.load(generations[0]).look(tf.constant(["bee", "wasp"]))["held"].numpy() == 9.0
+    assert (
+        reference_impl.load(generations[0]).look(tf.constant(["bee", "wasp"]))["held"].numpy()
+        == 9.0
+    )
     loaded = reference_impl.load(generations[0])
     look = loaded.signatures["look"]
     alive = weakref.ref(loaded.counts)
@@ -144,8 +166,12 @@ def test_RES_01_a_function_keeps_the_state_of_its_root_alive_and_nothing_else_do
 @pytest.mark.clause("PRIM-04", "PRIM-07", "PRIM-08", "RES-10", "RES-15", "RP-04", "RP-09", "FMT-10")
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("generation", [1, 2, 3])
-def test_RES_02_and_03_and_13_resources_and_assets_of_all_generations(tf, generations, generation, reader):
-    """Made in a trace, made by the user, filled by a file, by hand, by a restored variable: nobody had to initialise anything."""
+def test_RES_02_and_03_and_13_resources_and_assets_of_all_generations(
+    tf, generations, generation, reader
+):
+    """Made in a trace, made by the user, filled by a file, by hand, by a restored variable: nobody
+    had to initialise anything.
+    """
     loaded = load(tf, generations[generation - 1], reader)
     assert answers(tf, loaded) == LOOKED
     assert {name: value.numpy() for name, value in loaded.files().items()} == FILES
@@ -189,7 +215,12 @@ def test_RES_05_files_are_copied_once_and_under_names_of_their_own(generations):
     for directory in generations:
         files = {path.name: path.read_text() for path in (directory / "assets").iterdir()}
         assert files == {"v.txt": "ant\nbee\n", "v.txt_1": "cat\n"}
-    assert sorted(asset.filename for asset in graph(generations[0]).asset_file_def) == ["v.txt", "v.txt", "v.txt", "v.txt_1"]
+    assert sorted(asset.filename for asset in graph(generations[0]).asset_file_def) == [
+        "v.txt",
+        "v.txt",
+        "v.txt",
+        "v.txt_1",
+    ]
 
 
 @pytest.mark.parametrize("kind", ["missing", "a directory"])
@@ -216,7 +247,9 @@ def test_RES_07_an_asset_is_an_asset_again(tf, generations, reader):
 
 
 def test_RES_08_the_path_is_a_variable_of_the_graph_and_no_value_of_the_checkpoint(tf, generations):
-    keys = [name for name, _ in tf.train.list_variables(str(generations[0] / "variables" / "variables"))]
+    keys = [
+        name for name, _ in tf.train.list_variables(str(generations[0] / "variables" / "variables"))
+    ]
     assert not [key for key in keys if "asset" in key or "first" in key]
     nodes = {node.name: node for node in graph(generations[0]).graph_def.node}
     assigned = [node for node in nodes.values() if node.op == "AssignVariableOp"]
@@ -241,9 +274,17 @@ def test_RES_09_paths_are_absolute(tf, generations, tmp_path, monkeypatch, how):
 
 
 def test_RES_12_the_asset_definition_has_no_restore_function(generations):
-    """The RFC wants one and says elsewhere that the message stays as it is; shipped TensorFlow left it so."""
-    assert sorted(field.name for field in schema.AssetFileDef.DESCRIPTOR.fields) == ["filename", "tensor_info"]
-    assert all(asset.filename and asset.HasField("tensor_info") for asset in graph(generations[0]).asset_file_def)
+    """The RFC wants one and says elsewhere that the message stays as it is; shipped TensorFlow left
+    it so.
+    """
+    assert sorted(field.name for field in schema.AssetFileDef.DESCRIPTOR.fields) == [
+        "filename",
+        "tensor_info",
+    ]
+    assert all(
+        asset.filename and asset.HasField("tensor_info")
+        for asset in graph(generations[0]).asset_file_def
+    )
 
 
 def test_RES_13_a_model_may_be_saved_onto_itself(tf, generations, tmp_path):
@@ -280,18 +321,25 @@ def test_RES_15_contents_are_the_present_ones(tf, generations, tmp_path):
     """What was put in after loading is saved, and a checkpoint of the loaded object has it too."""
     loaded = reference_impl.load(generations[0])
     handle = loaded.counts.resource_handle
-    tf.raw_ops.LookupTableInsertV2(table_handle=handle, keys=["ant"], values=tf.constant([3], tf.int64))
+    tf.raw_ops.LookupTableInsertV2(
+        table_handle=handle, keys=["ant"], values=tf.constant([3], tf.int64)
+    )
     reference_impl.save(loaded, tmp_path / "m")
     for reader in READERS:
         counts = load(tf, tmp_path / "m", reader).look(tf.constant(["ant", "bee", "wasp"]))["count"]
         assert counts.numpy().tolist() == [3, 7, -1]
     fresh = reference_impl.load(generations[0])
-    tf.train.Checkpoint(fresh).restore(tf.train.Checkpoint(loaded).write(str(tmp_path / "checkpoint")))
+    tf.train.Checkpoint(fresh).restore(
+        tf.train.Checkpoint(loaded).write(str(tmp_path / "checkpoint"))
+    )
     assert fresh.look(tf.constant(["ant"]))["count"].numpy().tolist() == [3]
 
 
 def test_RES_03_a_resource_that_cannot_be_created_here_costs_its_users_only(tf, tmp_path):
-    """Its creator returns a bare placeholder. TensorFlow too creates a resource when somebody uses it."""
+    """Its creator returns a bare placeholder.
+
+    TensorFlow too creates a resource when somebody uses it.
+    """
 
     class Absent(tf.saved_model.experimental.TrackableResource):
         def _create_resource(self):

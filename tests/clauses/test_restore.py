@@ -17,7 +17,11 @@ READERS = ("reference", "tensorflow")
 
 
 def load(tf, directory, reader):
-    return reference_impl.load(directory) if reader == "reference" else tf.saved_model.load(str(directory))
+    return (
+        reference_impl.load(directory)
+        if reader == "reference"
+        else tf.saved_model.load(str(directory))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +34,9 @@ def generic(tf):
 
 @pytest.fixture(scope="module")
 def export(tf, tmp_path_factory):
-    """Aliases, a cycle, a shared child and function; a generator; a mutable table; three generations of it."""
+    """Aliases, a cycle, a shared child and function; a generator; a mutable table; three
+    generations of it.
+    """
 
     class Model(tf.Module):
         def __init__(self):
@@ -42,10 +48,15 @@ def export(tf, tmp_path_factory):
             self.many = [self.child, {"child": self.child}]
             self.random = tf.random.Generator.from_seed(7)
             self.counts = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
-            self.half = tf.Variable(tf.constant([1.5, -2.5], tf.bfloat16), trainable=False, name="half")
+            self.half = tf.Variable(
+                tf.constant([1.5, -2.5], tf.bfloat16), trainable=False, name="half"
+            )
             self.partial = tf.Variable([[1], [2]], shape=tf.TensorShape([None, 1]), name="partial")
             self.mean = tf.Variable(
-                0.5, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.MEAN, trainable=False
+                0.5,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=tf.VariableAggregation.MEAN,
+                trainable=False,
             )
 
         @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])
@@ -78,19 +89,28 @@ def test_RP_01_and_05_the_same_structure_of_generic_objects(generic, tf, export,
     assert loaded.child is loaded.alias is loaded.many[0] is loaded.many[1]["child"]
     assert loaded.child.parent is loaded
     assert loaded.child.f is loaded.f
-    assert not isinstance(loaded.random, tf.random.Generator)  # everything that is not named by the format is generic
+    assert not isinstance(
+        loaded.random, tf.random.Generator
+    )  # everything that is not named by the format is generic
     if reader == "reference":
         assert isinstance(loaded.random, generic) and isinstance(loaded.child, generic)
     assert loaded.random._state_var.numpy().tolist() == state
     assert loaded.draw().numpy().tolist() == drawn
     checkpoint = tf.train.Checkpoint(root=loaded)  # all are checkpointable
-    assert any("child/v" in name for name, _ in tf.train.list_variables(checkpoint.write(str(directory.parent / f"c_{reader}"))))
+    assert any(
+        "child/v" in name
+        for name, _ in tf.train.list_variables(
+            checkpoint.write(str(directory.parent / f"c_{reader}"))
+        )
+    )
 
 
 @pytest.mark.clause("DIST-03")
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("generation", [1, 2])
-def test_RP_03_variables_are_new_and_keep_their_attributes(tf, export, tmp_path, reader, generation):
+def test_RP_03_variables_are_new_and_keep_their_attributes(
+    tf, export, tmp_path, reader, generation
+):
     directory = export[0]
     if generation == 2:
         reference_impl.save(reference_impl.load(directory), tmp_path / "m")
@@ -98,7 +118,11 @@ def test_RP_03_variables_are_new_and_keep_their_attributes(tf, export, tmp_path,
     first, second = load(tf, directory, reader), load(tf, directory, reader)
     first.child.v.assign([5.0, 6.0])
     assert second.child.v.numpy().tolist() == [1.0, 2.0]
-    assert second.half.dtype == tf.bfloat16 and second.half.name == "half:0" and not second.half.trainable
+    assert (
+        second.half.dtype == tf.bfloat16
+        and second.half.name == "half:0"
+        and not second.half.trainable
+    )
     assert tf.cast(second.half, tf.float32).numpy().tolist() == [1.5, -2.5]
     assert second.partial.shape.as_list() == [None, 1]
     second.partial.assign([[1], [2], [3]])
@@ -125,11 +149,17 @@ def test_RP_07_captures_are_bound_to_the_new_objects(tf, export):
 
 @pytest.mark.clause("GOAL-09")
 def test_RP_08_the_restore_function_gives_what_the_object_checkpoint_gives(tf, export):
-    """Python reads the keys of objects, a session runs the function: every variable has the same value both ways."""
+    """Python reads the keys of objects, a session runs the function: every variable has the same
+    value both ways.
+    """
     directory = export[0]
     graph = layout.read(directory).meta_graph(None)
     nodes = {node.name: node for node in graph.graph_def.node}
-    reads = {node.input[0]: name for name, node in nodes.items() if node.op == "ReadVariableOp" and "after" not in name}
+    reads = {
+        node.input[0]: name
+        for name, node in nodes.items()
+        if node.op == "ReadVariableOp" and "after" not in name
+    }
     names = [name for name, node in nodes.items() if node.op == "VarHandleOp"]
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
@@ -139,7 +169,9 @@ def test_RP_08_the_restore_function_gives_what_the_object_checkpoint_gives(tf, e
     by_object = {variable.name.partition(":")[0]: variable.numpy() for variable in loaded.variables}
     assert set(by_function) == set(by_object)
     for name, value in by_object.items():
-        np.testing.assert_array_equal(by_function[name].astype(np.float64), value.astype(np.float64))
+        np.testing.assert_array_equal(
+            by_function[name].astype(np.float64), value.astype(np.float64)
+        )
 
 
 @pytest.mark.clause("NG-01")
@@ -172,11 +204,16 @@ def test_RP_07_an_op_that_is_unknown_here_troubles_its_callers_alone(tf, export,
         if "bump" in function.signature.name:
             function.node_def.add(name="odd", op="NobodyHasThisOp")
     (directory / "saved_model.pb").write_bytes(message.SerializeToString())
-    with pytest.raises((tf.errors.NotFoundError, RuntimeError, FileNotFoundError), match="NobodyHasThisOp"):
+    with pytest.raises(
+        (tf.errors.NotFoundError, RuntimeError, FileNotFoundError), match="NobodyHasThisOp"
+    ):
         tf.saved_model.load(str(directory))
     loaded = reference_impl.load(directory)
     assert loaded.f(tf.constant([1.0, 1.0])).numpy().tolist() == [1.0, 2.0]
-    assert loaded.signatures["f"](tf.constant([1.0, 1.0]))["output_0"].numpy().tolist() == [1.0, 2.0]
+    assert loaded.signatures["f"](tf.constant([1.0, 1.0]))["output_0"].numpy().tolist() == [
+        1.0,
+        2.0,
+    ]
     with pytest.raises(tf.errors.NotFoundError, match="NobodyHasThisOp"):
         loaded.bump(tf.constant(1, tf.int64))
 

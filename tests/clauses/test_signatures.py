@@ -1,6 +1,8 @@
-"""Clauses about signatures: how they are specified (SIG), inferred (IMP), and what an imported object offers (ATTR).
+"""Clauses about signatures: how they are specified (SIG), inferred (IMP), and what an imported
+object offers (ATTR).
 
-`reference_impl.save` writes; ourselves, `tf.saved_model.load`, the v1 loader in a Session and the C API read.
+`reference_impl.save` writes; ourselves, `tf.saved_model.load`, the v1 loader in a Session and the C
+API read.
 """
 
 from __future__ import annotations
@@ -24,7 +26,11 @@ READERS = ("reference", "tensorflow")
 
 
 def load(tf, directory, reader="reference"):
-    return reference_impl.load(directory) if reader == "reference" else tf.saved_model.load(str(directory))
+    return (
+        reference_impl.load(directory)
+        if reader == "reference"
+        else tf.saved_model.load(str(directory))
+    )
 
 
 def meta_graph(directory):
@@ -36,23 +42,31 @@ def inputs(directory, key):
 
 
 class Session:
-    """A model behind the v1 loader; ``run(key, inputs)`` feeds and fetches by the names in the SignatureDef."""
+    """A model behind the v1 loader; ``run(key, inputs)`` feeds and fetches by the names in the
+    SignatureDef.
+    """
 
     def __init__(self, tf, directory):
         self.graph = tf.Graph()
         with self.graph.as_default():
             self.session = tf.compat.v1.Session()
-            self.meta_graph = tf.compat.v1.saved_model.loader.load(self.session, ["serve"], str(directory))
+            self.meta_graph = tf.compat.v1.saved_model.loader.load(
+                self.session, ["serve"], str(directory)
+            )
 
     def run(self, key, feeds):
         signature = self.meta_graph.signature_def[key]
         fetches = {name: info.name for name, info in signature.outputs.items()}
-        return self.session.run(fetches, {signature.inputs[name].name: value for name, value in feeds.items()})
+        return self.session.run(
+            fetches, {signature.inputs[name].name: value for name, value in feeds.items()}
+        )
 
 
 @pytest.fixture(scope="module")
 def net(tf):
-    """Net2 of the RFC, with a trace per value of `training`, and functions with every kind of result."""
+    """Net2 of the RFC, with a trace per value of `training`, and functions with every kind of
+    result.
+    """
 
     class Net(tf.Module):
         def __init__(self):
@@ -75,23 +89,32 @@ def net(tf):
         "constants": lambda x: {"three": tf.constant(3), "x": x},
         "nothing": lambda x: {},
     }
-    net.functions = {name: tf.function(f, input_signature=vector, autograph=False) for name, f in results.items()}
+    net.functions = {
+        name: tf.function(f, input_signature=vector, autograph=False) for name, f in results.items()
+    }
     net.named = tf.function(
         lambda z, a, _b: z - 2.0 * a + _b,
         input_signature=[tf.TensorSpec([]), tf.TensorSpec([]), tf.TensorSpec([], name="my/in put")],
         autograph=False,
     )
     net.infer(tf.constant(1, tf.int64), True, tf.zeros([1]), tf.zeros([1]))
-    net.structured = tf.function(lambda x: {"list": [x, (x + 1.0, {"deep": x + net.bias})]}, input_signature=vector)
+    net.structured = tf.function(
+        lambda x: {"list": [x, (x + 1.0, {"deep": x + net.bias})]}, input_signature=vector
+    )
     return net
 
 
 @pytest.fixture(scope="module")
 def export(tf, net, tmp_path_factory):
     directory = tmp_path_factory.mktemp("export") / "net"
-    specs = {"x1": tf.TensorSpec([None, None, 3], tf.float32), "x2": tf.TensorSpec(None, tf.float64)}
+    specs = {
+        "x1": tf.TensorSpec([None, None, 3], tf.float32),
+        "x2": tf.TensorSpec(None, tf.float64),
+    }
     infer = net.infer.get_concrete_function(tf.TensorSpec(None, tf.int64), training=False, **specs)
-    reference_impl.save(net, directory, {"serving_default": infer, "named": net.named, **net.functions})
+    reference_impl.save(
+        net, directory, {"serving_default": infer, "named": net.named, **net.functions}
+    )
     return directory
 
 
@@ -107,7 +130,9 @@ def session(tf, export):
 
 def test_SIG_01_one_function_is_the_default_signature(tf, net, tmp_path):
     reference_impl.save(net, tmp_path / "m", net.functions["single"])
-    signatures = {k: v for k, v in meta_graph(tmp_path / "m").signature_def.items() if not k.startswith("__")}
+    signatures = {
+        k: v for k, v in meta_graph(tmp_path / "m").signature_def.items() if not k.startswith("__")
+    }
     assert list(signatures) == ["serving_default"]
     assert signatures["serving_default"].method_name == "tensorflow/serving/predict"
 
@@ -123,7 +148,9 @@ def test_SIG_04_a_function_without_a_signature_is_none_even_when_traced(tf, tmp_
     root.f = tf.function(lambda x: x)
     root.f(tf.constant(1.0))
     for given in (root.f, {"key": root.f}):
-        with pytest.raises(errors.SignatureError, match=r"input signature or concrete functions.*SIG-04"):
+        with pytest.raises(
+            errors.SignatureError, match=r"input signature or concrete functions.*SIG-04"
+        ):
             reference_impl.save(root, tmp_path / "m", given)
     assert list(tmp_path.iterdir()) == []
 
@@ -142,14 +169,20 @@ def test_SIG_05_a_signature_may_be_fixed_at_export(tf, net, tmp_path):
 
 @pytest.mark.clause("SIG-08")
 def test_SIG_06_and_09_python_arguments_pick_the_trace_and_leave_none(tf, export, session):
-    """Net2: three results with the values of the trace for training=False; numbered from zero, as shipped (SIG-08)."""
+    """Net2: three results with the values of the trace for training=False; numbered from zero, as
+    shipped (SIG-08).
+    """
     assert inputs(export, "serving_default") == ["labels", "x1", "x2"]
     given = {"labels": np.int64([7, 8]), "x1": np.float32([[[1, 2, 3]]]), "x2": np.float64(0)}
     wanted = {"output_0": [7, 8], "output_1": [[[2, 3, 4]]], "output_2": 1}
     for reader in READERS:
-        answer = load(tf, export, reader).signatures["serving_default"](**{k: tf.constant(v) for k, v in given.items()})
+        answer = load(tf, export, reader).signatures["serving_default"](
+            **{k: tf.constant(v) for k, v in given.items()}
+        )
         assert {name: value.numpy().tolist() for name, value in answer.items()} == wanted
-    assert {name: value.tolist() for name, value in session.run("serving_default", given).items()} == wanted
+    assert {
+        name: value.tolist() for name, value in session.run("serving_default", given).items()
+    } == wanted
 
 
 def test_SIG_07_inputs_are_named_by_argument_or_spec(tf, export, session, tmp_path):
@@ -157,24 +190,37 @@ def test_SIG_07_inputs_are_named_by_argument_or_spec(tf, export, session, tmp_pa
     given = {"z": 10.0, "a": 3.0, "my/in put": 0.5}
     assert session.run("named", given) == {"output_0": 4.5}
     for reader in READERS:
-        answer = load(tf, export, reader).signatures["named"](**{name: tf.constant(value) for name, value in given.items()})
+        answer = load(tf, export, reader).signatures["named"](
+            **{name: tf.constant(value) for name, value in given.items()}
+        )
         assert float(answer["output_0"]) == 4.5
     root = tf.Module()
-    root.f = tf.function(lambda x, y: x + y, input_signature=[tf.TensorSpec([], name="a/b"), tf.TensorSpec([], name="a b")])
-    with pytest.raises(errors.SignatureError, match=r"'a/b'.*'a b'.*SIG-07"):  # TensorFlow could not load that
+    root.f = tf.function(
+        lambda x, y: x + y,
+        input_signature=[tf.TensorSpec([], name="a/b"), tf.TensorSpec([], name="a b")],
+    )
+    with pytest.raises(
+        errors.SignatureError, match=r"'a/b'.*'a b'.*SIG-07"
+    ):  # TensorFlow could not load that
         reference_impl.save(root, tmp_path / "m", root.f)
 
 
 def test_SIG_07_an_input_may_have_the_name_of_a_node_of_the_function_that_is_written(tf, tmp_path):
     root = tf.Module()
     signature = [tf.TensorSpec([], name=name) for name in ("call", "identity_0")]
-    root.f = tf.function(lambda call, identity_0: {"identity_0": call + 1.0, "call": identity_0}, input_signature=signature)
+    root.f = tf.function(
+        lambda call, identity_0: {"identity_0": call + 1.0, "call": identity_0},
+        input_signature=signature,
+    )
     reference_impl.save(root, tmp_path / "m", root.f)
     for reader in READERS:
         answer = load(tf, tmp_path / "m", reader).signatures["serving_default"](
             call=tf.constant(1.0), identity_0=tf.constant(5.0)
         )
-        assert {name: float(value) for name, value in answer.items()} == {"identity_0": 2.0, "call": 5.0}
+        assert {name: float(value) for name, value in answer.items()} == {
+            "identity_0": 2.0,
+            "call": 5.0,
+        }
 
 
 NAMES = {
@@ -198,13 +244,22 @@ def check_inputs(tf, directory, names, expected):
     assert Session(tf, directory).run("serving_default", given) == {"y": expected}
     for reader in READERS:
         signature = load(tf, directory, reader).signatures["serving_default"]
-        assert float(signature(**{name: tf.constant(value) for name, value in given.items()})["y"]) == expected, reader
+        assert (
+            float(signature(**{name: tf.constant(value) for name, value in given.items()})["y"])
+            == expected
+        ), reader
         keywords = list(signature.structured_input_signature[1])
         assert all(name.isidentifier() for name in keywords)
         named = {
-            name: given[next(raw for raw in names if name.endswith(raw.replace("/", "_").replace("-", "_")))] for name in keywords
+            name: given[
+                next(raw for raw in names if name.endswith(raw.replace("/", "_").replace("-", "_")))
+            ]
+            for name in keywords
         }
-        assert float(signature(**{name: tf.constant(value) for name, value in named.items()})["y"]) == expected, reader
+        assert (
+            float(signature(**{name: tf.constant(value) for name, value in named.items()})["y"])
+            == expected
+        ), reader
 
 
 def test_SIG_07_readers_bind_inputs_as_the_function_did_whatever_their_names(tf, tmp_path, names):
@@ -213,7 +268,9 @@ def test_SIG_07_readers_bind_inputs_as_the_function_did_whatever_their_names(tf,
     root.f = tf.function(lambda a, b: {"y": a - 10.0 * b}, input_signature=specs)
     given = {name: tf.constant(value) for name, value in zip(names, (2.0, 3.0))}
     expected = float(root.f.get_concrete_function()(**given)["y"])
-    assert expected == (-17.0 if names == ("b", "a") else -28.0)  # keywords are those of Python, if all are
+    assert expected == (
+        -17.0 if names == ("b", "a") else -28.0
+    )  # keywords are those of Python, if all are
     reference_impl.save(root, tmp_path / "one", root.f)
     check_inputs(tf, tmp_path / "one", names, expected)
     reference_impl.save(reference_impl.load(tmp_path / "one"), tmp_path / "two")
@@ -228,7 +285,9 @@ def test_SIG_07_readers_bind_inputs_of_a_tf_1_signature_as_its_session_did(tf, t
     """Loaded and saved again; as signature, and as an attribute of another object."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         a, b = (tf.compat.v1.placeholder(tf.float32, []) for _ in range(2))
-        tf.compat.v1.saved_model.simple_save(session, str(tmp_path / "one"), dict(zip(names, (a, b))), {"y": a - 10.0 * b})
+        tf.compat.v1.saved_model.simple_save(
+            session, str(tmp_path / "one"), dict(zip(names, (a, b))), {"y": a - 10.0 * b}
+        )
     loaded = reference_impl.load(tmp_path / "one")
     reference_impl.save(loaded, tmp_path / "two")
     check_inputs(tf, tmp_path / "two", names, -28.0)
@@ -241,7 +300,9 @@ def test_SIG_07_readers_bind_inputs_of_a_tf_1_signature_as_its_session_did(tf, t
 
 
 def test_SIG_07_inputs_of_old_releases_are_bound_as_their_writer_did(tf, tmp_path):
-    """TensorFlow before 2.12 sorted ``user/id`` before ``user_age``; what is saved of such a model, every reader binds right."""
+    """TensorFlow before 2.12 sorted ``user/id`` before ``user_age``; what is saved of such a model,
+    every reader binds right.
+    """
     root = tf.Module()
     specs = [tf.TensorSpec([], tf.float32, name=name) for name in ("user/id", "user_age")]
     root.f = tf.function(lambda a, b: {"y": a - 10.0 * b}, input_signature=specs)
@@ -278,9 +339,9 @@ def test_SIG_10_a_dict_names_the_outputs_in_sorted_order(tf, export, session):
         ("m", [1.0, 2.0]),
         ("z", [2.0, 3.0]),
     ]
-    assert {name: value.tolist() for name, value in session.run("mapping", {"x": [1.0, 2.0]}).items()} == {
-        name: value.numpy().tolist() for name, value in answer.items()
-    }
+    assert {
+        name: value.tolist() for name, value in session.run("mapping", {"x": [1.0, 2.0]}).items()
+    } == {name: value.numpy().tolist() for name, value in answer.items()}
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -298,7 +359,9 @@ def test_SIG_11_flat_results(tf, export, reader):
     }
 
 
-@pytest.mark.parametrize("result", [{"a": ["x"]}, [["x"]], {1: "x"}, None, {"a": {"b": "x"}}], ids=str)
+@pytest.mark.parametrize(
+    "result", [{"a": ["x"]}, [["x"]], {1: "x"}, None, {"a": {"b": "x"}}], ids=str
+)
 def test_SIG_12_other_results_are_refused_by_name(tf, tmp_path, result):
     root = tf.Module()
     root.f = tf.function(
@@ -315,16 +378,23 @@ def test_SIG_13_nested_inputs_are_refused_unless_asked_for(tf, tmp_path):
     root = tf.Module()
     spec = tf.TensorSpec([], tf.float32)
     root.nested = tf.function(lambda x: x["b"] - x["a"], input_signature=[{"a": spec, "b": spec}])
-    root.ragged = tf.function(lambda x: x.flat_values, input_signature=[tf.RaggedTensorSpec([None, None])])
+    root.ragged = tf.function(
+        lambda x: x.flat_values, input_signature=[tf.RaggedTensorSpec([None, None])]
+    )
     for function in (root.nested, root.ragged):
         with pytest.raises(errors.SignatureError, match=r"plain tensors.*strict=False.*SIG-13"):
             reference_impl.save(root, tmp_path / "m", function)
-    reference_impl.save(root, tmp_path / "m", root.nested, options=reference_impl.SaveOptions(strict=False))
+    reference_impl.save(
+        root, tmp_path / "m", root.nested, options=reference_impl.SaveOptions(strict=False)
+    )
     names = inputs(tmp_path / "m", "serving_default")
     assert len(names) == 2
     for reader in READERS:  # what shipped TensorFlow writes without a word can be read
         serve = load(tf, tmp_path / "m", reader).signatures["serving_default"]
-        assert float(serve(**dict(zip(names, (tf.constant(1.0), tf.constant(5.0)))))["output_0"]) == 4.0
+        assert (
+            float(serve(**dict(zip(names, (tf.constant(1.0), tf.constant(5.0)))))["output_0"])
+            == 4.0
+        )
 
 
 NAMED = {
@@ -337,13 +407,17 @@ NAMED = {
 
 @pytest.mark.parametrize("structure", NAMED.values(), ids=NAMED)
 def test_SIG_13_nested_inputs_with_names_of_their_own_are_inputs(tf, tmp_path, structure):
-    """A client knows such names; both writers give the same signature, without being asked and as an argument."""
+    """A client knows such names; both writers give the same signature, without being asked and as
+    an argument.
+    """
     specs = structure(lambda name: tf.TensorSpec([], tf.float32, name=name))
     root = tf.Module()
 
     @tf.function(input_signature=[specs, tf.TensorSpec([], tf.float32)])
     def f(x, y):
-        return {"out": tf.add_n([10.0**i * part for i, part in enumerate([y, *tf.nest.flatten(x)])])}
+        return {
+            "out": tf.add_n([10.0**i * part for i, part in enumerate([y, *tf.nest.flatten(x)])])
+        }
 
     root.f = f
     tf.saved_model.save(root, str(tmp_path / "theirs"), signatures=f)
@@ -352,12 +426,23 @@ def test_SIG_13_nested_inputs_with_names_of_their_own_are_inputs(tf, tmp_path, s
     reference_impl.save(reference_impl.load(tmp_path / "given"), tmp_path / "again")
     names = inputs(tmp_path / "theirs", "serving_default")
     given = {name: tf.constant(float(number)) for number, name in enumerate(names, 2)}
-    expected = float(tf.saved_model.load(str(tmp_path / "theirs")).signatures["serving_default"](**given)["out"])
+    expected = float(
+        tf.saved_model.load(str(tmp_path / "theirs")).signatures["serving_default"](**given)["out"]
+    )
     for export in ("given", "inferred", "again"):
         assert inputs(tmp_path / export, "serving_default") == names
-        assert Session(tf, tmp_path / export).run("serving_default", given_numbers(given)) == {"out": expected}
+        assert Session(tf, tmp_path / export).run("serving_default", given_numbers(given)) == {
+            "out": expected
+        }
         for reader in READERS:
-            assert float(load(tf, tmp_path / export, reader).signatures["serving_default"](**given)["out"]) == expected
+            assert (
+                float(
+                    load(tf, tmp_path / export, reader).signatures["serving_default"](**given)[
+                        "out"
+                    ]
+                )
+                == expected
+            )
 
 
 def given_numbers(given):
@@ -372,18 +457,36 @@ def test_PY_09_defaults_of_tensors_in_a_structure_are_defaults_of_inputs(tf, tmp
     root = tf.Module()
     signature = [tf.TensorSpec([], tf.float32), dict(zip("jk", specs))]
     try:
-        root.f = tf.function(lambda x, d=defaults: x + 10.0 * d["j"] + 100.0 * d["k"], input_signature=signature)
+        root.f = tf.function(
+            lambda x, d=defaults: x + 10.0 * d["j"] + 100.0 * d["k"], input_signature=signature
+        )
         root.f.get_concrete_function()
     except ValueError:
         assert tf.version.VERSION < "2.14"
         return
-    reference_impl.save(root, tmp_path / "m", root.f, options=reference_impl.SaveOptions(strict=names[0] is not None))
+    reference_impl.save(
+        root,
+        tmp_path / "m",
+        root.f,
+        options=reference_impl.SaveOptions(strict=names[0] is not None),
+    )
     given = {"x": np.float32(1.0)}
-    (second, third) = [name for name in inputs(tmp_path / "m", "serving_default") if name != "x"]
+    second, third = [name for name in inputs(tmp_path / "m", "serving_default") if name != "x"]
     assert Session(tf, tmp_path / "m").run("serving_default", given) == {"output_0": 321.0}
-    assert Session(tf, tmp_path / "m").run("serving_default", {**given, third: 0.0}) == {"output_0": 21.0}
-    assert Session(tf, tmp_path / "m").run("serving_default", {**given, second: 0.0}) == {"output_0": 301.0}
-    assert float(reference_impl.load(tmp_path / "m").signatures["serving_default"](x=tf.constant(1.0))["output_0"]) == 321.0
+    assert Session(tf, tmp_path / "m").run("serving_default", {**given, third: 0.0}) == {
+        "output_0": 21.0
+    }
+    assert Session(tf, tmp_path / "m").run("serving_default", {**given, second: 0.0}) == {
+        "output_0": 301.0
+    }
+    assert (
+        float(
+            reference_impl.load(tmp_path / "m").signatures["serving_default"](x=tf.constant(1.0))[
+                "output_0"
+            ]
+        )
+        == 321.0
+    )
 
 
 @pytest.mark.clause("PY-10")
@@ -393,7 +496,9 @@ def test_SIG_14_functions_that_are_no_signatures_return_what_they_like(tf, net, 
     loaded = load(tf, export, reader)
     got, wanted = loaded.structured(x), net.structured(x)
     tf.nest.assert_same_structure(got, wanted)
-    assert [t.numpy().tolist() for t in tf.nest.flatten(got)] == [t.numpy().tolist() for t in tf.nest.flatten(wanted)]
+    assert [t.numpy().tolist() for t in tf.nest.flatten(got)] == [
+        t.numpy().tolist() for t in tf.nest.flatten(wanted)
+    ]
 
 
 def test_SIG_15_the_graph_has_a_call_per_signature(net, export):
@@ -403,7 +508,9 @@ def test_SIG_15_the_graph_has_a_call_per_signature(net, export):
         signature = graph.signature_def[key]
         (call,) = {nodes[info.name.partition(":")[0]].name for info in signature.outputs.values()}
         assert nodes[call].op in ("PartitionedCall", "StatefulPartitionedCall")
-        assert {nodes[info.name.partition(":")[0]].op for info in signature.inputs.values()} == {"Placeholder"}
+        assert {nodes[info.name.partition(":")[0]].op for info in signature.inputs.values()} == {
+            "Placeholder"
+        }
         feeds = {info.name.partition(":")[0] for info in signature.inputs.values()}
         assert feeds <= set(nodes[call].input)
 
@@ -420,7 +527,9 @@ def test_SIG_02_signatures_are_in_the_order_in_which_they_are_given(tf, tmp_path
 
 
 def test_ATTR_03_results_have_the_names_that_tensorflow_gives_them(tf, tmp_path):
-    """Of signatures and of other functions, in any structure; TensorFlow's copy of the same model is asked in the same way."""
+    """Of signatures and of other functions, in any structure; TensorFlow's copy of the same model
+    is asked in the same way.
+    """
     root = tf.Module()
     spec = [tf.TensorSpec([], tf.float32, name="x")]
     bodies = {
@@ -431,31 +540,48 @@ def test_ATTR_03_results_have_the_names_that_tensorflow_gives_them(tf, tmp_path)
     }
     for name, body in bodies.items():
         setattr(root, name, tf.function(body, input_signature=spec, autograph=False))
-    signatures = {"one": root.single, "many": tf.function(lambda x: {"Sum-1": x, "b": x + 1.0}, input_signature=spec)}
+    signatures = {
+        "one": root.single,
+        "many": tf.function(lambda x: {"Sum-1": x, "b": x + 1.0}, input_signature=spec),
+    }
     tf.saved_model.save(root, str(tmp_path / "theirs"), signatures=signatures)
     reference_impl.save(root, tmp_path / "ours", signatures)
     theirs, ours = reference_impl.load(tmp_path / "theirs"), reference_impl.load(tmp_path / "ours")
     for name in bodies:
-        found = [getattr(model, name).concrete_functions[0].structured_outputs for model in (ours, theirs)]
+        found = [
+            getattr(model, name).concrete_functions[0].structured_outputs
+            for model in (ours, theirs)
+        ]
         assert repr(found[0]) == repr(found[1])
     for key in signatures:
-        found = [tf.saved_model.load(str(tmp_path / path)).signatures[key].structured_outputs for path in ("ours", "theirs")]
+        found = [
+            tf.saved_model.load(str(tmp_path / path)).signatures[key].structured_outputs
+            for path in ("ours", "theirs")
+        ]
         assert found[0] == found[1] and all(spec.name for spec in found[0].values())
 
 
 def test_SIG_15_the_wrapper_of_a_signature_says_to_runtimes_what_the_function_says(tf, tmp_path):
-    """Attributes that a runtime looks for, and the shapes of results, which inference does not find behind a call."""
+    """Attributes that a runtime looks for, and the shapes of results, which inference does not find
+    behind a call.
+    """
     root = tf.Module()
     attributes = {"disable_summaries_at_runtime": True, "_noinline": True}
     spec = [tf.TensorSpec([None, 2], tf.float32)]
-    root.f = tf.function(lambda x: {"y": x + 1.0}, input_signature=spec, experimental_attributes=attributes)
+    root.f = tf.function(
+        lambda x: {"y": x + 1.0}, input_signature=spec, experimental_attributes=attributes
+    )
     reference_impl.save(root, tmp_path / "ours", root.f)
     tf.saved_model.save(root, str(tmp_path / "theirs"), signatures=root.f)
     for export in ("ours", "theirs"):
         graph = meta_graph(tmp_path / export)
         call = graph.signature_def["serving_default"].outputs["y"].name.partition(":")[0]
         (node,) = [node for node in graph.graph_def.node if node.name == call]
-        (wrapper,) = [item for item in graph.graph_def.library.function if item.signature.name == node.attr["f"].func.name]
+        (wrapper,) = [
+            item
+            for item in graph.graph_def.library.function
+            if item.signature.name == node.attr["f"].func.name
+        ]
         assert wrapper.attr["disable_summaries_at_runtime"].b and "_noinline" not in wrapper.attr
         result = Session(tf, tmp_path / export).graph.get_tensor_by_name(f"{call}:0")
         assert result.shape.as_list() == [None, 2]
@@ -463,18 +589,33 @@ def test_SIG_15_the_wrapper_of_a_signature_says_to_runtimes_what_the_function_sa
 
 @pytest.fixture(params=["object graph", "tf 1"])
 def asked(request, tf, tmp_path):
-    """A loaded signature called ``pair`` that takes ``user/id`` (float32[?, 4]) and ``name`` (string[])."""
+    """A loaded signature called ``pair`` that takes ``user/id`` (float32[?, 4]) and ``name``
+    (string[]).
+    """
     if request.param == "object graph":
         root = tf.Module()
-        specs = [tf.TensorSpec([None, 4], tf.float32, name="user/id"), tf.TensorSpec([], tf.string, name="name")]
-        tf.saved_model.save(root, str(tmp_path / "m"), {"pair": tf.function(lambda x, y: x, input_signature=specs)})
+        specs = [
+            tf.TensorSpec([None, 4], tf.float32, name="user/id"),
+            tf.TensorSpec([], tf.string, name="name"),
+        ]
+        tf.saved_model.save(
+            root, str(tmp_path / "m"), {"pair": tf.function(lambda x, y: x, input_signature=specs)}
+        )
         return reference_impl.load(tmp_path / "m").signatures
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        x, y = tf.compat.v1.placeholder(tf.float32, [None, 4]), tf.compat.v1.placeholder(tf.string, [])
+        x, y = (
+            tf.compat.v1.placeholder(tf.float32, [None, 4]),
+            tf.compat.v1.placeholder(tf.string, []),
+        )
         build = tf.compat.v1.saved_model.build_tensor_info
-        inputs_, outputs = {"user/id": build(x), "name": build(y)}, {"x": build(x + 1.0), "y": build(tf.identity(y))}
+        inputs_, outputs = (
+            {"user/id": build(x), "name": build(y)},
+            {"x": build(x + 1.0), "y": build(tf.identity(y))},
+        )
         builder = tf.compat.v1.saved_model.Builder(str(tmp_path / "m"))
-        definition = tf.compat.v1.saved_model.build_signature_def(inputs_, outputs, "tensorflow/serving/predict")
+        definition = tf.compat.v1.saved_model.build_signature_def(
+            inputs_, outputs, "tensorflow/serving/predict"
+        )
         builder.add_meta_graph_and_variables(session, ["serve"], {"pair": definition})
         builder.save()
     return reference_impl.load(tmp_path / "m").signatures
@@ -499,17 +640,26 @@ def test_PY_09_a_call_of_a_signature_that_does_not_fit_says_what_it_takes(tf, as
     with pytest.raises(TypeError, match=rf"^signature pair: {said}") as caught:
         asked["pair"](**{name: values.get(name, tf.zeros([1, 4])) for name in given})
     assert "__inference" not in str(caught.value)
-    with pytest.raises(TypeError, match=rf"^signature pair: .*{TAKES}"):  # TensorFlow takes inputs of TF 1.x by position
+    with pytest.raises(
+        TypeError, match=rf"^signature pair: .*{TAKES}"
+    ):  # TensorFlow takes inputs of TF 1.x by position
         asked["pair"](tf.zeros([1, 4]))
-    with pytest.raises((TypeError, tf.errors.InvalidArgumentError), match=r"^signature pair: argument 'name' has dtype float32"):
+    with pytest.raises(
+        (TypeError, tf.errors.InvalidArgumentError),
+        match=r"^signature pair: argument 'name' has dtype float32",
+    ):
         asked["pair"](**{"name": tf.constant(1.0), "user/id": tf.zeros([1, 4])})
 
 
 def test_ATTR_01_an_unknown_signature_names_those_that_exist(tf, net, export, tmp_path):
     signatures = reference_impl.load(export).signatures
-    with pytest.raises(KeyError, match=r"no signature 'predict'; there are: .*serving_default") as caught:
+    with pytest.raises(
+        KeyError, match=r"no signature 'predict'; there are: .*serving_default"
+    ) as caught:
         signatures["predict"]
-    assert isinstance(caught.value, errors.UnknownSignatureError) and all(key in str(caught.value) for key in signatures)
+    assert isinstance(caught.value, errors.UnknownSignatureError) and all(
+        key in str(caught.value) for key in signatures
+    )
     assert signatures.get("predict") is None and "predict" not in signatures
     reference_impl.save(tf.Module(), tmp_path / "none")
     with pytest.raises(KeyError, match="no signature 'predict'; the model has none"):
@@ -518,7 +668,9 @@ def test_ATTR_01_an_unknown_signature_names_those_that_exist(tf, net, export, tm
 
 def test_SIG_16_the_default_key_is_the_public_one(tf, net, tmp_path):
     reference_impl.save(net, tmp_path / "m", net.functions["single"])
-    assert list(reference_impl.load(tmp_path / "m").signatures) == [tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY]
+    assert list(reference_impl.load(tmp_path / "m").signatures) == [
+        tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    ]
 
 
 @pytest.mark.clause("COMPAT-05")
@@ -526,8 +678,14 @@ def test_SIG_17_the_c_api_runs_the_signatures(export, tmp_path, warm_host):
     worker = warm_host.worker("local", "c_api_worker")
     with warm_host.model(worker, export, ["serve"], 300.0, shared=False) as model:
         answer = recorded.worker(model, tmp_path)("mapping", {"x": np.float32([1, 2])})
-    assert worker.request("hello", 300.0, protocol=1)["imported"] == []  # no Python of TensorFlow had a part in it
-    assert {name: value.tolist() for name, value in answer.items()} == {"a": [1.0, 4.0], "m": [1.0, 2.0], "z": [2.0, 3.0]}
+    assert (
+        worker.request("hello", 300.0, protocol=1)["imported"] == []
+    )  # no Python of TensorFlow had a part in it
+    assert {name: value.tolist() for name, value in answer.items()} == {
+        "a": [1.0, 4.0],
+        "m": [1.0, 2.0],
+        "z": [2.0, 3.0],
+    }
 
 
 # Imported signatures
@@ -545,7 +703,10 @@ def test_ATTR_01_and_02_signatures_are_an_immutable_map_of_functions(tf, export,
         with pytest.raises((TypeError, AttributeError)):
             change()
     x = tf.constant([1.0, 2.0])
-    assert signatures["single"](x)["output_0"].numpy().tolist() == signatures["single"](x=x)["output_0"].numpy().tolist()
+    assert (
+        signatures["single"](x)["output_0"].numpy().tolist()
+        == signatures["single"](x=x)["output_0"].numpy().tolist()
+    )
     with pytest.raises(TypeError):
         signatures["named"](tf.constant(1.0), tf.constant(1.0), tf.constant(1.0))
     with pytest.raises(TypeError, match="wrong"):
@@ -553,7 +714,9 @@ def test_ATTR_01_and_02_signatures_are_an_immutable_map_of_functions(tf, export,
 
 
 def test_ATTR_03_a_loaded_signature_is_the_function_that_serving_runs(tf, export, session):
-    """The call op of the SignatureDef and the loaded function name one FunctionDef, over the same state."""
+    """The call op of the SignatureDef and the loaded function name one FunctionDef, over the same
+    state.
+    """
     graph = meta_graph(export)
     nodes = {node.name: node for node in graph.graph_def.node}
     signatures = reference_impl.load(export).signatures
@@ -564,7 +727,9 @@ def test_ATTR_03_a_loaded_signature_is_the_function_that_serving_runs(tf, export
     for key in ("single", "sequence", "mapping", "pair"):
         answer = signatures[key](x=tf.constant(given))
         served = session.run(key, {"x": given})
-        assert {name: value.numpy().tolist() for name, value in answer.items()} == {n: v.tolist() for n, v in served.items()}
+        assert {name: value.numpy().tolist() for name, value in answer.items()} == {
+            n: v.tolist() for n, v in served.items()
+        }
 
 
 @pytest.mark.clause("IMP-01")
@@ -574,7 +739,9 @@ def test_ATTR_04_the_argument_wins(tf, tmp_path):
     reference_impl.save(root, tmp_path / "named", {"other": f})
     loaded = reference_impl.load(tmp_path / "named")
     assert list(loaded.signatures) == ["other"]
-    reference_impl.save(loaded, tmp_path / "again", {"third": loaded.f})  # over the map it was loaded with too
+    reference_impl.save(
+        loaded, tmp_path / "again", {"third": loaded.f}
+    )  # over the map it was loaded with too
     assert list(reference_impl.load(tmp_path / "again").signatures) == ["third"]
     reference_impl.save(loaded, tmp_path / "none", {})
     suppressed = reference_impl.load(tmp_path / "none")
@@ -585,21 +752,33 @@ def test_ATTR_04_the_argument_wins(tf, tmp_path):
 
 @pytest.mark.clause("V1-16", "GOAL-13")
 @pytest.mark.parametrize("reader", READERS)
-def test_ATTR_06_the_map_of_a_loaded_object_is_exported_again(tf, export, session, tmp_path, reader):
+def test_ATTR_06_the_map_of_a_loaded_object_is_exported_again(
+    tf, export, session, tmp_path, reader
+):
     reference_impl.save(load(tf, export, reader), tmp_path / "m")
     before, after = meta_graph(export), meta_graph(tmp_path / "m")
     assert set(after.signature_def) == set(before.signature_def)
     for key, wanted in before.signature_def.items():
         for side in ("inputs", "outputs"):
             described = [
-                {name: (info.dtype, info.tensor_shape.SerializeToString()) for name, info in getattr(d, side).items()}
+                {
+                    name: (info.dtype, info.tensor_shape.SerializeToString())
+                    for name, info in getattr(d, side).items()
+                }
                 for d in (wanted, after.signature_def[key])
             ]
             assert described[0] == described[1] or key.startswith("__")
     given = {"z": 10.0, "a": 3.0, "my/in put": 0.5}
     assert Session(tf, tmp_path / "m").run("named", given) == session.run("named", given)
     again = tf.saved_model.load(str(tmp_path / "m"))
-    assert float(again.signatures["named"](**{name: tf.constant(value) for name, value in given.items()})["output_0"]) == 4.5
+    assert (
+        float(
+            again.signatures["named"](
+                **{name: tf.constant(value) for name, value in given.items()}
+            )["output_0"]
+        )
+        == 4.5
+    )
 
 
 WRONG = {
@@ -619,18 +798,24 @@ WRONG = {
 def test_ATTR_07_any_other_value_of_the_attribute_is_refused(tf, tmp_path, kind, given):
     """Whether or not signatures are given: they would hide the attribute from every reader."""
     with pytest.raises(errors.SignatureError, match=r"del obj\.signatures.*ATTR-07"):
-        reference_impl.save(module(tf, signatures=WRONG[kind](tf)), tmp_path / "m", signatures=given)
+        reference_impl.save(
+            module(tf, signatures=WRONG[kind](tf)), tmp_path / "m", signatures=given
+        )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_ATTR_08_elsewhere_the_name_has_no_meaning(tf, export, tmp_path):
-    outer = module(tf, part=reference_impl.load(export), plain=module(tf, signatures=tf.Variable(4.0)))
+    outer = module(
+        tf, part=reference_impl.load(export), plain=module(tf, signatures=tf.Variable(4.0))
+    )
     reference_impl.save(outer, tmp_path / "m")
     for reader in READERS:
         loaded = load(tf, tmp_path / "m", reader)
         assert list(loaded.signatures) == []
         assert float(loaded.plain.signatures) == 4.0
-        assert loaded.part.signatures["single"](x=tf.constant([1.0, 2.0]))["output_0"].numpy().tolist() == [1.0, 4.0]
+        assert loaded.part.signatures["single"](x=tf.constant([1.0, 2.0]))[
+            "output_0"
+        ].numpy().tolist() == [1.0, 4.0]
 
 
 def test_ATTR_09_a_changed_map_is_caught(tf, export, tmp_path):
@@ -647,12 +832,16 @@ def test_ATTR_09_a_changed_map_is_caught(tf, export, tmp_path):
 def test_GOAL_13_saving_what_tensorflow_loaded_adds_no_wrapper_to_signatures(tf, tmp_path):
     model = tf.Module()
     model.v = tf.Variable(2.0)
-    model.f = tf.function(lambda x: {"y": x * model.v}, input_signature=[tf.TensorSpec([None], name="x")])
+    model.f = tf.function(
+        lambda x: {"y": x * model.v}, input_signature=[tf.TensorSpec([None], name="x")]
+    )
     tf.saved_model.save(model, str(tmp_path / "0"), signatures=model.f)
     counts = []
     for number in range(3):
         loaded = tf.saved_model.load(str(tmp_path / str(number)))
-        assert loaded.signatures["serving_default"](x=tf.constant([3.0]))["y"].numpy().tolist() == [6.0]
+        assert loaded.signatures["serving_default"](x=tf.constant([3.0]))["y"].numpy().tolist() == [
+            6.0
+        ]
         reference_impl.save(loaded, tmp_path / str(number + 1))
         (graph,) = reference_impl.inspect(tmp_path / str(number + 1)).meta_graphs
         counts.append(sum("signature_wrapper" in function.name for function in graph.library))
@@ -663,12 +852,22 @@ def test_nodes_of_signatures_have_the_names_of_tensorflow(tf, tmp_path):
     """Programs that freeze a signature look for its results under these names."""
     root = tf.Module()
     root.v = tf.Variable(2.0)
-    root.f = tf.function(lambda x: {"b": x * root.v, "a": x + root.v}, input_signature=[tf.TensorSpec([])])
+    root.f = tf.function(
+        lambda x: {"b": x * root.v, "a": x + root.v}, input_signature=[tf.TensorSpec([])]
+    )
     reference_impl.save(root, tmp_path / "ours", root.f)
     tf.saved_model.save(root, str(tmp_path / "theirs"), root.f)
     names = []
     for name in ("ours", "theirs"):
         signature = tf.saved_model.load(str(tmp_path / name)).signatures["serving_default"]
-        nodes = {node.name for node in signature.graph.as_graph_def().node if node.op not in ("Placeholder", "NoOp")}
+        nodes = {
+            node.name
+            for node in signature.graph.as_graph_def().node
+            if node.op not in ("Placeholder", "NoOp")
+        }
         names.append(([tensor.name for tensor in signature.outputs], nodes))
-    assert names[0] == names[1] == (["Identity:0", "Identity_1:0"], {"StatefulPartitionedCall", "Identity", "Identity_1"})
+    assert (
+        names[0]
+        == names[1]
+        == (["Identity:0", "Identity_1:0"], {"StatefulPartitionedCall", "Identity", "Identity_1"})
+    )

@@ -22,9 +22,27 @@ COMMANDS = main.list_commands(click.Context(main))
 
 def run(*arguments, cwd=None, **environment):
     """Start the program. Warnings of ours are errors."""
-    command = [sys.executable, "-W", "error::DeprecationWarning:compat_matrix", "-m", "compat_matrix", *map(str, arguments)]
-    kept = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")}
-    return subprocess.run(command, capture_output=True, text=True, env={**kept, **environment}, cwd=cwd, encoding="utf-8")
+    command = [
+        sys.executable,
+        "-W",
+        "error::DeprecationWarning:compat_matrix",
+        "-m",
+        "compat_matrix",
+        *map(str, arguments),
+    ]
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")
+    }
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**kept, **environment},
+        cwd=cwd,
+        encoding="utf-8",
+    )
 
 
 def test_help_names_every_command():
@@ -45,19 +63,24 @@ def test_every_command_exists(name):
 
 def test_help_imports_none_of_the_commands():
     program = (
-        "import sys\nfrom compat_matrix.cli import main\n"
-        "try: main(['--help'])\nexcept SystemExit: pass\n"
-        "heavy = ('numpy', 'rich', 'google.protobuf', 'pytest', 'tensorflow', 'compat_matrix.commands.inspect')\n"
-        "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
+        "import sys\nfrom compat_matrix.cli import main\ntry: main(['--help'])\nexcept SystemExit:"
+        " pass\nheavy = ('numpy', 'rich', 'google.protobuf', 'pytest', 'tensorflow',"
+        " 'compat_matrix.commands.inspect')\nprint([name for name in heavy if name in sys.modules],"
+        " file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stderr == "[]\n"
 
 
 def test_version():
     done = run("--version")
     assert done.returncode == 0
-    assert re.fullmatch(r"savedmodel-compat (\d+\.\d+\.\d+\S*|\(run from a checkout that is not installed\))\n", done.stdout)
+    assert re.fullmatch(
+        r"savedmodel-compat (\d+\.\d+\.\d+\S*|\(run from a checkout that is not installed\))\n",
+        done.stdout,
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,9 +150,16 @@ def test_inspect_json():
     found = json.loads(done.stdout)
     assert found["schema"] == 1
     assert [graph["tags"] for graph in found["meta_graphs"]] == [["train"], ["serve"]]
-    one = json.loads(run("inspect", edits.fixture("serve_and_train"), "--json", "--tags", "train").stdout)
+    one = json.loads(
+        run("inspect", edits.fixture("serve_and_train"), "--json", "--tags", "train").stdout
+    )
     assert one["meta_graphs"] == [found["meta_graphs"][0]]
-    assert json.loads(run("inspect", edits.fixture("empty_tags"), "--json", "--tags", "").stdout)["meta_graphs"][0]["tags"] == []
+    assert (
+        json.loads(run("inspect", edits.fixture("empty_tags"), "--json", "--tags", "").stdout)[
+            "meta_graphs"
+        ][0]["tags"]
+        == []
+    )
 
 
 def test_inspect_of_what_is_no_model(tmp_path):
@@ -148,7 +178,10 @@ def test_inspect_of_what_is_incomplete(tmp_path):
     shutil.rmtree(tmp_path / "model" / "variables")
     done = run("inspect", tmp_path / "model")
     assert done.returncode == 1
-    assert "problem: there is no readable checkpoint, hence no value for 2 of 2 keys: a, b" in done.stdout
+    assert (
+        "problem: there is no readable checkpoint, hence no value for 2 of 2 keys: a, b"
+        in done.stdout
+    )
     assert json.loads(run("inspect", tmp_path / "model", "--json").stdout)["problems"]
 
 
@@ -164,7 +197,9 @@ def test_inspect_without_tensorflow_in_reach(tmp_path):
     """Neither imported nor asked for."""
     (tmp_path / "tensorflow.py").write_text("raise SystemExit('imported')")
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    assert run("inspect", edits.fixture("module_functions"), "--full", PYTHONPATH=path).returncode == 0
+    assert (
+        run("inspect", edits.fixture("module_functions"), "--full", PYTHONPATH=path).returncode == 0
+    )
 
 
 NASTY = "evil\x1b[2J\x07\r\n\x9b31m\u202ekcab\u200b[red]x[/red]"
@@ -187,7 +222,9 @@ def test_names_cannot_steer_the_terminal(tmp_path):
     objects[1].registered_name = NASTY
     objects[0].children.add(local_name="f", node_id=2)
     objects.add().function.concrete_functions.append(NASTY)
-    graph.object_graph_def.concrete_functions[NASTY].canonicalized_input_signature.string_value = NASTY
+    graph.object_graph_def.concrete_functions[
+        NASTY
+    ].canonicalized_input_signature.string_value = NASTY
     objects[0].children.add(local_name="v" + NASTY, node_id=3)
     objects.add().variable.name = NASTY
     graph.saver_def.restore_op_name = NASTY
@@ -196,7 +233,9 @@ def test_names_cannot_steer_the_terminal(tmp_path):
         done = run("inspect", folder, *arguments, COLUMNS="80")
         assert done.returncode == 1  # the asset leads nowhere
         text = done.stdout + done.stderr
-        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", text)
+        assert not re.search(
+            r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", text
+        )
         assert "\\u202e" in text
         if arguments != ("--json",):
             assert "[red]x[/red]" in text.replace("\n", "")  # no markup either
@@ -219,7 +258,9 @@ def test_printable():
 
 
 def test_a_reader_that_goes_away(tmp_path):
-    """``savedmodel-compat inspect … | head -1``: no traceback, and the status a program ended by SIGPIPE has."""
+    """``savedmodel-compat inspect … | head -1``: no traceback, and the status a program ended by
+    SIGPIPE has.
+    """
     message, graph = edits.new_model()
     for number in range(20_000):
         graph.graph_def.node.add(name=f"node{number}", op=f"SomeRatherLongNameOfAnOp{number}")
@@ -233,7 +274,9 @@ def test_a_reader_that_goes_away(tmp_path):
 
 
 def test_a_defect_of_ours_shows_where(monkeypatch, capsys):
-    """An error that is no verdict comes with its traceback, and not with the status of a verdict."""
+    """An error that is no verdict comes with its traceback, and not with the status of a
+    verdict.
+    """
 
     def broken(*_arguments, **_options):
         raise RuntimeError("\x1b[31moops")
@@ -248,7 +291,9 @@ def test_a_defect_of_ours_shows_where(monkeypatch, capsys):
     assert "\x1b" not in shown
 
 
-@pytest.mark.parametrize(("error", "code"), [(OSError(28, "No space left"), 4), (KeyboardInterrupt(), 130)])
+@pytest.mark.parametrize(
+    ("error", "code"), [(OSError(28, "No space left"), 4), (KeyboardInterrupt(), 130)]
+)
 def test_what_the_machine_does(error, code, monkeypatch, capsys):
     def fails(*_arguments, **_options):
         raise error
@@ -272,7 +317,9 @@ def test_deep_object_trees_stay_readable(tmp_path):
 
 
 def test_wide_object_trees_stay_readable(tmp_path):
-    """So many lines and no more; one more entry is shown rather than announced; links into nothing are left out."""
+    """So many lines and no more; one more entry is shown rather than announced; links into nothing
+    are left out.
+    """
     message, graph = edits.new_model()
     nodes = graph.object_graph_def.nodes
     nodes.add()
@@ -294,7 +341,9 @@ def test_a_hostile_model_ends_with_a_named_error(tmp_path):
     message, graph = edits.new_model()
     body = graph.graph_def.library.function.add()
     body.signature.name = "f"
-    body.node_def.add(name="n", op="PartitionedCall").attr["f"].CopyFrom(schema.AttrValue(func={"name": "f"}))
+    body.node_def.add(name="n", op="PartitionedCall").attr["f"].CopyFrom(
+        schema.AttrValue(func={"name": "f"})
+    )
     graph.graph_def.node.add(name="start", op="f")
     graph.saver_def.restore_op_name = "start"
     done = run("inspect", edits.write(message, tmp_path / "model"))
@@ -327,7 +376,10 @@ def test_an_option_that_was_renamed_is_still_taken_and_its_new_name_is_said(old,
     assert new in done.stdout and not re.search(rf"{name}(?![-\w])", done.stdout)
 
 
-@pytest.mark.parametrize(("words", "near"), [(["inspct"], "inspect"), (["matrix", "rn"], "run"), (["tags", "lst"], "list")])
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [(["inspct"], "inspect"), (["matrix", "rn"], "run"), (["tags", "lst"], "list")],
+)
 def test_a_command_that_does_not_exist_names_those_like_it(words, near):
     done = run(*words)
     assert done.returncode == 64
@@ -354,7 +406,13 @@ def test_inspect_takes_what_verify_takes(tmp_path):
     assert "MalformedError" in models["broken"]["error"] and models["simple_save"]["meta_graphs"]
     alone = json.loads(run("inspect", tmp_path / "zoo" / "simple_save", "--json").stdout)
     assert {**alone, "path": models["simple_save"]["path"]} == models["simple_save"]
-    shown = run("inspect", f"@{tmp_path / 'list.txt'}", tmp_path / "zoo" / "simple_save", "--only", "signatures")
+    shown = run(
+        "inspect",
+        f"@{tmp_path / 'list.txt'}",
+        tmp_path / "zoo" / "simple_save",
+        "--only",
+        "signatures",
+    )
     assert shown.returncode == 0
     assert shown.stdout.count("MetaGraph") == 2 and "simple_save\n" in shown.stdout
 
@@ -362,6 +420,10 @@ def test_inspect_takes_what_verify_takes(tmp_path):
 def test_models_are_called_as_the_user_calls_them_and_once(tmp_path):
     for name in ("half_plus_two", "simple_save"):
         shutil.copytree(edits.fixture(name), tmp_path / "zoo" / name)
-    for command in (["inspect", "zoo"], ["inspect", "zoo/half_plus_two"], ["diff", "zoo/half_plus_two", "zoo/simple_save"]):
+    for command in (
+        ["inspect", "zoo"],
+        ["inspect", "zoo/half_plus_two"],
+        ["diff", "zoo/half_plus_two", "zoo/simple_save"],
+    ):
         said = run(*command, cwd=tmp_path).stdout
         assert str(tmp_path) not in said and said.count("zoo/half_plus_two") == 1, said

@@ -18,10 +18,18 @@ COMMANDS = main.list_commands(click.Context(main))
 
 def completed(line):
     """What bash is offered for a line, in a process: the values, and standard error."""
-    variables = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_SAVEDMODEL_COMPAT_COMPLETE": "bash_complete"}
+    variables = {
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
+        "_SAVEDMODEL_COMPAT_COMPLETE": "bash_complete",
+    }
     program = "from compat_matrix.cli import main; main(prog_name='savedmodel-compat')"
     done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, **variables}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return [value.partition(",")[2] for value in done.stdout.splitlines()], done.stderr
 
@@ -45,7 +53,9 @@ def test_every_command_offers_its_options(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     command = main.get_command(click.Context(main), name)
     words, offered = ["missing"] if not isinstance(command, click.Group) else [], set()
-    for item in ShellComplete(main, {}, "savedmodel-compat", "_X").get_completions([name, *words], "-"):
+    for item in ShellComplete(main, {}, "savedmodel-compat", "_X").get_completions(
+        [name, *words], "-"
+    ):
         offered.add(item.value)
     assert "--help" in offered
     assert (capsys.readouterr(), list(tmp_path.iterdir())) == (("", ""), [])
@@ -58,5 +68,11 @@ def test_the_line_of_the_pages_prints_a_script(shell):
     (variable,) = set(re.findall(r"_\w+_COMPLETE", page))
     program = "from compat_matrix.cli import main; main(prog_name='savedmodel-compat')"
     environment = {**os.environ, variable: f"{shell}_source"}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "savedmodel-compat" in done.stdout and f"{shell}_complete" in done.stdout, done.stderr

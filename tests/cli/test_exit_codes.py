@@ -1,4 +1,6 @@
-"""What every command does with models that are there, broken or absent: exit code, one JSON document, the same words."""
+"""What every command does with models that are there, broken or absent: exit code, one JSON
+document, the same words.
+"""
 
 import json
 import os
@@ -31,7 +33,9 @@ def run(line, *paths):
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """A folder with a sound model and one that cannot be read; names with a space and other letters."""
+    """A folder with a sound model and one that cannot be read; names with a space and other
+    letters.
+    """
     folder = tmp_path_factory.mktemp("Mödelle")
     shutil.copytree(fixture("half_plus_two"), folder / "a modèle")
     (folder / "broken").mkdir()
@@ -56,7 +60,9 @@ def test_of_a_folder_one_broken_model_fails_and_the_others_are_told(line, models
 
 
 @pytest.mark.parametrize("line", READ.values(), ids=READ)
-@pytest.mark.parametrize(("name", "said"), [("none", "no SavedModel is there"), ("absent", "no such file or directory")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("none", "no SavedModel is there"), ("absent", "no such file or directory")]
+)
 def test_what_holds_no_model_is_wrong_usage(line, name, said, models):
     done = run(f"{line} --json", models / name)
     assert (done.exit_code, done.stdout, said in done.stderr) == (64, "", True), done.output
@@ -80,18 +86,31 @@ def test_a_copy_is_not_written_over_anything(line, models, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["slim {}", "tags set {} x", "migrate {}", "downgrade {} --target 2.4", "matrix run --case half_plus_two"]
+    "line",
+    [
+        "slim {}",
+        "tags set {} x",
+        "migrate {}",
+        "downgrade {} --target 2.4",
+        "matrix run --case half_plus_two",
+    ],
 )
 def test_a_command_that_writes_needs_a_place_or_is_a_dry_run(line, models):
     done = run(line, models / "a modèle")
-    assert (done.exit_code, "say where the result goes (--out DIRECTORY), or --dry-run" in done.stderr) == (64, True), done.output
+    assert (
+        done.exit_code,
+        "say where the result goes (--out DIRECTORY), or --dry-run" in done.stderr,
+    ) == (64, True), done.output
 
 
 @pytest.mark.parametrize("line", [*READ.values(), "check {}", "contract write {}"])
 def test_a_file_that_is_not_a_model_is_wrong_usage(line, tmp_path):
     (tmp_path / "notes.txt").write_text("hi")
     done = run(line, tmp_path / "notes.txt")
-    assert (done.exit_code, "notes.txt: neither a directory nor" in done.stderr) == (64, True), done.output
+    assert (done.exit_code, "notes.txt: neither a directory nor" in done.stderr) == (
+        64,
+        True,
+    ), done.output
 
 
 @pytest.mark.parametrize(
@@ -105,29 +124,52 @@ def test_a_file_that_is_not_a_model_is_wrong_usage(line, tmp_path):
 )
 def test_a_folder_that_holds_no_run_is_wrong_usage(line, tmp_path):
     done = run(line, tmp_path)
-    assert (done.exit_code, f"{tmp_path} is not the output folder of a run" in done.stderr) == (64, True), done.output
+    assert (done.exit_code, f"{tmp_path} is not the output folder of a run" in done.stderr) == (
+        64,
+        True,
+    ), done.output
 
 
-@pytest.mark.parametrize(("option", "said"), [("--cases-dir", "holds no case"), ("--fixtures", "holds no artifact")])
+@pytest.mark.parametrize(
+    ("option", "said"), [("--cases-dir", "holds no case"), ("--fixtures", "holds no artifact")]
+)
 def test_a_folder_that_holds_nothing_to_run_is_named(option, said, tmp_path):
     done = run("matrix run " + option + " {0} --out {0}/out", tmp_path)
     assert (done.exit_code, f"{tmp_path} {said}" in done.stderr) == (64, True), done.output
 
 
-@pytest.mark.parametrize("line", ["inspect {}", "verify {}", "signatures list {}", "compat {} --summary"])
+@pytest.mark.parametrize(
+    "line", ["inspect {}", "verify {}", "signatures list {}", "compat {} --summary"]
+)
 def test_a_name_that_the_terminal_cannot_show_is_escaped(line, models):
-    command = [sys.executable, "-m", "compat_matrix", *(word.format(models / "a modèle") for word in line.split())]
-    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    command = [
+        sys.executable,
+        "-m",
+        "compat_matrix",
+        *(word.format(models / "a modèle") for word in line.split()),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_an_error_of_the_operating_system_is_a_file_and_a_reason(models, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("mine")
-    for line in ("contract write {} --out file/new.json", "slim {} --out file/new", "verify {} --junit file/new.xml"):
+    for line in (
+        "contract write {} --out file/new.json",
+        "slim {} --out file/new",
+        "verify {} --junit file/new.xml",
+    ):
         done = run(line, models / "a modèle")
         said = done.stderr.strip().splitlines()[-1]
-        assert (done.exit_code, "file" in said, "Errno" in said, "None" in said) == (4, True, False, False), done.output
+        assert (done.exit_code, "file" in said, "Errno" in said, "None" in said) == (
+            4,
+            True,
+            False,
+            False,
+        ), done.output
 
 
 def test_a_failed_rename_names_the_file_that_the_caller_knows(tmp_path):
@@ -164,7 +206,9 @@ def copies(folder, names="ab"):
 
 
 def content(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 @pytest.mark.parametrize(
@@ -175,9 +219,16 @@ def content(folder):
         for source in ("zoo", "zoo/a")
         for out in ("zoo/a", "zoo/a/new", "zoo", "link")
     ]
-    + [(MIGRATE, "models", "."), (MIGRATE, "models/a", "."), (MIGRATE, "zoo", "zoo/a"), (MIGRATE, "zoo/a", "zoo/a/new")],
+    + [
+        (MIGRATE, "models", "."),
+        (MIGRATE, "models/a", "."),
+        (MIGRATE, "zoo", "zoo/a"),
+        (MIGRATE, "zoo/a", "zoo/a/new"),
+    ],
 )
-def test_a_result_is_not_written_over_a_source_or_into_one(line, source, out, tmp_path, monkeypatch):
+def test_a_result_is_not_written_over_a_source_or_into_one(
+    line, source, out, tmp_path, monkeypatch
+):
     """`migrate` writes to the folder ``models`` of its output."""
     monkeypatch.chdir(tmp_path)
     copies(tmp_path / "zoo")
@@ -185,7 +236,11 @@ def test_a_result_is_not_written_over_a_source_or_into_one(line, source, out, tm
     (tmp_path / "link").symlink_to(tmp_path / "zoo")
     before = content(tmp_path)
     done = run(line, source, out)
-    assert (done.exit_code, out.partition("/")[0] in done.stderr, content(tmp_path) == before) == (64, True, True), done.output
+    assert (done.exit_code, out.partition("/")[0] in done.stderr, content(tmp_path) == before) == (
+        64,
+        True,
+        True,
+    ), done.output
 
 
 @pytest.mark.parametrize("line", COPIES.values(), ids=COPIES)
@@ -200,12 +255,20 @@ def test_results_in_the_folder_of_the_models_are_not_sources_of_the_next_run(lin
 def test_a_dry_run_of_downgrade_says_what_would_be_rewritten(models):
     done = run("downgrade {} --target 1.4 --dry-run --json", models / "a modèle")
     (line,) = json.loads(done.stdout)["models"]
-    assert (done.exit_code, line["output"], line["proof"]["why"]) == (0, None, "dry run, nothing is written")
+    assert (done.exit_code, line["output"], line["proof"]["why"]) == (
+        0,
+        None,
+        "dry run, nothing is written",
+    )
 
 
 def test_the_old_form_of_downgrade_is_taken_and_says_the_new_one(models, tmp_path):
     done = run("downgrade {0} {1} --target 2.4 --no-proof", models / "a modèle", tmp_path / "old")
-    assert (done.exit_code, (tmp_path / "old" / "saved_model.pb").is_file(), "--out" in done.stderr) == (0, True, True)
+    assert (
+        done.exit_code,
+        (tmp_path / "old" / "saved_model.pb").is_file(),
+        "--out" in done.stderr,
+    ) == (0, True, True)
 
 
 @pytest.mark.tensorflow
@@ -213,7 +276,10 @@ def test_a_dry_run_of_the_matrix_lists_the_cells_that_would_run(tmp_path):
     line = "matrix run --case tree_empty --producer tf2 --consumer c_api --check load --dry-run"
     done = run(line)
     *made, asked = done.stdout.split()
-    assert (done.exit_code, [cell.split("/")[2:] for cell in made]) == (0, [["-", "produce"]]), done.output
+    assert (done.exit_code, [cell.split("/")[2:] for cell in made]) == (
+        0,
+        [["-", "produce"]],
+    ), done.output
     assert asked.startswith("tree_empty/tf2@") and asked.endswith("/load")
     assert json.loads(run(f"{line} --json").stdout)["cells"] == [*made, asked]
     assert run(f"{line} -k nothing").exit_code == 64
@@ -222,9 +288,15 @@ def test_a_dry_run_of_the_matrix_lists_the_cells_that_would_run(tmp_path):
 @pytest.mark.tensorflow
 def test_a_run_is_quiet_and_its_report_is_json(tmp_path):
     done = run(
-        "matrix run --case half_plus_two --producer fixture --consumer c_api --check load -n 1 -q --json --out {}", tmp_path
+        "matrix run --case half_plus_two --producer fixture --consumer c_api --check load -n 1 -q"
+        " --json --out {}",
+        tmp_path,
     )
-    assert (done.exit_code, done.stderr, json.loads(done.stdout)["by_outcome"]["PASS"]) == (0, "", 1), done.output
+    assert (done.exit_code, done.stderr, json.loads(done.stdout)["by_outcome"]["PASS"]) == (
+        0,
+        "",
+        1,
+    ), done.output
     assert json.loads(run("matrix report {} --json", tmp_path).stdout)["exit_code"] == 0
 
 
@@ -235,7 +307,9 @@ def test_the_folder_of_a_file_is_made(option, models, tmp_path):
     assert (done.exit_code, (tmp_path / "new" / "file").is_file()) == (0, True), done.output
 
 
-@pytest.mark.parametrize("line", ["slim {0} --out {1}", "downgrade {0} --target 2.4 --no-proof --out {1}"])
+@pytest.mark.parametrize(
+    "line", ["slim {0} --out {1}", "downgrade {0} --target 2.4 --no-proof --out {1}"]
+)
 def test_a_folder_whose_only_model_cannot_be_read_has_nothing_to_edit(line, tmp_path):
     (tmp_path / "model").mkdir()
     os.mkfifo(tmp_path / "model" / "saved_model.pb")

@@ -1,4 +1,6 @@
-"""What ``--help`` of every command says: a sentence for each option, and examples that the command takes."""
+"""What ``--help`` of every command says: a sentence for each option, and examples that the command
+takes.
+"""
 
 import re
 import shlex
@@ -19,7 +21,9 @@ def commands(command, context, path=()):
     for name in command.list_commands(context):
         inner = command.get_command(context, name)
         if not inner.hidden:
-            yield from commands(inner, click.Context(inner, info_name=name, parent=context), (*path, name))
+            yield from commands(
+                inner, click.Context(inner, info_name=name, parent=context), (*path, name)
+            )
 
 
 COMMANDS = list(commands(main, click.Context(main, info_name="savedmodel-compat")))
@@ -29,7 +33,9 @@ COMMANDS = list(commands(main, click.Context(main, info_name="savedmodel-compat"
 def test_it_has_examples_that_the_command_takes(command, context, path):
     shown = command.get_help(context)
     examples = re.findall(
-        r"^ +(savedmodel-compat .*)$", shown.partition("Examples:\n")[2].partition("\nOptions:")[0], re.MULTILINE
+        r"^ +(savedmodel-compat .*)$",
+        shown.partition("Examples:\n")[2].partition("\nOptions:")[0],
+        re.MULTILINE,
     )
     assert examples
     assert all(tuple(shlex.split(example)[1 : len(path) + 1]) == path for example in examples)
@@ -38,13 +44,24 @@ def test_it_has_examples_that_the_command_takes(command, context, path):
 
 @pytest.mark.parametrize(("command", "context", "path"), COMMANDS)
 def test_each_option_has_a_sentence(command, context, path):
-    options = [item for item in command.params if isinstance(item, click.Option) and not item.hidden]
+    options = [
+        item for item in command.params if isinstance(item, click.Option) and not item.hidden
+    ]
     sentence = re.compile(r"([A-Z`]|--to keras: [a-z]).*\.", re.DOTALL)
-    assert [(item.opts, item.help) for item in options if not sentence.fullmatch(item.help or "")] == []
+    assert [
+        (item.opts, item.help) for item in options if not sentence.fullmatch(item.help or "")
+    ] == []
 
 
 # What only acts on the machine or on this project: the exit code says all of it.
-ACTS = {"matrix expect update", "ops update", "runtimes install", "runtimes lock", "runtimes remove", "serving image"}
+ACTS = {
+    "matrix expect update",
+    "ops update",
+    "runtimes install",
+    "runtimes lock",
+    "runtimes remove",
+    "serving image",
+}
 
 
 @pytest.mark.parametrize(("command", "context", "path"), COMMANDS)
@@ -52,7 +69,10 @@ def test_a_command_that_reports_has_json(command, context, path):
     assert any("--json" in item.opts for item in command.params) is (" ".join(path) not in ACTS)
 
 
-@pytest.mark.parametrize("group", ["matrix", "matrix expect", "contract", "ops", "runtimes", "serving", "signatures", "tags"])
+@pytest.mark.parametrize(
+    "group",
+    ["matrix", "matrix expect", "contract", "ops", "runtimes", "serving", "signatures", "tags"],
+)
 def test_a_group_lists_its_commands_with_whole_sentences(group):
     shown = CliRunner().invoke(main, [*group.split(), "--help"], env={"COLUMNS": "80"}).output
     assert "Commands:\n" in shown and "..." not in shown.partition("Commands:\n")[2]

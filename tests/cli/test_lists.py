@@ -28,7 +28,9 @@ def commands(command=main, context=None, path=()):
         return
     for name in command.list_commands(context):
         inner = command.get_command(context, name)
-        yield from commands(inner, click.Context(inner, info_name=name, parent=context), (*path, name))
+        yield from commands(
+            inner, click.Context(inner, info_name=name, parent=context), (*path, name)
+        )
 
 
 def given(command, option, *values):
@@ -48,8 +50,16 @@ def given(command, option, *values):
 )
 def test_a_value_is_cut_at_its_commas(command, parameter):
     cells = ("a/tf2@2.4/tf2@2.4/load", "b/tf2@2.4/tf2@2.4/load")
-    names = cells if parameter.type is CELL_ID else tuple(getattr(parameter.type, "choices", ("one", "two"))[:2])
-    assert given(command, parameter.opts[0], ",".join(names)) == given(command, parameter.opts[0], *names) == names
+    names = (
+        cells
+        if parameter.type is CELL_ID
+        else tuple(getattr(parameter.type, "choices", ("one", "two"))[:2])
+    )
+    assert (
+        given(command, parameter.opts[0], ",".join(names))
+        == given(command, parameter.opts[0], *names)
+        == names
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,8 +69,16 @@ def test_a_value_is_cut_at_its_commas(command, parameter):
         ("--case", "tree_*", ("tree_*",)),
         ("--consumer", "mine=python mine.py --of a,b", ("mine=python mine.py --of a,b",)),
         ("--server", "remote:here:8500,8501", ("remote:here:8500,8501",)),
-        ("--server", "remote:here:8500,8501/model,standin", ("remote:here:8500,8501/model", "standin")),
-        ("--server", "old=tensorflow/serving:2.15.1,new=standin@2.15", ("old=tensorflow/serving:2.15.1", "new=standin@2.15")),
+        (
+            "--server",
+            "remote:here:8500,8501/model,standin",
+            ("remote:here:8500,8501/model", "standin"),
+        ),
+        (
+            "--server",
+            "old=tensorflow/serving:2.15.1,new=standin@2.15",
+            ("old=tensorflow/serving:2.15.1", "new=standin@2.15"),
+        ),
     ],
 )
 def test_a_comma_inside_of_a_value_separates_nothing(option, value, parts):
@@ -71,7 +89,9 @@ def test_a_requirement_with_two_bounds_is_one_runtime():
     assert split("tensorflow>=2.20,<2.21, 2.15") == ["tensorflow>=2.20,<2.21", "2.15"]
 
 
-@pytest.mark.parametrize("words", ["gate --baseline local --candidate local --case ,", "matrix run --out out --check ,"])
+@pytest.mark.parametrize(
+    "words", ["gate --baseline local --candidate local --case ,", "matrix run --out out --check ,"]
+)
 def test_a_value_that_names_nothing_is_wrong_usage(words):
     done = CliRunner().invoke(main, words.split())
     assert done.exit_code == 64 and "it names nothing" in done.output

@@ -1,4 +1,6 @@
-"""Commands that became one: the old names work, name the new ones on stderr, and print and exit as the new ones do."""
+"""Commands that became one: the old names work, name the new ones on stderr, and print and exit as
+the new ones do.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,11 @@ def test_compat_asks_about_the_ops_of_many_models(tmp_path):
     (tmp_path / "b" / "saved_model.pb").write_bytes(b"no model")
     done = run("compat", "--ops", tmp_path, "--json")
     good, bad = json.loads(done.stdout)["models"]
-    assert (done.exit_code, good["path"], bool(good["meta_graphs"])) == (1, str(tmp_path / "a"), True)
+    assert (done.exit_code, good["path"], bool(good["meta_graphs"])) == (
+        1,
+        str(tmp_path / "a"),
+        True,
+    )
     assert "error" in bad and "meta_graphs" not in bad
     assert f"{tmp_path / 'b'}: " in run("compat", "--ops", tmp_path).stdout
     assert run("compat", "--ops", "--target", "2.15", MODEL).exit_code == 64

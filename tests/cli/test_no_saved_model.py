@@ -25,4 +25,7 @@ def test_it_is_called_no_saved_model(tmp_path, command, content, says, place):
     path.write_bytes(content)
     done = CliRunner().invoke(main, [command, str(tmp_path / place.split("/")[0])])
     assert done.exit_code in (1, 4)
-    assert f"this is not a SavedModel: {'it begins with ' if 'LFS' in says else ''}{says}" in done.output, done.output
+    assert (
+        f"this is not a SavedModel: {'it begins with ' if 'LFS' in says else ''}{says}"
+        in done.output
+    ), done.output

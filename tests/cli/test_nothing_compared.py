@@ -1,4 +1,6 @@
-"""No command exits 0 when it compared nothing: nobody was there to ask, or there was nothing to ask."""
+"""No command exits 0 when it compared nothing: nobody was there to ask, or there was nothing to
+ask.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ SAMPLE = REPO / "compat_matrix" / "plugins" / "samples" / "numpy_consumer.py"
 
 def command(*arguments, code):
     done = subprocess.run(
-        [sys.executable, "-m", "compat_matrix", *map(str, arguments)], cwd=REPO, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "compat_matrix", *map(str, arguments)],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -28,8 +34,14 @@ def command(*arguments, code):
 
 def test_serve_check_without_a_server(tmp_path):
     artifact = edits.fixture("half_plus_two").parent
-    said = command("serve-check", artifact, "--server", NO_SERVER, "--out", tmp_path / "out", code=3)
-    assert "nothing was compared" in said and "as expected" not in said and "nothing unexpected" not in said
+    said = command(
+        "serve-check", artifact, "--server", NO_SERVER, "--out", tmp_path / "out", code=3
+    )
+    assert (
+        "nothing was compared" in said
+        and "as expected" not in said
+        and "nothing unexpected" not in said
+    )
     assert "Nothing was compared" in (tmp_path / "out" / "report.html").read_text()
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["answered"] == 0
 
@@ -37,7 +49,16 @@ def test_serve_check_without_a_server(tmp_path):
 def test_serving_run_without_a_server_that_only_makes_artifacts(tmp_path):
     (tmp_path / "fixtures").mkdir()
     shutil.copytree(edits.fixture("half_plus_two").parent, tmp_path / "fixtures" / "half_plus_two")
-    places = ("--fixtures", tmp_path / "fixtures", "--out", tmp_path / "out", "-n", "1", "--server", NO_SERVER)
+    places = (
+        "--fixtures",
+        tmp_path / "fixtures",
+        "--out",
+        tmp_path / "out",
+        "-n",
+        "1",
+        "--server",
+        NO_SERVER,
+    )
     assert "nothing was compared" in command("serving", "run", *places, code=3)
 
 
@@ -60,8 +81,13 @@ def test_plugin_check_of_what_a_consumer_does_not_claim(tmp_path):
     assert '("fetch", "tags")' in source
     consumer = tmp_path / "consumer.py"
     consumer.write_text(source.replace('("fetch", "tags")', '("fetch",)'))
-    for program, code, said in ((SAMPLE, 0, "the rules are kept"), (consumer, 3, "nothing was tried")):
-        assert said in command("plugin-check", f"{sys.executable} {program}", "--only", "wrong-tags", code=code)
+    for program, code, said in (
+        (SAMPLE, 0, "the rules are kept"),
+        (consumer, 3, "nothing was tried"),
+    ):
+        assert said in command(
+            "plugin-check", f"{sys.executable} {program}", "--only", "wrong-tags", code=code
+        )
 
 
 def test_a_gate_whose_sides_have_no_answer_in_common(tmp_path):

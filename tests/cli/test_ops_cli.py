@@ -12,7 +12,9 @@ from model_edits import fixture
 
 def run(*arguments, **environment):
     command = [sys.executable, "-m", "compat_matrix", "ops", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, encoding="utf-8")
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}, encoding="utf-8"
+    )
 
 
 def test_show_tells_since_when():
@@ -28,7 +30,9 @@ def test_show_tells_since_when():
 def test_show_tells_where_a_contrib_op_was_and_where_it_went():
     text = run("show", "Resampler").stdout
     assert "Resampler  1.4 to 1.15\n" in text
-    assert "in 1.4 to 1.15 only after loading contrib/resampler/python/ops/_resampler_ops.so" in text
+    assert (
+        "in 1.4 to 1.15 only after loading contrib/resampler/python/ops/_resampler_ops.so" in text
+    )
     assert "    bfloat16   1.13 to 1.15" in text
     assert "instead: tensorflow-addons's op 'Addons>Resampler'" in text
     assert "no CPU kernel" not in text
@@ -36,7 +40,12 @@ def test_show_tells_where_a_contrib_op_was_and_where_it_went():
 
 def test_show_json():
     found = json.loads(run("show", "CompareAndBitpack", "--json").stdout)
-    assert (found["schema"], found["op"], found["since"], found["until"]) == (1, "CompareAndBitpack", "1.4", "2.5")
+    assert (found["schema"], found["op"], found["since"], found["until"]) == (
+        1,
+        "CompareAndBitpack",
+        "1.4",
+        "2.5",
+    )
     assert "removed after 2.5" in found["replacement"]["advice"]
     assert found["history"]["in"] == "1.4-2.5"
 
@@ -44,14 +53,21 @@ def test_show_json():
 def test_show_of_an_op_that_nobody_has():
     done = run("show", "Resamplr\x1b[2J")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "no release of the table has an op called Resamplr\\x1b[2J. Did you mean Resampler" in done.stderr
+    assert (
+        "no release of the table has an op called Resamplr\\x1b[2J. Did you mean Resampler"
+        in done.stderr
+    )
 
 
 def test_diff_tells_what_changed():
     lines = run("diff", "2.15", "2.16.2").stdout.splitlines()
     assert any(line.split()[:4] == ["MatMul", "attr", "added", "grad_a:"] for line in lines)
     found = json.loads(run("diff", "2.20", "2.21", "--json").stdout)
-    assert {"op": "DecodeJxl", "kind": "op added", "what": "contents: string -> image: dtype"} in found["changes"]
+    assert {
+        "op": "DecodeJxl",
+        "kind": "op added",
+        "what": "contents: string -> image: dtype",
+    } in found["changes"]
 
 
 def test_diff_of_a_release_that_was_not_asked_is_wrong_usage():
@@ -66,7 +82,10 @@ def test_needs_tells_the_releases_and_what_decides():
     lines = done.stdout.splitlines()
     assert lines[0] == "MetaGraph serve  TensorFlow 1.15.5, GraphDef 134"
     assert lines[1].split(None, 1) == ["session", "1.4 to 2.3"]
-    assert "2.4 lacks a CPU kernel of op 'AssignVariableOp' for dtype=qint16, node 'var_qint16/Assign'" in lines[2]
+    assert (
+        "2.4 lacks a CPU kernel of op 'AssignVariableOp' for dtype=qint16, node 'var_qint16/Assign'"
+        in lines[2]
+    )
     assert "The kernels of 1.4, 1.8 are not known." in lines
 
 
@@ -89,7 +108,9 @@ def test_needs_of_what_is_no_model(tmp_path):
     assert run("needs", tmp_path / "nothing").returncode == 64
 
 
-@pytest.mark.parametrize("command", [("show", "MatMul"), ("diff", "2.20", "2.21"), ("needs", fixture("half_plus_two"))])
+@pytest.mark.parametrize(
+    "command", [("show", "MatMul"), ("diff", "2.20", "2.21"), ("needs", fixture("half_plus_two"))]
+)
 def test_nothing_heavy_is_imported(command):
     heavy = ("numpy", "tensorflow", "keras", "rich", "pytest", "ml_dtypes", "jinja2")
     light = () if command[0] == "needs" else ("google.protobuf",)
@@ -98,7 +119,9 @@ def test_nothing_heavy_is_imported(command):
         f"try: main({['ops', *map(str, command)]!r})\nexcept SystemExit: pass\n"
         f"print([name for name in {(*heavy, *light)!r} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stderr.splitlines()[-1] == "[]"
 
 

@@ -1,4 +1,6 @@
-"""Read-only folders and an ordinary user: every command ends with a line that names the path and leaves nothing half-written."""
+"""Read-only folders and an ordinary user: every command ends with a line that names the path and
+leaves nothing half-written.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ WRITING = {
     "serve-check": ([*CLI, "serve-check", TF1, "--server", "standin", "--out"], False),
     "matrix run": ([*CLI, "matrix", "run", *ONE, "--out"], False),
     "grid": ([*CLI, "grid", "--cases", "fn_literals", "--runtimes", "local", "--out"], False),
-    "gate": ([*CLI, "gate", "--baseline", "local", "--candidate", "local", "--same", *ONE[:2], "--out"], False),
+    "gate": (
+        [*CLI, "gate", "--baseline", "local", "--candidate", "local", "--same", *ONE[:2], "--out"],
+        False,
+    ),
     "serving run": ([*CLI, "serving", "run", "--server", "standin", *ONE[:2], "--out"], False),
     "save": ([SAVE], False),
 }
@@ -87,8 +92,14 @@ def test_a_command_that_may_not_write_says_where(name, where, read_only, tmp_pat
     assert done.returncode == ExitCode.HARNESS_ERROR, done.stdout + done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     last = done.stderr.strip().splitlines()[-1]
-    assert read_only.name in last and ("Permission denied" in last or "read-only" in last) and ".tmp" not in last
-    assert list(read_only.iterdir()) == [] and [path.name for path in tmp_path.iterdir()] == ["read_only"]
+    assert (
+        read_only.name in last
+        and ("Permission denied" in last or "read-only" in last)
+        and ".tmp" not in last
+    )
+    assert list(read_only.iterdir()) == [] and [path.name for path in tmp_path.iterdir()] == [
+        "read_only"
+    ]
 
 
 @pytest.mark.tensorflow
@@ -98,11 +109,18 @@ def test_an_export_that_somebody_has_made_read_only_is_not_replaced(tmp_path):
     before = (model / "saved_model.pb").read_bytes()
     model.chmod(0o555)
     done = run([SAVE, model], tmp_path)
-    assert done.returncode == ExitCode.HARNESS_ERROR and f"{model}: the directory is read-only" in done.stderr, done.stderr
-    assert (model / "saved_model.pb").read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert (
+        done.returncode == ExitCode.HARNESS_ERROR
+        and f"{model}: the directory is read-only" in done.stderr
+    ), done.stderr
+    assert (model / "saved_model.pb").read_bytes() == before and [
+        path.name for path in tmp_path.iterdir()
+    ] == ["model"]
 
 
-LOAD = "import sys, reference_impl; reference_impl.save(reference_impl.load(sys.argv[1]), sys.argv[2])"
+LOAD = (
+    "import sys, reference_impl; reference_impl.save(reference_impl.load(sys.argv[1]), sys.argv[2])"
+)
 READING = {
     "inspect": ([*CLI, "inspect", "MODEL"], 0),
     "verify": ([*CLI, "verify", "MODEL"], 0),
@@ -134,9 +152,16 @@ def kept(tmp_path_factory):
 def test_a_read_only_model_is_read_and_what_is_made_of_it_is_whole(name, kept, tmp_path):
     command, code = READING[name]
     words = [{"MODEL": kept / "model", "OUT": tmp_path / "out"}.get(word, word) for word in command]
-    environment = {**os.environ, "PYTHONPATH": str(REPO), "HOME": str(kept / "home"), "XDG_CACHE_HOME": str(kept / "home" / "c")}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPO),
+        "HOME": str(kept / "home"),
+        "XDG_CACHE_HOME": str(kept / "home" / "c"),
+    }
     done = ordinary_user.run(*words, cwd=tmp_path, environment=environment)
-    assert done.returncode == code and "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
+    assert done.returncode == code and "Traceback" not in done.stdout + done.stderr, (
+        done.stdout + done.stderr
+    )
     made = [path.name for path in tmp_path.iterdir()]
     assert made == (["out"] if "OUT" in command else [])
     for model in (tmp_path / "out").rglob("saved_model.pb"):

@@ -1,4 +1,6 @@
-"""What a command says of a model that was named by a relative path names no absolute one: in text, in JSON, in errors."""
+"""What a command says of a model that was named by a relative path names no absolute one: in text,
+in JSON, in errors.
+"""
 
 import json
 import shutil
@@ -43,7 +45,11 @@ def run(words):
 @pytest.mark.parametrize("model", ["sound", "damaged", "tree", "sound/saved_model.pb"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_absolute_path_is_told(folder, command, model):
-    written = run("contract write tree") + run("contract write sound") if command == "contract check" else ""
+    written = (
+        run("contract write tree") + run("contract write sound")
+        if command == "contract check"
+        else ""
+    )
     words = COMMANDS[command].format(model)
     text = run(words)
     shutil.rmtree("out", ignore_errors=True)
@@ -63,7 +69,11 @@ def test_the_paths_of_many_models_are_those_of_the_text(folder):
 
 
 def test_an_edit_names_the_damaged_file_of_the_source(folder):
-    assert run("slim damaged --out out").strip().endswith("damaged/variables/variables.data-00000-of-00001: no such file")
+    assert (
+        run("slim damaged --out out")
+        .strip()
+        .endswith("damaged/variables/variables.data-00000-of-00001: no such file")
+    )
     assert ".staged" not in run("slim tree --out out")
 
 

@@ -1,4 +1,6 @@
-"""Pipes, sockets, devices and circles of links in a model: named by every command, opened by none."""
+"""Pipes, sockets, devices and circles of links in a model: named by every command, opened by
+none.
+"""
 
 import os
 import shutil
@@ -68,7 +70,13 @@ def planted(folder, place, kind):
 
 
 def run(*command):
-    return subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=LIMIT, check=False)
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +86,9 @@ def test_verify_names_it(place, kind, tmp_path):
     report = verify(model, follow_links=True)
     assert report.error is None
     found = {item.rule: item for item in report.findings}
-    assert found["SMC108"].message == f"{place} is {kind}" and found["SMC108"].severity.word == "error"
+    assert (
+        found["SMC108"].message == f"{place} is {kind}" and found["SMC108"].severity.word == "error"
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -95,7 +105,9 @@ def test_a_directory_in_place_of_a_file_is_named_by_verify_and_inspect(file, tmp
     (model / file).mkdir(parents=True)
     if file == "saved_model.pb":  # or there is no model
         shutil.copy(fixture("pbtxt") / "saved_model.pbtxt", model)
-    assert f"{file} is a directory" in [item.message for item in verify(model).findings if item.rule == "SMC108"]
+    assert f"{file} is a directory" in [
+        item.message for item in verify(model).findings if item.rule == "SMC108"
+    ]
     assert f"{file} is a directory, not a regular file" in inspect(model).problems
 
 
@@ -115,9 +127,14 @@ def test_a_run_over_artifacts_does_not_wait_for_a_pipe(tmp_path):
         str(tmp_path / "out"),
     ]
     done = subprocess.run(
-        [*command, "--consumer", "c_api", "--check", "load", "-n", "1"], capture_output=True, text=True, timeout=100
+        [*command, "--consumer", "c_api", "--check", "load", "-n", "1"],
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
-    assert (done.returncode, "model/pipe is not listed" in done.stdout) == (1, True), done.stdout + done.stderr
+    assert (done.returncode, "model/pipe is not listed" in done.stdout) == (1, True), (
+        done.stdout + done.stderr
+    )
 
 
 def test_a_pipe_somewhere_does_not_hide_damage_elsewhere(tmp_path):
@@ -133,7 +150,9 @@ def test_a_checkpoint_that_the_machine_does_not_give_passes_no_rule(rules, tmp_p
     def refuse(path):
         raise FileAccessError("cannot be opened: [Errno 13] Permission denied", file=path)
 
-    monkeypatch.setattr("reference_impl.format.bundle.reader.map_file", refuse)  # root may read everything, so no mode refuses it
+    monkeypatch.setattr(
+        "reference_impl.format.bundle.reader.map_file", refuse
+    )  # root may read everything, so no mode refuses it
     report = verify(model, [rule for rule in all_rules() if rule.id in rules])
     assert "Permission denied" in (report.error or "")
 
@@ -141,7 +160,9 @@ def test_a_checkpoint_that_the_machine_does_not_give_passes_no_rule(rules, tmp_p
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", (*PLACES[:2], "variables/variables.index"))
 @pytest.mark.parametrize("command", ["diff", "slim"])
-def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(command, place, kind, tmp_path):
+def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(
+    command, place, kind, tmp_path
+):
     """Not with 4, which tells of the machine."""
     model = planted(tmp_path, place, kind)
     more = ["--follow-links"] if kind == "a device" and command == "diff" else []
@@ -153,9 +174,13 @@ def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(command, 
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("place", ["assets/vocabulary.txt", "variables/variables.data-00000-of-00001"])
+@pytest.mark.parametrize(
+    "place", ["assets/vocabulary.txt", "variables/variables.data-00000-of-00001"]
+)
 @pytest.mark.parametrize("mode", ["eager", "graph"])
 def test_load_refuses_it_and_does_not_wait(place, kind, mode, tmp_path):
     done = fresh_tensorflow.run(LOAD, planted(tmp_path, place, kind), mode)
     assert done.returncode == 1, done.stderr
-    assert place in done.stdout and (f"{kind}, not a regular file" in done.stdout or "symbolic link out" in done.stdout)
+    assert place in done.stdout and (
+        f"{kind}, not a regular file" in done.stdout or "symbolic link out" in done.stdout
+    )

@@ -1,4 +1,6 @@
-"""What the commands that read a model import: each module costs start-up time, which is most of their time for a small model."""
+"""What the commands that read a model import: each module costs start-up time, which is most of
+their time for a small model.
+"""
 
 import json
 import subprocess
@@ -8,7 +10,13 @@ import pytest
 from model_edits import fixture
 
 # Of writing, of worker processes, of folders of models, of errors: nothing that one model needs.
-UNNEEDED = ("concurrent.futures", "logging", "compat_matrix.models.diff.trees", "compat_matrix.common.extras", "tensorflow")
+UNNEEDED = (
+    "concurrent.futures",
+    "logging",
+    "compat_matrix.models.diff.trees",
+    "compat_matrix.common.extras",
+    "tensorflow",
+)
 PROGRAM = """
 import json, sys
 from compat_matrix.cli import main
@@ -23,7 +31,11 @@ open(sys.argv[1], "w").write(json.dumps(sorted(sys.modules)))
 @pytest.mark.parametrize("command", ["inspect", "verify", "diff"])
 def test_a_command_for_one_model_imports_nothing_for_other_tasks(command, tmp_path):
     models = [str(fixture("module_functions"))] * (2 if command == "diff" else 1)
-    subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path / "modules"), command, *models], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "modules"), command, *models],
+        check=True,
+        capture_output=True,
+    )
     imported = json.loads((tmp_path / "modules").read_text())
     assert f"compat_matrix.commands.{command}" in imported
     assert sorted(set(UNNEEDED) & set(imported)) == []

@@ -1,4 +1,6 @@
-"""Without TensorFlow, or with a folder that holds no artifacts, a command says what is missing and what to do."""
+"""Without TensorFlow, or with a folder that holds no artifacts, a command says what is missing and
+what to do.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def run(python, *arguments, folder):
     kept = {key: value for key, value in os.environ.items() if not key.startswith("COMPAT_")}
     environment = {**kept, "PYTHONPATH": str(REPO)}
     words = [str(python), *map(str, arguments)]
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("call", ["load('x')", "save(None, 'x')"])
@@ -33,7 +37,9 @@ def test_the_reference_implementation_says_that_it_needs_TensorFlow(bare, tmp_pa
     done = run(bare, "-c", f"import reference_impl\nreference_impl.{call}", folder=tmp_path)
     assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: reference_impl.")
     assert INSTALL in done.stderr.splitlines()[-1]
-    assert done.stderr.count('  File "') == 2, done.stderr  # where it was called, and where it was told
+    assert done.stderr.count('  File "') == 2, (
+        done.stderr
+    )  # where it was called, and where it was told
 
 
 def test_what_needs_no_TensorFlow_works(bare, tmp_path):
@@ -59,12 +65,32 @@ def test_commands_say_how_to_install_TensorFlow(bare, tmp_path, words, code):
     world = World(tmp_path)
     alone = shutil.copytree(MODEL, tmp_path / "alone")  # beside MODEL lie requests and answers
     named = {"cases": world.cases, "model": MODEL, "alone": alone}
-    done = run(bare, "-m", "compat_matrix", *(word.format(**named) for word in words.split()), folder=tmp_path)
-    assert (done.returncode, INSTALL in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
+    done = run(
+        bare,
+        "-m",
+        "compat_matrix",
+        *(word.format(**named) for word in words.split()),
+        folder=tmp_path,
+    )
+    assert (done.returncode, INSTALL in done.stdout + done.stderr) == (code, True), (
+        done.stdout + done.stderr
+    )
 
 
 def matrix_run(folder, *arguments):
-    return run(sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", "out", "-n", "1", *arguments, folder=folder)
+    return run(
+        sys.executable,
+        "-m",
+        "compat_matrix",
+        "matrix",
+        "run",
+        "--out",
+        "out",
+        "-n",
+        "1",
+        *arguments,
+        folder=folder,
+    )
 
 
 @pytest.mark.parametrize("option", ["--fixtures {}", "--producer theirs={}"])
@@ -94,7 +120,10 @@ def test_an_artifact_that_is_not_finished_is_not_left_out_beside_others(tmp_path
     (folder / "two" / "provenance.json").unlink()
     done = matrix_run(tmp_path, "--fixtures", folder)
     assert done.returncode == 64
-    assert f"{folder / 'two'} has no provenance.json" in done.stderr and "savedmodel-compat check" in done.stderr
+    assert (
+        f"{folder / 'two'} has no provenance.json" in done.stderr
+        and "savedmodel-compat check" in done.stderr
+    )
 
 
 def test_fixtures_without_artifacts_beside_cases_are_nothing_to_complain_of(tmp_path):

@@ -26,7 +26,9 @@ def refused(*arguments):
 
 @pytest.mark.parametrize(("path", "option"), CHOICES)
 def test_a_choice(path, option):
-    """Every option with a choice of values, of every command: `Choice` of commands/parts/lists.py, not click's own."""
+    """Every option with a choice of values, of every command: `Choice` of commands/parts/lists.py,
+    not click's own.
+    """
     right = option.type.choices[0]
     assert f"Did you mean {right}" in refused(*path, option.opts[-1], f"{right}x")
 
@@ -47,7 +49,11 @@ def test_a_choice(path, option):
         ("matrix run --out out --case half_plus_tow", "half_plus_two"),
         ("matrix plan --consumer tf3", "tf2"),
         ("matrix plan --producer fixtur", "fixture"),
-        pytest.param(f"matrix expect explain {CELL.format('laod')}", CELL.format("load"), marks=pytest.mark.tensorflow),
+        pytest.param(
+            f"matrix expect explain {CELL.format('laod')}",
+            CELL.format("load"),
+            marks=pytest.mark.tensorflow,
+        ),
         (f"bisect {CELL.format('laod')} --from 2.15 --to 2.21", "load"),
         (f"bisect {CELL.format('load')} --from 2.151 --to 2.21", "2.15"),
         ("gate --baseline local --candidate local --check vaules", "values"),
@@ -69,16 +75,29 @@ def test_a_name(line, meant):
 @pytest.mark.parametrize("edit", ["rename {} x", "copy {} x", "drop {}", "default {}"])
 def test_a_signature(edit, tmp_path):
     words = edit.format("servng_default").split()
-    done = CliRunner().invoke(main, ["signatures", words[0], MODEL, *words[1:], "--out", str(tmp_path / "out")])
-    assert (done.exit_code, "there are: " in done.output, "Did you mean serving_default?" in done.output) == (1, True, True)
+    done = CliRunner().invoke(
+        main, ["signatures", words[0], MODEL, *words[1:], "--out", str(tmp_path / "out")]
+    )
+    assert (
+        done.exit_code,
+        "there are: " in done.output,
+        "Did you mean serving_default?" in done.output,
+    ) == (1, True, True)
 
 
 @pytest.mark.parametrize(
-    "line", ["inspect {0} --tags serv", "tags set {0} new --tags Serv --out {1}", "signatures drop {0} x --tags serv --out {1}"]
+    "line",
+    [
+        "inspect {0} --tags serv",
+        "tags set {0} new --tags Serv --out {1}",
+        "signatures drop {0} x --tags serv --out {1}",
+    ],
 )
 def test_a_set_of_tags(line, tmp_path):
     done = CliRunner().invoke(main, line.format(MODEL, tmp_path / "out").split())
-    assert (done.exit_code, "there are: serve. Did you mean serve?" in done.output) == (1, True), done.output
+    assert (done.exit_code, "there are: serve. Did you mean serve?" in done.output) == (1, True), (
+        done.output
+    )
 
 
 def test_an_op():
@@ -86,9 +105,18 @@ def test_an_op():
     assert (done.exit_code, "Did you mean MatMul" in done.output) == (1, True)
 
 
-@pytest.mark.parametrize("line", ["matrix run --out out --cell {}", "matrix expect explain {}", "bisect {} --from 2.4 --to 2.21"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "matrix run --out out --cell {}",
+        "matrix expect explain {}",
+        "bisect {} --from 2.4 --to 2.21",
+    ],
+)
 def test_what_is_not_the_id_of_a_cell(line):
-    assert "not a cell id (case/producer@version/consumer@version/check)" in refused(*line.format("half_plus_two/load").split())
+    assert "not a cell id (case/producer@version/consumer@version/check)" in refused(
+        *line.format("half_plus_two/load").split()
+    )
 
 
 def test_without_a_name_like_it_all_are_listed():

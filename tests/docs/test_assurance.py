@@ -12,7 +12,11 @@ NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
 def claims():
     """The rows of the table of claims."""
     section = PAGE.partition("## Claims")[2].partition("\n## ")[0]
-    return [line for line in section.splitlines() if line.startswith("| ") and not line.startswith(("| claim", "| ---"))]
+    return [
+        line
+        for line in section.splitlines()
+        if line.startswith("| ") and not line.startswith(("| claim", "| ---"))
+    ]
 
 
 def test_every_claim_names_a_test():
@@ -25,7 +29,9 @@ def test_every_named_test_exists():
     assert named
     for file, name in named:
         tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-        assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, f"{file}::{name}"
+        assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (
+            f"{file}::{name}"
+        )
 
 
 def test_every_named_attack_exists():

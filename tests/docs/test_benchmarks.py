@@ -1,4 +1,6 @@
-"""The tables of the benchmarks, and the zoo that one of them migrates; what they measure is not a matter of tests."""
+"""The tables of the benchmarks, and the zoo that one of them migrates; what they measure is not a
+matter of tests.
+"""
 
 from __future__ import annotations
 
@@ -23,26 +25,58 @@ from reference_impl.format.container import layout
 pytestmark = [pytest.mark.tensorflow]  # its version is a part of the tables
 
 ROOT = Path(__file__).parents[2]
-COMPARISON = ("load: a model", "ours", "theirs", (1.0, 2.0, 30.0), (10.0, 10.0, 10.0), 0.5, "written by hand")
+COMPARISON = (
+    "load: a model",
+    "ours",
+    "theirs",
+    (1.0, 2.0, 30.0),
+    (10.0, 10.0, 10.0),
+    0.5,
+    "written by hand",
+)
 
 
 def test_a_goal_that_is_missed_is_said():
     from benchmarks import Comparison
     from benchmarks.memory import Peak
 
-    good, bad = Comparison(*COMPARISON), Comparison(*COMPARISON[:3], COMPARISON[4], COMPARISON[3], *COMPARISON[5:])
+    good, bad = (
+        Comparison(*COMPARISON),
+        Comparison(*COMPARISON[:3], COMPARISON[4], COMPARISON[3], *COMPARISON[5:]),
+    )
     small, large = Peak("small", 2**20, 2**24, 2**25), Peak("large", 2**20, 2**24 + 1, 2**25)
-    assert (good.ratio, good.reached, bad.reached, small.reached, large.reached) == (0.2, True, False, True, False)
-    quick, slow = migrate.Rate(migrate.GOAL * 200, 200.0, 300.0, 2**30), migrate.Rate(migrate.GOAL * 200, 200.1, 300.0, 2**30)
+    assert (good.ratio, good.reached, bad.reached, small.reached, large.reached) == (
+        0.2,
+        True,
+        False,
+        True,
+        False,
+    )
+    quick, slow = (
+        migrate.Rate(migrate.GOAL * 200, 200.0, 300.0, 2**30),
+        migrate.Rate(migrate.GOAL * 200, 200.1, 300.0, 2**30),
+    )
     lines = tables.markdown([good, bad, small, large, quick, slow], "a machine").split("\n")
-    rows = [line for line in lines if line.startswith(("| load", "| small", "| large", "| migrate"))]
-    assert [line.rsplit("|", 2)[1].strip() for line in rows] == ["ok", "MISSED", "ok", "MISSED", "ok", "MISSED"]
+    rows = [
+        line for line in lines if line.startswith(("| load", "| small", "| large", "| migrate"))
+    ]
+    assert [line.rsplit("|", 2)[1].strip() for line in rows] == [
+        "ok",
+        "MISSED",
+        "ok",
+        "MISSED",
+        "ok",
+        "MISSED",
+    ]
 
 
 def test_the_tables_of_the_page_are_replaced_and_nothing_else():
     page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     new = run.replaced(page, "THE TABLES")
-    assert new.split(run.BEGIN)[0] == page.split(run.BEGIN)[0] and new.split(run.END)[1] == page.split(run.END)[1]
+    assert (
+        new.split(run.BEGIN)[0] == page.split(run.BEGIN)[0]
+        and new.split(run.END)[1] == page.split(run.END)[1]
+    )
     assert run.replaced(new, "THE TABLES") == new
     with pytest.raises(ValueError, match="no lines"):
         run.replaced("a page", "THE TABLES")
@@ -51,7 +85,9 @@ def test_the_tables_of_the_page_are_replaced_and_nothing_else():
 def test_growth_that_was_not_measured_to_the_end_has_its_reason():
     done = growth.Point("migrate", "nodes", 100, 3.0, 2**30)
     ended = growth.Point("migrate", "nodes", 1000, missing="more than 120 s")
-    assert "**migrate, nodes**: It grows as the nodes do." in tables.markdown([done, ended], "a machine")
+    assert "**migrate, nodes**: It grows as the nodes do." in tables.markdown(
+        [done, ended], "a machine"
+    )
     assert "Growth that is not linear" not in tables.markdown([done], "a machine")
 
 
@@ -81,7 +117,9 @@ def test_the_zoo_is_the_same_whoever_makes_it_and_no_two_models_are_alike(zoo, t
     again = {path.name: canonical(path).hash for path in sorted(tmp_path.iterdir())}
     kinds = [name.split("-")[1] for name in again]
     assert kinds[:12] == kinds[12:] and len(set(again.values())) == 24
-    assert {path.name: canonical(path).hash for path in (zoo / "zoo").iterdir()} == dict(list(again.items())[:12])
+    assert {path.name: canonical(path).hash for path in (zoo / "zoo").iterdir()} == dict(
+        list(again.items())[:12]
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +142,10 @@ def test_a_run_that_proved_less_gives_no_rate(zoo, tmp_path, lose, says):
 
 
 def line_of(*seconds, missing=""):
-    points = [growth.Point("load", "nodes", 10 ** (number + 2), value, 2**20) for number, value in enumerate(seconds)]
+    points = [
+        growth.Point("load", "nodes", 10 ** (number + 2), value, 2**20)
+        for number, value in enumerate(seconds)
+    ]
     return [*points, growth.Point("load", "nodes", 10**6, missing=missing)] if missing else points
 
 
@@ -121,18 +162,25 @@ def test_growth_is_linear_where_ten_times_the_size_takes_ten_times_as_long(line,
     assert growth.is_linear(line) is linear
     text = tables.markdown(line, "a machine")
     assert ("| yes |" in text) is linear and "growth-load.svg" in text
-    assert list(run.plots(line)) == ["growth-load.svg"] and run.plots(line)["growth-load.svg"].count(
-        "<circle"
-    ) == 2 * 4 - 2 * bool(line[-1].missing)
+    assert list(run.plots(line)) == ["growth-load.svg"] and run.plots(line)[
+        "growth-load.svg"
+    ].count("<circle") == 2 * 4 - 2 * bool(line[-1].missing)
 
 
 def test_what_was_not_measured_and_why_a_goal_is_missed_stand_on_the_page():
     from benchmarks import Comparison, Figure, NotMeasured
 
     free = Comparison(*COMPARISON[:5], None, "no goal")
-    rows = [free, NotMeasured("weights", "safetensors is not installed"), Figure("slim: of a model", 9.0, "CPU s", 5.0)]
+    rows = [
+        free,
+        NotMeasured("weights", "safetensors is not installed"),
+        Figure("slim: of a model", 9.0, "CPU s", 5.0),
+    ]
     text = tables.markdown([*rows, Figure("another thing", 9.0, "s", 5.0)], "a machine")
-    assert "* weights: safetensors is not installed" in text and "* **another thing**: not explained yet." in text
+    assert (
+        "* weights: safetensors is not installed" in text
+        and "* **another thing**: not explained yet." in text
+    )
     (slim,) = [line for line in text.splitlines() if line.startswith("* **slim: of a model**")]
     assert "Measured floor: " in slim and free.reached
     assert json.loads(run.as_json(rows))["rows"][2]["reached"] is False
@@ -142,7 +190,10 @@ def test_what_was_not_measured_and_why_a_goal_is_missed_stand_on_the_page():
 def test_models_that_grow_have_the_wanted_size_and_are_sound(kind, tmp_path):
     fresh_tensorflow.printed(ROOT / "benchmarks/models/growing.py", kind, "150", tmp_path / "m")
     graph = layout.read(tmp_path / "m").meta_graph()
-    counts = {"nodes": len(graph.graph_def.node) - 2, "functions": len(graph.graph_def.library.function)}
+    counts = {
+        "nodes": len(graph.graph_def.node) - 2,
+        "functions": len(graph.graph_def.library.function),
+    }
     counts["variables"] = sum(node.HasField("variable") for node in graph.object_graph_def.nodes)
     assert 150 <= counts[kind] < 160
     assert not [item for item in verify(tmp_path / "m").findings if item.severity is Severity.ERROR]
@@ -157,22 +208,37 @@ def test_a_model_that_is_refused_is_not_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(growing, "KINDS", ("functions",))
     points = growth.run(sizes=(100, 1000), largest=0)
     assert {point.command for point in points} == {"inspect", "verify", "diff", "load", "save"}
-    assert len(points) == 10 and all("MalformedError: saved_model.pb: " in point.missing for point in points)
-    assert all(point.missing.startswith("refused: ") and point.missing.endswith(" with 100 functions") for point in points)
+    assert len(points) == 10 and all(
+        "MalformedError: saved_model.pb: " in point.missing for point in points
+    )
+    assert all(
+        point.missing.startswith("refused: ") and point.missing.endswith(" with 100 functions")
+        for point in points
+    )
 
 
-def test_a_model_that_cannot_be_made_and_a_program_that_takes_too_long_are_not_measured(monkeypatch):
+def test_a_model_that_cannot_be_made_and_a_program_that_takes_too_long_are_not_measured(
+    monkeypatch,
+):
     monkeypatch.setattr(growing, "KINDS", ("no such kind",))
     points = growth.run(sizes=(100,), largest=0)
-    assert points and all(point.missing.startswith("no model with 100 no such kind: ") for point in points)
+    assert points and all(
+        point.missing.startswith("no model with 100 no such kind: ") for point in points
+    )
     if shutil.which("timeout"):
         monkeypatch.setattr(growth, "LIMIT", 0.01)
         monkeypatch.setattr(growing, "KINDS", ("nodes",))
-        assert {point.missing for point in growth.run(sizes=(100,), largest=0)} == {"more than 0.01 s with 100 nodes"}
+        assert {point.missing for point in growth.run(sizes=(100,), largest=0)} == {
+            "more than 0.01 s with 100 nodes"
+        }
 
 
 def printing(code, out="", err=""):
-    return [sys.executable, "-c", f"import sys; print({out!r}); print({err!r}, file=sys.stderr); sys.exit({code})"]
+    return [
+        sys.executable,
+        "-c",
+        f"import sys; print({out!r}); print({err!r}, file=sys.stderr); sys.exit({code})",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -182,8 +248,14 @@ def printing(code, out="", err=""):
             printing(1, err="LimitError: /tmp/a/saved_model.pb: more than 3 messages"),
             "LimitError: saved_model.pb: more than 3 messages",
         ),
-        (printing(1, err="Traceback\n  File ...\nreference_impl.errors.LimitError: too large"), "LimitError: too large"),
-        (printing(1, out="/tmp/m\n  error    SMC101  LimitError: no\n1 model: 1 error"), "SMC101  LimitError: no"),
+        (
+            printing(1, err="Traceback\n  File ...\nreference_impl.errors.LimitError: too large"),
+            "LimitError: too large",
+        ),
+        (
+            printing(1, out="/tmp/m\n  error    SMC101  LimitError: no\n1 model: 1 error"),
+            "SMC101  LimitError: no",
+        ),
         (printing(3), "exit 3"),
         (printing(1, out="a node differs"), ""),
         (printing(0, err="UserError: a warning"), ""),

@@ -18,11 +18,19 @@ def faults(text):
     found += [] if head.startswith("# Changelog\n") else ["it does not begin with its title"]
     names = [release.partition("\n")[0] for release in releases]
     dated = [RELEASE.fullmatch(name) for name in names if name != "Unreleased"]
-    found += [f"heading {name!r}" for name in names if name != "Unreleased" and not RELEASE.fullmatch(name)]
+    found += [
+        f"heading {name!r}"
+        for name in names
+        if name != "Unreleased" and not RELEASE.fullmatch(name)
+    ]
     found += [] if names[:1] == ["Unreleased"] or dated else ["it has no release"]
     found += ["Unreleased is not the first heading"] if "Unreleased" in names[1:] else []
     versions = [(Version(match[1]), match[2]) for match in dated if match]
-    found += [] if versions == sorted(versions, reverse=True) else ["the newest release is not the first"]
+    found += (
+        []
+        if versions == sorted(versions, reverse=True)
+        else ["the newest release is not the first"]
+    )
     for release in releases:
         found += _faults_of_release(release)
     return found
@@ -43,9 +51,17 @@ def _faults_of_release(text):
         found = [entry.strip() for entry in re.split(r"^- ", listed, flags=re.MULTILINE)]
         yield from [f"{name}: {title}: {found[0]!r} is not an entry"] if found[0] else []
         yield from [f"{name}: {title} is empty"] if not found[1:] else []
-        yield from (f"{name}: {title}: no full stop: {entry[-40:]!r}" for entry in found[1:] if not entry.endswith("."))
+        yield from (
+            f"{name}: {title}: no full stop: {entry[-40:]!r}"
+            for entry in found[1:]
+            if not entry.endswith(".")
+        )
         entries += found[1:]
-    yield from (f"{name}: twice: {entry[:40]!r}" for entry in sorted(set(entries)) if entries.count(entry) > 1)
+    yield from (
+        f"{name}: twice: {entry[:40]!r}"
+        for entry in sorted(set(entries))
+        if entries.count(entry) > 1
+    )
 
 
 def test_the_changelog_has_the_form():
@@ -54,7 +70,9 @@ def test_the_changelog_has_the_form():
 
 def test_a_released_version_is_the_one_of_the_package():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    (version,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    (version,) = re.findall(
+        r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
     released = [match[1] for match in re.finditer(rf"^## {RELEASE.pattern}$", text, re.MULTILINE)]
     assert not released or Version(released[0]) <= Version(version)
     assert "\n## Unreleased\n" in text or released[:1] == [version]
@@ -96,7 +114,11 @@ GOOD = """\
         ("- A.", "A.", "Unreleased: Added: 'A.' is not an entry"),
         ("- A.", "- A", "Unreleased: Added: no full stop: 'A'"),
         ("- B.", "- A.", "Unreleased: twice: 'A.'"),
-        ("## Unreleased\n", "## Unreleased\n\n- A line.\n", "Unreleased: '- A line.' is in no section"),
+        (
+            "## Unreleased\n",
+            "## Unreleased\n\n- A line.\n",
+            "Unreleased: '- A line.' is in no section",
+        ),
     ],
 )
 def test_another_form_is_noticed(old, new, fault):

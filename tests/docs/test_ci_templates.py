@@ -1,4 +1,6 @@
-"""The shell commands of the GitHub actions and of the GitLab template, run as they stand; only the installation is left out."""
+"""The shell commands of the GitHub actions and of the GitLab template, run as they stand; only the
+installation is left out.
+"""
 
 import json
 import os
@@ -17,11 +19,24 @@ MODEL = ROOT / "fixtures_v1" / "module_functions" / "model"
 
 
 def run(script, folder, **variables):
-    """Run a script with bash as CI does, with the programs of this environment; its exit status and output."""
+    """Run a script with bash as CI does, with the programs of this environment; its exit status and
+    output.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", **variables}
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "PYTHONPATH": str(ROOT),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        **variables,
+    }
     done = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -29,7 +44,9 @@ def run(script, folder, **variables):
 def action(name):
     """The steps of an action by name, and the defaults of its inputs."""
     read = yaml.safe_load((ROOT / "actions" / name / "action.yml").read_text(encoding="utf-8"))
-    inputs = {f"${{{{ inputs.{key} }}}}": value.get("default") for key, value in read["inputs"].items()}
+    inputs = {
+        f"${{{{ inputs.{key} }}}}": value.get("default") for key, value in read["inputs"].items()
+    }
     return {step["name"]: step for step in read["runs"]["steps"]}, inputs
 
 
@@ -46,11 +63,17 @@ def test_the_action_check(tmp_path, damaged):
     if damaged:
         (next((tmp_path / "model" / "variables").glob("*.data*"))).write_bytes(b"")
     summary = tmp_path / "summary.md"
-    status, output = run(steps["Verify"]["run"], tmp_path, **variables(steps["Verify"], inputs, MODELS="model"))
+    status, output = run(
+        steps["Verify"]["run"], tmp_path, **variables(steps["Verify"], inputs, MODELS="model")
+    )
     assert status == 0, output
-    found = json.loads((tmp_path / "savedmodel-compat-out" / "verify.sarif").read_text(encoding="utf-8"))
+    found = json.loads(
+        (tmp_path / "savedmodel-compat-out" / "verify.sarif").read_text(encoding="utf-8")
+    )
     assert bool(found["runs"][0]["results"]) == damaged
-    given = variables(steps["Check"], inputs, MODELS="model", ARGUMENTS="--consumer tf2 --check load")
+    given = variables(
+        steps["Check"], inputs, MODELS="model", ARGUMENTS="--consumer tf2 --check load"
+    )
     status, output = run(steps["Check"]["run"], tmp_path, GITHUB_STEP_SUMMARY=str(summary), **given)
     assert status == (1 if damaged else 0), output
     assert ("1 of 1 check failed" in summary.read_text(encoding="utf-8")) == damaged
@@ -62,8 +85,12 @@ def test_the_action_gate(tmp_path):
     steps, inputs = action("gate")
     summary = tmp_path / "summary.md"
     shutil.copytree(ROOT / "fixtures_v1" / "half_plus_two", tmp_path / "fixtures" / "half_plus_two")
-    arguments = f"--fixtures fixtures --expectations {NO_ENTRIES} --consumer tf2 --check load -n 1 --same"
-    given = variables(steps["Gate"], inputs, BASELINE="local", CANDIDATE=sys.executable, ARGUMENTS=arguments)
+    arguments = (
+        f"--fixtures fixtures --expectations {NO_ENTRIES} --consumer tf2 --check load -n 1 --same"
+    )
+    given = variables(
+        steps["Gate"], inputs, BASELINE="local", CANDIDATE=sys.executable, ARGUMENTS=arguments
+    )
     status, output = run(steps["Gate"]["run"], tmp_path, GITHUB_STEP_SUMMARY=str(summary), **given)
     assert status == 0, output
     assert "nothing blocks" in summary.read_text(encoding="utf-8")

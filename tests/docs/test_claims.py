@@ -1,4 +1,7 @@
-"""docs/claims.md: what each command says when it is green. A command that does not say it fails here."""
+"""docs/claims.md: what each command says when it is green.
+
+A command that does not say it fails here.
+"""
 
 import ast
 import inspect
@@ -38,9 +41,13 @@ def test_a_command_without_a_claim_fails_the_page():
         claims.rows(program)
 
 
-@pytest.mark.parametrize("module", sorted({command.callback.__module__ for command in COMMANDS.values()}))
+@pytest.mark.parametrize(
+    "module", sorted({command.callback.__module__ for command in COMMANDS.values()})
+)
 def test_the_exit_codes_of_a_module_are_claimed(module):
-    """Each code that the source of the commands ends with has a meaning in the claim of one of them."""
+    """Each code that the source of the commands ends with has a meaning in the claim of one of
+    them.
+    """
     mine = [command for command in COMMANDS.values() if command.callback.__module__ == module]
     claimed = {code for command in mine for code in claim_of(command).codes}
     assert _codes_of(module) - {ExitCode.AS_EXPECTED, *OF_EVERY} <= claimed

@@ -1,4 +1,6 @@
-"""The recipes of CONTRIBUTING.md, followed in a copy of the project: one file each, which the command under it finds."""
+"""The recipes of CONTRIBUTING.md, followed in a copy of the project: one file each, which the
+command under it finds.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def copy(tmp_path_factory):
         shutil.copytree(ROOT / package, folder / package)  # what is compiled, too
     # Of the models, and of what is known of them, little is left: each command plans all of them.
     shutil.copyfile(NO_ENTRIES, folder / "compat_matrix/verdict" / DEFAULT_PATH.name)
-    for path in (*(folder / "compat_matrix/cases").glob("[a-z]*.py"), *(folder / "fixtures_v1").glob("*/")):
+    for path in (
+        *(folder / "compat_matrix/cases").glob("[a-z]*.py"),
+        *(folder / "fixtures_v1").glob("*/"),
+    ):
         if not path.name.startswith(("_", "half_plus_two", "simple_save", "fn_flat")):
             (shutil.rmtree if path.is_dir() else Path.unlink)(path)
     for path, text, _ in RECIPES:
@@ -39,7 +44,13 @@ def run(copy, command, tmp_path):
         str(tmp_path / "out") if word.startswith("/tmp/") and str(tmp_path) not in word else word
         for word in shlex.split(command)[1:]
     ]
-    return subprocess.run([sys.executable, "-m", "compat_matrix", *words], cwd=copy, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "compat_matrix", *words],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def recipe(folder):
@@ -48,13 +59,21 @@ def recipe(folder):
 
 
 def test_there_is_a_recipe_for_everything_that_can_be_added():
-    assert sorted(Path(path).parent.name for path, _, _ in RECIPES) == ["cases", "commands", "kinds", "rules", "workers"]
+    assert sorted(Path(path).parent.name for path, _, _ in RECIPES) == [
+        "cases",
+        "commands",
+        "kinds",
+        "rules",
+        "workers",
+    ]
 
 
 def test_a_rule(copy, tmp_path):
     done = run(copy, recipe("rules"), tmp_path)
     assert done.returncode == 0, done.stderr  # of severity `info`
-    assert "SMC299" in done.stdout and "signature 'serving_default' has 15 characters" in done.stdout
+    assert (
+        "SMC299" in done.stdout and "signature 'serving_default' has 15 characters" in done.stdout
+    )
     explained = run(copy, "savedmodel-compat verify --rule SMC299", tmp_path)
     assert "signature-name-long" in explained.stdout
 
@@ -70,7 +89,9 @@ def test_a_command(copy, tmp_path):
 def test_a_case_may_be_limited_to_an_added_check(copy, tmp_path):
     (case,) = (text for path, text, _ in RECIPES if Path(path).parent.name == "cases")
     (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "limited.py").write_text(case.replace("\n\n\ndef", '\nCHECKS = ("repeated",)\n\n\ndef', 1))
+    (tmp_path / "cases" / "limited.py").write_text(
+        case.replace("\n\n\ndef", '\nCHECKS = ("repeated",)\n\n\ndef', 1)
+    )
     done = run(copy, f"savedmodel-compat matrix plan --cases-dir {tmp_path / 'cases'}", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "limited/" in done.stdout and "/repeated" in done.stdout
@@ -89,5 +110,7 @@ def test_what_cells_are_made_of(copy, tmp_path, folder, cell):
     done = run(copy, recipe(folder) + " -n 1", tmp_path)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     pattern = re.escape(cell).replace(r"\{0\}", r"\w+@[^/]+").replace(r"\{1\}", "[^/]+")
-    passed = re.findall(rf'"cell": "({pattern})".*?"outcome": "PASS"', (tmp_path / "out/results.jsonl").read_text())
+    passed = re.findall(
+        rf'"cell": "({pattern})".*?"outcome": "PASS"', (tmp_path / "out/results.jsonl").read_text()
+    )
     assert passed

@@ -1,4 +1,7 @@
-"""The workflow of docs/exporters.md: its shell steps are found, and call what exists. `python -m docs.actions` runs them."""
+"""The workflow of docs/exporters.md: its shell steps are found, and call what exists.
+
+`python -m docs.actions` runs them.
+"""
 
 import shlex
 
@@ -13,7 +16,11 @@ def test_the_steps_of_the_workflow_call_what_exists(monkeypatch, tmp_path):
     from docs import actions
 
     install, tests, check = (shlex.split(step) for step in actions.steps())
-    assert (install[:2], tests[:3], check[0]) == (["pip", "install"], ["python", "-m", "pytest"], "savedmodel-compat")
+    assert (install[:2], tests[:3], check[0]) == (
+        ["pip", "install"],
+        ["python", "-m", "pytest"],
+        "savedmodel-compat",
+    )
     command = main.get_command(click.Context(main), check[1])
     (tmp_path / "exports").mkdir()
     monkeypatch.chdir(tmp_path)

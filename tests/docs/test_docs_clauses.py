@@ -21,7 +21,11 @@ def clauses():
 
 def test_the_table_holds_and_the_pages_are_fresh():
     done = subprocess.run(
-        [sys.executable, "-m", "docs.generate", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "docs.generate", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -67,9 +71,17 @@ def test_clauses_in_the_marks_of_a_test(clauses, tmp_path):
         ('id = "FN-07"', 'id = "FN-08"', "FN-07 is not listed"),
         ('id = "FN-07"', 'id = "FN-08"', "FN-08 is listed 2 times"),
         ('id = "FN-07"', 'id = "FN-99"', "FN-99 is not a clause of the RFC"),
-        ('id = "FN-07"', 'id = "FN-99"', "test_some.py::test_FN_07_x names the unknown clause FN-07"),
+        (
+            'id = "FN-07"',
+            'id = "FN-99"',
+            "test_some.py::test_FN_07_x names the unknown clause FN-07",
+        ),
         ('status = "done"', 'status = "finished"', "FN-07: status is 'finished'"),
-        ('status = "done"', 'status = "todo"', "FN-07: status is 'todo', not one of done, explained"),
+        (
+            'status = "done"',
+            'status = "todo"',
+            "FN-07: status is 'todo', not one of done, explained",
+        ),
         ('follow = "TF"', 'follow = "me"', "FN-07: follow is 'me'"),
         ('status = "done"', 'status = "explained"', "FN-07 is explained without a note"),
         ('says = "a"', 'says = ""', "FN-07: says is empty"),
@@ -90,8 +102,13 @@ def test_what_follows_the_rfc_is_not_done_without_a_test(clauses, tmp_path, foll
     path.write_text(path.read_text().replace('"TF"', f'"{follow}"', 1))
     table = clauses.read_table(path)
     found = clauses.faults(table, [])
-    assert len(found) == proofs and all("GOAL-01 is done and no test proves it" in line for line in found)
-    assert clauses.faults(table, [clauses.Test(Path("test_some.py"), "test_GOAL_01_x", ("GOAL-01",))]) == []
+    assert len(found) == proofs and all(
+        "GOAL-01 is done and no test proves it" in line for line in found
+    )
+    assert (
+        clauses.faults(table, [clauses.Test(Path("test_some.py"), "test_GOAL_01_x", ("GOAL-01",))])
+        == []
+    )
 
 
 def test_an_entry_without_a_field_is_named(clauses, tmp_path):
@@ -103,7 +120,16 @@ def test_an_entry_without_a_field_is_named(clauses, tmp_path):
 
 def _table(folder, clauses):
     path = folder / "clauses.toml"
-    entry = '[[clause]]\nid = "{}-{:02}"\nsection = "a"\nrfc = "a"\nsays = "a"\ntensorflow = "same"\nobserved = "a"\n'
+    entry = (
+        '[[clause]]\nid = "{}-{:02}"\nsection = "a"\nrfc = "a"\nsays = "a"\ntensorflow ='
+        ' "same"\nobserved = "a"\n'
+    )
     entry += 'follow = "TF"\nstatus = "done"\n'
-    path.write_text("\n".join(entry.format(family, n + 1) for family, count in clauses.FAMILIES.items() for n in range(count)))
+    path.write_text(
+        "\n".join(
+            entry.format(family, n + 1)
+            for family, count in clauses.FAMILIES.items()
+            for n in range(count)
+        )
+    )
     return path

@@ -16,12 +16,18 @@ NEED_NO_TENSORFLOW = {"list_signatures.py"}
 @pytest.mark.parametrize(
     "example",
     [
-        pytest.param(path, id=path.name, marks=[] if path.name in NEED_NO_TENSORFLOW else [pytest.mark.tensorflow])
+        pytest.param(
+            path,
+            id=path.name,
+            marks=[] if path.name in NEED_NO_TENSORFLOW else [pytest.mark.tensorflow],
+        )
         for path in sorted((ROOT / "examples").glob("*.py"))
     ],
 )
 def test_an_example_runs_as_it_says(example, tmp_path):
-    (command,) = re.findall(r"^ *python (examples/.*)$", example.read_text(encoding="utf-8"), re.MULTILINE)
+    (command,) = re.findall(
+        r"^ *python (examples/.*)$", example.read_text(encoding="utf-8"), re.MULTILINE
+    )
     for name in ("examples", "fixtures_v1"):
         (tmp_path / name).symlink_to(ROOT / name)
     done = subprocess.run(

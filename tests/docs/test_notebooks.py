@@ -19,7 +19,11 @@ def check(notebook):
 @pytest.mark.parametrize(
     "notebook",
     [
-        pytest.param(path, id=path.name, marks=[pytest.mark.tensorflow] if notebooks.needs_tensorflow(path) else [])
+        pytest.param(
+            path,
+            id=path.name,
+            marks=[pytest.mark.tensorflow] if notebooks.needs_tensorflow(path) else [],
+        )
         for path in notebooks.notebooks()
     ],
 )
@@ -35,19 +39,35 @@ def test_one_of_them_needs_no_tensorflow():
 @pytest.mark.parametrize("notebook", notebooks.notebooks(), ids=lambda path: path.name)
 def test_its_links_lead_somewhere(notebook):
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    text = "".join(line for cell in cells if cell["cell_type"] == "markdown" for line in cell["source"])
+    text = "".join(
+        line for cell in cells if cell["cell_type"] == "markdown" for line in cell["source"]
+    )
     targets = re.findall(r"\]\(([^)#]+)", text)
-    assert targets and [target for target in targets if not (notebook.parent / target).is_file()] == []
+    assert (
+        targets and [target for target in targets if not (notebook.parent / target).is_file()] == []
+    )
 
 
 def test_what_is_no_longer_shown_is_noticed_and_written(tmp_path):
     notebook = tmp_path / "one.ipynb"
     output = {"output_type": "stream", "name": "stdout", "text": ["3\n"]}
-    cell = {"cell_type": "code", "id": "a", "execution_count": 1, "metadata": {}, "source": ["print(1 + 1)"], "outputs": [output]}
+    cell = {
+        "cell_type": "code",
+        "id": "a",
+        "execution_count": 1,
+        "metadata": {},
+        "source": ["print(1 + 1)"],
+        "outputs": [output],
+    }
     text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     notebook.write_text(text)
     done = check(notebook)
     assert (done.returncode, done.stdout, notebook.read_text()) == (1, "stale: one.ipynb\n", text)
-    subprocess.run([sys.executable, "-m", "docs.notebooks", str(notebook)], cwd=ROOT, capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "docs.notebooks", str(notebook)],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
     assert json.loads(notebook.read_text())["cells"][0]["outputs"][0]["text"] == ["2\n"]
     assert check(notebook).stdout == "stale: none\n"

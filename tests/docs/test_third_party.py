@@ -1,4 +1,6 @@
-"""The real third parties as they are declared: no network, no environment of theirs and no TensorFlow is needed here."""
+"""The real third parties as they are declared: no network, no environment of theirs and no
+TensorFlow is needed here.
+"""
 
 import importlib
 import json
@@ -39,7 +41,9 @@ def test_each_says_what_it_is_and_is_the_version_that_its_lock_holds(declared):
     for one in declared:
         assert one.summary and "{python}" not in one.summary, f"{one.name} has no summary"
         lock = Path(one.program.lock[0]).read_text(encoding="utf-8")
-        assert f"=={one.version} " in lock, f"{one.name} is {one.version}, of which {one.program.lock[0]} knows nothing"
+        assert f"=={one.version} " in lock, (
+            f"{one.name} is {one.version}, of which {one.program.lock[0]} knows nothing"
+        )
 
 
 def test_locks_hold_hashes_and_no_address(declared):
@@ -56,7 +60,9 @@ def test_scripts_compile_and_shadow_nothing(script):
     assert compile(script.read_text(encoding="utf-8"), str(script), "exec")
     locks = "\n".join(path.read_text(encoding="utf-8") for path in HERE.glob("locks/*.txt"))
     packages = {name.replace("-", "_") for name in re.findall(r"(?m)^([a-z0-9_.-]+)==", locks)}
-    if script.parent.name == "consumers":  # their folder comes first on sys.path: `tflite.py` would stand for a module `tflite`
+    if (
+        script.parent.name == "consumers"
+    ):  # their folder comes first on sys.path: `tflite.py` would stand for a module `tflite`
         assert script.stem not in packages
 
 
@@ -75,14 +81,20 @@ def common(monkeypatch):
     start.load_package(start.PACKAGE, str(HERE.parent / "workers"))
     monkeypatch.syspath_prepend(str(HERE / "consumers"))
     yield importlib.import_module("common")
-    for name in [name for name in sys.modules if name == "common" or name.split(".")[0] == start.PACKAGE]:
+    for name in [
+        name for name in sys.modules if name == "common" or name.split(".")[0] == start.PACKAGE
+    ]:
         del sys.modules[name]
 
 
 def test_common_reads_signatures_of_the_tags_asked(common):
     known = common.signatures(FIXTURE / "model", ["serve"])
-    assert {key: [entry.name for entry in inputs] for key, (inputs, _) in known.items()} == {"serving_default": ["x"]}
-    with pytest.raises(KeyError, match=r"no MetaGraph has the tags \['train'\]; there are \[\['serve'\]\]"):
+    assert {key: [entry.name for entry in inputs] for key, (inputs, _) in known.items()} == {
+        "serving_default": ["x"]
+    }
+    with pytest.raises(
+        KeyError, match=r"no MetaGraph has the tags \['train'\]; there are \[\['serve'\]\]"
+    ):
         common.signatures(FIXTURE / "model", ["train"])
     with pytest.raises(FileNotFoundError):
         common.signatures(FIXTURE)
@@ -106,7 +118,11 @@ def test_common_refuses_what_a_library_would_cast(common):
 def test_common_names_what_comes_back(common):
     _, outputs = common.signatures(FIXTURE / "model")["serving_default"]
     one = np.ones(2, np.float32)
-    assert common.named(one, outputs).keys() == common.named({outputs[0].name: one}, outputs).keys() == {outputs[0].name}
+    assert (
+        common.named(one, outputs).keys()
+        == common.named({outputs[0].name: one}, outputs).keys()
+        == {outputs[0].name}
+    )
     with pytest.raises(ValueError, match="2 values for the outputs"):
         common.named([one, one], outputs)
 
@@ -115,28 +131,49 @@ def test_a_consumer_of_each_environment_that_is_installed_answers(registry, tmp_
     asked = []
     request = json.loads((FIXTURE / "io" / "io.json").read_text(encoding="utf-8"))["requests"][0]
     recorded = tensors.load(FIXTURE / "io" / request["outputs"])
-    first = {one.program.lock: one for one in reversed(registry.theirs[0])}  # of each: several take minutes
+    first = {
+        one.program.lock: one for one in reversed(registry.theirs[0])
+    }  # of each: several take minutes
     for one in first.values():
         if not (Environment(Path(one.program.lock[0]), one.program.lock[1]).place / DONE).is_file():
             continue
-        worker, answer = Worker(home(), one.program, tmp_path / one.name, tmp_path / f"{one.name}.log"), tmp_path / "answer.npz"
+        worker, answer = (
+            Worker(home(), one.program, tmp_path / one.name, tmp_path / f"{one.name}.log"),
+            tmp_path / "answer.npz",
+        )
         try:
-            handle = worker.request("load", 600.0, dir=str(FIXTURE / "model"), tags=["serve"])["handle"]
-            worker.request("call", 600.0, handle=handle, request=request, io_dir=str(FIXTURE / "io"), outputs=str(answer))
+            handle = worker.request("load", 600.0, dir=str(FIXTURE / "model"), tags=["serve"])[
+                "handle"
+            ]
+            worker.request(
+                "call",
+                600.0,
+                handle=handle,
+                request=request,
+                io_dir=str(FIXTURE / "io"),
+                outputs=str(answer),
+            )
         finally:
             worker.close()
         got = tensors.load(answer)
         assert got.keys() == recorded.keys(), one.name
         for name, tensor in recorded.items():
-            np.testing.assert_allclose(got[name].array, tensor.array, rtol=1e-5, atol=1e-6, err_msg=one.name)
+            np.testing.assert_allclose(
+                got[name].array, tensor.array, rtol=1e-5, atol=1e-6, err_msg=one.name
+            )
         asked.append(one.name)
     if not asked:
-        pytest.skip("no environment of a third party is installed: a matrix run with --plugins third-party makes them")
+        pytest.skip(
+            "no environment of a third party is installed: a matrix run with --plugins third-party"
+            " makes them"
+        )
 
 
 @pytest.fixture
 def tfjs(common, monkeypatch, tmp_path):
-    """The worker of TensorFlow.js in an environment of its own, with a node and an npm that do what `npm` below says."""
+    """The worker of TensorFlow.js in an environment of its own, with a node and an npm that do what
+    `npm` below says.
+    """
     worker = importlib.import_module("tfjs_worker")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
@@ -154,15 +191,25 @@ def tfjs(common, monkeypatch, tmp_path):
 
 
 def test_npm_packages_are_locked_by_hashes_and_name_no_host(registry):
-    lock = json.loads((HERE / "consumers" / "tfjs" / "package-lock.json").read_text(encoding="utf-8"))
-    found = {path.removeprefix("node_modules/"): one for path, one in lock["packages"].items() if path}
-    assert found and all(one["integrity"].startswith("sha512-") and "resolved" not in one for one in found.values())
+    lock = json.loads(
+        (HERE / "consumers" / "tfjs" / "package-lock.json").read_text(encoding="utf-8")
+    )
+    found = {
+        path.removeprefix("node_modules/"): one for path, one in lock["packages"].items() if path
+    }
+    assert found and all(
+        one["integrity"].startswith("sha512-") and "resolved" not in one for one in found.values()
+    )
     version = registry.consumers["tfjs"].version
-    assert {one["version"] for name, one in found.items() if name.startswith("@tensorflow/")} == {version}
+    assert {one["version"] for name, one in found.items() if name.startswith("@tensorflow/")} == {
+        version
+    }
 
 
 def test_npm_packages_are_installed_once_and_whole(tfjs, tmp_path):
-    tfjs.npm(f'echo "$@" >> {tmp_path / "asked"}; mkdir node_modules; echo "no such package" >&2; exit 1')
+    tfjs.npm(
+        f'echo "$@" >> {tmp_path / "asked"}; mkdir node_modules; echo "no such package" >&2; exit 1'
+    )
     with pytest.raises(RuntimeError, match=r"(?s)npm ci .* failed \(1\):\nno such package"):
         tfjs.packages()
     assert not [path for path in tmp_path.glob("npm-*") if path.is_dir() and path.suffix != ".tmp"]
@@ -175,7 +222,12 @@ def test_npm_packages_are_installed_once_and_whole(tfjs, tmp_path):
 
 
 def test_without_node_the_cells_say_what_to_install(registry, tmp_path):
-    program = replace(registry.consumers["tfjs"].program, lock=(), python=sys.executable, environment=(("PATH", str(tmp_path)),))
+    program = replace(
+        registry.consumers["tfjs"].program,
+        lock=(),
+        python=sys.executable,
+        environment=(("PATH", str(tmp_path)),),
+    )
     worker = Worker(home(), program, tmp_path / "cwd", tmp_path / "log")
     with pytest.raises(NotStarted, match=r"there is no node on PATH: install Node\.js"):
         worker.hello()

@@ -1,4 +1,7 @@
-"""The page of other people's exporters and consumers: made of runs, true to them. Needs no TensorFlow."""
+"""The page of other people's exporters and consumers: made of runs, true to them.
+
+Needs no TensorFlow.
+"""
 
 import json
 import sys
@@ -9,9 +12,16 @@ from plugin_world import ROOT, page_files, plugin_world, run
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Two runs with the plug-ins of docs/plugins.md: of all, and of one that passes, without the ledger of the first."""
+    """Two runs with the plug-ins of docs/plugins.md: of all, and of one that passes, without the
+    ledger of the first.
+    """
     world = plugin_world(page_files(tmp_path_factory.mktemp("page")))
-    words = ("--plugins", "plugins.toml", "--consumer", f"numpy_sample={sys.executable} numpy_consumer.py")
+    words = (
+        "--plugins",
+        "plugins.toml",
+        "--consumer",
+        f"numpy_sample={sys.executable} numpy_consumer.py",
+    )
     for out, more in (
         ("out", ("--consumer", "mine", "--producer", "mytrainer")),
         ("again", ("--case", "scaled", "--check", "load")),
@@ -38,11 +48,20 @@ def test_the_page_says_what_the_runs_saw(folders, third_party):
     assert third_party.main(list(map(str, folders))) == 0
     text = page(third_party)
     assert "| [`mytrainer` 1.0](#written-by-mytrainer-10) |" in text
-    assert "| [`mine` 0.1](#read-by-mine) | 0/2 |" in text and "| `numpy_sample` 1.0 | 2/2 |" in text
+    assert (
+        "| [`mine` 0.1](#read-by-mine) | 0/2 |" in text and "| `numpy_sample` 1.0 | 2/2 |" in text
+    )
     assert "| `linear`: A linear model | 1/2 | REJECTED: `mine` |" in text
-    assert "- **by_design**: This consumer knows two ops. (REJECTED of values)\n    - `mytrainer` 1.0: `linear`, `scaled`" in text
+    assert (
+        "- **by_design**: This consumer knows two ops. (REJECTED of values)\n    - `mytrainer` 1.0:"
+        " `linear`, `scaled`" in text
+    )
     assert "numpy_exporter 1.0" in text  # what the exporter itself said
-    for title in ("### Written by `mytrainer` 1.0", "### Read by `mine`", "## What they cannot read or change"):
+    for title in (
+        "### Written by `mytrainer` 1.0",
+        "### Read by `mine`",
+        "## What they cannot read or change",
+    ):
         assert title in text.splitlines()
     runs = json.loads(third_party.RECORD.read_text())["runs"]
     assert runs[0]["cells"] > runs[1]["cells"] >= 1
@@ -53,8 +72,14 @@ def test_what_nobody_explains_is_shown_and_refused(folders, third_party, tmp_pat
     out, _ = folders
     lines = (out / "results.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
-    (other,) = (record for record in records if record["cell"] == "linear/mytrainer@1.0/numpy_sample@1.0/values")
-    other.update(outcome="NOT_RUN", expected=None, message_normalised="its artifact could not be made")
+    (other,) = (
+        record
+        for record in records
+        if record["cell"] == "linear/mytrainer@1.0/numpy_sample@1.0/values"
+    )
+    other.update(
+        outcome="NOT_RUN", expected=None, message_normalised="its artifact could not be made"
+    )
     changed = tmp_path / "changed"
     changed.mkdir()
     for name in ("plan.json", "plugins.json", "run.json"):
@@ -64,5 +89,11 @@ def test_what_nobody_explains_is_shown_and_refused(folders, third_party, tmp_pat
     assert third_party.main([str(changed)]) == 1
     assert "unexplained: Refused request" in capsys.readouterr().err
     text = page(third_party)
-    assert "| [`mine` 0.1](#read-by-mine) | 0/2 |" in text and "| [`numpy_sample` 1.0](#read-by-numpy_sample) | 1/2 |" in text
-    assert "- **unexplained**: its artifact could not be made (NOT_RUN of values)\n    - `mytrainer` 1.0: `linear`\n" in text
+    assert (
+        "| [`mine` 0.1](#read-by-mine) | 0/2 |" in text
+        and "| [`numpy_sample` 1.0](#read-by-numpy_sample) | 1/2 |" in text
+    )
+    assert (
+        "- **unexplained**: its artifact could not be made (NOT_RUN of values)\n    - `mytrainer`"
+        " 1.0: `linear`\n" in text
+    )

@@ -30,7 +30,13 @@ def test_the_commands_print_what_the_page_shows(page, tmp_path):
         ("```console\n$ echo a; exit 3\na\n[exit code 3]\n```", None),
         ("```sh\n# one.sh\necho one\n```\n\n```console\n$ bash one.sh\none\n```", None),
         ("<!-- setup: echo hidden > file -->\n\n```console\n$ cat \\\n  file\nhidden\n```", None),
-        ("<!-- not run: b; instead: echo hidden > file -->\n\n```sh\nfalse\n```\n\n```console\n$ cat file\nhidden\n```", None),
+        (
+            (
+                "<!-- not run: b; instead: echo hidden > file"
+                " -->\n\n```sh\nfalse\n```\n\n```console\n$ cat file\nhidden\n```"
+            ),
+            None,
+        ),
         ("```console\n$ echo b\na\n```", "```console\n$ echo b\nb\n```"),
         ("```console\n$ false\n```", "```console\n$ false\n[exit code 1]\n```"),
         ("```console\n$ echo a b\na ... c\n```", "```console\n$ echo a b\na b\n```"),
@@ -44,6 +50,9 @@ def test_a_page_is_compared_with_what_is_printed(tmp_path, text, found):
 
 def test_a_command_in_place_of_a_block_must_succeed(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("<!-- not run: it takes hours; instead: ls nothing -->\n\n```sh\nls\n```\n", encoding="utf-8")
+    page.write_text(
+        "<!-- not run: it takes hours; instead: ls nothing -->\n\n```sh\nls\n```\n",
+        encoding="utf-8",
+    )
     with pytest.raises(RuntimeError, match=r"page\.md: exit code 2 of ls nothing: .*No such file"):
         transcripts.run(page, tmp_path)

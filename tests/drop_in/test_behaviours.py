@@ -1,4 +1,6 @@
-"""Behaviours of `load` and `save` in the default mode: where ours differs from TensorFlow, docs/drop_in.md says so."""
+"""Behaviours of `load` and `save` in the default mode: where ours differs from TensorFlow,
+docs/drop_in.md says so.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ DECLARED = {
     "content_of_mutable_tables": "savers of loaded tables",
     "numbers_beside_variables_in_a_dict": "elements of containers",
     "asked_signature_of_a_ragged_tensor": "structures as inputs of signatures",
-    "default_that_the_object_offers_and_that_cannot_be_one": "a default signature that cannot be made",
+    "default_that_the_object_offers_and_that_cannot_be_one": (
+        "a default signature that cannot be made"
+    ),
     "functions_that_a_property_makes": "properties",
     "functions_without_a_trace": "untraced functions",
     "kind_of_a_tuple": "tuples",
@@ -45,25 +49,33 @@ def _equal(ours, theirs):
     if isinstance(theirs, Exception):
         return isinstance(ours, type(theirs))
     if isinstance(theirs, list):
-        return isinstance(ours, list) and len(ours) == len(theirs) and all(map(_equal, ours, theirs))
+        return (
+            isinstance(ours, list) and len(ours) == len(theirs) and all(map(_equal, ours, theirs))
+        )
     return not isinstance(ours, Exception) and ours == theirs
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", BEHAVIOURS)
 def test_a_behaviour_is_that_of_tensorflow_or_has_a_row(name, tmp_path):
-    theirs = _outcome(BEHAVIOURS[name], tf.saved_model.save, tf.saved_model.load, tmp_path / "theirs")
+    theirs = _outcome(
+        BEHAVIOURS[name], tf.saved_model.save, tf.saved_model.load, tmp_path / "theirs"
+    )
     ours = _outcome(BEHAVIOURS[name], reference_impl.save, reference_impl.load, tmp_path / "ours")
     rows = re.findall(r"^\| \*\*(.+?)\*\* \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     if name in DECLARED:
         assert DECLARED[name] in rows, f"docs/drop_in.md has no row {DECLARED[name]!r}"
-        assert not isinstance(ours, Exception) or isinstance(ours, reference_impl.errors.SavedModelError), repr(ours)
+        assert not isinstance(ours, Exception) or isinstance(
+            ours, reference_impl.errors.SavedModelError
+        ), repr(ours)
         assert not _equal(ours, theirs), (
-            f"{name} is equal now: take it off the list, and the row off the page if nothing else needs it"
+            f"{name} is equal now: take it off the list, and the row off the page if nothing else"
+            " needs it"
         )
     else:
         assert _equal(ours, theirs), (
-            f"differs from TensorFlow: mend it or declare it by a row\nTensorFlow: {theirs!r}\nours: {ours!r}"
+            "differs from TensorFlow: mend it or declare it by a row\nTensorFlow:"
+            f" {theirs!r}\nours: {ours!r}"
         )
 
 
@@ -72,6 +84,17 @@ def test_only_behaviours_are_declared():
 
 
 def test_a_difference_is_noticed():
-    assert _equal(1, 1) and not _equal(1, 2) and not _equal(ValueError(), 1) and not _equal(1, ValueError())
-    assert _equal([1, KeyError()], [1, KeyError()]) and not _equal([1], [2]) and not _equal([1], [1, 2])
-    assert _equal(reference_impl.errors.SignatureError("no"), ValueError("no")) and not _equal(KeyError(), ValueError())
+    assert (
+        _equal(1, 1)
+        and not _equal(1, 2)
+        and not _equal(ValueError(), 1)
+        and not _equal(1, ValueError())
+    )
+    assert (
+        _equal([1, KeyError()], [1, KeyError()])
+        and not _equal([1], [2])
+        and not _equal([1], [1, 2])
+    )
+    assert _equal(reference_impl.errors.SignatureError("no"), ValueError("no")) and not _equal(
+        KeyError(), ValueError()
+    )

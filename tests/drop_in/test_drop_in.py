@@ -1,4 +1,6 @@
-"""What programs and suites written for `tf.saved_model` rely on without saying so: our functions in the place of TensorFlow's."""
+"""What programs and suites written for `tf.saved_model` rely on without saying so: our functions in
+the place of TensorFlow's.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def model(tf):
     made = tf.Module()
     made.w = tf.Variable([[1.0], [2.0]], name="w")
     inner = tf.function(lambda x: tf.matmul(x, made.w))
-    made.f = tf.function(lambda x: {"y": inner(x)}, input_signature=[tf.TensorSpec([None, 2], name="x")])
+    made.f = tf.function(
+        lambda x: {"y": inner(x)}, input_signature=[tf.TensorSpec([None, 2], name="x")]
+    )
     return made
 
 
@@ -43,7 +47,9 @@ def test_saving_in_a_graph_takes_values_from_the_session(tf, tmp_path):
         root.v, factor = tf.Variable(3.0), tf.constant(2.0)
         root.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
         root.f = tf.function(lambda x: x * root.v * factor, input_signature=[tf.TensorSpec([])])
-        root.look = tf.function(root.table.lookup, input_signature=[tf.TensorSpec([None], tf.string)])
+        root.look = tf.function(
+            root.table.lookup, input_signature=[tf.TensorSpec([None], tf.string)]
+        )
         session.run([root.v.initializer, root.table.insert(["a"], tf.constant([7], tf.int64))])
         session.run(root.v.assign(5.0))
         reference_impl.save(root, tmp_path / "m", signatures=root.f)
@@ -96,7 +102,10 @@ def test_errors_keep_their_class_on_their_way_out_of_a_traced_function(tf, tmp_p
 
 def test_options_may_be_positional(tf, tmp_path, model):
     reference_impl.save(model, tmp_path / "m", None, tf.saved_model.SaveOptions())
-    assert reference_impl.load(tmp_path / "m", None, tf.saved_model.LoadOptions()).signatures is not None
+    assert (
+        reference_impl.load(tmp_path / "m", None, tf.saved_model.LoadOptions()).signatures
+        is not None
+    )
 
 
 def test_an_alias_of_something_that_is_no_function_is_a_type_error(tf, tmp_path, model):
@@ -134,7 +143,10 @@ def test_wrong_arguments_are_told_in_the_words_that_callers_look_for(tf, tmp_pat
 @pytest.mark.clause("FN-07")
 @pytest.mark.parametrize(
     ("caught", "text"),
-    [(AssertionError, "Trackable referencing this tensor.*some_unique_name"), (KeyError, "not reachable from root")],
+    [
+        (AssertionError, "Trackable referencing this tensor.*some_unique_name"),
+        (KeyError, "not reachable from root"),
+    ],
 )
 def test_an_untracked_variable_raises_what_callers_catch(tf, tmp_path, caught, text):
     root, other = tf.Module(), tf.Variable(1.0, name="some_unique_name")
@@ -151,15 +163,22 @@ def test_what_was_loaded_is_copied_as_far_as_tensorflow_copies_it(tf, tmp_path, 
     assert copy.copy(loaded).f(x)["y"].numpy().tolist() == [[3.0]]
     assert copy.deepcopy(loaded.w).numpy().tolist() == [[1.0], [2.0]]
     for refused in (loaded, loaded.f, loaded.f.concrete_functions[0], loaded.signatures):
-        with pytest.raises(TypeError, match=r"neither pickled nor copied deeply.*reference_impl\.save"):
+        with pytest.raises(
+            TypeError, match=r"neither pickled nor copied deeply.*reference_impl\.save"
+        ):
             copy.deepcopy(refused)
     with pytest.raises(TypeError, match=r"neither pickled nor copied deeply"):
         pickle.dumps(loaded.signatures)
 
 
 def _description(function):
-    """What it says of itself, without addresses, and without captures, which TensorFlow lists for some functions only."""
-    short, long = re.sub("0x[0-9A-F]+", "0x0", repr(function)), str(function).partition("Captures")[0]
+    """What it says of itself, without addresses, and without captures, which TensorFlow lists for
+    some functions only.
+    """
+    short, long = (
+        re.sub("0x[0-9A-F]+", "0x0", repr(function)),
+        str(function).partition("Captures")[0],
+    )
     assert short.startswith("<ConcreteFunction ") and long.startswith("ConcreteFunction ")
     return short, long
 
@@ -171,11 +190,20 @@ def _results(function):
 
 def test_concrete_functions_describe_themselves_as_those_of_tensorflow(tf, tmp_path, model):
     reference_impl.save(model, tmp_path / "m")
-    ours, theirs = [load(str(tmp_path / "m")) for load in (reference_impl.load, tf.saved_model.load)]
-    assert _description(ours.f.concrete_functions[0]) == _description(theirs.f.concrete_functions[0])
-    for get in (lambda root: root.f.concrete_functions[0], lambda root: root.signatures["serving_default"]):
+    ours, theirs = [
+        load(str(tmp_path / "m")) for load in (reference_impl.load, tf.saved_model.load)
+    ]
+    assert _description(ours.f.concrete_functions[0]) == _description(
+        theirs.f.concrete_functions[0]
+    )
+    for get in (
+        lambda root: root.f.concrete_functions[0],
+        lambda root: root.signatures["serving_default"],
+    ):
         assert _results(get(ours)) == _results(get(theirs))
-    assert _description(ours.signatures["serving_default"]) == _description(theirs.signatures["serving_default"])
+    assert _description(ours.signatures["serving_default"]) == _description(
+        theirs.signatures["serving_default"]
+    )
     assert ours.f.trace_0 is ours.f.concrete_functions[0] and not hasattr(ours.f, "trace_1")
     assert ours.signatures._signatures == dict(ours.signatures)
 
@@ -205,7 +233,9 @@ def test_shapes_of_results_come_through_calls_and_declarations(tf, tmp_path, mod
         assert loaded.f.concrete_functions[0].outputs[0].shape.as_list() == [None, 1]
 
 
-def test_a_handle_that_went_through_a_nested_function_is_differentiable_for_tensorflow(tf, tmp_path, model):
+def test_a_handle_that_went_through_a_nested_function_is_differentiable_for_tensorflow(
+    tf, tmp_path, model
+):
     def launder(x):
         handle = tf.identity(model.w.handle)
         model.w.read_value()  # or no tape would watch it
@@ -230,7 +260,9 @@ def test_tensorflow_finds_the_signature_of_what_we_loaded(tf, tmp_path, model):
 
 
 @pytest.mark.clause("FMT-14")
-def test_custom_gradients_over_variable_arguments_go_on_to_the_second_order_and_to_tensorflow(tf, tmp_path):
+def test_custom_gradients_over_variable_arguments_go_on_to_the_second_order_and_to_tensorflow(
+    tf, tmp_path
+):
     @tf.custom_gradient
     def steep(x):
         e = tf.exp(x)
@@ -258,10 +290,14 @@ def test_custom_gradients_over_variable_arguments_go_on_to_the_second_order_and_
 # Paths and damage
 
 
-@pytest.mark.parametrize("form", ["bytes", "space and é", "PathLike", "trailing slash", "working directory"])
+@pytest.mark.parametrize(
+    "form", ["bytes", "space and é", "PathLike", "trailing slash", "working directory"]
+)
 def test_all_forms_of_a_path(tf, tmp_path, model, form, monkeypatch):
     place = tmp_path / "a place é"
-    given = {"bytes": str(place).encode(), "PathLike": place, "trailing slash": f"{place}/"}.get(form, str(place))
+    given = {"bytes": str(place).encode(), "PathLike": place, "trailing slash": f"{place}/"}.get(
+        form, str(place)
+    )
     if form == "working directory":
         place.mkdir()
         monkeypatch.chdir(place)
@@ -313,9 +349,13 @@ def test_a_signature_called_with_another_dtype_raises_what_the_runtime_raises(tf
 
 
 def test_captures_have_the_names_of_the_file(tf, tmp_path, model):
-    model.g = tf.function(lambda x: x @ model.w, input_signature=[tf.TensorSpec([None, 2], name="x")])
+    model.g = tf.function(
+        lambda x: x @ model.w, input_signature=[tf.TensorSpec([None, 2], name="x")]
+    )
     loaded = _plain(tf, tmp_path, model)
     theirs = tf.saved_model.load(str(tmp_path / "m"))
     assert len(loaded.g.concrete_functions) == len(theirs.g.concrete_functions) == 1
     for function, other in zip(loaded.g.concrete_functions, theirs.g.concrete_functions):
-        assert [tensor.name for tensor in function.inputs] == [tensor.name for tensor in other.inputs]
+        assert [tensor.name for tensor in function.inputs] == [
+            tensor.name for tensor in other.inputs
+        ]

@@ -1,4 +1,6 @@
-"""Every row of docs/drop_in.md: what TensorFlow does, what we do, and how to get TensorFlow's behaviour."""
+"""Every row of docs/drop_in.md: what TensorFlow does, what we do, and how to get TensorFlow's
+behaviour.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def _both_load(tf, path):
 def _ours(root, path, strict=True, **keywords):
     with warnings.catch_warnings():
         warnings.simplefilter("error" if strict else "ignore", UserWarning)
-        reference_impl.save(root, path, options=reference_impl.SaveOptions(strict=strict), **keywords)
+        reference_impl.save(
+            root, path, options=reference_impl.SaveOptions(strict=strict), **keywords
+        )
     return path
 
 
@@ -73,8 +77,13 @@ def _(tf, tmp_path):
     root.v = tf.Variable(2.0, constraint=lambda value: value)
     with pytest.raises(errors.SaveError, match=r"root\.v\.constraint|root\.table") as raised:
         _ours(root, tmp_path / "ours")
-    assert all(name in str(raised.value) for name in ("root.table", "root.held[0]", "root.v.constraint"))
-    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+    assert all(
+        name in str(raised.value) for name in ("root.table", "root.held[0]", "root.v.constraint")
+    )
+    for path in (
+        _theirs(tf, root, tmp_path / "theirs"),
+        _ours(root, tmp_path / "lenient", strict=False),
+    ):
         for loaded in _both_load(tf, path):
             assert not hasattr(loaded, "table") and not hasattr(loaded, "held")
 
@@ -85,7 +94,10 @@ def _(tf, tmp_path):
     root.held = [tf.Variable(1.0), "text", tf.Variable(2.0)]
     with pytest.raises(errors.SaveError, match=r"root\.held\[1\]"):
         _ours(root, tmp_path / "ours")
-    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+    for path in (
+        _theirs(tf, root, tmp_path / "theirs"),
+        _ours(root, tmp_path / "lenient", strict=False),
+    ):
         for loaded in _both_load(tf, path):
             assert loaded.held[1] is None and len(loaded.held) == 3
 
@@ -108,9 +120,14 @@ def _(tf, tmp_path):
     root.f = tf.function(lambda x: x)
     with pytest.raises(errors.UntracedFunctionError, match=r"root\.f"):
         _ours(root, tmp_path / "ours")
-    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+    for path in (
+        _theirs(tf, root, tmp_path / "theirs"),
+        _ours(root, tmp_path / "lenient", strict=False),
+    ):
         for loaded in _both_load(tf, path):
-            with pytest.raises(ValueError, match="Found zero restored functions for caller function"):
+            with pytest.raises(
+                ValueError, match="Found zero restored functions for caller function"
+            ):
                 loaded.f(1.0)
 
 
@@ -136,7 +153,10 @@ def _(tf, tmp_path):
     root.f(tf.constant(1.0), object())
     with pytest.raises(errors.SaveError, match=r"root\.f.*'odd'"):
         _ours(root, tmp_path / "ours")
-    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+    for path in (
+        _theirs(tf, root, tmp_path / "theirs"),
+        _ours(root, tmp_path / "lenient", strict=False),
+    ):
         for loaded in _both_load(tf, path):
             assert not loaded.f.concrete_functions
 
@@ -165,7 +185,9 @@ def _(tf, tmp_path):
 @row("structures as inputs of signatures")
 def _(tf, tmp_path):
     root = tf.Module()
-    root.f = tf.function(lambda xs: xs[0] - xs[1], input_signature=[[tf.TensorSpec([]), tf.TensorSpec([])]])
+    root.f = tf.function(
+        lambda xs: xs[0] - xs[1], input_signature=[[tf.TensorSpec([]), tf.TensorSpec([])]]
+    )
     with pytest.raises(errors.SignatureError, match="SIG-13"):
         _ours(root, tmp_path / "ours", signatures=root.f)
     for path in (
@@ -175,9 +197,15 @@ def _(tf, tmp_path):
         for loaded in _both_load(tf, path):
             signature = loaded.signatures["serving_default"]
             assert signature(xs=tf.constant(3.0), xs_1=tf.constant(1.0))["output_0"].numpy() == 2.0
-    for path in (_theirs(tf, root, tmp_path / "their_default"), _ours(root, tmp_path / "our_default")):
+    for path in (
+        _theirs(tf, root, tmp_path / "their_default"),
+        _ours(root, tmp_path / "our_default"),
+    ):
         for loaded in _both_load(tf, path):
-            assert sorted(loaded.signatures["serving_default"].structured_input_signature[1]) == ["xs", "xs_1"]
+            assert sorted(loaded.signatures["serving_default"].structured_input_signature[1]) == [
+                "xs",
+                "xs_1",
+            ]
 
 
 @row("a default signature that cannot be made")
@@ -199,11 +227,16 @@ def _(tf, tmp_path):
 def _(tf, tmp_path):
     for number, name in enumerate(("in", "_x")):
         root = tf.Module()
-        root.f = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([], tf.float32, name=name)])
+        root.f = tf.function(
+            lambda x: x + 1.0, input_signature=[tf.TensorSpec([], tf.float32, name=name)]
+        )
         with pytest.raises(ValueError):
             _theirs(tf, root, tmp_path / f"theirs{number}", signatures=root.f)
         for loaded in _both_load(tf, _ours(root, tmp_path / f"ours{number}", signatures=root.f)):
-            assert loaded.signatures["serving_default"](**{name: tf.constant(1.0)})["output_0"].numpy() == 2.0
+            assert (
+                loaded.signatures["serving_default"](**{name: tf.constant(1.0)})["output_0"].numpy()
+                == 2.0
+            )
 
 
 @row("inputs of models of TensorFlow 2.11 and older")
@@ -211,9 +244,13 @@ def _(tf, tmp_path):
     root = tf.Module()
     specs = [tf.TensorSpec([], tf.float32, name=name) for name in ("user/id", "user_age")]
     root.f = tf.function(lambda a, b: {"y": a - b}, input_signature=specs)
-    old = model_edits.names_of_old_releases(_theirs(tf, root, tmp_path / "new", signatures=root.f), tmp_path / "old")
+    old = model_edits.names_of_old_releases(
+        _theirs(tf, root, tmp_path / "new", signatures=root.f), tmp_path / "old"
+    )
     given = {"user/id": tf.constant(3.0), "user_age": tf.constant(1.0)}
-    ours, theirs = [loaded.signatures["serving_default"](**given)["y"].numpy() for loaded in _both_load(tf, old)]
+    ours, theirs = [
+        loaded.signatures["serving_default"](**given)["y"].numpy() for loaded in _both_load(tf, old)
+    ]
     assert (ours, theirs) == (2.0, -2.0)
 
 
@@ -223,8 +260,12 @@ def _(tf, tmp_path):
     _theirs(tf, root, tmp_path / "first", signatures={"mine": root.f})
     ours, theirs = _both_load(tf, tmp_path / "first")
     assert list(reference_impl.load(_ours(ours, tmp_path / "ours")).signatures) == ["mine"]
-    assert list(reference_impl.load(_theirs(tf, theirs, tmp_path / "theirs")).signatures) == ["serving_default"]
-    again = reference_impl.load(_ours(ours, tmp_path / "given", signatures={"serving_default": ours.f}))
+    assert list(reference_impl.load(_theirs(tf, theirs, tmp_path / "theirs")).signatures) == [
+        "serving_default"
+    ]
+    again = reference_impl.load(
+        _ours(ours, tmp_path / "given", signatures={"serving_default": ours.f})
+    )
     assert list(again.signatures) == ["serving_default"]
 
 
@@ -247,14 +288,19 @@ def _(tf, tmp_path):
     (tmp_path / "file.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"file\.txt"):
         _ours(root, tmp_path / "ours")
-    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+    for path in (
+        _theirs(tf, root, tmp_path / "theirs"),
+        _ours(root, tmp_path / "lenient", strict=False),
+    ):
         assert not (path / "assets" / "file.txt").exists()
 
 
 @row("variables without a value")
 def _(tf, tmp_path):
     source = _theirs(tf, _scaled(tf), tmp_path / "source")
-    root = tf.saved_model.load(str(source), options=tf.saved_model.LoadOptions(experimental_skip_checkpoint=True))
+    root = tf.saved_model.load(
+        str(source), options=tf.saved_model.LoadOptions(experimental_skip_checkpoint=True)
+    )
     with pytest.raises(errors.SaveError, match=r"root\.v"):
         _ours(root, tmp_path / "ours", signatures={})
     for path in (
@@ -288,12 +334,19 @@ def _(tf, tmp_path):
         for loaded in _both_load(tf, path):
             assert not hasattr(loaded.counter, "count") and loaded.f(2.0).numpy() == 4.0
         restored = model(0)
-        tf.train.Checkpoint(restored).restore(str(path / "variables" / "variables")).expect_partial()
+        tf.train.Checkpoint(restored).restore(
+            str(path / "variables" / "variables")
+        ).expect_partial()
         assert restored.counter.count == 3
         ours, theirs = _both_load(tf, path)
-        for loaded, save, kept in ((ours, _ours, True), (theirs, functools.partial(_theirs, tf), False)):
+        for loaded, save, kept in (
+            (ours, _ours, True),
+            (theirs, functools.partial(_theirs, tf), False),
+        ):
             copy = save(loaded, tmp_path / f"{number}{kept}", signatures={})
-            keys = tf.train.load_checkpoint(str(copy / "variables" / "variables")).get_variable_to_shape_map()
+            keys = tf.train.load_checkpoint(
+                str(copy / "variables" / "variables")
+            ).get_variable_to_shape_map()
             assert ("counter/.ATTRIBUTES/py_state" in keys) is kept
     reference_impl.register("drop_in.Counter", Counter)
     try:
@@ -319,7 +372,9 @@ def _(tf, tmp_path):
     root.held = Held(3.0)
     with pytest.raises(AttributeError, match="numpy"):
         _theirs(tf, root, tmp_path / "theirs")
-    with pytest.raises(errors.SaveError, match=r"root\.held: its state cannot be saved by a function"):
+    with pytest.raises(
+        errors.SaveError, match=r"root\.held: its state cannot be saved by a function"
+    ):
         _ours(root, tmp_path / "ours")
     path = _ours(root, tmp_path / "lenient", strict=False)
     for loaded in _both_load(tf, path):
@@ -334,7 +389,12 @@ def _(tf, tmp_path):
 def _(tf, tmp_path):
     """In a process of its own, which has two devices."""
     printed = fresh_tensorflow.printed(_DTENSORS, tmp_path).splitlines()
-    assert printed == ["theirs refused a captured tensor", *["[12.0, 16.0]"] * 6, "theirs cannot be loaded", *["0.333333343"] * 2]
+    assert printed == [
+        "theirs refused a captured tensor",
+        *["[12.0, 16.0]"] * 6,
+        "theirs cannot be loaded",
+        *["0.333333343"] * 2,
+    ]
 
 
 _DTENSORS = """
@@ -423,25 +483,36 @@ def _(tf, tmp_path):
 def _(tf, tmp_path):
     root = tf.Module()
     root.f = tf.function(
-        lambda x: tf.numpy_function(lambda value: value * np.float32(2), [x], tf.float32), input_signature=[tf.TensorSpec([])]
+        lambda x: tf.numpy_function(lambda value: value * np.float32(2), [x], tf.float32),
+        input_signature=[tf.TensorSpec([])],
     )
     with pytest.raises(errors.SaveError, match=r"root\.f: .*\(PyFunc\)"):
         _ours(root, tmp_path / "ours")
     with pytest.warns(UserWarning, match="only this process can run"):
-        reference_impl.save(root, tmp_path / "lenient", options=reference_impl.SaveOptions(**LENIENT))
+        reference_impl.save(
+            root, tmp_path / "lenient", options=reference_impl.SaveOptions(**LENIENT)
+        )
     _theirs(tf, root, tmp_path / "theirs")
     for path in (tmp_path / "theirs", tmp_path / "lenient"):
         (meta_graph,) = layout.read(path).saved_model.meta_graphs
-        assert "PyFunc" in {node.op for function in meta_graph.graph_def.library.function for node in function.node_def}
+        assert "PyFunc" in {
+            node.op
+            for function in meta_graph.graph_def.library.function
+            for node in function.node_def
+        }
 
 
 @row("gradients of custom gradients")
 def _(tf, tmp_path):
     root = tf.Module()
     root.f = tf.function(
-        lambda x: tf.distribute.get_replica_context().all_reduce("SUM", x * x) * x, input_signature=[tf.TensorSpec([])]
+        lambda x: tf.distribute.get_replica_context().all_reduce("SUM", x * x) * x,
+        input_signature=[tf.TensorSpec([])],
     )
-    for path, orders in ((_theirs(tf, root, tmp_path / "theirs"), 1), (_ours(root, tmp_path / "ours"), 3)):
+    for path, orders in (
+        (_theirs(tf, root, tmp_path / "theirs"), 1),
+        (_ours(root, tmp_path / "ours"), 3),
+    ):
         (meta_graph,) = layout.read(path).saved_model.meta_graphs
         assert len(meta_graph.graph_def.library.registered_gradients) == orders
 
@@ -454,18 +525,31 @@ def _(tf, tmp_path):
     with pytest.raises(errors.AliasError, match="not among the functions"):
         reference_impl.save(root, tmp_path / "ours", options=options)
     both = {"both": [root.f.get_concrete_function(), other.get_concrete_function()]}
-    with pytest.raises(errors.AliasError, match=r"function_aliases\['both'\].*not among the functions"):
-        reference_impl.save(root, tmp_path / "both", options=tf.saved_model.SaveOptions(function_aliases=both))
+    with pytest.raises(
+        errors.AliasError, match=r"function_aliases\['both'\].*not among the functions"
+    ):
+        reference_impl.save(
+            root, tmp_path / "both", options=tf.saved_model.SaveOptions(function_aliases=both)
+        )
     with pytest.warns(UserWarning, match="saved without an alias"):
-        reference_impl.save(root, tmp_path / "both", options=reference_impl.SaveOptions(strict=False, function_aliases=both))
+        reference_impl.save(
+            root,
+            tmp_path / "both",
+            options=reference_impl.SaveOptions(strict=False, function_aliases=both),
+        )
     (meta_graph,) = layout.read(tmp_path / "both").saved_model.meta_graphs
     assert list(meta_graph.meta_info_def.function_aliases.values()) == ["both"]
     loaded = tf.saved_model.load(
-        str(tmp_path / "both"), options=tf.saved_model.LoadOptions(experimental_load_function_aliases=True)
+        str(tmp_path / "both"),
+        options=tf.saved_model.LoadOptions(experimental_load_function_aliases=True),
     )
     assert list(loaded.function_aliases) == ["both"]
     with pytest.raises(TypeError, match="Unsupported type"):
-        reference_impl.save(root, tmp_path / "odd", options=reference_impl.SaveOptions(strict=False, function_aliases={"odd": 3}))
+        reference_impl.save(
+            root,
+            tmp_path / "odd",
+            options=reference_impl.SaveOptions(strict=False, function_aliases={"odd": 3}),
+        )
     path = _theirs(tf, root, tmp_path / "theirs", options=options)
     (meta_graph,) = layout.read(path).saved_model.meta_graphs
     library = {function.signature.name for function in meta_graph.graph_def.library.function}
@@ -477,8 +561,14 @@ def _(tf, tmp_path):
     root = _scaled(tf)
     options = tf.saved_model.SaveOptions(function_aliases={"scale": root.f})
     path = _theirs(tf, root, tmp_path / "m", options=options)
-    again = _theirs(tf, tf.saved_model.load(str(path)), tmp_path / "theirs"), _ours(reference_impl.load(path), tmp_path / "ours")
-    theirs, ours = (layout.read(each).saved_model.meta_graphs[0].meta_info_def.function_aliases for each in again)
+    again = (
+        _theirs(tf, tf.saved_model.load(str(path)), tmp_path / "theirs"),
+        _ours(reference_impl.load(path), tmp_path / "ours"),
+    )
+    theirs, ours = (
+        layout.read(each).saved_model.meta_graphs[0].meta_info_def.function_aliases
+        for each in again
+    )
     assert not theirs and list(ours.values()) == ["scale"]
 
 
@@ -486,13 +576,18 @@ def _(tf, tmp_path):
 def _(tf, tmp_path):
     root = _scaled(tf)
     ours = [(_ours(root, tmp_path / name) / "saved_model.pb").read_bytes() for name in ("a", "b")]
-    theirs = [(_theirs(tf, root, tmp_path / name) / "saved_model.pb").read_bytes() for name in ("c", "d")]
+    theirs = [
+        (_theirs(tf, root, tmp_path / name) / "saved_model.pb").read_bytes() for name in ("c", "d")
+    ]
     assert ours[0] == ours[1] and theirs[0] != theirs[1]
 
 
 @row("variables of shards")
 def _(tf, tmp_path):
-    root, parts = tf.Module(), [tf.Variable([1.0, 2.0], name="v/part_0"), tf.Variable([3.0, 4.0], name="v/part_1")]
+    root, parts = (
+        tf.Module(),
+        [tf.Variable([1.0, 2.0], name="v/part_0"), tf.Variable([3.0, 4.0], name="v/part_1")],
+    )
     root.v = tf.__internal__.distribute.ShardedVariable(parts, name="v")
     _theirs(tf, root, tmp_path / "theirs")
     with pytest.raises(errors.SaveError, match="convert_to_tensor"):
@@ -562,7 +657,9 @@ def _(tf, tmp_path):
     live, *seen = zip(*map(json.loads, done.stdout.splitlines()[:3]))
     assert live == (7.0, 4.0, 3.0)  # 1 + (2 + 4), the mean of these, the first of these
     theirs, ours = seen[:2], seen[2:]
-    assert ours == [live, live] and theirs == [(13.0, 7.0, 5.0)] * 2  # the update twice: once for each replica
+    assert (
+        ours == [live, live] and theirs == [(13.0, 7.0, 5.0)] * 2
+    )  # the update twice: once for each replica
     assert json.loads(done.stdout.splitlines()[3])[3:] == ["SaveError"]
 
 
@@ -587,15 +684,22 @@ def _(tf, tmp_path):
 
 
 def _unfillable(tf, path):
-    """Write a TF 1.x model with one signature that needs no iterator, and one whose iterator fails when it is filled."""
+    """Write a TF 1.x model with one signature that needs no iterator, and one whose iterator fails
+    when it is filled.
+    """
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None], name="x")
-        batches = v1.data.Dataset.from_tensor_slices([[1.0], [2.0]]).padded_batch(tf.constant(0, tf.int64), [None])
+        batches = v1.data.Dataset.from_tensor_slices([[1.0], [2.0]]).padded_batch(
+            tf.constant(0, tf.int64), [None]
+        )
         element = tf.reduce_sum(v1.data.make_one_shot_iterator(batches).get_next())
         predict = v1.saved_model.predict_signature_def
         builder = v1.saved_model.Builder(str(path))
-        signatures = {"plain": predict({"x": x}, {"y": x + 1.0}), "next": predict({"x": x}, {"y": x + element})}
+        signatures = {
+            "plain": predict({"x": x}, {"y": x + 1.0}),
+            "next": predict({"x": x}, {"y": x + element}),
+        }
         builder.add_meta_graph_and_variables(session, ["serve"], signatures)
         builder.save()
     return path
@@ -646,7 +750,9 @@ def _(tf, tmp_path):
 @row("variables of loaded objects")
 def _(tf, tmp_path):
     ours, theirs = _both_load(tf, _theirs(tf, _scaled(tf), tmp_path / "m"))
-    assert ours.variables == (ours.v,) == ours.trainable_variables and not hasattr(theirs, "variables")
+    assert ours.variables == (ours.v,) == ours.trainable_variables and not hasattr(
+        theirs, "variables"
+    )
     assert list(ours.functions) == ["f"]
     for loaded in (ours, theirs):
         assert not isinstance(loaded, tf.Module)
@@ -692,7 +798,10 @@ def _(tf, tmp_path):
                 node.op = "OpOfAnotherDay" if node.op == "Sinh" else node.op
 
     path = model_edits.edited(tmp_path / "m", tmp_path / "edited", rename)
-    with pytest.raises((tf.errors.NotFoundError, ValueError, FileNotFoundError, KeyError, RuntimeError), match="OpOfAnotherDay"):
+    with pytest.raises(
+        (tf.errors.NotFoundError, ValueError, FileNotFoundError, KeyError, RuntimeError),
+        match="OpOfAnotherDay",
+    ):
         tf.saved_model.load(str(path))
     loaded = reference_impl.load(path)
     assert loaded.f(1.0).numpy() == 2.0
@@ -713,7 +822,10 @@ def _(tf, tmp_path):
 
     root = tf.Module()
     root.resource = Noisy()
-    root.f = tf.function(lambda: tf.raw_ops.VarIsInitializedOp(resource=root.resource.resource_handle), input_signature=[])
+    root.f = tf.function(
+        lambda: tf.raw_ops.VarIsInitializedOp(resource=root.resource.resource_handle),
+        input_signature=[],
+    )
     _theirs(tf, root, tmp_path / "m")
     (tmp_path / "written").unlink(missing_ok=True)
     tf.saved_model.load(str(tmp_path / "m"))
@@ -783,7 +895,10 @@ def _(tf, tmp_path):
         finally:
             op_callbacks.remove_op_callback(note)
         found.append(load)
-    ours, theirs = found[: found.index(reference_impl.load)], found[found.index(reference_impl.load) :]
+    ours, theirs = (
+        found[: found.index(reference_impl.load)],
+        found[found.index(reference_impl.load) :],
+    )
     assert b"RestoreV2" not in ours and theirs.count(b"RestoreV2") == 1
 
 
@@ -797,7 +912,10 @@ def _loads(tf):
 @row("variables of TF 1.x")
 def _(tf, tmp_path):
     ours, theirs = _both_load(tf, model_edits.fixture("half_plus_two"))
-    assert all(isinstance(variable, tf.Variable) for variable in ours.variables) and len(ours.variables) == 2
+    assert (
+        all(isinstance(variable, tf.Variable) for variable in ours.variables)
+        and len(ours.variables) == 2
+    )
     assert not theirs.variables
 
 
@@ -822,7 +940,7 @@ def _(tf, tmp_path):
     source, tags = model_edits.fixture("keras_experimental_export"), ["serve"]
     theirs, ours = tf.saved_model.load(str(source), tags), reference_impl.load(source, tags)
     assert set(theirs.signatures) - set(ours.signatures) == {"__saved_model_init_op"}
-    (variable, *_) = ours.variables
+    variable, *_ = ours.variables
     ours.initializer._initialize()
     assert variable.is_initialized()
 
@@ -868,7 +986,10 @@ def _(tf, tmp_path):
             patch.setattr(layout, "read_message", read_message)
             replaced.clear()
             if in_graph:
-                with tf.Graph().as_default(), pytest.raises(errors.FileAccessError, match="was replaced by another export"):
+                with (
+                    tf.Graph().as_default(),
+                    pytest.raises(errors.FileAccessError, match="was replaced by another export"),
+                ):
                     reference_impl.load(tmp_path / "m")
             else:
                 assert reference_impl.load(tmp_path / "m").f(1.0).numpy() == 3.0
@@ -885,10 +1006,15 @@ def _(tf, tmp_path):
             assert loaded.deep.v.numpy().tolist() == [1.0, 2.0]
     with world.unregistered():
         assert tf.saved_model.load(str(path)).deep.v.numpy().tolist() == [0.0, 0.0]
-        with pytest.warns(UserWarning), pytest.raises(errors.MissingValueError, match=rf"root\.deep.*{world.name}"):
+        with (
+            pytest.warns(UserWarning),
+            pytest.raises(errors.MissingValueError, match=rf"root\.deep.*{world.name}"),
+        ):
             reference_impl.load(path)
         with pytest.warns(UserWarning):
-            loaded = reference_impl.load(path, options=tf.saved_model.LoadOptions(allow_partial_checkpoint=True))
+            loaded = reference_impl.load(
+                path, options=tf.saved_model.LoadOptions(allow_partial_checkpoint=True)
+            )
         assert not loaded.deep.v.is_initialized()
 
 
@@ -917,10 +1043,16 @@ def _(tf, tmp_path):
     root.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, -1)
     root.table.insert("a", 15.0)
     ours, theirs = _both_load(tf, _theirs(tf, root, tmp_path / "m"))
-    assert not ours.table._self_saveable_object_factories and theirs.table._self_saveable_object_factories
+    assert (
+        not ours.table._self_saveable_object_factories
+        and theirs.table._self_saveable_object_factories
+    )
     for loaded in (ours, theirs):
         tf.train.Checkpoint(loaded).write(str(tmp_path / "ckpt"))
-        assert "table/.ATTRIBUTES/table-keys" in tf.train.load_checkpoint(str(tmp_path / "ckpt")).get_variable_to_shape_map()
+        assert (
+            "table/.ATTRIBUTES/table-keys"
+            in tf.train.load_checkpoint(str(tmp_path / "ckpt")).get_variable_to_shape_map()
+        )
 
 
 @row("names of files that lead out of the model")
@@ -955,8 +1087,12 @@ def test_every_row_of_the_page_is_tested():
     assert sorted(rows) == sorted(ROWS)
 
 
-def test_the_one_hook_that_runs_saving_code_of_tensorflow_is_called_for_what_overrides_it(tf, tmp_path):
-    """The page declares `_trackable_children(save_type="savedmodel")`: it is asked for objects with an override alone."""
+def test_the_one_hook_that_runs_saving_code_of_tensorflow_is_called_for_what_overrides_it(
+    tf, tmp_path
+):
+    """The page declares `_trackable_children(save_type="savedmodel")`: it is asked for objects with
+    an override alone.
+    """
     asked = []
 
     class Lists(tf.Module):
@@ -969,4 +1105,6 @@ def test_the_one_hook_that_runs_saving_code_of_tensorflow_is_called_for_what_ove
     assert reference_impl.load(_ours(root, tmp_path / "m")).part.more.numpy() == 5.0
     assert set(asked) == {"savedmodel"}
     assert '_trackable_children(save_type="savedmodel")' in PAGE.read_text(encoding="utf-8")
-    assert not layout.read(tmp_path / "m").meta_graph(None).signature_def.keys() - {"__saved_model_init_op"}
+    assert not layout.read(tmp_path / "m").meta_graph(None).signature_def.keys() - {
+        "__saved_model_init_op"
+    }

@@ -41,12 +41,18 @@ DAMAGES = {
     "no index": lambda path: (path / "variables/variables.index").unlink(),
     "no shard": lambda path: (path / SHARD).unlink(),
     "an empty model": lambda path: (path / "saved_model.pb").write_bytes(b""),
-    "a part of a model": lambda path: (path / "saved_model.pb").write_bytes((path / "saved_model.pb").read_bytes()[:100]),
+    "a part of a model": lambda path: (path / "saved_model.pb").write_bytes(
+        (path / "saved_model.pb").read_bytes()[:100]
+    ),
     "another file as the model": lambda path: (path / "saved_model.pb").write_bytes(b"\xff" * 50),
-    "another file as the index": lambda path: (path / "variables/variables.index").write_bytes(b"\xff" * 50),
+    "another file as the index": lambda path: (path / "variables/variables.index").write_bytes(
+        b"\xff" * 50
+    ),
     "an empty index": lambda path: (path / "variables/variables.index").write_bytes(b""),
     "a part of a shard": lambda path: (path / SHARD).write_bytes(b"\xff" * 5),
-    "a changed byte": lambda path: (path / SHARD).write_bytes(b"\xff" + (path / SHARD).read_bytes()[1:]),
+    "a changed byte": lambda path: (path / SHARD).write_bytes(
+        b"\xff" + (path / SHARD).read_bytes()[1:]
+    ),
 }
 
 
@@ -70,7 +76,10 @@ def test_saving_where_nothing_can_be_saved(tf, tmp_path, model):
     for path in (tmp_path / "file" / "model", "/proc/nowhere/model"):
         with pytest.raises(tf.errors.OpError) as wanted:
             tf.saved_model.save(model, str(path))
-        with pytest.raises(OSError, match=str(path.parent if path == tmp_path / "file" else path).split("/model")[0]) as raised:
+        with pytest.raises(
+            OSError,
+            match=str(path.parent if path == tmp_path / "file" else path).split("/model")[0],
+        ) as raised:
             reference_impl.save(model, path)
         assert isinstance(raised.value, wanted.type)
         assert isinstance(raised.value, errors.SavedModelError)

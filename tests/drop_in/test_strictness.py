@@ -1,4 +1,6 @@
-"""Strictness for programs whose calls of `save` cannot be edited: in the environment, or for the process."""
+"""Strictness for programs whose calls of `save` cannot be edited: in the environment, or for the
+process.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,12 @@ def test_the_environment_decides(tf, tmp_path, losing, monkeypatch):
     monkeypatch.setenv(VARIABLE, "0")
     with pytest.warns(UserWarning) as warned:
         _edited_by_nobody(tf, losing, tmp_path / "m")
-    assert {named for named in ("root.f", "root.held[1]") for item in warned if named in str(item.message)} == {
+    assert {
+        named
+        for named in ("root.f", "root.held[1]")
+        for item in warned
+        if named in str(item.message)
+    } == {
         "root.f",
         "root.held[1]",
     }
@@ -58,7 +65,9 @@ def test_the_environment_decides(tf, tmp_path, losing, monkeypatch):
         reference_impl.save(losing, tmp_path / "m")
 
 
-def test_the_process_decides_before_the_environment_and_for_all_threads(tf, tmp_path, losing, monkeypatch):
+def test_the_process_decides_before_the_environment_and_for_all_threads(
+    tf, tmp_path, losing, monkeypatch
+):
     monkeypatch.setenv(VARIABLE, "1")
     raised = []
 

@@ -60,7 +60,16 @@ reference_impl.inspect("model").no_such_field
 def checked(program: str, folder: Path) -> list[str]:
     """The lines that mypy prints about a program, which lies outside of the sources."""
     (folder / "program.py").write_text(program.strip("\n") + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(folder / "cache"), "program.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--no-error-summary",
+        "--cache-dir",
+        str(folder / "cache"),
+        "program.py",
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert not done.stderr, done.stderr
     return done.stdout.splitlines()
@@ -71,12 +80,16 @@ def test_a_program_sees_what_load_returns(tmp_path):
     assert not [line for line in found if "error:" in line]
     types = [re.sub(r"[\w.]+\.(?=\w)", "", line.partition('is "')[2].rstrip('"')) for line in found]
     assert set(types[0].split(" | ")) == {"str", "None"}
-    assert types[1].startswith("def (export_dir: str | PathLike[str]") and types[1].endswith("-> LoadedModel")
+    assert types[1].startswith("def (export_dir: str | PathLike[str]") and types[1].endswith(
+        "-> LoadedModel"
+    )
     assert types[2:] == ["Mapping[str, Any]", "ExtraAssets", "str", "Any", "bool"]
 
 
 def test_wrong_programs_are_found(tmp_path):
     found = checked(WRONG, tmp_path)
-    numbers = {int(match[1]) for line in found if (match := re.match(r"program.py:(\d+): error", line))}
+    numbers = {
+        int(match[1]) for line in found if (match := re.match(r"program.py:(\d+): error", line))
+    }
     first = WRONG.strip("\n").split("\n").index("reference_impl.load(3)") + 1
     assert numbers == set(range(first, len(WRONG.strip("\n").split("\n")) + 1))

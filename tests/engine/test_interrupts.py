@@ -1,7 +1,8 @@
 """SIGINT and SIGTERM at chosen moments: exit 130, no verdict, and a run goes on where it was.
 
-The moments are audit events of Python (a file is opened, renamed, a process is started), so they do not depend on how the
-harness is built. The signal goes to the harness alone, or to its whole process group as a terminal sends it.
+The moments are audit events of Python (a file is opened, renamed, a process is started), so they do
+not depend on how the harness is built. The signal goes to the harness alone, or to its whole
+process group as a terminal sends it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import model_edits as edits
 import pytest
 from matrix_world import REPO, World, small_world
 
-# Sends the signal when the event is seen for the n-th time with the text in its first or second argument.
+# Sends the signal when the event is seen for the n-th time with the text in its first or second
+# argument.
 AT = """
 import os, signal, sys
 
@@ -44,14 +46,21 @@ if os.environ.get("INTERRUPT_AT") and "INTERRUPTED_ONCE" not in os.environ:
 
 
 def interrupted_at(folder, command, moment, environment=None, signal="SIGINT"):
-    """Run a command that gets a signal at ``moment``: (audit event, text in its arguments, how often)."""
+    """Run a command that gets a signal at ``moment``: (audit event, text in its arguments, how
+    often).
+    """
     site = folder / "at"
     site.mkdir(exist_ok=True)
     before = dict(environment or {**os.environ, "PYTHONPATH": str(REPO)})
     (site / "sitecustomize.py").write_text(AT + other_sitecustomize(before["PYTHONPATH"]))
     event, text, number = moment
-    before |= {"PYTHONPATH": f"{site}{os.pathsep}{before['PYTHONPATH']}", "INTERRUPT_AT": f"{event}|{text}|{number}|{signal}"}
-    return subprocess.run(command, cwd=folder, env=before, capture_output=True, text=True, timeout=300, check=False)
+    before |= {
+        "PYTHONPATH": f"{site}{os.pathsep}{before['PYTHONPATH']}",
+        "INTERRUPT_AT": f"{event}|{text}|{number}|{signal}",
+    }
+    return subprocess.run(
+        command, cwd=folder, env=before, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def other_sitecustomize(path):
@@ -69,24 +78,65 @@ def no_verdict(done, resume=False):
 
 
 def gate_command(world, *more):
-    ours = ("--cases", world.cases, "--fixtures", world.fixtures, "--expectations", world.ledger, "--out", world.out)
+    ours = (
+        "--cases",
+        world.cases,
+        "--fixtures",
+        world.fixtures,
+        "--expectations",
+        world.ledger,
+        "--out",
+        world.out,
+    )
     names = ["gate", "--baseline", "local", "--candidate", "local", "--same", *map(str, ours)]
     return [sys.executable, "-m", "compat_matrix", *names, *more, "--", "-p", "matrix_double"]
 
 
 def run_command(world, *more):
-    ours = ("--cases", world.cases, "--fixtures", world.fixtures, "--expectations", world.ledger, "--out", world.out)
-    return [sys.executable, "-m", "compat_matrix", "matrix", "run", *map(str, ours), *more, "--", "-p", "matrix_double"]
+    ours = (
+        "--cases",
+        world.cases,
+        "--fixtures",
+        world.fixtures,
+        "--expectations",
+        world.ledger,
+        "--out",
+        world.out,
+    )
+    return [
+        sys.executable,
+        "-m",
+        "compat_matrix",
+        "matrix",
+        "run",
+        *map(str, ours),
+        *more,
+        "--",
+        "-p",
+        "matrix_double",
+    ]
 
 
 @pytest.mark.parametrize(
     ("moment", "processes", "signal"),
     [
         (("open", "run.json", 1), "1", "SIGINT"),  # before anything is asked
-        (("open", "results.jsonl", 1), "1", "SIGTERM"),  # in the first session, which makes the artifacts
+        (
+            ("open", "results.jsonl", 1),
+            "1",
+            "SIGTERM",
+        ),  # in the first session, which makes the artifacts
         (("open", "results.jsonl", 1), "2", "SIGINT"),
-        (("subprocess.Popen", sys.executable, 2), "2", "SIGINT"),  # its second process is being started
-        (("open", "plan.json", 2), "1", "SIGINT"),  # between the phases: both have written, nobody has read
+        (
+            ("subprocess.Popen", sys.executable, 2),
+            "2",
+            "SIGINT",
+        ),  # its second process is being started
+        (
+            ("open", "plan.json", 2),
+            "1",
+            "SIGINT",
+        ),  # between the phases: both have written, nobody has read
         (("open", "plan.json", 2), "1", "SIGTERM"),
         (("os.rename", "summary.json", 1), "1", "SIGINT"),  # the report of the run is being written
         (("os.rename", "gate.json", 1), "1", "SIGTERM"),
@@ -94,12 +144,19 @@ def run_command(world, *more):
 )
 def test_an_interrupted_gate_gives_no_verdict_and_goes_on(tmp_path, moment, processes, signal):
     world = World(tmp_path)
-    no_verdict(interrupted_at(tmp_path, gate_command(world, "-n", processes), moment, world.environment(), signal), resume=True)
+    no_verdict(
+        interrupted_at(
+            tmp_path, gate_command(world, "-n", processes), moment, world.environment(), signal
+        ),
+        resume=True,
+    )
     assert not (world.out / "gate.json").exists()
     results = world.out / "run" / "results.jsonl"
     if results.exists():  # what was not reached was not left out on purpose
         left = [json.loads(line) for line in results.read_text().splitlines()]
-        assert "deselected" not in {record["message"] for record in left if "fault_" not in record["cell"]}
+        assert "deselected" not in {
+            record["message"] for record in left if "fault_" not in record["cell"]
+        }
     again = world.process(gate_command(world, "-n", "1", "--resume"))
     assert again.returncode == 0, again.stdout + again.stderr
     verdict = json.loads((world.out / "gate.json").read_text())
@@ -118,10 +175,20 @@ def test_the_verdict_of_an_earlier_gate_does_not_survive_an_interrupted_one(tmp_
     world = World(tmp_path)
     assert world.process(gate_command(world, "-n", "1")).returncode == 0
     no_verdict(
-        interrupted_at(tmp_path, gate_command(world, "-n", "1"), ("open", "results.jsonl", 1), world.environment()), resume=True
+        interrupted_at(
+            tmp_path,
+            gate_command(world, "-n", "1"),
+            ("open", "results.jsonl", 1),
+            world.environment(),
+        ),
+        resume=True,
     )
     assert {path.name for path in world.out.iterdir()} == {"run"}
-    assert not {path.name for path in (world.out / "run").iterdir()} & {"summary.json", "junit.xml", "report.html"}
+    assert not {path.name for path in (world.out / "run").iterdir()} & {
+        "summary.json",
+        "junit.xml",
+        "report.html",
+    }
 
 
 def test_a_signal_that_a_library_swallows_ends_the_run_all_the_same(tmp_path):
@@ -137,22 +204,47 @@ def test_a_signal_that_a_library_swallows_ends_the_run_all_the_same(tmp_path):
         "    if cell.check == 'load':\n"
         "        Swallows()\n"
     )
-    environment = {**world.environment(), "PYTHONPATH": f"{tmp_path}{os.pathsep}{world.environment()['PYTHONPATH']}"}
+    environment = {
+        **world.environment(),
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{world.environment()['PYTHONPATH']}",
+    }
     command = [*run_command(world, "-n", "1"), "-p", "swallowing"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     assert len(world.executed()) < 14
 
 
 def test_the_exit_code_is_ours_when_the_signal_comes_while_python_runs_a_text(tmp_path):
-    """As dataclasses and named tuples do while modules are imported: Python would end by SIGINT all the same."""
+    """As dataclasses and named tuples do while modules are imported: Python would end by SIGINT all
+    the same.
+    """
     world = small_world(tmp_path)
     (tmp_path / "executing.py").write_text(
-        "import os, signal\ndef pytest_configure():\n    exec('import os, signal; os.kill(os.getpid(), signal.SIGTERM)')\n"
+        "import os, signal\ndef pytest_configure():\n    exec('import os, signal;"
+        " os.kill(os.getpid(), signal.SIGTERM)')\n"
     )
-    environment = {**world.environment(), "PYTHONPATH": f"{tmp_path}{os.pathsep}{world.environment()['PYTHONPATH']}"}
+    environment = {
+        **world.environment(),
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{world.environment()['PYTHONPATH']}",
+    }
     command = [*run_command(world, "-n", "1"), "-p", "executing"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     no_verdict(done, resume=True)
 
 
@@ -161,11 +253,16 @@ WRITERS = {
     "matrix run": "matrix run --cases {cases} --fixtures {fixtures} --out {out}",
     "matrix run --resume": "matrix run --cases {cases} --fixtures {fixtures} --out {out} --resume",
     "matrix report": "matrix report {out}",
-    "serving run": "serving run --cases {cases} --fixtures {fixtures} --out {out} --server binary:/nowhere",
+    "serving run": (
+        "serving run --cases {cases} --fixtures {fixtures} --out {out} --server binary:/nowhere"
+    ),
     "serve-check": "serve-check {artifact} --server binary:/nowhere --out {out}",
     "check": "check {artifact} --consumer c_api --out {out}",
     "grid": "grid --runtimes local --cases rfc_net2 --no-install --out {out}",
-    "gate": "gate --baseline local --candidate local --same --cases {cases} --fixtures {fixtures} --out {gate}",
+    "gate": (
+        "gate --baseline local --candidate local --same --cases {cases} --fixtures {fixtures} --out"
+        " {gate}"
+    ),
 }
 
 
@@ -207,14 +304,21 @@ def test_a_folder_of_somebody_else_is_refused_and_left_as_it_is(tmp_path, what):
     out = tmp_path / "photographs"
     out.mkdir()
     (out / "1.jpg").touch()
-    named = {"cases": world.cases, "fixtures": world.fixtures, "out": out, "artifact": edits.fixture("half_plus_two").parent}
+    named = {
+        "cases": world.cases,
+        "fixtures": world.fixtures,
+        "out": out,
+        "artifact": edits.fixture("half_plus_two").parent,
+    }
     done = world.command(*(word.format(**named) for word in WRITERS[what].split()))
     assert (done.returncode, done.stdout) == (64, ""), done.stderr
     assert [path.name for path in out.iterdir()] == ["1.jpg"]
 
 
 def test_workers_that_are_busy_do_not_hold_up_the_end(tmp_path):
-    """Two processes of pytest-xdist, each in the middle of a cell of a minute; a signal to the harness alone."""
+    """Two processes of pytest-xdist, each in the middle of a cell of a minute; a signal to the
+    harness alone.
+    """
     world = small_world(tmp_path)
     (tmp_path / "sleepy.py").write_text(
         "import os, pathlib, time, pytest\n"
@@ -227,7 +331,10 @@ def test_workers_that_are_busy_do_not_hold_up_the_end(tmp_path):
         "        (out.parent / f'woken-{os.getpid()}').touch()\n"
         "        raise\n"
     )
-    environment = {**world.environment(), "PYTHONPATH": f"{tmp_path}{os.pathsep}{world.environment()['PYTHONPATH']}"}
+    environment = {
+        **world.environment(),
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{world.environment()['PYTHONPATH']}",
+    }
     process = subprocess.Popen(
         [*run_command(world, "-n", "2"), "-p", "sleepy"],
         cwd=tmp_path,
@@ -261,13 +368,19 @@ def three(folder):
 # What is run -> the moment at which it is in the middle of its work.
 COMMANDS = {
     "verify": ("verify {models}", ("open", "saved_model.pb", 2)),
-    "verify, before its processes": ("verify {models} --jobs 2", ("import", "multiprocessing.resource_tracker", 1)),
+    "verify, before its processes": (
+        "verify {models} --jobs 2",
+        ("import", "multiprocessing.resource_tracker", 1),
+    ),
     "verify, in its processes": ("verify {models} --jobs 2", ("pickle.find_class", "verify", 1)),
     "diff": ("diff {models} {others}", ("open", "saved_model.pb", 3)),
     "compat": ("compat {models}", ("open", "saved_model.pb", 1)),
     "contract": ("contract check {models}", ("open", "saved_model.pb", 2)),
     "slim": ("slim {models} --out {out}", ("open", "saved_model.pb", 1)),
-    "downgrade": ("downgrade {models} {out} --target 2.12 --no-proof", ("open", "saved_model.pb", 1)),
+    "downgrade": (
+        "downgrade {models} {out} --target 2.12 --no-proof",
+        ("open", "saved_model.pb", 1),
+    ),
     "plugin-check": ("plugin-check {consumer}", ("subprocess.Popen", "numpy_consumer", 1)),
     "migrate": ("migrate {models} --out {out}", ("os.rename", "records", 1)),
     "check": ("check {models} --consumer reference --out {out}", ("subprocess.Popen", "worker", 1)),
@@ -278,20 +391,36 @@ NEEDS_TENSORFLOW = {"check", "migrate"}
 
 
 @pytest.mark.parametrize(
-    "what", [pytest.param(what, marks=pytest.mark.tensorflow if what in NEEDS_TENSORFLOW else ()) for what in COMMANDS]
+    "what",
+    [
+        pytest.param(what, marks=pytest.mark.tensorflow if what in NEEDS_TENSORFLOW else ())
+        for what in COMMANDS
+    ],
 )
 def test_every_command_that_takes_long_gives_no_verdict(tmp_path, what):
     words, moment = COMMANDS[what]
     models, others = three(tmp_path / "models"), three(tmp_path / "others")
     out = tmp_path / "out"
-    consumer = f"{sys.executable} {REPO / 'compat_matrix' / 'plugins' / 'samples' / 'numpy_consumer.py'}"
+    consumer = (
+        f"{sys.executable} {REPO / 'compat_matrix' / 'plugins' / 'samples' / 'numpy_consumer.py'}"
+    )
     if what == "contract":
-        assert subprocess.run(command_line("contract", "write", models, "--no-answers"), check=False).returncode == 0
+        assert (
+            subprocess.run(
+                command_line("contract", "write", models, "--no-answers"), check=False
+            ).returncode
+            == 0
+        )
     named = {"models": models, "others": others, "out": out, "consumer": consumer}
     command = command_line(*(word.format(**named) for word in words.split()))
     signal = "SIGTERM" if what == "diff" else "SIGINT"
     no_verdict(interrupted_at(tmp_path, command, moment, signal=signal))
-    assert not {path.name for path in out.glob("*")} & {"report.json", "report.html", "summary.json", "junit.xml"}
+    assert not {path.name for path in out.glob("*")} & {
+        "report.json",
+        "report.html",
+        "summary.json",
+        "junit.xml",
+    }
 
 
 @pytest.mark.tensorflow

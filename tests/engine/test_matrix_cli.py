@@ -1,4 +1,7 @@
-"""``savedmodel-compat matrix`` as its users run it: processes, files, exit codes. The workers are played by ``matrix_double``."""
+"""``savedmodel-compat matrix`` as its users run it: processes, files, exit codes.
+
+The workers are played by ``matrix_double``.
+"""
 
 import json
 import re
@@ -14,9 +17,18 @@ from referencing import Registry, Resource
 import compat_matrix
 from compat_matrix.engine import running
 
-SCHEMAS = {path.name: json.loads(path.read_text()) for path in (Path(compat_matrix.__path__[0]) / "schemas").glob("*.json")}
-REGISTRY = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items())
-ARTIFACTS = [f"{case}/{producer}@{VERSION}" for case in ("alpha", "beta") for producer in ("reference", "tf2")]
+SCHEMAS = {
+    path.name: json.loads(path.read_text())
+    for path in (Path(compat_matrix.__path__[0]) / "schemas").glob("*.json")
+}
+REGISTRY = Registry().with_resources(
+    (name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items()
+)
+ARTIFACTS = [
+    f"{case}/{producer}@{VERSION}"
+    for case in ("alpha", "beta")
+    for producer in ("reference", "tf2")
+]
 LEFT_OUT = {"outcome": "NOT_RUN", "message": "deselected", "expected": None}
 CONSUMERS = ("tf2", "v1_session", "c_api", "reference")
 
@@ -35,7 +47,9 @@ def small(tmp_path):
     return small_world(tmp_path)
 
 
-@pytest.mark.parametrize(("cells", "processes"), [(0, 1), (running.CELLS_PER_PROCESS * 2 - 1, 1), (10**6, 2)])
+@pytest.mark.parametrize(
+    ("cells", "processes"), [(0, 1), (running.CELLS_PER_PROCESS * 2 - 1, 1), (10**6, 2)]
+)
 def test_few_cells_are_run_in_one_process(monkeypatch, cells, processes):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
     monkeypatch.setattr(running, "MEMORY_PER_PROCESS", 1)
@@ -105,7 +119,10 @@ def test_exit_codes(small, ledger, script, code, words):
     [
         (["--case", "nothing"], "the selection holds no cell"),
         (["--cell", "beta/tf2@1/tf2@1/load"], "no such cell"),
-        (["--consumer", "c_api", "--check", "reexport", "--case", "alpha"], "are not applicable: the consumer cannot resave"),
+        (
+            ["--consumer", "c_api", "--check", "reexport", "--case", "alpha"],
+            "are not applicable: the consumer cannot resave",
+        ),
         (["-k", "nothing_like_it"], "the selection holds no cell that could be executed"),
         (["-k", "((("], "pytest refused its arguments"),
         (["--nonsense"], "No such option"),
@@ -162,17 +179,28 @@ def test_a_second_run_in_the_same_folder_starts_anew(small):
             ["--check", "load", "--consumer", "tf*", "--consumer", "reference"],
             {(a, c, "load") for a in ARTIFACTS[2:] for c in CONSUMERS[::3]},
         ),
-        (["--producer", "tf2", "--check", "values"], {(ARTIFACTS[3], c, "values") for c in ("tf2", "reference")}),
+        (
+            ["--producer", "tf2", "--check", "values"],
+            {(ARTIFACTS[3], c, "values") for c in ("tf2", "reference")},
+        ),
         (["--cell", cell("tf2", "values")], {(ARTIFACTS[3], "tf2", "values")}),
-        (["-k", "tf2 and not reference and load"], {(ARTIFACTS[3], c, "load") for c in ("tf2", "v1_session", "c_api")}),
-        (["--case", "bet*", "-k", "v1_session"], {(a, "v1_session", "load") for a in ARTIFACTS[2:]}),
+        (
+            ["-k", "tf2 and not reference and load"],
+            {(ARTIFACTS[3], c, "load") for c in ("tf2", "v1_session", "c_api")},
+        ),
+        (
+            ["--case", "bet*", "-k", "v1_session"],
+            {(a, "v1_session", "load") for a in ARTIFACTS[2:]},
+        ),
     ],
 )
 def test_selections(small, arguments, expected):
     done = small.run(*arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     productions = {f"{artifact}/-/produce" for artifact, _, _ in expected}
-    wanted = productions | {cell(consumer, check, artifact) for artifact, consumer, check in expected}
+    wanted = productions | {
+        cell(consumer, check, artifact) for artifact, consumer, check in expected
+    }
     assert {one for _, one in small.executed()} == wanted
     summary = small.summary()
     validate(summary, "summary.schema.json")
@@ -227,16 +255,37 @@ def test_damaged_files_are_not_reported_as_good(small, file, change):
 
 def line_of(text, where, **changes):
     """The line of a result, with changes."""
-    return json.dumps({**next(record for record in map(json.loads, text.splitlines()) if where(record)), **changes}) + "\n"
+    return (
+        json.dumps(
+            {
+                **next(record for record in map(json.loads, text.splitlines()) if where(record)),
+                **changes,
+            }
+        )
+        + "\n"
+    )
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda text: text.replace('"outcome": "LOAD_ERROR"', '"outcome": "PASS"'),
-        lambda text: text + line_of(text, lambda r: r["outcome"] == "LOAD_ERROR", outcome="PASS", expected=True),
-        lambda text: text + line_of(text, lambda r: r["outcome"] == "PASS", cell=f"no/tf2@{VERSION}/tf2@{VERSION}/load"),
-        lambda text: text.replace(*[line_of(text, lambda r: r["outcome"] == "LOAD_ERROR", **new) for new in ({}, LEFT_OUT)]),
+        lambda text: (
+            text
+            + line_of(text, lambda r: r["outcome"] == "LOAD_ERROR", outcome="PASS", expected=True)
+        ),
+        lambda text: (
+            text
+            + line_of(
+                text, lambda r: r["outcome"] == "PASS", cell=f"no/tf2@{VERSION}/tf2@{VERSION}/load"
+            )
+        ),
+        lambda text: text.replace(
+            *[
+                line_of(text, lambda r: r["outcome"] == "LOAD_ERROR", **new)
+                for new in ({}, LEFT_OUT)
+            ]
+        ),
     ],
     ids=["edited", "a pass behind a failure", "a cell of no plan", "told as deselected"],
 )
@@ -251,7 +300,10 @@ def test_results_that_the_run_did_not_write_are_refused(small, command, change):
     more = ("--expectations", small.ledger, "--reason", "x") if command == "expect update" else ()
     done = small.command("matrix", *command.split(), small.out, *more)
     assert done.returncode == 4, done.stderr
-    assert "results.jsonl, line" in done.stderr and "the run did not write this result of " in done.stderr
+    assert (
+        "results.jsonl, line" in done.stderr
+        and "the run did not write this result of " in done.stderr
+    )
     again = small.run("--consumer", "c_api", "--resume")
     assert again.returncode == 4 and "the run did not write this result" in again.stderr
 
@@ -276,7 +328,9 @@ def test_results_that_no_run_sealed_are_not_enough(small):
     assert done.returncode == 3 and "the run did not come to its end" in done.stdout
     assert small.summary()["ended"] is False
     assert "the run did not come to its end" in (small.out / "report.html").read_text()
-    done = small.command("matrix", "expect", "update", small.out, "--expectations", small.ledger, "--reason", "x")
+    done = small.command(
+        "matrix", "expect", "update", small.out, "--expectations", small.ledger, "--reason", "x"
+    )
     assert done.returncode == 2 and "did not come to its end" in done.stderr
 
 
@@ -284,7 +338,9 @@ def test_a_failure_is_the_same_in_a_folder_of_any_name(small):
     said = set()
     for name in ("out", "My out (2)"):
         small.out = small.root / name
-        small.behave([cell("c_api", "load"), {**FAIL, "message": f"{small.out}/artifacts/x: no such file"}])
+        small.behave(
+            [cell("c_api", "load"), {**FAIL, "message": f"{small.out}/artifacts/x: no such file"}]
+        )
         assert small.run("--consumer", "c_api").returncode == 1
         said.add(small.results()[cell("c_api", "load")]["message_normalised"])
     assert said == {"<path>: no such file"}
@@ -323,11 +379,20 @@ def test_junit_holds_every_planned_cell_also_after_resuming(small):
     failing = cell("c_api", "load")
     small.behave([failing, FAIL])
     small.run("--producer", "tf2")
-    for arguments, left_out in ((("--resume",), set()), (("--producer", "tf2"), {("skipped", "deselected")})):
+    for arguments, left_out in (
+        (("--resume",), set()),
+        (("--producer", "tf2"), {("skipped", "deselected")}),
+    ):
         small.run(*arguments)
         root = ElementTree.parse(small.out / "junit.xml").getroot()
-        states = {case.get("name"): case[0] if len(case) else None for case in root.iter("testcase")}
-        assert set(states) == {name for name, record in small.results().items() if record["outcome"] != "NOT_APPLICABLE"}
+        states = {
+            case.get("name"): case[0] if len(case) else None for case in root.iter("testcase")
+        }
+        assert set(states) == {
+            name
+            for name, record in small.results().items()
+            if record["outcome"] != "NOT_APPLICABLE"
+        }
         assert (states[failing].tag, "expected PASS" in states[failing].text) == ("failure", True)
         others = [state for name, state in states.items() if state is not None and name != failing]
         assert {(state.tag, state.get("message")) for state in others} == left_out
@@ -357,7 +422,10 @@ def test_the_plan_can_be_read(world):
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert f"old/fixture@1.15.5/tf2@{VERSION}/load" in lines
-    assert f"old/fixture@1.15.5/c_api@{VERSION}/reexport  NOT_APPLICABLE: the consumer cannot resave" in lines
+    assert (
+        f"old/fixture@1.15.5/c_api@{VERSION}/reexport  NOT_APPLICABLE: the consumer cannot resave"
+        in lines
+    )
     assert f"{len(lines)} cells: " in done.stderr
     validate(json.loads(world.matrix("plan", "--json").stdout), "plan.schema.json")
 
@@ -367,10 +435,17 @@ def test_expect_check_needs_no_run(world):
     done = world.matrix("expect check")
     assert done.returncode == 2
     assert "entry 3 (gone/*/*/* -> LOAD_ERROR) selects no cell" in done.stdout
-    assert "entry 1 (old/*/*/* -> LOAD_ERROR) selects too many cells without `wide`: 27" in done.stdout
+    assert (
+        "entry 1 (old/*/*/* -> LOAD_ERROR) selects too many cells without `wide`: 27" in done.stdout
+    )
     assert done.stdout.count("selected by more than one entry") == 4
     problems = json.loads(world.matrix("expect check", "--json").stdout)["problems"]
-    assert {kind: len(facts) for kind, facts in problems.items()} == {"dead_entry": 1, "too_wide": 1, "overlap": 4, "expired": 0}
+    assert {kind: len(facts) for kind, facts in problems.items()} == {
+        "dead_entry": 1,
+        "too_wide": 1,
+        "overlap": 4,
+        "expired": 0,
+    }
     world.expect(entry("beta"))
     done = world.matrix("expect check")
     assert (done.returncode, done.stdout) == (0, "")
@@ -378,7 +453,8 @@ def test_expect_check_needs_no_run(world):
 
 def test_expect_explain(world):
     world.expect(
-        entry("old", consumer_version=">=2", issue="https://x/1"), entry("old", consumer_version="<2", reason="long ago")
+        entry("old", consumer_version=">=2", issue="https://x/1"),
+        entry("old", consumer_version="<2", reason="long ago"),
     )
     done = world.matrix("expect explain", cell("c_api", "load", "old/fixture@1.15.5"))
     assert done.returncode == 0
@@ -386,8 +462,13 @@ def test_expect_explain(world):
     assert "entry 1 (old/*/*/* -> LOAD_ERROR) applies: bug, known" in done.stdout
     assert "issue: https://x/1" in done.stdout
     assert "entry 2 (old/*/*/* -> LOAD_ERROR) is for other versions: bug, long ago" in done.stdout
-    told = json.loads(world.matrix("expect explain", cell("c_api", "load", "old/fixture@1.15.5"), "--json").stdout)
-    assert told["expected"] == ["LOAD_ERROR"] and [one["applies"] for one in told["entries"]] == [True, False]
+    told = json.loads(
+        world.matrix("expect explain", cell("c_api", "load", "old/fixture@1.15.5"), "--json").stdout
+    )
+    assert told["expected"] == ["LOAD_ERROR"] and [one["applies"] for one in told["entries"]] == [
+        True,
+        False,
+    ]
     assert "PASS is expected" in world.matrix("expect explain", cell("tf2", "load")).stdout
     done = world.matrix("expect explain", cell("c_api", "reexport", "old/fixture@1.15.5"))
     assert "NOT_APPLICABLE, decided by the plan: the consumer cannot resave" in done.stdout
@@ -396,11 +477,16 @@ def test_expect_explain(world):
 
 def test_expect_update_makes_a_red_run_green(small):
     small.expect(entry("gone"), head="# ours\nschema = 1\n")
-    small.behave(["*/c_api@*/load", FAIL], [f"beta/reference@{VERSION}/-/produce", {**FAIL, "outcome": "REJECTED"}])
+    small.behave(
+        ["*/c_api@*/load", FAIL],
+        [f"beta/reference@{VERSION}/-/produce", {**FAIL, "outcome": "REJECTED"}],
+    )
     assert small.run().returncode == 1
 
     def update(*arguments, out=small.out):
-        return small.command("matrix", "expect", "update", out, "--expectations", small.ledger, *arguments)
+        return small.command(
+            "matrix", "expect", "update", out, "--expectations", small.ledger, *arguments
+        )
 
     before = small.ledger.read_bytes()
     refused = update()
@@ -452,7 +538,11 @@ def test_the_doctor_asks_every_consumer():
     from matrix_world import REPO
 
     done = subprocess.run(
-        [sys.executable, "-m", "compat_matrix", "runtimes", "doctor"], cwd=REPO, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "compat_matrix", "runtimes", "doctor"],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
     for name in CONSUMERS:

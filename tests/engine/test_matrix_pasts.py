@@ -1,4 +1,6 @@
-"""``matrix run --past`` and ``--pasts``: results must not depend on what worker processes did before. Needs no TensorFlow."""
+"""``matrix run --past`` and ``--pasts``: results must not depend on what worker processes did
+before. Needs no TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from compat_matrix.cells.plan import Plan
 from compat_matrix.runtimes.pasts import Past
 
 CASE = "frozen_constants"
-# A consumer of a plug-in. Its answer is a unit in the last place away under another PYTHONHASHSEED, as that of a program that
-# adds the elements of a set may be.
+# A consumer of a plug-in. Its answer is a unit in the last place away under another PYTHONHASHSEED,
+# as that of a program that adds the elements of a set may be.
 PLANTED = """
 import os
 
@@ -141,7 +143,16 @@ def test_servers_have_no_past(world):
 def test_nothing_compared_is_incomplete(tmp_path):
     """The only consumer is a model server that is not there."""
     shutil.copytree(ROOT / "fixtures_v1" / CASE, tmp_path / "fixtures" / CASE)
-    asked = ["--fixtures", "fixtures", "--server", "binary:./absent", "--consumer", "serving", "--pasts", "1"]
+    asked = [
+        "--fixtures",
+        "fixtures",
+        "--server",
+        "binary:./absent",
+        "--consumer",
+        "serving",
+        "--pasts",
+        "1",
+    ]
     done = ours(["matrix", "run", "--out", "out", "-n", "1", *asked], tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "compared 0 pairs" in done.stdout and "nothing was compared" in done.stdout
@@ -152,4 +163,6 @@ def test_a_past_shuffles_the_plan(world):
     shuffled = Plan.read(world / "out" / "plan.json")
     assert run(world, out="usual").returncode == 0
     usual = Plan.read(world / "usual" / "plan.json")
-    assert sorted(shuffled.by_id) == sorted(usual.by_id) and list(shuffled.by_id) != list(usual.by_id)
+    assert sorted(shuffled.by_id) == sorted(usual.by_id) and list(shuffled.by_id) != list(
+        usual.by_id
+    )

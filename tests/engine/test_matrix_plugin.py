@@ -56,14 +56,20 @@ def outcomes(world):
 
 
 def reasons(world, outcome="NOT_RUN"):
-    return {cell: record["message"] for cell, record in world.results().items() if record["outcome"] == outcome}
+    return {
+        cell: record["message"]
+        for cell, record in world.results().items()
+        if record["outcome"] == outcome
+    }
 
 
 def undecided(cells):
     return [cell_id for cell_id, cell in cells.items() if not cell.decided]
 
 
-@pytest.mark.parametrize("parallel", [(), ("-p", "xdist", "-n", "2"), ("-p", "xdist", "-n2", "--dist", "loadgroup")])
+@pytest.mark.parametrize(
+    "parallel", [(), ("-p", "xdist", "-n", "2"), ("-p", "xdist", "-n2", "--dist", "loadgroup")]
+)
 def test_every_planned_cell_is_an_item_and_has_a_result(world, parallel):
     cells = write_plan(world)
     world.behave(["beta/reference@*/-/produce", FAIL], ["*/c_api@*/load", FAIL])
@@ -100,22 +106,44 @@ def test_a_failure_says_all_that_is_needed(world):
     assert f"replay: savedmodel-compat matrix run --out replay --cell {cell}" in text
     assert "Traceback" not in text
     record = world.results()[cell]
-    assert (record["message"], record["message_normalised"]) == (FAIL["message"], "no op 'Foo' in <path>")
+    assert (record["message"], record["message_normalised"]) == (
+        FAIL["message"],
+        "no op 'Foo' in <path>",
+    )
     assert record["expected"] is False
 
 
 def test_a_failure_names_the_version_skew(world):
-    skew = {"kind": "unknown_op", "text": "unknown op 'Foo': since 2.21; node 'a' of the main graph"}
+    skew = {
+        "kind": "unknown_op",
+        "text": "unknown op 'Foo': since 2.21; node 'a' of the main graph",
+    }
     world.behave(["old/*/c_api@*/load", {**FAIL, "details": {"skew": skew}}])
-    assert f"skew: {skew['text']}" in world.pytest(world.out / "plan.json", "-k", "c_api and load").stdout
+    assert (
+        f"skew: {skew['text']}"
+        in world.pytest(world.out / "plan.json", "-k", "c_api and load").stdout
+    )
 
 
 @pytest.mark.parametrize(
     ("action", "status", "expected", "text"),
     [
         (FAIL, 0, True, "1 passed"),
-        ({}, 1, False, "PASS, expected LOAD_ERROR NotFoundError /^no op/, entry 1 (old/fixture/c_api/load -> LOAD_ERROR): known"),
-        ({**FAIL, "error_class": "x.Other"}, 1, False, "LOAD_ERROR, expected LOAD_ERROR NotFoundError"),
+        (
+            {},
+            1,
+            False,
+            (
+                "PASS, expected LOAD_ERROR NotFoundError /^no op/, entry 1 (old/fixture/c_api/load"
+                " -> LOAD_ERROR): known"
+            ),
+        ),
+        (
+            {**FAIL, "error_class": "x.Other"},
+            1,
+            False,
+            "LOAD_ERROR, expected LOAD_ERROR NotFoundError",
+        ),
     ],
 )
 def test_an_item_passes_when_the_outcome_is_the_expected_one(world, action, status, expected, text):
@@ -145,7 +173,11 @@ def test_whatever_a_check_does_becomes_a_result(world, action, message):
     done = world.pytest(world.out / "plan.json", "-k", "old")
     assert done.returncode == 1
     record = world.results()[cell]
-    assert (record["outcome"], record["message"], record["expected"]) == ("SETUP_ERROR", message, False)
+    assert (record["outcome"], record["message"], record["expected"]) == (
+        "SETUP_ERROR",
+        message,
+        False,
+    )
     assert "Traceback" in (world.out / record["evidence"]["traceback"]).read_text()
     passed = [name for name, outcome in outcomes(world).items() if outcome == "PASS"]
     # Agreement cells compare results and execute nothing.
@@ -158,7 +190,9 @@ def test_a_process_that_dies_costs_one_cell(world):
     done = world.pytest(world.out / "plan.json", "-p", "xdist", "-n", "2")
     assert done.returncode == 1, done.stdout
     found = outcomes(world)
-    assert {one: outcome for one, outcome in found.items() if outcome not in ("PASS", "NOT_APPLICABLE")} == {cell: "SETUP_ERROR"}
+    assert {
+        one: outcome for one, outcome in found.items() if outcome not in ("PASS", "NOT_APPLICABLE")
+    } == {cell: "SETUP_ERROR"}
     assert "crashed while running" in world.results()[cell]["message"]
     assert [one for _, one in world.executed()].count(cell) == 1
 
@@ -172,10 +206,16 @@ def test_a_cell_whose_artifact_is_not_there_is_not_run(world):
 
 @pytest.mark.parametrize("parallel", [(), ("-p", "xdist", "-n", "2")])
 def test_a_selection_brings_the_productions_it_needs(world, parallel):
-    done = world.pytest(world.out / "plan.json", "-k", "beta and c_api and load and not cpp", *parallel)
+    done = world.pytest(
+        world.out / "plan.json", "-k", "beta and c_api and load and not cpp", *parallel
+    )
     assert done.returncode == 0, done.stdout
     executed = [cell for _, cell in world.executed()]
-    expected = [f"beta/{p}@{V}/{rest}" for p in ("reference", "tf2") for rest in ("-/produce", f"c_api@{V}/load")]
+    expected = [
+        f"beta/{p}@{V}/{rest}"
+        for p in ("reference", "tf2")
+        for rest in ("-/produce", f"c_api@{V}/load")
+    ]
     assert sorted(executed) == sorted(expected)
     for producer in ("reference", "tf2"):
         production, load = f"beta/{producer}@{V}/-/produce", f"beta/{producer}@{V}/c_api@{V}/load"
@@ -190,7 +230,10 @@ def test_an_artifact_of_an_earlier_run_is_not_made_again(world):
     assert executed.count(f"beta/tf2@{V}/-/produce") == 1
     found = outcomes(world)
     assert (
-        found[f"beta/tf2@{V}/-/produce"] == found[f"beta/tf2@{V}/c_api@{V}/load"] == found[f"beta/tf2@{V}/tf2@{V}/load"] == "PASS"
+        found[f"beta/tf2@{V}/-/produce"]
+        == found[f"beta/tf2@{V}/c_api@{V}/load"]
+        == found[f"beta/tf2@{V}/tf2@{V}/load"]
+        == "PASS"
     )
 
 
@@ -211,7 +254,10 @@ def test_junit_holds_every_item_and_no_payload(world):
     cases = {case.get("name"): case for case in suite.findall("testcase")}
     assert set(cases) == set(undecided(write_plan(world)))
     failed = [name for name, case in cases.items() if case.find("failure") is not None]
-    assert sorted(failed) == [f"old/fixture@1.15.5/c_api+cpp@{V}/load", f"old/fixture@1.15.5/c_api@{V}/load"]
+    assert sorted(failed) == [
+        f"old/fixture@1.15.5/c_api+cpp@{V}/load",
+        f"old/fixture@1.15.5/c_api@{V}/load",
+    ]
     properties = cases[f"old/fixture@1.15.5/c_api@{V}/load"].find("properties")
     assert [(p.get("name"), p.get("value")) for p in properties] == [("outcome", "LOAD_ERROR")]
 
@@ -231,9 +277,24 @@ def test_a_killed_run_leaves_whole_lines(world):
     world.case("slow", [FUNCTION])
     write_plan(world)
     (world.out / "expectations.toml").unlink()
-    command = [sys.executable, "-m", "pytest", "-c", os.devnull, "-p", "compat_matrix.pytest_plugin", "-p", "matrix_double"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        os.devnull,
+        "-p",
+        "compat_matrix.pytest_plugin",
+        "-p",
+        "matrix_double",
+    ]
     world.behave([f"slow/tf2@{V}/tf2@{V}/values", {"die": 9}])
-    done = subprocess.run([*command, str(world.out / "plan.json")], env=world.environment(), cwd=world.root, capture_output=True)
+    done = subprocess.run(
+        [*command, str(world.out / "plan.json")],
+        env=world.environment(),
+        cwd=world.root,
+        capture_output=True,
+    )
     assert done.returncode == 9
     lines = (world.out / "results.jsonl").read_text().splitlines(keepends=True)
     assert all(line.endswith("\n") and json.loads(line)["schema"] == 1 for line in lines)
@@ -271,7 +332,10 @@ def test_without_a_plan_the_plugin_does_nothing(world):
 
 
 def test_the_real_workers_are_asked_without_a_double(world):
-    """The hook's default is ``compat_matrix.checks``. It says what is wrong with this artifact: it has no model."""
+    """The hook's default is ``compat_matrix.checks``.
+
+    It says what is wrong with this artifact: it has no model.
+    """
     command = [
         sys.executable,
         "-m",
@@ -283,14 +347,20 @@ def test_the_real_workers_are_asked_without_a_double(world):
         str(world.out / "plan.json"),
     ]
     done = subprocess.run(
-        [*command, "-k", "old and c_api and load"], env=world.environment(), cwd=world.root, capture_output=True, check=False
+        [*command, "-k", "old and c_api and load"],
+        env=world.environment(),
+        cwd=world.root,
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 1
     assert outcomes(world)[f"old/fixture@1.15.5/c_api@{V}/load"] not in ("PASS", "NOT_RUN")
 
 
 def test_signals_reach_the_run(world):
-    """SIGINT from outside, as a terminal sends it: the results so far stay, the rest says interrupted."""
+    """SIGINT from outside, as a terminal sends it: the results so far stay, the rest says
+    interrupted.
+    """
     (world.root / "sleepy.py").write_text(
         "import time, pathlib, pytest\n"
         "@pytest.hookimpl(tryfirst=True)\n"
@@ -301,15 +371,44 @@ def test_signals_reach_the_run(world):
     )
     environment = world.environment()
     environment["PYTHONPATH"] = f"{world.root}{os.pathsep}{environment['PYTHONPATH']}"
-    command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", str(world.root / "run"), "-n", "1"]
-    command += ["--cases", str(world.cases), "--fixtures", str(world.fixtures), "--", "-p", "matrix_double", "-p", "sleepy"]
-    process = subprocess.Popen(command, env=environment, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "compat_matrix",
+        "matrix",
+        "run",
+        "--out",
+        str(world.root / "run"),
+        "-n",
+        "1",
+    ]
+    command += [
+        "--cases",
+        str(world.cases),
+        "--fixtures",
+        str(world.fixtures),
+        "--",
+        "-p",
+        "matrix_double",
+        "-p",
+        "sleepy",
+    ]
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        cwd=REPO,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while not (world.root / "asleep").exists() and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, ""), err
     assert "interrupted" in err
-    found = {record["cell"]: record["outcome"] for record in world.results(world.root / "run").values()}
+    found = {
+        record["cell"]: record["outcome"] for record in world.results(world.root / "run").values()
+    }
     assert found[f"beta/reference@{V}/-/produce"] == "PASS"
     assert "NOT_RUN" in found.values()

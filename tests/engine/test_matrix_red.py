@@ -1,7 +1,8 @@
-"""A fixture byte, a recorded answer, an expectation, a consumer's answer: breaking any of them turns a real run red.
+"""A fixture byte, a recorded answer, an expectation, a consumer's answer: breaking any of them
+turns a real run red.
 
-The consumer is the C++ loader behind the C API, in a process that never imports TensorFlow: one run takes seconds. What only a
-re-export can lose is tried with an implementation on either side.
+The consumer is the C++ loader behind the C API, in a process that never imports TensorFlow: one run
+takes seconds. What only a re-export can lose is tried with an implementation on either side.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def run(tmp_path, fixtures):
         else:
             environment = {**os.environ, "PYTHONPATH": str(code)}
             words = [sys.executable, "-m", "compat_matrix", *words]
-            process = subprocess.run(words, cwd=code, env=environment, capture_output=True, text=True)
+            process = subprocess.run(
+                words, cwd=code, env=environment, capture_output=True, text=True
+            )
             status, said = process.returncode, process.stdout + process.stderr
         summary = out / "summary.json"
         assert summary.exists(), said
@@ -89,7 +92,11 @@ def test_a_changed_recorded_answer(run, fixtures):
     io = json.loads((artifact / "io" / "io.json").read_text())
     path = artifact / "io" / io["requests"][0]["outputs"]
     answer = tensors.load(path)
-    name, tensor = next((name, tensor) for name, tensor in answer.items() if tensor.array.dtype.kind == "f" and tensor.array.size)
+    name, tensor = next(
+        (name, tensor)
+        for name, tensor in answer.items()
+        if tensor.array.dtype.kind == "f" and tensor.array.size
+    )
     wrong = np.array(tensor.array)
     wrong.flat[0] = np.nextafter(wrong.flat[0], np.inf)
     answer[name] = tensors.Tensor(tensor.dtype, wrong)
@@ -116,7 +123,9 @@ added = 2026-11-21
 """
 
 
-@pytest.mark.parametrize(("case", "discrepancy"), [(CASE, "unexpected_pass"), ("no_such_case", "dead_entry")])
+@pytest.mark.parametrize(
+    ("case", "discrepancy"), [(CASE, "unexpected_pass"), ("no_such_case", "dead_entry")]
+)
 def test_an_expectation_that_does_not_hold(run, case, discrepancy):
     code, summary = run(EXPECTATION.format(case=case))
     assert code == 2
@@ -127,7 +136,9 @@ def test_an_expectation_that_does_not_hold(run, case, discrepancy):
 def copy(tmp_path):
     """The code, to be spoilt as a faulty release would be."""
     for package in ("compat_matrix", "reference_impl"):
-        shutil.copytree(ROOT / package, tmp_path / "code" / package)  # what is compiled, too: of a changed file it is not taken
+        shutil.copytree(
+            ROOT / package, tmp_path / "code" / package
+        )  # what is compiled, too: of a changed file it is not taken
     return tmp_path / "code"
 
 
@@ -156,9 +167,27 @@ CHANGE = RESAVE + "        root = self._model(request).root\n        {}\n"
 @pytest.mark.parametrize(
     ("program", "old", "new", "outcome", "text"),
     [
-        ("tf2_worker", "if key not in signature_wire.INTERNAL_KEYS", "if not key", "CALL_ERROR", "serving_default' is missing"),
-        ("protocol", RESAVE, CHANGE.format("root.more = self.tf.Variable(1.0)"), "FAIL_STRUCTURE", ": 1 new: float32[]"),
-        ("protocol", RESAVE, CHANGE.format("v = root.variables[0]; v.assign(v + 1)"), "FAIL_VALUE", "1 lost or changed: float32"),
+        (
+            "tf2_worker",
+            "if key not in signature_wire.INTERNAL_KEYS",
+            "if not key",
+            "CALL_ERROR",
+            "serving_default' is missing",
+        ),
+        (
+            "protocol",
+            RESAVE,
+            CHANGE.format("root.more = self.tf.Variable(1.0)"),
+            "FAIL_STRUCTURE",
+            ": 1 new: float32[]",
+        ),
+        (
+            "protocol",
+            RESAVE,
+            CHANGE.format("v = root.variables[0]; v.assign(v + 1)"),
+            "FAIL_VALUE",
+            "1 lost or changed: float32",
+        ),
     ],
     ids=["no signature", "new variable", "changed variable"],
 )
@@ -169,10 +198,15 @@ def test_a_crossing_that_loses_something(run, copy, tmp_path, program, old, new,
     path.write_text(path.read_text().replace(old, new))
     code, summary = run(code=copy, consumers=CROSSINGS)
     assert code == 1
-    assert [(fact["cell"].split("/")[2].split("@")[0], fact["outcome"]) for fact in summary["unexpected"]] == [
-        (consumer, outcome) for consumer in CROSSINGS
+    assert [
+        (fact["cell"].split("/")[2].split("@")[0], fact["outcome"])
+        for fact in summary["unexpected"]
+    ] == [(consumer, outcome) for consumer in CROSSINGS]
+    results = [
+        json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()
     ]
-    results = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
-    said = [str((fact["message"], fact["details"])) for fact in results if fact["outcome"] == outcome]
+    said = [
+        str((fact["message"], fact["details"])) for fact in results if fact["outcome"] == outcome
+    ]
     assert len(said) == 2
     assert all(text in one for one in said), said

@@ -1,4 +1,6 @@
-"""``savedmodel-compat matrix run --resume``: what is kept of an earlier run, and what is asked again."""
+"""``savedmodel-compat matrix run --resume``: what is kept of an earlier run, and what is asked
+again.
+"""
 
 import json
 import os
@@ -9,7 +11,11 @@ import time
 import pytest
 from matrix_world import FAIL, FUNCTION, SIGNATURE, VERSION, cell, entry, outcomes, small_world
 
-ARTIFACTS = [f"{case}/{producer}@{VERSION}" for case in ("alpha", "beta") for producer in ("reference", "tf2")]
+ARTIFACTS = [
+    f"{case}/{producer}@{VERSION}"
+    for case in ("alpha", "beta")
+    for producer in ("reference", "tf2")
+]
 
 
 @pytest.fixture
@@ -44,14 +50,23 @@ def test_an_interrupted_run_is_resumed(small):
 def test_a_run_that_another_program_began_says_so(small):
     small.behave([cell("c_api", "load"), {"interrupt": True}])
     small.run()
-    kept = len([outcome for outcome in outcomes(small).values() if outcome not in ("NOT_RUN", "NOT_APPLICABLE")])
+    kept = len(
+        [
+            outcome
+            for outcome in outcomes(small).values()
+            if outcome not in ("NOT_RUN", "NOT_APPLICABLE")
+        ]
+    )
     file = small.out / "run.json"
     told = json.loads(file.read_text())
     assert told["earlier"] == []
     file.write_text(json.dumps({**told, "revision": "0123abc"}))
     small.behave()
     done = small.run("--resume")
-    assert f"{kept} results of earlier sessions kept" in done.stderr and "those of 0123abc. Run without --resume" in done.stderr
+    assert (
+        f"{kept} results of earlier sessions kept" in done.stderr
+        and "those of 0123abc. Run without --resume" in done.stderr
+    )
     assert json.loads(file.read_text())["earlier"] == ["0123abc"]
     again = small.run("--resume")
     assert "those of 0123abc" in again.stderr
@@ -63,7 +78,9 @@ def test_resuming_tries_again_what_the_machine_spoilt_and_nothing_else(small):
     executed = len(small.executed())
     small.behave()
     assert small.run("--resume").returncode == 1
-    assert {one for _, one in small.executed()[executed:]} == {cell("c_api", "load", artifact) for artifact in ARTIFACTS[2:]}
+    assert {one for _, one in small.executed()[executed:]} == {
+        cell("c_api", "load", artifact) for artifact in ARTIFACTS[2:]
+    }
 
 
 def passed(small):
@@ -105,7 +122,9 @@ def test_what_is_asked_otherwise_is_asked_again(small):
 
 
 def test_a_model_that_changed_is_asked_again(small):
-    """A case that builds another model, and an artifact that was written anew in the same folder."""
+    """A case that builds another model, and an artifact that was written anew in the same
+    folder.
+    """
     small.fixture("old")
     small.case("gamma", [SIGNATURE])
     assert small.run().returncode == 0
@@ -113,7 +132,9 @@ def test_a_model_that_changed_is_asked_again(small):
     with (small.cases / "beta.py").open("a") as case:
         case.write("# another model\n")
     provenance = small.fixtures / "old" / "provenance.json"
-    provenance.write_text(json.dumps({**json.loads(provenance.read_text()), "files": {"model/saved_model.pb": "0"}}))
+    provenance.write_text(
+        json.dumps({**json.loads(provenance.read_text()), "files": {"model/saved_model.pb": "0"}})
+    )
     small.behave(["old/*/values", FAIL], ["beta/*/c_api@*", FAIL])
     assert small.run("--resume").returncode == 1
     again = {one for _, one in small.executed()[ran:]}
@@ -121,7 +142,9 @@ def test_a_model_that_changed_is_asked_again(small):
     assert again == {one for one in asked if outcomes(small)[one] != "NOT_APPLICABLE"} and again
 
 
-@pytest.mark.parametrize("name", ["model/saved_model.pb", "model/variables/variables.data-00000-of-00001", "io/in.npz"])
+@pytest.mark.parametrize(
+    "name", ["model/saved_model.pb", "model/variables/variables.data-00000-of-00001", "io/in.npz"]
+)
 def test_an_artifact_that_was_edited_in_place_is_asked_again(name, small):
     """Its provenance.json is as it was, its size too, and so are the times of its files."""
     file = small.fixture("old") / name
@@ -143,7 +166,9 @@ def test_results_taken_over_are_judged_by_the_ledger_of_today(small):
     assert small.run("--resume").returncode == 0
     assert len(small.executed()) == ran
     failed = [record for record in small.results().values() if record["outcome"] == "LOAD_ERROR"]
-    assert failed and all((record["expected"], record["expectation"]) == (True, 0) for record in failed)
+    assert failed and all(
+        (record["expected"], record["expectation"]) == (True, 0) for record in failed
+    )
 
 
 def test_another_plan_cannot_be_resumed(small):
@@ -156,7 +181,9 @@ def test_another_plan_cannot_be_resumed(small):
 
 
 def test_a_run_is_resumed_when_the_ledger_came_to_expect_a_refusal(small):
-    """Then the questions about what is not made are out of the plan; the others were asked, and are not asked again."""
+    """Then the questions about what is not made are out of the plan; the others were asked, and are
+    not asked again.
+    """
     small.behave(["beta/tf2@*/-/produce", FAIL])
     assert small.run().returncode == 1
     executed = len(small.executed())
@@ -175,9 +202,13 @@ def test_a_resumed_run_may_have_lost_its_last_line(small):
     assert len(small.executed()) == executed + 1
 
 
-@pytest.mark.parametrize("arguments", [("--consumer", "c_api"), ("-k", "c_api and load"), ("--check", "load")])
+@pytest.mark.parametrize(
+    "arguments", [("--consumer", "c_api"), ("-k", "c_api and load"), ("--check", "load")]
+)
 def test_a_production_whose_line_was_lost_runs_again(small, arguments):
-    """A kill between the rename of an artifact and its line: the artifact is there, and nobody said that it was made."""
+    """A kill between the rename of an artifact and its line: the artifact is there, and nobody said
+    that it was made.
+    """
     made = f"beta/tf2@{VERSION}/-/produce"
     small.behave([made, {"make_and_die": 9}])
     assert small.run(*arguments).returncode == 9
@@ -194,9 +225,36 @@ def test_a_production_whose_line_was_lost_runs_again(small, arguments):
 def test_a_second_run_on_a_folder_is_refused(small):
     """Two at once would empty each other's folder, and both end with 0 and with results missing."""
     small.behave(["*", {"wait_for": "go"}])
-    ours = ("--cases", small.cases, "--fixtures", small.fixtures, "--expectations", small.ledger, "--out", small.out, "-n", "1")
-    command = [sys.executable, "-m", "compat_matrix", "matrix", "run", *map(str, ours), "--", "-p", "matrix_double"]
-    first = subprocess.Popen(command, cwd=small.root, env=small.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    ours = (
+        "--cases",
+        small.cases,
+        "--fixtures",
+        small.fixtures,
+        "--expectations",
+        small.ledger,
+        "--out",
+        small.out,
+        "-n",
+        "1",
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "compat_matrix",
+        "matrix",
+        "run",
+        *map(str, ours),
+        "--",
+        "-p",
+        "matrix_double",
+    ]
+    first = subprocess.Popen(
+        command,
+        cwd=small.root,
+        env=small.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     while not small.executed():
         assert first.poll() is None, first.communicate()
         time.sleep(0.02)
@@ -205,7 +263,9 @@ def test_a_second_run_on_a_folder_is_refused(small):
         second = small.run(*arguments)
         assert (second.returncode, second.stdout) == (4, "")
         assert "another run is writing to" in second.stderr and str(small.out) in second.stderr
-    assert small.command("matrix", "report", small.out).returncode == 4  # it would be one of half a run
+    assert (
+        small.command("matrix", "report", small.out).returncode == 4
+    )  # it would be one of half a run
     assert (small.out / "results.jsonl").read_bytes() == before
     (small.root / "go").touch()
     first.communicate()
@@ -216,7 +276,9 @@ def test_a_second_run_on_a_folder_is_refused(small):
 
 
 def test_questions_alone_may_be_chosen_where_many_runtimes_answer(small):
-    """The first session makes what they need, and an expression that fits no production is not an empty selection."""
+    """The first session makes what they need, and an expression that fits no production is not an
+    empty selection.
+    """
     two = ("--runtime", "local", "--runtime", "other=local")
     done = small.run(*two, "-k", "c_api and load")
     assert done.returncode == 0, done.stdout + done.stderr

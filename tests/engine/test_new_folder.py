@@ -1,4 +1,6 @@
-"""A folder that is made beside its place: whole or not at all, and without the leftovers of makers that were killed."""
+"""A folder that is made beside its place: whole or not at all, and without the leftovers of makers
+that were killed.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,13 @@ def test_it_takes_its_place_when_it_is_complete(tmp_path):
     for content in ("first", "second"):
         with new_folder(place) as folder:
             (folder / content).touch()
-            assert sorted(path.name for path in place.glob("*")) == ([] if content == "first" else ["first"])
-    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["made", "made/second"]
+            assert sorted(path.name for path in place.glob("*")) == (
+                [] if content == "first" else ["first"]
+            )
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == [
+        "made",
+        "made/second",
+    ]
 
 
 def test_an_error_leaves_what_was_there(tmp_path):
@@ -35,7 +42,10 @@ def test_an_error_leaves_what_was_there(tmp_path):
         (folder / "first").touch()
     with pytest.raises(KeyboardInterrupt), new_folder(place) as folder:
         raise KeyboardInterrupt
-    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["made", "made/first"]
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == [
+        "made",
+        "made/first",
+    ]
 
 
 def test_what_a_killed_maker_left_goes_with_the_next(tmp_path):

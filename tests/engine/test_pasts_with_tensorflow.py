@@ -1,4 +1,6 @@
-"""Pasts of workers with TensorFlow: a case that depends on a counter of the process is red, one that does not is green."""
+"""Pasts of workers with TensorFlow: a case that depends on a counter of the process is red, one
+that does not is green.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,19 @@ def build(tf, work):
 def requests(np):
     return [("serving_default", {{"x": np.float32([1, 2])}})]
 '''
-# Both builds of a case are made within a few hundred steps of the counter, and so have the same factor.
-COUNTED = "2.0 if __import__('tensorflow.python.framework.ops', fromlist=['uid']).uid() < {limit} else 3.0"
+# Both builds of a case are made within a few hundred steps of the counter, and so have the same
+# factor.
+COUNTED = (
+    "2.0 if __import__('tensorflow.python.framework.ops', fromlist=['uid']).uid() < {limit}"
+    " else 3.0"
+)
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    """Run both cases in the pasts 0 and 1; return the exit code, the printed report, and the content of pasts.json."""
+    """Run both cases in the pasts 0 and 1; return the exit code, the printed report, and the
+    content of pasts.json.
+    """
     from compat_matrix.runtimes.pasts import Past
 
     folder = tmp_path_factory.mktemp("pasts")
@@ -43,8 +51,26 @@ def compared(tmp_path_factory):
     assert reached and reached > 1000
     (folder / "cases" / "clean.py").write_text(CASE.format(factor="2.0"))
     (folder / "cases" / "counted.py").write_text(CASE.format(factor=COUNTED.format(limit=reached)))
-    words = ["matrix", "run", "--out", folder / "out", "-n", "1", "--pasts", "1", "--cases-dir", folder / "cases"]
-    words += ["--producer", "reference", "--consumer", "-,reference", "--check", "produce,values,reexport"]
+    words = [
+        "matrix",
+        "run",
+        "--out",
+        folder / "out",
+        "-n",
+        "1",
+        "--pasts",
+        "1",
+        "--cases-dir",
+        folder / "cases",
+    ]
+    words += [
+        "--producer",
+        "reference",
+        "--consumer",
+        "-,reference",
+        "--check",
+        "produce,values,reexport",
+    ]
     done = CliRunner().invoke(main, [str(word) for word in words])
     return done.exit_code, done.output, json.loads((folder / "out" / "pasts.json").read_text())
 

@@ -1,6 +1,8 @@
-"""Unexpected cells are asked once more, in a fresh process: UNSTABLE, failed twice, interrupted between, too many of them.
+"""Unexpected cells are asked once more, in a fresh process: UNSTABLE, failed twice, interrupted
+between, too many of them.
 
-The commands are processes. Their workers are a script (tests/support/matrix_double.py), or a real consumer of this file.
+The commands are processes. Their workers are a script (tests/support/matrix_double.py), or a real
+consumer of this file.
 """
 
 from __future__ import annotations
@@ -39,12 +41,19 @@ def executions(world, of=LOAD):
     return sum(one == of for _, one in world.executed())
 
 
-SCHEMAS = {path.name: json.loads(path.read_text()) for path in (REPO / "compat_matrix" / "schemas").glob("*.json")}
-REGISTRY = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items())
+SCHEMAS = {
+    path.name: json.loads(path.read_text())
+    for path in (REPO / "compat_matrix" / "schemas").glob("*.json")
+}
+REGISTRY = Registry().with_resources(
+    (name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items()
+)
 
 
 def of_schema(name, document):
-    jsonschema.Draft202012Validator(SCHEMAS[f"{name}.schema.json"], registry=REGISTRY).validate(document)
+    jsonschema.Draft202012Validator(SCHEMAS[f"{name}.schema.json"], registry=REGISTRY).validate(
+        document
+    )
 
 
 def note(record):
@@ -63,7 +72,10 @@ def test_a_cell_that_passes_the_second_time_is_unstable_and_red(small):
     done = small.run()
     assert done.returncode == 1 and executions(small) == 2
     assert "1 unexpected, 1 of them UNSTABLE (another result in a fresh process)" in done.stdout
-    said = "the first try: LOAD_ERROR x.NotFoundError (no op Foo); the second, in a fresh process: PASS"
+    said = (
+        "the first try: LOAD_ERROR x.NotFoundError (no op Foo); the second, in a fresh process:"
+        " PASS"
+    )
     assert said in done.stdout and f"unexpected UNSTABLE {LOAD}" in done.stderr
     record = record_of(small)
     assert (record["outcome"], record["expected"], record["message"]) == ("UNSTABLE", False, said)
@@ -71,7 +83,9 @@ def test_a_cell_that_passes_the_second_time_is_unstable_and_red(small):
     assert [tries[name]["outcome"] for name in ("first", "second")] == ["LOAD_ERROR", "PASS"]
     summary = small.summary()
     assert summary["second_tries"] == {"asked": 1, "unstable": 1, "not_asked": 0}
-    assert [(fact["cell"], fact["outcome"]) for fact in summary["unexpected"]] == [(LOAD, "UNSTABLE")]
+    assert [(fact["cell"], fact["outcome"]) for fact in summary["unexpected"]] == [
+        (LOAD, "UNSTABLE")
+    ]
     (failure,) = ElementTree.parse(small.out / "junit.xml").iter("failure")
     assert failure.get("message") == f"UNSTABLE {said}"
     page = (small.out / "report.html").read_text()
@@ -81,7 +95,9 @@ def test_a_cell_that_passes_the_second_time_is_unstable_and_red(small):
     assert (again.returncode, small.summary()) == (1, summary)
 
 
-@pytest.mark.parametrize("second", [{**FAIL, "outcome": "CALL_ERROR"}, {**FAIL, "error_class": "x.Other"}])
+@pytest.mark.parametrize(
+    "second", [{**FAIL, "outcome": "CALL_ERROR"}, {**FAIL, "error_class": "x.Other"}]
+)
 def test_a_cell_that_fails_otherwise_the_second_time_is_unstable(small, second):
     small.behave([LOAD, {"tries": [FAIL, second]}])
     assert small.run().returncode == 1
@@ -108,22 +124,35 @@ def test_another_message_of_the_same_error_is_told(small):
     assert small.run().returncode == 1
     record = record_of(small)
     assert (record["outcome"], record["message"]) == ("LOAD_ERROR", "no op Foo")
-    assert note(record) == "failed twice, in a fresh process too, then with another message: no op Bar"
+    assert (
+        note(record) == "failed twice, in a fresh process too, then with another message: no op Bar"
+    )
 
 
 def test_wrong_answers_with_other_numbers_are_the_same_failure(small):
     wrong = {"outcome": "FAIL_VALUE", "message": "element [0] is 0.1, recorded 0.2"}
-    small.behave([LOAD, {"tries": [wrong, {**wrong, "message": "element [0] is 0.3, recorded 0.2"}]}])
+    small.behave(
+        [LOAD, {"tries": [wrong, {**wrong, "message": "element [0] is 0.3, recorded 0.2"}]}]
+    )
     assert small.run().returncode == 1
     record = record_of(small)
-    assert (record["outcome"], note(record)) == ("FAIL_VALUE", "failed twice, in a fresh process too")
+    assert (record["outcome"], note(record)) == (
+        "FAIL_VALUE",
+        "failed twice, in a fresh process too",
+    )
 
 
 def test_an_expected_failure_and_a_fault_of_the_machine_are_not_asked_again(small):
     small.expect(entry("beta", "tf2", "c_api", "load"))
-    small.behave([LOAD, FAIL], [cell("v1_session", "load"), {"outcome": "ENV_ERROR"}], [cell("tf2", "load"), {"raise": "ours"}])
+    small.behave(
+        [LOAD, FAIL],
+        [cell("v1_session", "load"), {"outcome": "ENV_ERROR"}],
+        [cell("tf2", "load"), {"raise": "ours"}],
+    )
     assert small.run().returncode == 4
-    assert [executions(small, of) for of in (LOAD, cell("v1_session", "load"), cell("tf2", "load"))] == [1, 1, 1]
+    assert [
+        executions(small, of) for of in (LOAD, cell("v1_session", "load"), cell("tf2", "load"))
+    ] == [1, 1, 1]
 
 
 def test_an_unexpected_pass_is_asked_again(small):
@@ -204,7 +233,9 @@ def test_an_interrupted_first_try_is_made_again(small):
 
 @pytest.mark.parametrize(("grown", "outcome"), [(False, "PASS"), (True, "UNSTABLE")])
 def test_a_first_try_counts_as_long_as_the_question_is_the_same(small, grown, outcome):
-    """A case that was changed since is another question; a plan that has grown asks the old ones."""
+    """A case that was changed since is another question; a plan that has grown asks the old
+    ones.
+    """
     small.case("gamma", [FUNCTION])
     small.behave([LOAD, {"tries": [FAIL, {"interrupt": True}, RIGHT]}])
     small.run()
@@ -235,13 +266,18 @@ def test_a_first_try_that_the_ledger_now_expects_is_the_result(small):
 def test_in_many_processes_each_cell_is_asked_again_too(small):
     small.behave([LOAD, {"tries": [FAIL, RIGHT]}], [cell("tf2", "load"), FAIL])
     assert small.run("-n", "2").returncode == 1
-    assert [record_of(small, of)["outcome"] for of in (LOAD, cell("tf2", "load"))] == ["UNSTABLE", "LOAD_ERROR"]
+    assert [record_of(small, of)["outcome"] for of in (LOAD, cell("tf2", "load"))] == [
+        "UNSTABLE",
+        "LOAD_ERROR",
+    ]
 
 
 def test_a_ledger_cannot_expect_it_and_cannot_be_made_of_it(small):
     small.behave([LOAD, {"tries": [FAIL, RIGHT]}])
     small.run()
-    done = small.command("matrix", "expect", "update", small.out, "--expectations", small.ledger, "--reason", "x")
+    done = small.command(
+        "matrix", "expect", "update", small.out, "--expectations", small.ledger, "--reason", "x"
+    )
     assert "1 cell gave two outcomes" in done.stderr and LOAD in done.stderr
     small.expect(entry("beta", outcome="UNSTABLE", error_class=None))
     done = small.run()
@@ -319,7 +355,9 @@ def test_a_run_in_which_everything_fails_says_how_many_were_not_asked_again(tmp_
     world.behave(["*/load", FAIL])
     done = world.run()
     counts = world.summary()["second_tries"]
-    assert counts["asked"] == 50 and counts["not_asked"] == len(world.summary()["unexpected"]) - 50 > 0
+    assert (
+        counts["asked"] == 50 and counts["not_asked"] == len(world.summary()["unexpected"]) - 50 > 0
+    )
     assert f"{counts['not_asked']} not asked again" in done.stdout
 
 
@@ -353,7 +391,10 @@ protocol.serve(Flaky)
 @pytest.fixture
 def flaky(tmp_path):
     """Run the matrix with a consumer whose first process fails each call; ``always``: so do all."""
-    shutil.copyfile(REPO / "compat_matrix" / "plugins" / "samples" / "numpy_consumer.py", tmp_path / "numpy_consumer.py")
+    shutil.copyfile(
+        REPO / "compat_matrix" / "plugins" / "samples" / "numpy_consumer.py",
+        tmp_path / "numpy_consumer.py",
+    )
     shutil.copytree(REPO / "fixtures_v1" / "dtypes_io", tmp_path / "fixtures" / "dtypes_io")
     (tmp_path / "cases").mkdir()
     (tmp_path / "ledger.toml").write_text("schema = 1\n")
@@ -379,7 +420,10 @@ def test_the_second_try_has_a_process_of_its_own_and_both_logs_are_kept(flaky, t
     record = the_record(tmp_path)
     kept = record["details"]["second_try"]
     assert record["outcome"] == "UNSTABLE" and kept["second"]["outcome"] == "PASS", record
-    first, second = ((tmp_path / "out" / record["evidence"][f"{which}_stderr"]).read_text() for which in ("first", "second"))
+    first, second = (
+        (tmp_path / "out" / record["evidence"][f"{which}_stderr"]).read_text()
+        for which in ("first", "second")
+    )
     assert "asked first" in first and "asked again" not in first
     assert "asked again" in second and "asked first" not in second
     assert kept["first"]["details"]["failed"] and kept["second"]["details"]["answers"]

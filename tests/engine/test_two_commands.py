@@ -1,6 +1,9 @@
-"""Two commands that write one output at the same time. The first is stopped in the middle, the second runs, the first goes on.
+"""Two commands that write one output at the same time.
 
-What `matrix run`, `grid`, `gate`, `check` and their like do to the folder of a run that goes on is in `test_interrupts`.
+The first is stopped in the middle, the second runs, the first goes on.
+
+What `matrix run`, `grid`, `gate`, `check` and their like do to the folder of a run that goes on is
+in `test_interrupts`.
 """
 
 from __future__ import annotations
@@ -27,14 +30,27 @@ TF2, TF1 = fixture("module_functions"), fixture("half_plus_two")
 
 @contextmanager
 def stopped_at(folder, command, moment):
-    """A command that has stopped itself at an audit event: (event, text in its arguments, how often)."""
+    """A command that has stopped itself at an audit event: (event, text in its arguments, how
+    often).
+    """
     site = folder / "at"
     site.mkdir()
     (site / "sitecustomize.py").write_text(AT)
     event, text, number = moment
-    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{REPO}", "INTERRUPT_AT": f"{event}|{text}|{number}|SIGSTOP"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{site}{os.pathsep}{REPO}",
+        "INTERRUPT_AT": f"{event}|{text}|{number}|SIGSTOP",
+    }
     words = [*map(str, command)]
-    process = subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
             assert process.poll() is None, process.communicate()
@@ -55,14 +71,22 @@ def go_on(process):
 def run(folder, command):
     environment = {**os.environ, "PYTHONPATH": str(REPO)}
     words = [*map(str, command)]
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def content(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the state of a process is read from /proc")
+linux = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the state of a process is read from /proc"
+)
 
 
 @linux
@@ -75,12 +99,22 @@ def test_a_second_migration_into_a_folder_is_refused_and_the_first_is_unharmed(t
     with stopped_at(tmp_path, command, ("subprocess.Popen", "", 1)) as first:
         before = content(out)
         second = run(tmp_path, command)
-        assert (second.returncode, second.stdout) == (ExitCode.HARNESS_ERROR, ""), second.stdout + second.stderr
-        assert f"another run is writing to {out}. Wait until it ends, or choose another folder." in second.stderr
+        assert (second.returncode, second.stdout) == (ExitCode.HARNESS_ERROR, ""), (
+            second.stdout + second.stderr
+        )
+        assert (
+            f"another run is writing to {out}. Wait until it ends, or choose another folder."
+            in second.stderr
+        )
         assert content(out) == before
         code, said = go_on(first)
     assert code == ExitCode.AS_EXPECTED, said
-    assert {"notes.txt", "report.json", "records/model.json", "models/model/saved_model.pb"} <= content(out).keys()
+    assert {
+        "notes.txt",
+        "report.json",
+        "records/model.json",
+        "models/model/saved_model.pb",
+    } <= content(out).keys()
     assert run(tmp_path, command).returncode == ExitCode.AS_EXPECTED  # the folder is free again
 
 
@@ -104,13 +138,17 @@ sys.addaudithook(hook)
 
 @pytest.mark.tensorflow
 def test_a_killed_command_frees_its_folder_though_its_child_is_still_being_made(tmp_path):
-    """Found by a kill that came while the worker was started: the next run was refused, one time in three."""
+    """Found by a kill that came while the worker was started: the next run was refused, one time in
+    three.
+    """
     out, site = tmp_path / "out", tmp_path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(FORKED)
     command = [*map(str, [*CLI, "migrate", TF1, "--out", out])]
     environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{REPO}"}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as first:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as first:
         child = int(first.stdout.readline())
         assert first.wait(60) == -signal.SIGKILL
         try:
@@ -139,18 +177,31 @@ def test_of_two_edits_to_one_new_directory_one_is_there_whole(name, tmp_path):
         done = content(out)
         code, said = go_on(first)
     assert (
-        code == ExitCode.HARNESS_ERROR and "Traceback" not in said and "FileAccessError: out: the directory is not empty" in said
+        code == ExitCode.HARNESS_ERROR
+        and "Traceback" not in said
+        and "FileAccessError: out: the directory is not empty" in said
     )
     assert content(out) == done and read(out).meta_graph() is not None
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["at", "out"]  # nothing of the first one
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "at",
+        "out",
+    ]  # nothing of the first one
 
 
 @linux
 def test_of_two_contracts_one_is_there_whole(tmp_path):
     out = tmp_path / "model.contract.json"
-    with stopped_at(tmp_path, [*CLI, "contract", "write", TF2, "--out", out], ("open", ".tmp", 1)) as first:
-        assert run(tmp_path, [*CLI, "contract", "write", TF2, "--out", out]).returncode == ExitCode.AS_EXPECTED
+    with stopped_at(
+        tmp_path, [*CLI, "contract", "write", TF2, "--out", out], ("open", ".tmp", 1)
+    ) as first:
+        assert (
+            run(tmp_path, [*CLI, "contract", "write", TF2, "--out", out]).returncode
+            == ExitCode.AS_EXPECTED
+        )
         done = out.read_bytes()
         code, said = go_on(first)
     assert "Traceback" not in said and code in (ExitCode.AS_EXPECTED, ExitCode.HARNESS_ERROR), said
-    assert out.read_bytes() == done and sorted(path.name for path in tmp_path.iterdir()) == ["at", out.name]
+    assert out.read_bytes() == done and sorted(path.name for path in tmp_path.iterdir()) == [
+        "at",
+        out.name,
+    ]

@@ -1,6 +1,8 @@
-"""The fixture ``savedmodel_compat`` as its users have it: a project of their own, a real pytest, our entry point.
+"""The fixture ``savedmodel_compat`` as its users have it: a project of their own, a real pytest,
+our entry point.
 
-Every consumer is tests/support/fake_worker.py; test_exporter_plugin_tf.py does it with real exporters and TensorFlow.
+Every consumer is tests/support/fake_worker.py; test_exporter_plugin_tf.py does it with real
+exporters and TensorFlow.
 """
 
 import json
@@ -43,11 +45,15 @@ RIGHT = '{"serving_default": [([1, 2], [2.5, 3])]}'
 
 
 def installed(folder):
-    """The metadata that pip would leave beside our packages: a folder for ``sys.path``, made of pyproject.toml."""
+    """The metadata that pip would leave beside our packages: a folder for ``sys.path``, made of
+    pyproject.toml.
+    """
     project = tomlkit.parse((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     info = folder / f"savedmodel_compat-{project['version']}.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
     lines = [
         line
         for group, points in project["entry-points"].items()
@@ -65,22 +71,47 @@ class Project:
         self.folder.mkdir()
         (self.folder / "conftest.py").write_text(CONFTEST)
         (folder / "model.pb").write_bytes(saved_model())
-        path = os.pathsep.join(map(str, (ROOT, installed(folder / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))))
+        path = os.pathsep.join(
+            map(
+                str,
+                (ROOT, installed(folder / "site"), *filter(None, [os.environ.get("PYTHONPATH")])),
+            )
+        )
         fake = fake_runtime(folder).python
-        self.environment = {**os.environ, "PYTHONPATH": path, "FAKE_PYTHON": str(fake), "FAKE_MODEL": str(folder / "model.pb")}
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": path,
+            "FAKE_PYTHON": str(fake),
+            "FAKE_MODEL": str(folder / "model.pb"),
+        }
         self.environment.pop("PYTEST_DISABLE_PLUGIN_AUTOLOAD", None)
         self.base = folder / "base"
 
     def write(self, *tests, ini=""):
-        (self.folder / "test_it.py").write_text("\n\n".join(["import numpy as np, pytest, sys", *tests]))
+        (self.folder / "test_it.py").write_text(
+            "\n\n".join(["import numpy as np, pytest, sys", *tests])
+        )
         (self.folder / "pytest.ini").write_text(f"[pytest]\n{ini}\n")
 
     def command(self, *arguments):
-        return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--basetemp={self.base}", *arguments]
+        return [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            f"--basetemp={self.base}",
+            *arguments,
+        ]
 
     def run(self, *arguments):
         return subprocess.run(
-            self.command(*arguments), cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
 
@@ -92,11 +123,11 @@ def project(tmp_path):
 def test_a_suite_that_does_not_use_it_imports_nothing_of_ours_but_the_plugin(project):
     (project.folder / "conftest.py").unlink()
     project.write(
-        "def test_it(pytestconfig):\n"
-        "    assert pytestconfig.pluginmanager.has_plugin('savedmodel_compat')\n"
-        "    ours = {n for n in sys.modules if n.split('.')[0] in ('compat_matrix', 'reference_impl')}\n"
-        "    assert ours == {'compat_matrix', 'compat_matrix.exporter_plugin'}, ours\n"
-        "    assert not {'tensorflow', 'google.protobuf', 'rich', 'jinja2', 'psutil'} & set(sys.modules)\n"
+        "def test_it(pytestconfig):\n    assert"
+        " pytestconfig.pluginmanager.has_plugin('savedmodel_compat')\n    ours = {n for n in"
+        " sys.modules if n.split('.')[0] in ('compat_matrix', 'reference_impl')}\n    assert ours"
+        " == {'compat_matrix', 'compat_matrix.exporter_plugin'}, ours\n    assert not"
+        " {'tensorflow', 'google.protobuf', 'rich', 'jinja2', 'psutil'} & set(sys.modules)\n"
     )
     done = project.run("-q")
     assert done.returncode == 0, done.stdout
@@ -105,13 +136,19 @@ def test_a_suite_that_does_not_use_it_imports_nothing_of_ours_but_the_plugin(pro
 
 def test_it_passes_fails_and_says_at_the_end_what_was_not_run(project):
     project.write(
-        f"def test_right(savedmodel_compat, export):\n    assert savedmodel_compat.check(export(), {RIGHT}).ok",
-        f"def test_wrong(savedmodel_compat, export):\n    savedmodel_compat.check(export('c_api_worker/call=wrong'), {RIGHT})",
-        "def test_lost(savedmodel_compat, export):\n    savedmodel_compat.check(export(), {'score': [[1, 2]]})",
-        f"def test_dies(savedmodel_compat, export):\n    savedmodel_compat.check(export('tf2_worker/call=abort'), {RIGHT})",
-        f"def test_after(savedmodel_compat, export):\n    savedmodel_compat.check(export(), {RIGHT})",
+        "def test_right(savedmodel_compat, export):\n    assert savedmodel_compat.check(export(),"
+        f" {RIGHT}).ok",
+        "def test_wrong(savedmodel_compat, export):\n   "
+        f" savedmodel_compat.check(export('c_api_worker/call=wrong'), {RIGHT})",
+        "def test_lost(savedmodel_compat, export):\n    savedmodel_compat.check(export(), {'score':"
+        " [[1, 2]]})",
+        "def test_dies(savedmodel_compat, export):\n   "
+        f" savedmodel_compat.check(export('tf2_worker/call=abort'), {RIGHT})",
+        "def test_after(savedmodel_compat, export):\n    savedmodel_compat.check(export(),"
+        f" {RIGHT})",
         "def test_none(savedmodel_compat, tmp_path):\n    savedmodel_compat.check(tmp_path)",
-        "def test_chance(savedmodel_compat, export):\n    savedmodel_compat.check(export('call=chance'))",
+        "def test_chance(savedmodel_compat, export):\n   "
+        " savedmodel_compat.check(export('call=chance'))",
     )
     done = project.run("-W", "error", "--junitxml=junit.xml", "--strict-markers", "--strict-config")
     assert done.returncode == 1
@@ -125,9 +162,16 @@ def test_it_passes_fails_and_says_at_the_end_what_was_not_run(project):
     assert text.count("savedmodel_compat.check(") == 5  # the line of the test, and none of ours
     # The evidence of what failed stays, that of what passed goes; workers are gone.
     kept = {path.name for path in next(project.base.glob("savedmodel_compat*")).iterdir()}
-    assert kept == {"workers", *(f"test_it.py_test_{name}" for name in ("wrong", "lost", "dies", "chance"))}
+    assert kept == {
+        "workers",
+        *(f"test_it.py_test_{name}" for name in ("wrong", "lost", "dies", "chance")),
+    }
     properties = ElementTree.parse(project.folder / "junit.xml").iter("property")
-    told = [json.loads(item.get("value")) for item in properties if item.get("name") == "savedmodel_compat"]
+    told = [
+        json.loads(item.get("value"))
+        for item in properties
+        if item.get("name") == "savedmodel_compat"
+    ]
     assert len(told) == 6
     assert told[0]["counts"]["PASS"] > 20
 
@@ -135,13 +179,15 @@ def test_it_passes_fails_and_says_at_the_end_what_was_not_run(project):
 def test_options_come_from_the_ini_file_the_marker_and_the_call_the_closest_first(project):
     project.write(
         "def consumers(report):\n    return {c.consumer for c in report.plan} - {'format', 'all'}",
-        "def test_ini(savedmodel_compat, export):\n"
-        f"    report = savedmodel_compat.check(export(), {RIGHT})\n    assert consumers(report) == {{'c_api', 'tf2'}}\n"
-        "    assert report.prepared[0].directory.is_relative_to(r'%s')" % (project.folder / "kept"),
-        "@pytest.mark.savedmodel_compat(consumers='reference')\ndef test_marker(savedmodel_compat, export):\n"
-        f"    assert consumers(savedmodel_compat.check(export(), {RIGHT})) == {{'reference'}}",
-        "@pytest.mark.savedmodel_compat(consumers='reference')\ndef test_call(savedmodel_compat, export):\n"
-        f"    assert consumers(savedmodel_compat.check(export(), {RIGHT}, consumers=['v1_session'])) == {{'v1_session'}}",
+        "def test_ini(savedmodel_compat, export):\n    report = savedmodel_compat.check(export(),"
+        f" {RIGHT})\n    assert consumers(report) == {{'c_api', 'tf2'}}\n    assert"
+        " report.prepared[0].directory.is_relative_to(r'%s')" % (project.folder / "kept"),
+        "@pytest.mark.savedmodel_compat(consumers='reference')\ndef test_marker(savedmodel_compat,"
+        f" export):\n    assert consumers(savedmodel_compat.check(export(), {RIGHT})) =="
+        " {'reference'}",
+        "@pytest.mark.savedmodel_compat(consumers='reference')\ndef test_call(savedmodel_compat,"
+        f" export):\n    assert consumers(savedmodel_compat.check(export(), {RIGHT},"
+        " consumers=['v1_session'])) == {'v1_session'}",
         "def test_tolerance(savedmodel_compat, export):\n"
         "    savedmodel_compat.check(export(), {'serving_default': [([1, 2], [2.5, 3.01])]})",
         "def test_unknown(savedmodel_compat, export):\n"
@@ -150,8 +196,11 @@ def test_options_come_from_the_ini_file_the_marker_and_the_call_the_closest_firs
         "def test_run_does_not_fail(savedmodel_compat, export):\n"
         f"    report = savedmodel_compat.run(export('call=wrong'), {RIGHT})\n"
         "    assert not report.ok and report.failures[0].outcome == 'FAIL_VALUE'",
-        ini="savedmodel_compat_consumers = c_api tf2\nsavedmodel_compat_checks = values\nsavedmodel_compat_out = kept\n"
-        "savedmodel_compat_tolerance = 0.1 0 rounded by hand\nsavedmodel_compat_limit = 30",
+        ini=(
+            "savedmodel_compat_consumers = c_api tf2\nsavedmodel_compat_checks ="
+            " values\nsavedmodel_compat_out = kept\nsavedmodel_compat_tolerance = 0.1 0 rounded by"
+            " hand\nsavedmodel_compat_limit = 30"
+        ),
     )
     done = project.run("-q", "--strict-markers")
     assert done.returncode == 0, done.stdout
@@ -161,8 +210,13 @@ def test_options_come_from_the_ini_file_the_marker_and_the_call_the_closest_firs
 def test_it_works_in_the_processes_of_xdist_and_beside_the_plugin_of_the_matrix(project):
     pytest.importorskip("xdist")
     project.write(
-        *[f"def test_{n}(savedmodel_compat, export):\n    savedmodel_compat.check(export(), {RIGHT})" for n in range(2)],
-        "def test_chance(savedmodel_compat, export):\n    savedmodel_compat.check(export('call=chance'))",
+        *[
+            f"def test_{n}(savedmodel_compat, export):\n    savedmodel_compat.check(export(),"
+            f" {RIGHT})"
+            for n in range(2)
+        ],
+        "def test_chance(savedmodel_compat, export):\n   "
+        " savedmodel_compat.check(export('call=chance'))",
     )
     done = project.run("-q", "-n", "2", "-p", "compat_matrix.pytest_plugin")
     assert "1 failed, 2 passed" in done.stdout, done.stdout
@@ -172,21 +226,33 @@ def test_it_works_in_the_processes_of_xdist_and_beside_the_plugin_of_the_matrix(
 
 def test_without_pytests_temporary_folders_evidence_goes_to_one_of_the_system(project, tmp_path):
     project.write(
-        "def test_it(savedmodel_compat):\n    import os, pathlib, tempfile\n    folder = pathlib.Path(tempfile.mkdtemp())\n"
-        "    (folder / 'saved_model.pb').write_bytes(pathlib.Path(os.environ['FAKE_MODEL']).read_bytes())\n"
-        f"    savedmodel_compat.check(folder, {RIGHT}, checks=['values'], consumers='c_api')"
+        "def test_it(savedmodel_compat):\n    import os, pathlib, tempfile\n    folder ="
+        " pathlib.Path(tempfile.mkdtemp())\n    (folder /"
+        " 'saved_model.pb').write_bytes(pathlib.Path(os.environ['FAKE_MODEL']).read_bytes())\n   "
+        f" savedmodel_compat.check(folder, {RIGHT}, checks=['values'], consumers='c_api')"
     )
-    command = [argument for argument in project.command("-q", "-p", "no:tmpdir") if "basetemp" not in argument]
+    command = [
+        argument
+        for argument in project.command("-q", "-p", "no:tmpdir")
+        if "basetemp" not in argument
+    ]
     environment = {**project.environment, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(command, cwd=project.folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=project.folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert [path.name for path in tmp_path.glob("savedmodel_compat-*/*")] == ["workers"]
 
 
 def test_an_interrupted_session_leaves_no_worker(project):
     pid = project.folder / "pid"
-    project.write(f"def test_it(savedmodel_compat, export):\n    savedmodel_compat.check(export('call=pid:{pid}'), {RIGHT})")
-    running = subprocess.Popen(project.command("-q"), cwd=project.folder, env=project.environment, stdout=subprocess.PIPE)
+    project.write(
+        "def test_it(savedmodel_compat, export):\n   "
+        f" savedmodel_compat.check(export('call=pid:{pid}'), {RIGHT})"
+    )
+    running = subprocess.Popen(
+        project.command("-q"), cwd=project.folder, env=project.environment, stdout=subprocess.PIPE
+    )
     while not (pid.exists() and pid.read_text()):
         assert running.poll() is None, "ended before the worker was asked"
         time.sleep(0.05)
@@ -210,5 +276,7 @@ def test_no_two_tests_share_a_folder():
 
     long = [f"tests/test_it.py::test_it[{first}{'x' * 200}]" for first in "ab"]
     assert len({_folder_name(nodeid) for nodeid in long}) == 2
-    assert all(len(_folder_name(nodeid)) < 120 and "/" not in _folder_name(nodeid) for nodeid in long)
+    assert all(
+        len(_folder_name(nodeid)) < 120 and "/" not in _folder_name(nodeid) for nodeid in long
+    )
     assert _folder_name("tests/test_it.py::test_it[a/b]") == "tests_test_it.py_test_it_a_b"

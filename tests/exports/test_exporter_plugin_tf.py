@@ -1,4 +1,6 @@
-"""``savedmodel_compat`` in the suite of somebody who writes exporters: TensorFlow's, ours, one that writes protos by hand."""
+"""``savedmodel_compat`` in the suite of somebody who writes exporters: TensorFlow's, ours, one that
+writes protos by hand.
+"""
 
 import re
 
@@ -135,7 +137,11 @@ def test_weights_that_were_saved_too_early_and_a_signature_that_was_lost(output)
     said = section(output, "test_wrong_and_lost")
     versions = re.findall(r"(\w+)@2[.\d]+", said.partition("FAIL_VALUE")[2].splitlines()[0])
     assert versions == ["tf2", "v1_session", "c_api", "reference"]
-    assert re.search(r"signature 'score', output 'y': element \[0, 0\] is 0\.997\d*, recorded 0\.993\d*; 2 of 2 differ, by", said)
+    assert re.search(
+        r"signature 'score', output 'y': element \[0, 0\] is 0\.997\d*, recorded 0\.993\d*; 2 of 2"
+        r" differ, by",
+        said,
+    )
     assert re.search(r"or \d+ ulp", said)
     assert "the export has no signature 'rank'; it has 'score'" in said
 

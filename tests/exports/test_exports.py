@@ -1,4 +1,6 @@
-"""Exports under check: one engine for the command and the pytest fixture, with a fake worker for every consumer."""
+"""Exports under check: one engine for the command and the pytest fixture, with a fake worker for
+every consumer.
+"""
 
 import json
 import re
@@ -57,7 +59,9 @@ class World:
 @pytest.fixture(scope="module")
 def fake(tmp_path_factory):
     """The fake as the TensorFlow that is here."""
-    return Runtime("local", fake_runtime(tmp_path_factory.mktemp("fake")).python, "1.0", spec="local")
+    return Runtime(
+        "local", fake_runtime(tmp_path_factory.mktemp("fake")).python, "1.0", spec="local"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +78,10 @@ def world(tmp_path, monkeypatch, fake, warm):
 
 
 def outcomes(report):
-    return {"/".join(cell.split("/")[2:]): str(result.outcome) for cell, result in report.results.items()}
+    return {
+        "/".join(cell.split("/")[2:]): str(result.outcome)
+        for cell, result in report.results.items()
+    }
 
 
 def test_an_export_that_answers_as_recorded_passes_and_says_what_was_compared(world):
@@ -88,13 +95,22 @@ def test_an_export_that_answers_as_recorded_passes_and_says_what_was_compared(wo
 
 def test_models_that_fail_alike_are_one_cause_that_names_them_as_the_user_does(world):
     """Also in a folder with a space, where a path in a message is not seen to be one."""
-    models = [shutil.copytree(world.export("load=error"), world.folder / name) for name in ("a model", "b.model", "sound")]
+    models = [
+        shutil.copytree(world.export("load=error"), world.folder / name)
+        for name in ("a model", "b.model", "sound")
+    ]
     (models[2] / "misbehave").unlink()
     given = [Export(model, RIGHT, name=model.name) for model in models]
-    report = world.session.check(given, Options(checks=("load", "relocate")), world.folder / "the output")
+    report = world.session.check(
+        given, Options(checks=("load", "relocate")), world.folder / "the output"
+    )
     lines = report.text().splitlines()
     assert lines[0].startswith("3 models: 16 of ")
-    assert lines[1] == "LOAD_ERROR  2 models: tf2@1.0, v1_session@1.0, c_api@1.0, reference@1.0 / load, relocate"
+    assert (
+        lines[1]
+        == "LOAD_ERROR  2 models: tf2@1.0, v1_session@1.0, c_api@1.0, reference@1.0 / load,"
+        " relocate"
+    )
     assert lines[2] == "    models: a model, b.model"
     page = (report.out / "report.html").read_text()
     first = page.partition('<div class="cause">')[2].partition("</div>")[0]
@@ -107,12 +123,21 @@ def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(world):
     broken = world.folder / "broken"
     broken.mkdir()
     (broken / "saved_model.pb").write_bytes(b"\xff\xff\xff\x01")
-    report = world.session.check([Export(broken), Export(world.export(), RIGHT)], ONLY_VALUES, world.folder / "out")
+    report = world.session.check(
+        [Export(broken), Export(world.export(), RIGHT)], ONLY_VALUES, world.folder / "out"
+    )
     assert report.exit_code == 1
     assert {o for cell, o in outcomes(report).items() if cell.endswith("values")} == {"PASS"}
     (cause,) = report.causes()
-    assert (cause.outcome, cause.models, cause.title.rpartition(" / ")[2]) == ("FAIL_STRUCTURE", [str(broken)], "inspect")
-    assert "MalformedError" in cause.lines[0] and cause.replay == f"savedmodel-compat check {broken} --check inspect"
+    assert (cause.outcome, cause.models, cause.title.rpartition(" / ")[2]) == (
+        "FAIL_STRUCTURE",
+        [str(broken)],
+        "inspect",
+    )
+    assert (
+        "MalformedError" in cause.lines[0]
+        and cause.replay == f"savedmodel-compat check {broken} --check inspect"
+    )
 
 
 def test_without_recorded_answers_consumers_are_compared_with_each_other(world):
@@ -138,8 +163,15 @@ def test_a_wrong_answer_tells_all_that_is_needed_to_see_it_again(world):
     # One cause, one message: four consumers, each asked again from another place and after saving.
     who = "tf2@1.0, v1_session@1.0, c_api@1.0, reference@1.0"
     assert lines[1] == f"FAIL_VALUE  {who} / values, relocate, reexport"
-    said = "element [1] is 4.0, recorded 3.0; 1 of 2 differ, by at most 1 or 4.1943e+06 ulp".replace("4.1943e+06", "4194304")
-    assert lines[2].strip() == f"request 0-serving_default: signature 'serving_default', output 'y': {said}"
+    said = (
+        "element [1] is 4.0, recorded 3.0; 1 of 2 differ, by at most 1 or 4.1943e+06 ulp".replace(
+            "4.1943e+06", "4194304"
+        )
+    )
+    assert (
+        lines[2].strip()
+        == f"request 0-serving_default: signature 'serving_default', output 'y': {said}"
+    )
     folder = Path(lines[3].split("evidence: ")[1].split(" (")[0])
     assert {path.name for path in folder.iterdir()} >= {"expected.npz", "got.npz"}
     command = shlex.split(lines[4].partition("reproduce: ")[2])
@@ -154,8 +186,13 @@ def test_the_page_shows_failures_by_cause_with_the_name_the_user_gave(world):
     page = (report.out / "report.html").read_text()
     assert page.count('<div class="cause">') == 1 == len(report.causes())
     first = page.partition('<div class="cause">')[2].partition("</div>")[0]
-    assert all(f"{who}@1.0 / <a href=" in first for who in ("tf2", "v1_session", "c_api", "reference"))
-    assert "element [1] is 4.0, recorded 3.0" in first and "Replay: <code>savedmodel-compat check" in first
+    assert all(
+        f"{who}@1.0 / <a href=" in first for who in ("tf2", "v1_session", "c_api", "reference")
+    )
+    assert (
+        "element [1] is 4.0, recorded 3.0" in first
+        and "Replay: <code>savedmodel-compat check" in first
+    )
     assert first.count('href="#cell-') == 11
     matrix = page.partition('<h2 id="matrix">')[2]
     assert ">exports/<wbr>mine</a>" in matrix and "<h3>exports/<wbr>mine <span" in matrix
@@ -168,35 +205,54 @@ def test_the_page_shows_failures_by_cause_with_the_name_the_user_gave(world):
 def test_a_consumer_that_differs_from_the_others_is_named(world):
     report = world.check("reference_worker/call=wrong", OPEN, ONLY_VALUES)
     assert outcomes(report)["reference@1.0/values"] == "FAIL_VALUE"
-    assert [outcome for cell, outcome in outcomes(report).items() if "values" in cell].count("PASS") == 3
+    assert [outcome for cell, outcome in outcomes(report).items() if "values" in cell].count(
+        "PASS"
+    ) == 3
     assert "element [1] is 4.0, tf2@1.0 answered 3.0" in report.text()
 
 
 def test_when_all_others_agree_it_is_the_first_that_is_alone(world):
     report = world.check("tf2_worker/call=wrong", OPEN, ONLY_VALUES)
     assert not report.ok
-    assert "tf2@1.0 is alone with its answer: v1_session@1.0, c_api@1.0, reference@1.0 agree with each other" in report.text()
+    assert (
+        "tf2@1.0 is alone with its answer: v1_session@1.0, c_api@1.0, reference@1.0 agree with each"
+        " other" in report.text()
+    )
 
 
 def test_a_signature_that_was_lost_fails_by_name(world):
     report = world.check(requests={**RIGHT, "score": [{"x": X}]})
     assert report.exit_code == 1
-    assert [o for cell, o in outcomes(report).items() if cell.endswith("/requests")] == ["FAIL_SIGNATURE"]
+    assert [o for cell, o in outcomes(report).items() if cell.endswith("/requests")] == [
+        "FAIL_SIGNATURE"
+    ]
     assert "the export has no signature 'score'; it has 'serving_default'" in report.text()
 
 
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
-        (({"x": X}, {"y": np.float64([2.5, 3])}), "output 'y' is float32 in the signature, the recorded answer is float64"),
+        (
+            ({"x": X}, {"y": np.float64([2.5, 3])}),
+            "output 'y' is float32 in the signature, the recorded answer is float64",
+        ),
         (({"x": X}, {"z": X}), "the signature has no output 'z'; the recorded answer lacks 'y'"),
         ({"z": X}, "it has no input 'z'; the request lacks 'x'"),
-        ({"x": np.float64([1])}, "input 'x' is float32 in the signature, the request gives float64"),
-        ({"x": np.float32([[1]])}, "input 'x' has the shape [None] in the signature, the request gives [1, 1]"),
+        (
+            {"x": np.float64([1])},
+            "input 'x' is float32 in the signature, the request gives float64",
+        ),
+        (
+            {"x": np.float32([[1]])},
+            "input 'x' has the shape [None] in the signature, the request gives [1, 1]",
+        ),
     ],
 )
 def test_requests_that_do_not_fit_the_signature_fail_and_nobody_is_asked(world, inputs, said):
-    report = world.check(requests={"serving_default": [inputs]}, options=Options(checks=("requests", "values", "compared")))
+    report = world.check(
+        requests={"serving_default": [inputs]},
+        options=Options(checks=("requests", "values", "compared")),
+    )
     assert report.exit_code == 1
     assert said in report.text()
     assert "NOT_RUN  all / compared: nothing was compared" in report.text()
@@ -215,19 +271,33 @@ def test_a_consumer_alone_compares_nothing_with_itself(world):
 
 
 def test_without_tensorflow_everything_is_told_as_not_run_and_is_no_pass(world, monkeypatch):
-    monkeypatch.setattr(session, "local_runtime", lambda: Runtime("local", Path(sys.executable), None))
+    monkeypatch.setattr(
+        session, "local_runtime", lambda: Runtime("local", Path(sys.executable), None)
+    )
     report = world.check()
     assert report.exit_code == 3
-    assert 'nothing was compared: no TensorFlow in runtime local (pip install "savedmodel-compat[tf]")' in report.text()
+    assert (
+        'nothing was compared: no TensorFlow in runtime local (pip install "savedmodel-compat[tf]")'
+        in report.text()
+    )
     assert outcomes(report)["tf2@absent/values"] == "NOT_RUN"
-    assert [o for cell, o in outcomes(report).items() if cell.startswith("format") and cell.endswith("inspect")] == ["PASS"]
+    assert [
+        o
+        for cell, o in outcomes(report).items()
+        if cell.startswith("format") and cell.endswith("inspect")
+    ] == ["PASS"]
 
 
 def test_a_worker_that_dies_costs_its_checks_and_no_others(world):
     report = world.check("c_api_worker/call=abort", options=ONLY_VALUES)
     assert outcomes(report)["c_api@1.0/values"] == "CRASH"
     assert "SIGABRT" in report.text()
-    assert [o for cell, o in outcomes(report).items() if cell.endswith("values")] == ["PASS", "PASS", "CRASH", "PASS"]
+    assert [o for cell, o in outcomes(report).items() if cell.endswith("values")] == [
+        "PASS",
+        "PASS",
+        "CRASH",
+        "PASS",
+    ]
     assert world.check(options=ONLY_VALUES).ok
 
 
@@ -238,7 +308,9 @@ def test_what_kills_everybody_is_a_crash_also_where_the_request_was_made_up(worl
 
 
 def test_a_model_that_does_not_load_fails_for_each_consumer(world):
-    report = world.check("v1_session_worker/load=error", OPEN, Options(checks=("load", "values", "compared")))
+    report = world.check(
+        "v1_session_worker/load=error", OPEN, Options(checks=("load", "values", "compared"))
+    )
     assert outcomes(report)["v1_session@1.0/load"] == "LOAD_ERROR"
     assert outcomes(report)["c_api@1.0/load"] == "PASS"
 
@@ -258,11 +330,15 @@ def test_chance_is_not_compared_and_that_is_no_pass(world):
 def test_a_signature_that_no_request_asks_is_shown_and_fails_where_all_is_required(world):
     world.export()
     saved = schema.parse(schema.SavedModel, saved_model())
-    saved.meta_graphs[0].signature_def["other"].CopyFrom(saved.meta_graphs[0].signature_def["serving_default"])
+    saved.meta_graphs[0].signature_def["other"].CopyFrom(
+        saved.meta_graphs[0].signature_def["serving_default"]
+    )
     (world.model / "saved_model.pb").write_bytes(schema.serialize(saved))
     for require in (False, True):
         options = Options(checks=("values", "asked", "compared"), require=require)
-        report = world.session.check([Export(world.model, RIGHT)], options, world.folder / f"asked{require}")
+        report = world.session.check(
+            [Export(world.model, RIGHT)], options, world.folder / f"asked{require}"
+        )
         assert report.exit_code == (3 if require else 0)
         assert "NOT_RUN  all / asked: signature 'other': no request asks it" in report.text()
 
@@ -284,7 +360,10 @@ def test_a_tolerance_is_used_and_told_and_needs_a_reason(world):
     assert tolerance("1e-3 0 because") == (1e-3, 0, "because")
 
 
-@pytest.mark.parametrize("wrong", [{"checks": ("vales",)}, {"fail_on": "fatal"}, {"make_up": -1}, {"limit": float("nan")}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"checks": ("vales",)}, {"fail_on": "fatal"}, {"make_up": -1}, {"limit": float("nan")}],
+)
 def test_options_that_mean_nothing_are_refused(wrong):
     with pytest.raises(OptionError):
         Options(**wrong)
@@ -311,7 +390,11 @@ def test_an_unknown_consumer_is_refused_with_those_there_are(world):
 
 def test_a_consumer_of_other_people_is_named_like_ours(world):
     worker = f"mine={sys.executable} {Path(__file__).parents[1] / 'support' / 'fake_worker.py'}"
-    report = world.check("reference_worker/call=wrong", OPEN, Options(consumers=("c_api", worker), checks=("values",)))
+    report = world.check(
+        "reference_worker/call=wrong",
+        OPEN,
+        Options(consumers=("c_api", worker), checks=("values",)),
+    )
     assert report.ok, report.text()
     assert {cell.partition("@")[0] for cell in outcomes(report)} == {"c_api", "mine", "all"}
     report = world.check("call=wrong", options=Options(consumers=(worker,), checks=("values",)))
@@ -336,16 +419,22 @@ def test_a_defect_that_verify_finds_fails_by_its_severity(world):
 
 def test_a_limit_holds_for_what_is_asked(world):
     worker = f"mine={sys.executable} {Path(__file__).parents[1] / 'support' / 'fake_worker.py'}"
-    report = world.check("call=hang", RIGHT, Options(consumers=(worker,), checks=("values",), limit=2.5))
-    found = {name: (item.outcome.value, item.message) for name, item in report.results.items() if "mine" in name}
+    report = world.check(
+        "call=hang", RIGHT, Options(consumers=(worker,), checks=("values",), limit=2.5)
+    )
+    found = {
+        name: (item.outcome.value, item.message)
+        for name, item in report.results.items()
+        if "mine" in name
+    }
     assert list(found.values()) == [("TIMEOUT", "no reply to 'call' within 2.5 s")]
 
 
 def test_known_failures_are_expected_and_stale_ones_fail(world, tmp_path):
     ledger = tmp_path / "known.toml"
     ledger.write_text(
-        'schema = 1\n[[expect]]\ncase = "*"\nproducer = "given"\nconsumer = "c_api"\ncheck = "values"\noutcome = "FAIL_VALUE"\n'
-        'kind = "bug"\nreason = "known"\nadded = 2026-01-01\n'
+        'schema = 1\n[[expect]]\ncase = "*"\nproducer = "given"\nconsumer = "c_api"\ncheck ='
+        ' "values"\noutcome = "FAIL_VALUE"\nkind = "bug"\nreason = "known"\nadded = 2026-01-01\n'
     )
     known = Options(checks=("values", "compared"), expectations=ledger)
     report = world.check("c_api_worker/call=wrong", options=known)
@@ -359,19 +448,35 @@ def test_the_command_reads_artifacts_and_folders_and_writes_what_is_asked(world,
         folder = write_artifact(tmp_path / "zoo" / name, misbehave)
         provenance = json.loads((folder / "provenance.json").read_text())
         maker = {"name": "mine", "versions": {"tensorflow": "1.0"}}
-        (folder / "provenance.json").write_text(json.dumps({**provenance, "case": name, "producer": maker}))
+        (folder / "provenance.json").write_text(
+            json.dumps({**provenance, "case": name, "producer": maker})
+        )
     out, junit = tmp_path / "checked", tmp_path / "junit.xml"
-    arguments = ["check", str(tmp_path / "zoo"), "--out", str(out), "--junit", str(junit), "--json", "--check", "values"]
+    arguments = [
+        "check",
+        str(tmp_path / "zoo"),
+        "--out",
+        str(out),
+        "--junit",
+        str(junit),
+        "--json",
+        "--check",
+        "values",
+    ]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 1, done.output
     told = json.loads(done.stdout)
     assert told["exit_code"] == 1
     assert told["counts"] == {"PASS": 6, "FAIL_VALUE": 4}
-    assert {c["outcome"] for c in told["cells"] if c["cell"].startswith("bad/") and c["cell"].endswith("values")} == {
-        "FAIL_VALUE"
-    }
+    assert {
+        c["outcome"]
+        for c in told["cells"]
+        if c["cell"].startswith("bad/") and c["cell"].endswith("values")
+    } == {"FAIL_VALUE"}
     assert "<failure" in junit.read_text()
-    assert {"plan.json", "results.jsonl", "summary.json", "report.html", "evidence"} <= {p.name for p in out.iterdir()}
+    assert {"plan.json", "results.jsonl", "summary.json", "report.html", "evidence"} <= {
+        p.name for p in out.iterdir()
+    }
 
 
 def test_the_command_refuses_what_it_would_destroy(world, tmp_path):
@@ -382,7 +487,9 @@ def test_the_command_refuses_what_it_would_destroy(world, tmp_path):
     assert (tmp_path / "kept" / "model" / "saved_model.pb").is_file()
 
 
-def test_requests_beside_the_model_are_taken_and_answered_where_they_have_no_answer(world, tmp_path):
+def test_requests_beside_the_model_are_taken_and_answered_where_they_have_no_answer(
+    world, tmp_path
+):
     made = write_artifact(tmp_path / "made")
     (made / "provenance.json").unlink()
     document = json.loads((made / "io" / "io.json").read_text())
@@ -395,7 +502,12 @@ def test_requests_beside_the_model_are_taken_and_answered_where_they_have_no_ans
 
 def test_the_hooks_of_pre_commit_run_and_are_about_the_files_of_models(world, tmp_path):
     text = (Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text()
-    hooks = dict(zip(re.findall(r"^- id: (.*)$", text, re.MULTILINE), re.findall(r"^  entry: (.*)$", text, re.MULTILINE)))
+    hooks = dict(
+        zip(
+            re.findall(r"^- id: (.*)$", text, re.MULTILINE),
+            re.findall(r"^  entry: (.*)$", text, re.MULTILINE),
+        )
+    )
     assert hooks.keys() == {"savedmodel-verify", "savedmodel-check"}
     for pattern in re.findall(r"^  files: (.*)$", text, re.MULTILINE):
         assert re.search(pattern, "models/a/1/saved_model.pb")
@@ -404,7 +516,10 @@ def test_the_hooks_of_pre_commit_run_and_are_about_the_files_of_models(world, tm
     world.export()
     for misbehave, codes in (("", [0, 0]), ("c_api_worker/call=wrong", [0, 1])):
         file = world.export(misbehave) / "saved_model.pb"
-        done = [CliRunner().invoke(main, [*shlex.split(entry)[1:], str(file)]) for entry in hooks.values()]
+        done = [
+            CliRunner().invoke(main, [*shlex.split(entry)[1:], str(file)])
+            for entry in hooks.values()
+        ]
         assert [one.exit_code for one in done] == codes, done[-1].output
 
 
@@ -426,19 +541,28 @@ def test_a_check_that_is_interrupted_keeps_what_it_saw(world):
     results = read_results(out / "results.jsonl")
     told = Counter(str(result.outcome) for result in results if result.message != "interrupted")
     assert told["PASS"] == 1 and not (out / "summary.json").exists(), told
-    assert any(str(result.outcome) == "NOT_RUN" and result.message == "interrupted" for result in results)
+    assert any(
+        str(result.outcome) == "NOT_RUN" and result.message == "interrupted" for result in results
+    )
     assert world.check(options=options).ok, "the session goes on"
 
 
-# What is named is asked, and what a model states about itself has a limit -------------------------------------------------
+# What is named is asked, and what a model states about itself has a limit
+# -------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("options", "who"),
     [
         (Options(consumers=("tf2", "cpp")), "consumer cpp ("),
-        (Options(checks=("values", "fingerprint")), "check fingerprint (the export has no fingerprint.pb)"),
-        (Options(consumers=("c_api",), checks=("values", "objects")), "check objects (the consumer cannot describe)"),
+        (
+            Options(checks=("values", "fingerprint")),
+            "check fingerprint (the export has no fingerprint.pb)",
+        ),
+        (
+            Options(consumers=("c_api",), checks=("values", "objects")),
+            "check objects (the consumer cannot describe)",
+        ),
     ],
 )
 def test_what_was_named_and_not_asked_leaves_the_check_incomplete(world, options, who):
@@ -452,7 +576,11 @@ def test_what_was_named_and_not_asked_leaves_the_check_incomplete(world, options
 
 
 def test_a_tolerance_beside_the_model_counts_up_to_its_limit_and_that_of_the_user_beyond(world):
-    artifact = write_artifact(world.folder / "stated", "call=wrong", tolerance={"rtol": 1e300, "atol": 0.0, "reason": "trust me"})
+    artifact = write_artifact(
+        world.folder / "stated",
+        "call=wrong",
+        tolerance={"rtol": 1e300, "atol": 0.0, "reason": "trust me"},
+    )
     (artifact / "provenance.json").unlink()  # a model with requests beside it
     report = world.session.check([Export(artifact)], ONLY_VALUES, world.folder / "out")
     assert {str(result.outcome) for result in report.failures} == {"FAIL_VALUE"}, report.text()
@@ -460,4 +588,6 @@ def test_a_tolerance_beside_the_model_counts_up_to_its_limit_and_that_of_the_use
     loose = Options(checks=("values", "compared"), tolerance=tolerance((0.5, 0, "quantised")))
     allowed = world.session.check([Export(artifact)], loose, world.folder / "loose")
     assert allowed.ok, allowed.text()
-    assert world.session.check([Export(artifact)], ONLY_VALUES, world.folder / "again").exit_code == 1  # nothing is kept
+    assert (
+        world.session.check([Export(artifact)], ONLY_VALUES, world.folder / "again").exit_code == 1
+    )  # nothing is kept

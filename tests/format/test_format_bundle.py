@@ -1,4 +1,6 @@
-"""Reading and writing tensor bundles without TensorFlow, on bundles that TensorFlow wrote and on handmade ones."""
+"""Reading and writing tensor bundles without TensorFlow, on bundles that TensorFlow wrote and on
+handmade ones.
+"""
 
 import shutil
 import subprocess
@@ -82,7 +84,9 @@ def copy(source, target):
             for part, (part_key, part_entry, box) in zip(entry.slices, reader._parts(raw, entry)):
                 places.pop((part_key.decode("utf-8", "replace"), None), None)
                 places[raw.decode(), (entry.shape, part, box)] = part_entry
-        for (key, where), entry in sorted(places.items(), key=lambda item: (item[1].shard, item[1].offset, item[1].size)):
+        for (key, where), entry in sorted(
+            places.items(), key=lambda item: (item[1].shard, item[1].offset, item[1].size)
+        ):
             value = reader.read(key)
             if where is None:
                 writer.add(key, value, entry.dtype, entry.shard)
@@ -95,7 +99,9 @@ def copy(source, target):
 @pytest.mark.parametrize("name", BUNDLES)
 def test_writes_the_same_bytes_as_tensorflow(name, tmp_path):
     copy(DATA / name, tmp_path / name)
-    assert forge.contents(tmp_path) == {path.name: path.read_bytes() for path in DATA.glob(f"{name}.*") if path.suffix != ".npz"}
+    assert forge.contents(tmp_path) == {
+        path.name: path.read_bytes() for path in DATA.glob(f"{name}.*") if path.suffix != ".npz"
+    }
 
 
 def test_format_v1_is_refused():
@@ -106,9 +112,16 @@ def test_format_v1_is_refused():
 def test_object_graph():
     with BundleReader(DATA / "tf2_21_objects") as reader:
         graph = reader.object_graph()
-        assert [child.local_name for child in graph.nodes[0].children] == ["child", "step", "weights"]
+        assert [child.local_name for child in graph.nodes[0].children] == [
+            "child",
+            "step",
+            "weights",
+        ]
         assert graph.nodes[2].attributes[0].checkpoint_key in reader
-    with BundleReader(DATA / "tf1_15_dtypes") as reader, pytest.raises(MissingKeyError, match="_CHECKPOINTABLE_OBJECT_GRAPH"):
+    with (
+        BundleReader(DATA / "tf1_15_dtypes") as reader,
+        pytest.raises(MissingKeyError, match="_CHECKPOINTABLE_OBJECT_GRAPH"),
+    ):
         reader.object_graph()
 
 
@@ -118,7 +131,10 @@ def test_partitioned_variables_are_one_key():
         assert reader.entry("rows").slices == (((0, 3), (0, 2)), ((3, 2), (0, 2)), ((5, 2), (0, 2)))
         assert reader.entry("columns").slices == (((0, 2), (0, 3)), ((0, 2), (3, 2)))
         assert reader.entry("rows").shape == (7, 2)
-        assert [stored_size(reader.entry(name)) for name in ("rows", "words")] == [7 * 2 * 4, None]  # of strings not known
+        assert [stored_size(reader.entry(name)) for name in ("rows", "words")] == [
+            7 * 2 * 4,
+            None,
+        ]  # of strings not known
 
 
 def test_keys_of_parts_sort_as_names_and_parts_do():
@@ -135,7 +151,9 @@ def real_indexes():
 
 @pytest.mark.skipif(not zoo.models(), reason=zoo.ABSENT)
 def test_real_models_are_copied_byte_for_byte(tmp_path):
-    """Every checkpoint, but for the index of those that have a compressed one: this writer does not compress."""
+    """Every checkpoint, but for the index of those that have a compressed one: this writer does not
+    compress.
+    """
     compressed = 0
     for index in real_indexes():
         prefix = index.with_suffix("")
@@ -192,7 +210,12 @@ def test_keys_need_neither_numpy_nor_ml_dtypes():
         "with BundleReader(sys.argv[1]) as reader: print(len(reader.entries()))\n"
         "print(sorted({'numpy', 'ml_dtypes', 'tensorflow', 'cramjam'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", program, DATA / "tf2_21_dtypes"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, DATA / "tf2_21_dtypes"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.splitlines() == ["45", "[]"]
 
 
@@ -224,7 +247,9 @@ def test_verification_can_be_left_out(tmp_path):
 
 
 def big_endian(prefix):
-    """The same values in the other byte order; TensorFlow is asked about it in test_format_bundle_tf.py."""
+    """The same values in the other byte order; TensorFlow is asked about it in
+    test_format_bundle_tf.py.
+    """
     values = {
         "c": np.complex64([1 + 2j, -3]),
         "b": np.array([True, False]),
@@ -239,11 +264,15 @@ def big_endian(prefix):
             message = forge.tensor(stored, 7, value.shape, offset=len(data), crc32c=crc)
         else:
             stored = value.astype(value.dtype.newbyteorder(">")).tobytes()
-            message = forge.tensor(stored, dtypes.from_numpy(value.dtype).number, value.shape, offset=len(data))
+            message = forge.tensor(
+                stored, dtypes.from_numpy(value.dtype).number, value.shape, offset=len(data)
+            )
         entries[key.encode()] = message
         data += stored
     data += b"\x3f\x80\xc0\x20"
-    entries[b"y"] = forge.tensor(data[-4:], dtypes.by_name("bfloat16").number, (2,), offset=len(data) - 4)
+    entries[b"y"] = forge.tensor(
+        data[-4:], dtypes.by_name("bfloat16").number, (2,), offset=len(data) - 4
+    )
     forge.bundle(prefix, entries, data, forge.header(endianness=1))
     return values
 
@@ -267,10 +296,17 @@ def test_big_endian(tmp_path):
 def test_dtype_table():
     assert [dtype.number for dtype in dtypes.ALL] == list(range(1, 34))
     for dtype in dtypes.ALL:
-        assert dtypes.by_number(dtype.number) is dtypes.by_name(dtype.name) is dtypes.by_name(dtype.enum) is dtype
+        assert (
+            dtypes.by_number(dtype.number)
+            is dtypes.by_name(dtype.name)
+            is dtypes.by_name(dtype.enum)
+            is dtype
+        )
         reference = dtypes.by_number(dtype.number + 100)
         assert reference.base is dtype
-        assert dtypes.by_name(f"{dtype.name}_ref") is reference is dtypes.by_name(f"{dtype.enum}_REF")
+        assert (
+            dtypes.by_name(f"{dtype.name}_ref") is reference is dtypes.by_name(f"{dtype.enum}_REF")
+        )
         if dtype.itemsize is not None:
             assert dtype.numpy().itemsize == dtype.itemsize == np.dtype(dtype.carrier).itemsize
             if not dtype.name.startswith("q"):

@@ -7,7 +7,13 @@ import bundle_forge as forge
 import numpy as np
 import pytest
 
-from reference_impl.errors import ChecksumError, FileAccessError, MissingFileError, TruncatedError, V1CheckpointError
+from reference_impl.errors import (
+    ChecksumError,
+    FileAccessError,
+    MissingFileError,
+    TruncatedError,
+    V1CheckpointError,
+)
 from reference_impl.format.bundle.reader import BundleReader
 
 FOUR = np.float32([1, 2, 3, 4]).tobytes()
@@ -48,7 +54,10 @@ def test_truncated_shard(tmp_path, size):
     good(tmp_path / "b")
     with (tmp_path / "b.data-00000-of-00001").open("r+b") as stream:
         stream.truncate(size)
-    with BundleReader(tmp_path / "b") as reader, pytest.raises(TruncatedError, match=f"within the shard's {size}"):
+    with (
+        BundleReader(tmp_path / "b") as reader,
+        pytest.raises(TruncatedError, match=f"within the shard's {size}"),
+    ):
         reader.read("v", verify=False)
 
 
@@ -69,7 +78,10 @@ def test_a_pipe_does_not_block(tmp_path, name):
     good(tmp_path / "b")
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
-    with pytest.raises(FileAccessError, match="not a regular file"), BundleReader(tmp_path / "b") as reader:
+    with (
+        pytest.raises(FileAccessError, match="not a regular file"),
+        BundleReader(tmp_path / "b") as reader,
+    ):
         reader.read("v")
 
 
@@ -106,7 +118,9 @@ def test_a_name_cannot_write_to_the_terminal(tmp_path):
     assert "\x1b" not in str(caught.value)
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are counted where Linux lists them")  # noqa: PTH112
+@pytest.mark.skipif(
+    not os.path.isdir("/proc/self/fd"), reason="open files are counted where Linux lists them"
+)  # noqa: PTH112
 def test_no_file_stays_open(tmp_path):
     good(tmp_path / "b")
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208

@@ -1,4 +1,6 @@
-"""Bundles against TensorFlow itself: both read what the other wrote, and both write the same bytes."""
+"""Bundles against TensorFlow itself: both read what the other wrote, and both write the same
+bytes.
+"""
 
 import os
 from pathlib import Path
@@ -41,7 +43,9 @@ def stored(tf):
     from tensorflow.core.framework import types_pb2
 
     return [
-        dtype for dtype in dtypes.ALL if dtype.number in types_pb2.DataType.values() and dtype.name not in ("resource", "variant")
+        dtype
+        for dtype in dtypes.ALL
+        if dtype.number in types_pb2.DataType.values() and dtype.name not in ("resource", "variant")
     ]
 
 
@@ -73,7 +77,10 @@ def to_tensor(tf, array, dtype):
 def save(tf, prefix, pairs, slices=None):
     keys = [key for key, _ in pairs]
     tf.raw_ops.SaveV2(
-        prefix=str(prefix), tensor_names=keys, shape_and_slices=slices or [""] * len(keys), tensors=[value for _, value in pairs]
+        prefix=str(prefix),
+        tensor_names=keys,
+        shape_and_slices=slices or [""] * len(keys),
+        tensors=[value for _, value in pairs],
     )
 
 
@@ -81,7 +88,9 @@ def save(tf, prefix, pairs, slices=None):
 def values(stored):
     rng = np.random.default_rng(0)
     return {
-        f"{dtype.name}/{name}": (dtype, random_array(dtype, shape, rng)) for dtype in stored for name, shape in SHAPES.items()
+        f"{dtype.name}/{name}": (dtype, random_array(dtype, shape, rng))
+        for dtype in stored
+        for name, shape in SHAPES.items()
     }
 
 
@@ -105,7 +114,11 @@ def ours(values, tmp_path_factory):
 
 def bits(array, dtype):
     got = tensors.from_numpy(array, dtype.name)
-    return got.dtype, got.array.shape, got.array.tolist() if got.dtype == "string" else got.array.tobytes()
+    return (
+        got.dtype,
+        got.array.shape,
+        got.array.tolist() if got.dtype == "string" else got.array.tobytes(),
+    )
 
 
 def test_all_dtypes_of_tensorflow_are_known(tf, stored):
@@ -129,10 +142,16 @@ def test_we_read_what_tensorflow_reads(tf, theirs, values):
             assert entry.dtype.number == reader.get_variable_to_dtype_map()[key].as_datatype_enum
             read = mine.read(key)
             assert bits(read, entry.dtype) == bits(values[key][1], entry.dtype), key
-            if entry.dtype.name != "string":  # TensorFlow gives a string scalar as bytes, without an array
-                assert bits(read, entry.dtype) == bits(np.asarray(reader.get_tensor(key)), entry.dtype), key
+            if (
+                entry.dtype.name != "string"
+            ):  # TensorFlow gives a string scalar as bytes, without an array
+                assert bits(read, entry.dtype) == bits(
+                    np.asarray(reader.get_tensor(key)), entry.dtype
+                ), key
             else:
-                assert read.tolist() == np.asarray(reader.get_tensor(key), dtype=object).tolist(), key
+                assert read.tolist() == np.asarray(reader.get_tensor(key), dtype=object).tolist(), (
+                    key
+                )
         mine.verify_all()
 
 
@@ -140,15 +159,18 @@ def test_tensorflow_reads_what_we_write(tf, ours, values):
     keys = list(values)
     assert keys
     restored = tf.raw_ops.RestoreV2(
-        prefix=str(ours), tensor_names=keys, shape_and_slices=[""] * len(keys), dtypes=[values[key][0].number for key in keys]
+        prefix=str(ours),
+        tensor_names=keys,
+        shape_and_slices=[""] * len(keys),
+        dtypes=[values[key][0].number for key in keys],
     )
     for key, tensor in zip(keys, restored):
         dtype, array = values[key]
         if dtype.name.startswith("q"):
             tensor = tf.bitcast(tensor, tf.as_dtype(dtype.name[1:]))
-        assert bits(np.asarray(tensor.numpy(), dtype=object if dtype.name == "string" else None), dtype) == bits(array, dtype), (
-            key
-        )
+        assert bits(
+            np.asarray(tensor.numpy(), dtype=object if dtype.name == "string" else None), dtype
+        ) == bits(array, dtype), key
 
 
 def test_the_bytes_are_equal(ours, theirs):
@@ -156,8 +178,12 @@ def test_the_bytes_are_equal(ours, theirs):
 
 
 def test_an_index_of_many_blocks(tf, tmp_path):
-    """More than 256 KiB of index, with keys whose separators can be shortened and keys whose cannot."""
-    keys = [f"layer_{number}/{'x' * (number % 37)}/.ATTRIBUTES/VARIABLE_VALUE" for number in range(5000)]
+    """More than 256 KiB of index, with keys whose separators can be shortened and keys whose
+    cannot.
+    """
+    keys = [
+        f"layer_{number}/{'x' * (number % 37)}/.ATTRIBUTES/VARIABLE_VALUE" for number in range(5000)
+    ]
     keys += [b"z%05d" % number + b"\xff" * 150 for number in range(2000)]
     values = [np.int8(number % 100) for number in range(len(keys))]
     (tmp_path / "theirs").mkdir()
@@ -170,13 +196,18 @@ def test_an_index_of_many_blocks(tf, tmp_path):
 
 
 def test_slices_have_the_same_keys_and_bytes(tf, tmp_path):
-    """Starts of every magnitude, whole dimensions given and implied, names that need escaping, strings."""
+    """Starts of every magnitude, whole dimensions given and implied, names that need escaping,
+    strings.
+    """
     (tmp_path / "theirs").mkdir()
     matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
     words = np.array([b"a", b"", b"c" * 200], dtype=object)
     starts = sorted({0} | {(1 << bit) + d for bit in range(5, 62) for d in (-1, 0, 1)})
     jobs = [("v", (4, 3), ((0, 1), FULL), matrix[:1]), ("v", (4, 3), ((1, 3), FULL), matrix[1:])]
-    jobs += [("w", (4, 3), ((0, 4), (0, 2)), matrix[:, :2]), ("w", (4, 3), ((0, 4), (2, 1)), matrix[:, 2:])]
+    jobs += [
+        ("w", (4, 3), ((0, 4), (0, 2)), matrix[:, :2]),
+        ("w", (4, 3), ((0, 4), (2, 1)), matrix[:, 2:]),
+    ]
     jobs += [
         ("whole", (4, 3), (FULL, FULL), matrix),
         ("\0\1n\0", (3,), ((0, 2),), words[:2]),
@@ -187,14 +218,24 @@ def test_slices_have_the_same_keys_and_bytes(tf, tmp_path):
     for _, shape, part, _ in jobs:
         extents = ":".join("-" if extent == FULL else "{},{}".format(*extent) for extent in part)
         texts.append(" ".join(map(str, shape)) + " " + extents)
-    save(tf, tmp_path / "theirs" / "b", [(key, tf.constant(value)) for key, _, _, value in jobs], texts)
+    save(
+        tf,
+        tmp_path / "theirs" / "b",
+        [(key, tf.constant(value)) for key, _, _, value in jobs],
+        texts,
+    )
     with BundleWriter(tmp_path / "ours" / "b") as writer:
         for job in jobs:
             writer.add_slice(*job)
     assert forge.contents(tmp_path / "ours") == forge.contents(tmp_path / "theirs")
     for side in ("ours", "theirs"):
         with BundleReader(tmp_path / side / "b") as reader:
-            assert reader.read("v").tolist() == reader.read("w").tolist() == reader.read("whole").tolist() == matrix.tolist()
+            assert (
+                reader.read("v").tolist()
+                == reader.read("w").tolist()
+                == reader.read("whole").tolist()
+                == matrix.tolist()
+            )
             assert reader.read("\0\1n\0").tolist() == words.tolist()
             assert "at 63" in reader.entries()
 
@@ -202,13 +243,22 @@ def test_slices_have_the_same_keys_and_bytes(tf, tmp_path):
 def test_merged_shards(tf, tmp_path):
     (tmp_path / "theirs").mkdir()
     parts = [
-        tf.raw_ops.ShardedFilename(basename=str(tmp_path / "part"), shard=n, num_shards=3).numpy().decode() for n in range(3)
+        tf.raw_ops.ShardedFilename(basename=str(tmp_path / "part"), shard=n, num_shards=3)
+        .numpy()
+        .decode()
+        for n in range(3)
     ]
     whole = np.arange(6, dtype=np.int64).reshape(3, 2)
     for n, part in enumerate(parts):
-        pairs = [(f"b{n}", tf.constant([n, 1.5])), ("whole", tf.constant(whole[n : n + 1])), (f"a{n}", tf.constant("text"))]
+        pairs = [
+            (f"b{n}", tf.constant([n, 1.5])),
+            ("whole", tf.constant(whole[n : n + 1])),
+            (f"a{n}", tf.constant("text")),
+        ]
         save(tf, part, pairs, ["", f"3 2 {n},1:-", ""])
-    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=parts, destination_prefix=str(tmp_path / "theirs" / "b"))
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=parts, destination_prefix=str(tmp_path / "theirs" / "b")
+    )
     with BundleWriter(tmp_path / "ours" / "b", 3) as writer:
         for n in range(3):
             writer.add(f"b{n}", np.float32([n, 1.5]), shard=n)
@@ -222,7 +272,9 @@ def test_merged_shards(tf, tmp_path):
 
 
 def test_a_checkpoint_of_objects(tf, tmp_path):
-    """tf.train.Checkpoint writes through temporary shards and a merge; its order is ours to repeat."""
+    """tf.train.Checkpoint writes through temporary shards and a merge; its order is ours to
+    repeat.
+    """
     root = tf.train.Checkpoint(step=tf.Variable(3), model=tf.Module())
     root.model.layers = [tf.Variable(tf.random.normal([4, 2])), tf.Variable(["a", "b"])]
     (tmp_path / "theirs").mkdir()
@@ -237,15 +289,22 @@ def test_a_checkpoint_of_objects(tf, tmp_path):
 
 def test_variants(tf, tmp_path):
     """Opaque to us, but copied so that TensorFlow decodes them."""
-    items = tf.raw_ops.TensorListFromTensor(tensor=tf.constant([[1.0, 2.0], [3.0, 4.0]]), element_shape=[2])
+    items = tf.raw_ops.TensorListFromTensor(
+        tensor=tf.constant([[1.0, 2.0], [3.0, 4.0]]), element_shape=[2]
+    )
     (tmp_path / "theirs").mkdir()
     save(tf, tmp_path / "theirs" / "b", [("v", tf.stack([items, items])), ("scalar", items)])
     plain.copy(tmp_path / "theirs" / "b", tmp_path / "ours" / "b")
     assert forge.contents(tmp_path / "ours") == forge.contents(tmp_path / "theirs")
     (value,) = tf.raw_ops.RestoreV2(
-        prefix=str(tmp_path / "ours" / "b"), tensor_names=["v"], shape_and_slices=[""], dtypes=[tf.variant]
+        prefix=str(tmp_path / "ours" / "b"),
+        tensor_names=["v"],
+        shape_and_slices=[""],
+        dtypes=[tf.variant],
     )
-    stacked = tf.raw_ops.TensorListStack(input_handle=value[1], element_shape=[2], element_dtype=tf.float32)
+    stacked = tf.raw_ops.TensorListStack(
+        input_handle=value[1], element_shape=[2], element_dtype=tf.float32
+    )
     assert stacked.numpy().tolist() == [[1, 2], [3, 4]]
 
 
@@ -260,7 +319,9 @@ def test_tensorflow_agrees_about_big_endian(tf, tmp_path):
 @pytest.mark.parametrize("name", [name for name in plain.BUNDLES if not name.endswith("variants")])
 def test_the_committed_bundles_are_what_tensorflow_reads(tf, stored, name):
     expected_of = tensors.load(str(plain.DATA / f"{name}.npz"))
-    readable = {key: value for key, value in expected_of.items() if dtypes.by_name(value.dtype) in stored}
+    readable = {
+        key: value for key, value in expected_of.items() if dtypes.by_name(value.dtype) in stored
+    }
     assert readable
     for key, expected in readable.items():
         # TensorFlow reads partitioned strings only slice by slice.
@@ -275,7 +336,9 @@ def test_the_committed_bundles_are_what_tensorflow_reads(tf, stored, name):
         if expected.dtype.startswith("q"):
             value = tf.bitcast(value, tf.as_dtype(expected.dtype[1:]))
         assert plain.same(
-            np.asarray(value.numpy(), dtype=object if expected.dtype == "string" else None), expected, expected.dtype
+            np.asarray(value.numpy(), dtype=object if expected.dtype == "string" else None),
+            expected,
+            expected.dtype,
         )
 
 
@@ -289,5 +352,7 @@ def test_real_models(tf):
         with BundleReader(prefix) as mine:
             assert set(mine.keys()) == set(reader.get_variable_to_shape_map())
             for key, entry in mine.entries().items():
-                theirs = np.asarray(reader.get_tensor(key), dtype=object if entry.dtype.name == "string" else None)
+                theirs = np.asarray(
+                    reader.get_tensor(key), dtype=object if entry.dtype.name == "string" else None
+                )
                 assert bits(mine.read(key), entry.dtype) == bits(theirs, entry.dtype), (prefix, key)

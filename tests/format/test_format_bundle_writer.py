@@ -40,7 +40,11 @@ def test_write_then_read(tmp_path):
         assert reader.read("bits").astype(float).tolist() == [1]
         assert reader.entry("quantized").dtype.name == "qint8"
         assert reader.read("narrow").astype(int).tolist() == [-1, 7, -8]
-        assert reader.read("narrow").view(np.uint8).tolist() == [15, 7, 8]  # as TensorFlow: the high bits are zero
+        assert reader.read("narrow").view(np.uint8).tolist() == [
+            15,
+            7,
+            8,
+        ]  # as TensorFlow: the high bits are zero
         assert reader.read("fixed").tolist() == [b"x", b"yy"]
         assert reader.read("opaque").tolist() == [b"\x0a\x01x"]
         assert reader.read("empty").shape == (3, 0)
@@ -69,7 +73,11 @@ def test_writer_replaces_a_bundle_and_nothing_before_the_end(tmp_path):
         before = forge.contents(tmp_path)
         writer = BundleWriter(tmp_path / "b")
         writer.add("v", np.float32(value))
-        assert {name: data for name, data in forge.contents(tmp_path).items() if not name.endswith(".tmp")} == before
+        assert {
+            name: data
+            for name, data in forge.contents(tmp_path).items()
+            if not name.endswith(".tmp")
+        } == before
         writer.finish()
         assert sorted(forge.contents(tmp_path)) == ["b.data-00000-of-00001", "b.index"]
         with BundleReader(tmp_path / "b") as reader:
@@ -166,7 +174,9 @@ def test_writer_reports_the_operating_system(tmp_path):
 
 
 def test_a_full_disk(tmp_path):
-    """Played by a limit on the size of files: what has been written in part must not become a bundle."""
+    """Played by a limit on the size of files: what has been written in part must not become a
+    bundle.
+    """
     import resource
     import signal
 
@@ -190,8 +200,12 @@ def test_a_full_disk(tmp_path):
 
 
 def test_checksum_of_strings_over_4_gib():
-    """Their lengths count as 64 bits, but only theirs; the string itself is too large for a test."""
+    """Their lengths count as 64 bits, but only theirs; the string itself is too large for a
+    test.
+    """
     from reference_impl.format.bundle.tensor_data import _fixed_lengths
 
     assert _fixed_lengths([1, 2**32 - 1], "<") == bytes([1, 0, 0, 0, 255, 255, 255, 255])
-    assert _fixed_lengths([2**32 - 1, 2**32, 1], ">") == bytes([255] * 4 + [0, 0, 0, 1, 0, 0, 0, 0] + [0, 0, 0, 1])
+    assert _fixed_lengths([2**32 - 1, 2**32, 1], ">") == bytes(
+        [255] * 4 + [0, 0, 0, 1, 0, 0, 0, 0] + [0, 0, 0, 1]
+    )

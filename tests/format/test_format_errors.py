@@ -70,17 +70,25 @@ PROVOKED = {
     errors.FileAccessError: lambda d: layout.read("/dev/null"),
     errors.PathEscapeError: lambda d: assets(d, "../../etc/passwd"),
     errors.MalformedError: lambda d: layout.read(save(d, b"\x7fELF")),
-    errors.TruncatedError: lambda d: layout.read(save(d, model(meta_info_def={"tags": ["serve"]})[:-1])),
+    errors.TruncatedError: lambda d: layout.read(
+        save(d, model(meta_info_def={"tags": ["serve"]})[:-1])
+    ),
     errors.SchemaVersionError: lambda d: layout.read(save(d, b"\x08\x02")),
     errors.NoMetaGraphError: lambda d: layout.read(save(d, b"\x08\x01")),
     errors.SplitFileError: lambda d: records(d, lambda forge: None),
     errors.UnsupportedError: lambda d: records(d, lambda forge: forge.chunk(b"?", b"", 0, 0)),
     errors.ChecksumError: lambda d: records(d, damaged_record),
     errors.MissingPackageError: compressed_record,
-    errors.LimitError: lambda d: tensor_proto.decode(schema.TensorProto(dtype=1, tensor_shape={"dim": [{"size": 2**50}]})),
+    errors.LimitError: lambda d: tensor_proto.decode(
+        schema.TensorProto(dtype=1, tensor_shape={"dim": [{"size": 2**50}]})
+    ),
     errors.DtypeError: lambda d: dtypes.by_number(99),
-    errors.ShapeError: lambda d: structure.decode_shape(schema.TensorShapeProto(dim=[{"size": -9}])),
-    errors.DuplicateKeyError: lambda d: structure.decode(structure.encode(structure.NamedTuple("N", (("f", 1), ("f", 2))))),
+    errors.ShapeError: lambda d: structure.decode_shape(
+        schema.TensorShapeProto(dim=[{"size": -9}])
+    ),
+    errors.DuplicateKeyError: lambda d: structure.decode(
+        structure.encode(structure.NamedTuple("N", (("f", 1), ("f", 2))))
+    ),
     errors.StructureError: lambda d: structure.encode({1, 2}),
     errors.MissingKeyError: lambda d: BundleReader(BUNDLES / "tf2_21_objects").entry("no such key"),
     errors.CorruptTableError: damaged_index,
@@ -125,8 +133,14 @@ OF_LIVE_OBJECTS = {
 def test_a_tuple_that_contains_itself(tmp_path):
     message = schema.SavedModel.FromString(model(meta_info_def={"tags": ["serve"]}))
     graph = message.meta_graphs[0].object_graph_def
-    graph.nodes.add(user_object={"identifier": "_generic_user_object"}, children=[{"node_id": 1, "local_name": "t"}])
-    graph.nodes.add(user_object={"identifier": "trackable_tuple_wrapper"}, children=[{"node_id": 1, "local_name": "0"}])
+    graph.nodes.add(
+        user_object={"identifier": "_generic_user_object"},
+        children=[{"node_id": 1, "local_name": "t"}],
+    )
+    graph.nodes.add(
+        user_object={"identifier": "trackable_tuple_wrapper"},
+        children=[{"node_id": 1, "local_name": "0"}],
+    )
     with pytest.raises(errors.CycleError) as caught:
         reference_impl.load(save(tmp_path, schema.serialize(message)))
     assert caught.value.node
@@ -139,12 +153,22 @@ def test_the_family_is_closed():
     members -= OF_LIVE_OBJECTS
     assert members == set(PROVOKED) | ELSEWHERE
     assert all(member.__bases__[0] is errors.SavedModelError for member in members)
-    assert {base for member in members for base in member.__bases__[1:]} <= {OSError, FileNotFoundError, ImportError, ValueError}
+    assert {base for member in members for base in member.__bases__[1:]} <= {
+        OSError,
+        FileNotFoundError,
+        ImportError,
+        ValueError,
+    }
 
 
 def test_an_error_tells_file_node_reason_and_clause():
     error = errors.PathEscapeError("leaves", file=Path("a/b.pb"), node="asset_file_def[0]")
-    assert (error.file, error.node, error.reason, error.clause) == ("a/b.pb", "asset_file_def[0]", "leaves", "RES-14")
+    assert (error.file, error.node, error.reason, error.clause) == (
+        "a/b.pb",
+        "asset_file_def[0]",
+        "leaves",
+        "RES-14",
+    )
     assert str(error) == "a/b.pb: asset_file_def[0]: leaves [RES-14]"
     assert str(errors.MalformedError("broken")) == "broken"
     assert errors.StructureError("x", clause="PY-06").clause == "PY-06"
@@ -156,5 +180,13 @@ def test_names_from_a_model_cannot_steer_a_terminal():
 
 
 def test_errors_cross_processes():
-    error = pickle.loads(pickle.dumps(errors.LimitError("r", file="f", node="n", limit="TEXT_BYTES")))
-    assert (type(error), error.reason, error.file, error.node, error.limit) == (errors.LimitError, "r", "f", "n", "TEXT_BYTES")
+    error = pickle.loads(
+        pickle.dumps(errors.LimitError("r", file="f", node="n", limit="TEXT_BYTES"))
+    )
+    assert (type(error), error.reason, error.file, error.node, error.limit) == (
+        errors.LimitError,
+        "r",
+        "f",
+        "n",
+        "TEXT_BYTES",
+    )

@@ -21,7 +21,11 @@ def test_a_directory_with_everything(tmp_path):
     put(tmp_path, "assets/vocab.txt", b"a\n")
     put(tmp_path, "assets.extra/sub/warmup", b"")
     put(tmp_path, "fingerprint.pb", schema.serialize(schema.FingerprintDef(uuid="u")))
-    put(tmp_path, "debug/saved_model_debug_info.pb", schema.serialize(schema.GraphDebugInfo(files=["f.py"])))
+    put(
+        tmp_path,
+        "debug/saved_model_debug_info.pb",
+        schema.serialize(schema.GraphDebugInfo(files=["f.py"])),
+    )
     read = layout.read(tmp_path)
     assert read.saved_model == message
     assert read.file == tmp_path / "saved_model.pb"
@@ -29,7 +33,9 @@ def test_a_directory_with_everything(tmp_path):
     assert read.has_checkpoint
     assert read.fingerprint.uuid == "u"
     assert list(read.debug_info.files) == ["f.py"]
-    assert read.assets(read.meta_graph()) == [layout.Asset("Const:0", "vocab.txt", tmp_path / "assets/vocab.txt", True)]
+    assert read.assets(read.meta_graph()) == [
+        layout.Asset("Const:0", "vocab.txt", tmp_path / "assets/vocab.txt", True)
+    ]
     assert read.extra_assets == ("sub/warmup",)
     assert read.names == (
         "assets.extra/sub/warmup",
@@ -85,9 +91,13 @@ def test_of_several_formats_the_binary_one_is_read(tmp_path):
 def test_assets_of_the_first_releases_are_in_a_collection(tmp_path):
     message = model()
     definition = schema.AssetFileDef(filename="v.txt")
-    message.meta_graphs[0].collection_def["saved_model_assets"].any_list.value.add().Pack(definition)
+    message.meta_graphs[0].collection_def["saved_model_assets"].any_list.value.add().Pack(
+        definition
+    )
     read = layout.read(save(tmp_path, message))
-    assert [(asset.filename, asset.exists) for asset in read.assets(read.meta_graph())] == [("v.txt", False)]
+    assert [(asset.filename, asset.exists) for asset in read.assets(read.meta_graph())] == [
+        ("v.txt", False)
+    ]
     message.meta_graphs[0].collection_def["saved_model_assets"].any_list.value[0].value = b"\x0f"
     read = layout.read(save(tmp_path, message))
     with pytest.raises(errors.MalformedError, match="saved_model_assets"):
@@ -104,7 +114,9 @@ def test_tags_choose_exactly(tmp_path):
     assert set(read.meta_graph(["gpu", "serve", "gpu"]).meta_info_def.tags) == {"serve", "gpu"}
     assert list(read.meta_graph([]).meta_info_def.tags) == []
     for tags in ("gpu", ["train"], ["serve", "gpu", "x"]):
-        with pytest.raises(errors.NoMetaGraphError, match=r"there are: serve; gpu, serve; \(no tags\)") as caught:
+        with pytest.raises(
+            errors.NoMetaGraphError, match=r"there are: serve; gpu, serve; \(no tags\)"
+        ) as caught:
             read.meta_graph(tags)
         assert caught.value.clause == "V1-05"
     with pytest.raises(errors.NoMetaGraphError, match="3 MetaGraphs") as caught:
@@ -113,7 +125,9 @@ def test_tags_choose_exactly(tmp_path):
 
 
 def test_one_metagraph_needs_no_tags(tmp_path):
-    assert layout.read(save(tmp_path, model(("train",)))).meta_graph().meta_info_def.tags == ["train"]
+    assert layout.read(save(tmp_path, model(("train",)))).meta_graph().meta_info_def.tags == [
+        "train"
+    ]
 
 
 def test_equal_tag_sets_cannot_be_chosen_between(tmp_path):
@@ -266,7 +280,9 @@ def test_asset_names_cannot_escape(tmp_path, name):
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("name", ["vocab.txt", "sub/vocab.txt", "..vocab", "été ☃.txt", "a b", "-x"])
+@pytest.mark.parametrize(
+    "name", ["vocab.txt", "sub/vocab.txt", "..vocab", "été ☃.txt", "a b", "-x"]
+)
 def test_ordinary_asset_names(tmp_path, name):
     read = layout.read(save(tmp_path))
     put(tmp_path, f"assets/{name}", b"")
@@ -297,7 +313,13 @@ def test_links_out_of_the_directory_are_refused(tmp_path, link, to):
 
     def look(**options):
         read = layout.read(inside, **options)
-        return read.assets(read.meta_graph()), read.fingerprint, read.extra_assets, read.has_checkpoint, read.checkpoint_prefix
+        return (
+            read.assets(read.meta_graph()),
+            read.fingerprint,
+            read.extra_assets,
+            read.has_checkpoint,
+            read.checkpoint_prefix,
+        )
 
     with pytest.raises(errors.PathEscapeError, match="symbolic link"):
         look()
@@ -334,7 +356,10 @@ def test_damage_anywhere_is_an_error_with_a_name_or_another_model(tmp_path):
     path = tmp_path / "saved_model.pb"
     outcomes = set()
     for position in range(len(data)):
-        for damaged in (data[:position], data[:position] + bytes([data[position] ^ 0xFF]) + data[position + 1 :]):
+        for damaged in (
+            data[:position],
+            data[:position] + bytes([data[position] ^ 0xFF]) + data[position + 1 :],
+        ):
             path.write_bytes(damaged)
             try:
                 layout.read(tmp_path)
@@ -379,7 +404,12 @@ def test_every_model_of_the_zoo_is_read_or_refused_by_name():
     for directory in directories:
         try:
             read = layout.read(directory)
-            read.fingerprint, read.debug_info, read.names, [read.assets(graph) for graph in read.saved_model.meta_graphs]
+            (
+                read.fingerprint,
+                read.debug_info,
+                read.names,
+                [read.assets(graph) for graph in read.saved_model.meta_graphs],
+            )
         except errors.SavedModelError as error:
             refused.append((directory.name, type(error).__name__))
         else:

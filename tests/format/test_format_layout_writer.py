@@ -23,7 +23,12 @@ def test_what_is_written_is_read(tmp_path):
     put(tmp_path, "source/ckpt.data-00000-of-00001", b"d")
     put(tmp_path, "source/ckpt-2.index", b"another")
     target = tmp_path / "parent" / "model"
-    write(target, message, assets={"vocab.txt": source, "sub/b": b"b"}, checkpoint=tmp_path / "source/ckpt")
+    write(
+        target,
+        message,
+        assets={"vocab.txt": source, "sub/b": b"b"},
+        checkpoint=tmp_path / "source/ckpt",
+    )
     read = layout.read(target)
     assert read.saved_model == message
     assert read.names == (
@@ -46,7 +51,11 @@ def test_every_member_can_be_written(tmp_path):
         out.checkpoint_prefix.with_suffix(".index").write_bytes(b"")
     read = layout.read(tmp_path / "m")
     assert read.file.name == "saved_model.pbtxt"
-    assert (read.fingerprint.uuid, list(read.debug_info.files), read.extra_assets) == ("u", ["f"], ("warmup",))
+    assert (read.fingerprint.uuid, list(read.debug_info.files), read.extra_assets) == (
+        "u",
+        ["f"],
+        ("warmup",),
+    )
     assert read.has_checkpoint
 
 
@@ -65,7 +74,9 @@ def test_replacing_leaves_nothing_of_the_old_export(tmp_path, monkeypatch, excha
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are counted where Linux lists them")  # noqa: PTH112
+@pytest.mark.skipif(
+    not os.path.isdir("/proc/self/fd"), reason="open files are counted where Linux lists them"
+)  # noqa: PTH112
 @pytest.mark.parametrize("wait", [True, False])
 def test_the_disk_has_everything_before_the_rename_if_that_is_wanted(tmp_path, monkeypatch, wait):
     synced, fsync = set(), os.fsync
@@ -79,7 +90,9 @@ def test_the_disk_has_everything_before_the_rename_if_that_is_wanted(tmp_path, m
     with LayoutWriter(tmp_path / "m", sync=wait) as out:
         out.asset("vocab.txt", b"words")
         out.saved_model(model())
-    assert ({path.stat().st_ino for path in [tmp_path / "m", *(tmp_path / "m").rglob("*")]} == synced) is wait
+    assert (
+        {path.stat().st_ino for path in [tmp_path / "m", *(tmp_path / "m").rglob("*")]} == synced
+    ) is wait
     assert bool(synced) is wait
 
 
@@ -166,13 +179,17 @@ while True:
 
 
 def test_a_kill_leaves_one_export_whole(tmp_path):
-    """Killed at ten different moments, the directory holds graph and asset of one and the same export."""
+    """Killed at ten different moments, the directory holds graph and asset of one and the same
+    export.
+    """
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     seen = set()
     for attempt in range(10):
         target = tmp_path / str(attempt) / "model"
         command = [sys.executable, "-c", WRITE_FOR_EVER, str(target)]
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, text=True
+        ) as process:
             assert process.stdout.readline() == "started\n"
             time.sleep(0.003 * attempt)
             process.send_signal(signal.SIGKILL)

@@ -20,11 +20,18 @@ from reference_impl.format.schema import _count, _pool
 from reference_impl.format.wire import write_varint
 
 HERE = Path(__file__).parents[1]
-TYPES = {value: name[5:].lower() for name, value in vars(FieldDescriptor).items() if name.startswith("TYPE_")}
+TYPES = {
+    value: name[5:].lower()
+    for name, value in vars(FieldDescriptor).items()
+    if name.startswith("TYPE_")
+}
 
-# What a release had and ours has not: nothing reads it, its number is reserved or taken over by the new name.
+# What a release had and ours has not: nothing reads it, its number is reserved or taken over by the
+# new name.
 GONE = {
-    "descriptors-tf1.15.5": {"tensorflow.TrackableObjectGraph.TrackableObject.SerializedTensor.optional_restore"},
+    "descriptors-tf1.15.5": {
+        "tensorflow.TrackableObjectGraph.TrackableObject.SerializedTensor.optional_restore"
+    },
     "descriptors-tf2.4.4": {
         "tensorflow.TrackableObjectGraph.TrackableObject.SerializedTensor.optional_restore",
         "tensorflow.FunctionSpec.experimental_compile",
@@ -56,14 +63,22 @@ def differences(declared):
     for name, fields in declared["messages"].items():
         ours = pool.FindMessageTypeByName(name).fields_by_name
         missing.update(f"{name}.{field}" for field in fields if field not in ours)
-        different += [(name, field) for field in fields if field in ours and describe(ours[field]) != fields[field]]
+        different += [
+            (name, field)
+            for field in fields
+            if field in ours and describe(ours[field]) != fields[field]
+        ]
     for name, values in declared["enums"].items():
         try:
             ours = pool.FindEnumTypeByName(name).values_by_name
         except KeyError:
             missing.add(name)
         else:
-            different += [(name, value) for value in values if value not in ours or ours[value].number != values[value]]
+            different += [
+                (name, value)
+                for value in values
+                if value not in ours or ours[value].number != values[value]
+            ]
     return missing, different
 
 
@@ -83,7 +98,9 @@ def test_the_installed_tensorflow_declares_the_same():
 
 @pytest.mark.tensorflow
 def test_the_split_format_is_declared_as_in_tensorflows_library():
-    """The wheel has no Python module for these messages, but the library registers their descriptor, serialised."""
+    """The wheel has no Python module for these messages, but the library registers their
+    descriptor, serialised.
+    """
     spec = importlib.util.find_spec("tensorflow")
     library = next(Path(spec.submodule_search_locations[0]).glob("libtensorflow_framework.so*"))
     name = b"tensorflow/tools/proto_splitter/chunk.proto"
@@ -94,7 +111,11 @@ def test_the_split_format_is_declared_as_in_tensorflows_library():
         end = data.find(b"b\x06proto3", start) + 8
         theirs = descriptor_pb2.FileDescriptorProto.FromString(data[start:end])
     pool = _pool.schema().pool
-    assert {message.name for message in theirs.message_type} >= {"ChunkMetadata", "ChunkedMessage", "FieldIndex"}
+    assert {message.name for message in theirs.message_type} >= {
+        "ChunkMetadata",
+        "ChunkedMessage",
+        "FieldIndex",
+    }
     for message in theirs.message_type:
         ours = descriptor_pb2.DescriptorProto()
         pool.FindMessageTypeByName(f"{theirs.package}.{message.name}").CopyToProto(ours)
@@ -106,7 +127,10 @@ def test_the_split_format_is_declared_as_in_tensorflows_library():
 
 
 def fields(message):
-    return sorted((field.number, field.name, field.type, field.label, field.type_name) for field in message.field)
+    return sorted(
+        (field.number, field.name, field.type, field.label, field.type_name)
+        for field in message.field
+    )
 
 
 def test_the_committed_descriptors_are_those_of_the_proto_files():
@@ -170,7 +194,10 @@ def test_every_implementation_of_the_installed_protobuf_agrees():
 def test_lives_beside_tensorflow_whichever_comes_first(first):
     imports = {
         "tensorflow": "from tensorflow.core.protobuf import saved_model_pb2",
-        "schema": "from reference_impl.format import schema; ours = schema.SavedModel(saved_model_schema_version=1)",
+        "schema": (
+            "from reference_impl.format import schema; ours ="
+            " schema.SavedModel(saved_model_schema_version=1)"
+        ),
     }
     second = imports[{"tensorflow": "schema", "schema": "tensorflow"}[first]]
     program = f"""{imports[first]}
@@ -195,7 +222,9 @@ print(sorted(set(sys.modules) & {"numpy", "tensorflow", "keras", "ml_dtypes", "c
 
 
 def test_names_are_attributes():
-    assert {"SavedModel", "DataType", "DT_FLOAT", "Any", "ChunkMetadata", "parse"} <= set(dir(schema))
+    assert {"SavedModel", "DataType", "DT_FLOAT", "Any", "ChunkMetadata", "parse"} <= set(
+        dir(schema)
+    )
     assert schema.VersionDef.DESCRIPTOR.full_name == "tensorflow.VersionDef"
     assert schema.SavedModel is schema.SavedModel
     assert schema.TrackableObjectGraph.TrackableObject.ObjectReference(node_id=3).node_id == 3
@@ -247,19 +276,75 @@ def entry(key, value):
     )
 
 
-GRAPH = schema.serialize(schema.GraphDef(node=[schema.NodeDef(name="a"), schema.NodeDef(name="bcd")]))
+GRAPH = schema.serialize(
+    schema.GraphDef(node=[schema.NodeDef(name="a"), schema.NodeDef(name="bcd")])
+)
 
 BROKEN = {
-    "not a message": (schema.SavedModel, b"\x7fELF\x02\x01", errors.MalformedError, "#15", "wire type 7"),
-    "cut off": (schema.GraphDef, GRAPH[:-1], errors.TruncatedError, "node", "5 bytes are promised, 4 are left"),
-    "cut off inside": (schema.GraphDef, GRAPH + b"\x0a\x03\x0a\x05a", errors.TruncatedError, "node[2].name", "are left"),
-    "hostile length": (schema.GraphDef, b"\x0a\xff\xff\xff\xff\x07", errors.TruncatedError, "node", "2147483647 bytes"),
-    "bad text": (schema.GraphDef, b"\x0a\x03\x0a\x01\xff", errors.MalformedError, "node[0].name", "not UTF-8"),
-    "bad text in a map key": (schema.NodeDef, entry(b"\xff", b""), errors.MalformedError, "attr[0].key", "not UTF-8"),
-    "packed floats": (schema.TensorProto, b"\x2a\x03abc", errors.MalformedError, "float_val", "4-byte"),
-    "packed integers": (schema.TensorProto, b"\x3a\x01\xff", errors.MalformedError, "int_val", "cut off"),
+    "not a message": (
+        schema.SavedModel,
+        b"\x7fELF\x02\x01",
+        errors.MalformedError,
+        "#15",
+        "wire type 7",
+    ),
+    "cut off": (
+        schema.GraphDef,
+        GRAPH[:-1],
+        errors.TruncatedError,
+        "node",
+        "5 bytes are promised, 4 are left",
+    ),
+    "cut off inside": (
+        schema.GraphDef,
+        GRAPH + b"\x0a\x03\x0a\x05a",
+        errors.TruncatedError,
+        "node[2].name",
+        "are left",
+    ),
+    "hostile length": (
+        schema.GraphDef,
+        b"\x0a\xff\xff\xff\xff\x07",
+        errors.TruncatedError,
+        "node",
+        "2147483647 bytes",
+    ),
+    "bad text": (
+        schema.GraphDef,
+        b"\x0a\x03\x0a\x01\xff",
+        errors.MalformedError,
+        "node[0].name",
+        "not UTF-8",
+    ),
+    "bad text in a map key": (
+        schema.NodeDef,
+        entry(b"\xff", b""),
+        errors.MalformedError,
+        "attr[0].key",
+        "not UTF-8",
+    ),
+    "packed floats": (
+        schema.TensorProto,
+        b"\x2a\x03abc",
+        errors.MalformedError,
+        "float_val",
+        "4-byte",
+    ),
+    "packed integers": (
+        schema.TensorProto,
+        b"\x3a\x01\xff",
+        errors.MalformedError,
+        "int_val",
+        "cut off",
+    ),
     "too deep": (schema.FullTypeDef, nested(101), errors.LimitError, "args[0]", "deeper than 100"),
-    "far too deep": (schema.FullTypeDef, nested(50_000), errors.LimitError, "args[0]", "deeper than 100"),
+    "far too deep": (
+        schema.FullTypeDef,
+        nested(50_000),
+        errors.LimitError,
+        "args[0]",
+        "deeper than 100",
+    ),
 }
 
 
@@ -274,7 +359,9 @@ def test_broken_bytes_give_a_named_error_at_a_place(case):
 
 
 def test_nesting_up_to_the_limit_is_read():
-    assert schema.serialize(schema.parse(schema.FullTypeDef, nested(limits.MESSAGE_DEPTH))) == nested(limits.MESSAGE_DEPTH)
+    assert schema.serialize(
+        schema.parse(schema.FullTypeDef, nested(limits.MESSAGE_DEPTH))
+    ) == nested(limits.MESSAGE_DEPTH)
 
 
 def test_a_message_too_deep_to_be_read_again_is_not_written():
@@ -286,7 +373,9 @@ def test_a_message_too_deep_to_be_read_again_is_not_written():
         schema.parse(schema.FullTypeDef, schema.serialize(message))
 
 
-@pytest.mark.skipif(api_implementation.Type() == "cpp", reason="protobuf 3.20's C++ keeps entries as they came")
+@pytest.mark.skipif(
+    api_implementation.Type() == "cpp", reason="protobuf 3.20's C++ keeps entries as they came"
+)
 def test_duplicate_map_keys_are_found_anywhere():
     node = b"\x0a\x01n" + entry(b"k", b"") + entry(b"other", b"") + entry(b"k", b"\x12\x01v")
     data = b"\x0a" + write_varint(len(node)) + node
@@ -294,7 +383,9 @@ def test_duplicate_map_keys_are_found_anywhere():
         schema.parse(schema.GraphDef, data, "f")
     assert caught.value.node == "node[0].attr"
     with pytest.raises(errors.DuplicateKeyError, match="'k' twice"):
-        schema.parse_text(schema.NodeDef, 'attr { key: "k" value { i: 1 } } attr { key: "k" value { i: 2 } }')
+        schema.parse_text(
+            schema.NodeDef, 'attr { key: "k" value { i: 1 } } attr { key: "k" value { i: 2 } }'
+        )
 
 
 def test_the_same_key_in_two_maps_is_fine():
@@ -314,7 +405,9 @@ MANY = {
     "at the top": delimited(2, b"") * 300,
     "in a small message": delimited(2, delimited(2, delimited(1, b"") * 300)),
     "in many small messages": delimited(2, delimited(2, delimited(1, delimited(5, b"")) * 150)),
-    "in a large message": delimited(2, delimited(2, delimited(1, b"") * 300 + delimited(1, delimited(2, b"x" * 70_000)))),
+    "in a large message": delimited(
+        2, delimited(2, delimited(1, b"") * 300 + delimited(1, delimited(2, b"x" * 70_000)))
+    ),
 }
 
 
@@ -332,7 +425,10 @@ def test_messages_are_counted_before_they_are_made(monkeypatch, case):
 
 @pytest.mark.parametrize("op", ["Conv", "BRbj"])  # letters of the second could each begin a message
 def test_a_file_may_have_more_messages_the_larger_it_is(monkeypatch, op):
-    """Refusing the 100,000 functions of a sound model is a defect. So is a small file that takes gigabytes of memory."""
+    """Refusing the 100,000 functions of a sound model is a defect.
+
+    So is a small file that takes gigabytes of memory.
+    """
     monkeypatch.setattr(limits, "DENSE_MESSAGES", 100)
     data = delimited(1, delimited(2, op.encode())) * 150
     assert len(schema.parse(schema.GraphDef, data).node) == 150
@@ -364,7 +460,10 @@ TEXTS = {
     "position": ("saved_model_schema_version: 1\nmeta_graphs {", errors.MalformedError, "2:"),
     "not UTF-8": (b"\xff\xfe", errors.MalformedError, "utf-8"),
     "unknown type in an Any": (
-        "meta_graphs { object_graph_def { nodes { serialized_user_proto { [type.googleapis.com/tensorflow.Nope] {} } } } }",
+        (
+            "meta_graphs { object_graph_def { nodes { serialized_user_proto {"
+            " [type.googleapis.com/tensorflow.Nope] {} } } } }"
+        ),
         errors.MalformedError,
         "tensorflow.Nope",
     ),
@@ -387,9 +486,13 @@ def test_broken_text_gives_a_named_error(case):
     assert caught.value.file == "saved_model.pbtxt"
 
 
-@pytest.mark.skipif(api_implementation.Type() != "upb", reason="the others keep the entry, as TensorFlow does")
+@pytest.mark.skipif(
+    api_implementation.Type() != "upb", reason="the others keep the entry, as TensorFlow does"
+)
 def test_an_entry_of_a_map_with_more_than_key_and_value_is_refused():
-    """Protobuf from 4 on leaves it out of the map, without a word and in another order each time."""
+    """Protobuf from 4 on leaves it out of the map, without a word and in another order each
+    time.
+    """
     entry = b"\x0a\x01k\x12\x02\x18\x01"  # attr "k": i = 1
     for odd in (entry + b"\x18\x01", b"\x08\x05" + entry[3:], entry + b"\x7a\x00"):
         data = b"\x2a" + bytes([len(odd)]) + odd
@@ -402,7 +505,9 @@ def test_an_entry_of_a_map_with_more_than_key_and_value_is_refused():
 
 
 def test_no_class_is_left_to_the_garbage_collector():
-    """A class that the collector takes apart in one thread while another thread meets it ends the process."""
+    """A class that the collector takes apart in one thread while another thread meets it ends the
+    process.
+    """
     program = """
 import gc, weakref
 from reference_impl.format import schema
@@ -412,5 +517,7 @@ del graph
 gc.collect()
 assert held() is not None
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,9 @@ from reference_impl.format.container.highwayhash import highwayhash64
 
 
 def test_checksums_are_highwayhash():
-    """Vectors that the authors of HighwayHash publish, and the first 64 bytes of every record file in the world."""
+    """Vectors that the authors of HighwayHash publish, and the first 64 bytes of every record file
+    in the world.
+    """
     key = (0x0706050403020100, 0x0F0E0D0C0B0A0908, 0x1716151413121110, 0x1F1E1D1C1B1A1918)
     published = {
         0: 0x907A56DE22C26E53,
@@ -75,7 +77,10 @@ def test_a_constant_cut_out(tmp_path, compression):
 def test_compressed_chunks_without_their_package(tmp_path, monkeypatch):
     write_split(tmp_path / "saved_model.cpb", [(MESSAGE, b"")], chunked(0), ord("z"))
     monkeypatch.setitem(sys.modules, "cramjam", None)
-    with pytest.raises(errors.MissingPackageError, match=r"saved_model.cpb: chunk at .*zstd, .* pip install cramjam") as caught:
+    with pytest.raises(
+        errors.MissingPackageError,
+        match=r"saved_model.cpb: chunk at .*zstd, .* pip install cramjam",
+    ) as caught:
         layout.read(tmp_path)
     assert not errors.about_the_model(caught.value)
 
@@ -132,22 +137,62 @@ WRONG_METADATA = {
     "no such chunk": (chunked(7), errors.SplitFileError, "chunk 7 of 2"),
     "used twice": (chunked(0, field([], chunked(0))), errors.SplitFileError, "used twice"),
     "bytes as a message": (chunked(1), errors.SplitFileError, "of type 2, not 1"),
-    "message as bytes": (chunked(None, field(CONSTANT, chunked(0))), errors.SplitFileError, "of type 1, not 2"),
-    "no such field": (chunked(0, field(P(99), chunked(1))), errors.SplitFileError, "has no field 99"),
-    "index out of the list": (chunked(0, field(P(2, ("index", 5)), chunked(1))), errors.SplitFileError, "index 5 of a list of 1"),
-    "list without an index": (chunked(0, field(P(2, 2), chunked(1))), errors.SplitFileError, "without an index"),
-    "index first": (chunked(0, field(P(("index", 0)), chunked(1))), errors.SplitFileError, "a field was expected"),
+    "message as bytes": (
+        chunked(None, field(CONSTANT, chunked(0))),
+        errors.SplitFileError,
+        "of type 1, not 2",
+    ),
+    "no such field": (
+        chunked(0, field(P(99), chunked(1))),
+        errors.SplitFileError,
+        "has no field 99",
+    ),
+    "index out of the list": (
+        chunked(0, field(P(2, ("index", 5)), chunked(1))),
+        errors.SplitFileError,
+        "index 5 of a list of 1",
+    ),
+    "list without an index": (
+        chunked(0, field(P(2, 2), chunked(1))),
+        errors.SplitFileError,
+        "without an index",
+    ),
+    "index first": (
+        chunked(0, field(P(("index", 0)), chunked(1))),
+        errors.SplitFileError,
+        "a field was expected",
+    ),
     "index of a single message": (
         chunked(0, field(P(2, ("index", 0), 2, ("index", 0)), chunked(1))),
         errors.SplitFileError,
         "single message",
     ),
-    "number cut out": (chunked(0, field(P(1), chunked(1))), errors.SplitFileError, "only messages, strings and bytes"),
-    "into bytes": (chunked(0, field([*CONSTANT, *P(1)], chunked(1))), errors.SplitFileError, "only messages"),
-    "map without a key": (chunked(0, field(P(2, ("index", 0), 5, 1), chunked(1))), errors.SplitFileError, "without a key"),
-    "bytes in parts": (chunked(0, field(CONSTANT, chunked(1, field([], chunked())))), errors.SplitFileError, "exactly one chunk"),
+    "number cut out": (
+        chunked(0, field(P(1), chunked(1))),
+        errors.SplitFileError,
+        "only messages, strings and bytes",
+    ),
+    "into bytes": (
+        chunked(0, field([*CONSTANT, *P(1)], chunked(1))),
+        errors.SplitFileError,
+        "only messages",
+    ),
+    "map without a key": (
+        chunked(0, field(P(2, ("index", 0), 5, 1), chunked(1))),
+        errors.SplitFileError,
+        "without a key",
+    ),
+    "bytes in parts": (
+        chunked(0, field(CONSTANT, chunked(1, field([], chunked())))),
+        errors.SplitFileError,
+        "exactly one chunk",
+    ),
 }
-NODES = {"used twice": None, "map without a key": "meta_graphs.signature_def", "index out of the list": "meta_graphs"}
+NODES = {
+    "used twice": None,
+    "map without a key": "meta_graphs.signature_def",
+    "index out of the list": "meta_graphs",
+}
 
 
 @pytest.mark.parametrize("case", WRONG_METADATA)
@@ -179,7 +224,9 @@ def forged(change):
 
 def finish(forge, chunks=None):
     """Append chunk metadata; by default the first record is the whole message."""
-    forge.records(schema.serialize(riegeli_forge.metadata(chunks or [(MESSAGE, 64, len(REST))], chunked(0))))
+    forge.records(
+        schema.serialize(riegeli_forge.metadata(chunks or [(MESSAGE, 64, len(REST))], chunked(0)))
+    )
 
 
 def flip(forge, position):
@@ -198,25 +245,77 @@ def bomb(forge):
 
 RECORDS = {
     "empty file": (lambda f: cut(f, 0), errors.SplitFileError, "not a record file"),
-    "another file": (lambda f: f.data.__setitem__(slice(24, 64), b"x" * 40), errors.SplitFileError, "not a record file"),
+    "another file": (
+        lambda f: f.data.__setitem__(slice(24, 64), b"x" * 40),
+        errors.SplitFileError,
+        "not a record file",
+    ),
     "signature only": (lambda f: None, errors.SplitFileError, "holds no record"),
-    "damaged header": (lambda f: (f.records(REST), flip(f, 80)), errors.ChecksumError, "header of a chunk"),
-    "damaged data": (lambda f: (f.records(REST), finish(f), flip(f, 120)), errors.ChecksumError, "data of a chunk"),
-    "cut off": (lambda f: (f.records(REST), finish(f), cut(f, len(f.data) - 5)), errors.TruncatedError, "5 bytes are missing"),
+    "damaged header": (
+        lambda f: (f.records(REST), flip(f, 80)),
+        errors.ChecksumError,
+        "header of a chunk",
+    ),
+    "damaged data": (
+        lambda f: (f.records(REST), finish(f), flip(f, 120)),
+        errors.ChecksumError,
+        "data of a chunk",
+    ),
+    "cut off": (
+        lambda f: (f.records(REST), finish(f), cut(f, len(f.data) - 5)),
+        errors.TruncatedError,
+        "5 bytes are missing",
+    ),
     "no data": (lambda f: f.chunk(b"r", b"", 1, 0), errors.SplitFileError, "no data"),
     "transposed": (lambda f: f.chunk(b"t", b"\0", 1, 0), errors.UnsupportedError, "transposed"),
     "unknown chunk": (lambda f: f.chunk(b"?", b"", 0, 0), errors.UnsupportedError, "0x3f"),
-    "records in metadata": (lambda f: f.chunk(b"m", b"\0\0", 1, 0), errors.SplitFileError, "cannot hold records"),
-    "unknown compression": (lambda f: f.chunk(b"r", b"?\x01\x01x", 1, 1), errors.UnsupportedError, "0x3f"),
-    "bad brotli": (lambda f: f.chunk(b"r", b"b\x03\x01\xff\xff\x01\xff", 1, 1), errors.SplitFileError, "brotli"),
+    "records in metadata": (
+        lambda f: f.chunk(b"m", b"\0\0", 1, 0),
+        errors.SplitFileError,
+        "cannot hold records",
+    ),
+    "unknown compression": (
+        lambda f: f.chunk(b"r", b"?\x01\x01x", 1, 1),
+        errors.UnsupportedError,
+        "0x3f",
+    ),
+    "bad brotli": (
+        lambda f: f.chunk(b"r", b"b\x03\x01\xff\xff\x01\xff", 1, 1),
+        errors.SplitFileError,
+        "brotli",
+    ),
     "bomb": (bomb, errors.SplitFileError, "10000000 bytes are promised where 100"),
-    "sizes over the end": (lambda f: f.chunk(b"r", b"\0\x7f\x01x", 1, 1), errors.SplitFileError, "over the end"),
-    "sizes too large": (lambda f: f.chunk(b"r", b"\0\x01\x05x", 1, 1), errors.SplitFileError, "exceed"),
-    "sizes too small": (lambda f: f.chunk(b"r", b"\0\x01\x01xyz", 1, 3), errors.SplitFileError, "do not add up"),
-    "sizes missing": (lambda f: f.chunk(b"r", b"\0\x01\x01x", 2, 1), errors.SplitFileError, "cut off"),
+    "sizes over the end": (
+        lambda f: f.chunk(b"r", b"\0\x7f\x01x", 1, 1),
+        errors.SplitFileError,
+        "over the end",
+    ),
+    "sizes too large": (
+        lambda f: f.chunk(b"r", b"\0\x01\x05x", 1, 1),
+        errors.SplitFileError,
+        "exceed",
+    ),
+    "sizes too small": (
+        lambda f: f.chunk(b"r", b"\0\x01\x01xyz", 1, 3),
+        errors.SplitFileError,
+        "do not add up",
+    ),
+    "sizes missing": (
+        lambda f: f.chunk(b"r", b"\0\x01\x01x", 2, 1),
+        errors.SplitFileError,
+        "cut off",
+    ),
     "records without end": (lambda f: promise(f), errors.LimitError, "more than"),
-    "unpacks without end": (lambda f: f.chunk(b"r", b"", 0, 2**40), errors.LimitError, "unpacks to"),
-    "no record there": (lambda f: (f.records(REST), finish(f, [(MESSAGE, 65, 1)])), errors.SplitFileError, "position 65"),
+    "unpacks without end": (
+        lambda f: f.chunk(b"r", b"", 0, 2**40),
+        errors.LimitError,
+        "unpacks to",
+    ),
+    "no record there": (
+        lambda f: (f.records(REST), finish(f, [(MESSAGE, 65, 1)])),
+        errors.SplitFileError,
+        "position 65",
+    ),
     "record of another size": (
         lambda f: (f.records(REST), finish(f, [(MESSAGE, 64, 1)])),
         errors.SplitFileError,

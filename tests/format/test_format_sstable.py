@@ -1,4 +1,6 @@
-"""The table of a bundle's index: what is written is read back, and damage of every kind has its own error."""
+"""The table of a bundle's index: what is written is read back, and damage of every kind has its own
+error.
+"""
 
 import io
 import os
@@ -43,11 +45,24 @@ def written(pairs, **options):
     return stream.getvalue()
 
 
-PAIRS = [(f"layer_{number:04d}/kernel".encode(), bytes([number % 256]) * (number % 9)) for number in range(1000)]
-PAIRS = [(b"", b"h" * 128), *PAIRS, (b"z\xff", b"1"), (b"z\xff\xff", b"2"), (b"\xff", b"3"), (b"\xff\xff" * 100, b"4" * 300)]
+PAIRS = [
+    (f"layer_{number:04d}/kernel".encode(), bytes([number % 256]) * (number % 9))
+    for number in range(1000)
+]
+PAIRS = [
+    (b"", b"h" * 128),
+    *PAIRS,
+    (b"z\xff", b"1"),
+    (b"z\xff\xff", b"2"),
+    (b"\xff", b"3"),
+    (b"\xff\xff" * 100, b"4" * 300),
+]
 
 
-@pytest.mark.parametrize("options", [{}, {"block_size": 1}, {"block_size": 100, "restart_interval": 1}, {"block_size": 500}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"block_size": 1}, {"block_size": 100, "restart_interval": 1}, {"block_size": 500}],
+)
 def test_write_then_read(options):
     reader = TableReader(written(PAIRS, **options), "t")
     assert list(reader) == PAIRS
@@ -60,13 +75,29 @@ def test_write_then_read(options):
 def test_layout_of_a_small_table():
     """Byte by byte: prefixes, restarts, shortened index key, footer."""
     data = written([(b"abc", b"1"), (b"abd", b"22"), (b"b", b"")], restart_interval=2)
-    block = b"\0\3\1abc1" + b"\2\1\2d22" + b"\0\1\0b" + (0).to_bytes(4, "little") + (13).to_bytes(4, "little") + b"\2\0\0\0"
+    block = (
+        b"\0\3\1abc1"
+        + b"\2\1\2d22"
+        + b"\0\1\0b"
+        + (0).to_bytes(4, "little")
+        + (13).to_bytes(4, "little")
+        + b"\2\0\0\0"
+    )
     assert data == forge.table([(b"c", block)])
 
 
 def test_index_keys_are_short():
     """Between two blocks stands the shortest key that separates them, unless none is shorter."""
-    data = written([(b"apple", b""), (b"cherry", b""), (b"cherry pie", b""), (b"d\xff\xff", b""), (b"\xff", b"")], block_size=1)
+    data = written(
+        [
+            (b"apple", b""),
+            (b"cherry", b""),
+            (b"cherry pie", b""),
+            (b"d\xff\xff", b""),
+            (b"\xff", b""),
+        ],
+        block_size=1,
+    )
     reader = TableReader(data, "t")
     assert reader._separators == [b"b", b"cherry", b"cherry pie", b"e", b"\xff"]
 
@@ -87,7 +118,9 @@ def test_a_block_at_a_time(tmp_path):
             writer.add(f"{number:03d}".encode(), bytes(MEBIBYTE))
         writer.finish()
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        assert sum(len(value) for _, value in TableReader(data, path)) == 48 * MEBIBYTE  # the fixture watches the peak
+        assert (
+            sum(len(value) for _, value in TableReader(data, path)) == 48 * MEBIBYTE
+        )  # the fixture watches the peak
 
 
 @pytest.mark.parametrize("second", [b"a", b"b"])
@@ -107,7 +140,9 @@ def test_snappy_blocks():
 
 def test_a_snappy_block_without_its_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "cramjam", None)
-    with pytest.raises(MissingPackageError, match=r"^t: .*snappy, which needs the package cramjam: pip install"):
+    with pytest.raises(
+        MissingPackageError, match=r"^t: .*snappy, which needs the package cramjam: pip install"
+    ):
         list(TableReader(snappy(bytes(cramjam.snappy.compress_raw(GOOD))), "t"))
 
 
@@ -136,7 +171,9 @@ DAMAGED = {
         "1099511627776 does not fit",
     ),
     "index as large as 64 bits": (
-        PLAIN[:FOOTER] + (PLAIN[FOOTER : FOOTER + 2] + b"\0" + forge.varint(2**64 - 1)).ljust(40, b"\0") + forge.MAGIC,
+        PLAIN[:FOOTER]
+        + (PLAIN[FOOTER : FOOTER + 2] + b"\0" + forge.varint(2**64 - 1)).ljust(40, b"\0")
+        + forge.MAGIC,
         TruncatedError,
         "a block of 18446744073709551615 bytes",
     ),
@@ -145,13 +182,33 @@ DAMAGED = {
         CorruptTableError,
         "does not fit 64 bits",
     ),
-    "handle without an end": (PLAIN[:FOOTER] + b"\x80" * 40 + forge.MAGIC, CorruptTableError, "is too long"),
-    "handle cut off in the index": (forge.table([(b"c", GOOD)], index=[(b"c", b"\x80")]), CorruptTableError, "is cut off"),
-    "handle with a rest": (forge.table([(b"c", GOOD)], index=[(b"c", b"\0\x12?")]), CorruptTableError, "out of order"),
+    "handle without an end": (
+        PLAIN[:FOOTER] + b"\x80" * 40 + forge.MAGIC,
+        CorruptTableError,
+        "is too long",
+    ),
+    "handle cut off in the index": (
+        forge.table([(b"c", GOOD)], index=[(b"c", b"\x80")]),
+        CorruptTableError,
+        "is cut off",
+    ),
+    "handle with a rest": (
+        forge.table([(b"c", GOOD)], index=[(b"c", b"\0\x12?")]),
+        CorruptTableError,
+        "out of order",
+    ),
     "checksum of a block": (b"\1" + PLAIN[1:], ChecksumError, "block's checksum differs"),
-    "checksum of the metaindex": (PLAIN.replace(forge.block(b""), b"\1" * 8), ChecksumError, "block's checksum differs"),
+    "checksum of the metaindex": (
+        PLAIN.replace(forge.block(b""), b"\1" * 8),
+        ChecksumError,
+        "block's checksum differs",
+    ),
     "compression": (forge.table([(b"c", GOOD)], compression=2), UnsupportedError, "compression 2"),
-    "Snappy: bomb": (snappy(forge.varint(10**6) + b"\xfe\1\0" * 9), CorruptTableError, "28|29|30 bytes cannot hold 1000000"),
+    "Snappy: bomb": (
+        snappy(forge.varint(10**6) + b"\xfe\1\0" * 9),
+        CorruptTableError,
+        "28|29|30 bytes cannot hold 1000000",
+    ),
     "Snappy: length cut off": (snappy(b"\xff\xff"), CorruptTableError, "is cut off"),
     "Snappy: no data": (snappy(b""), CorruptTableError, "is cut off"),
     "Snappy: garbage": (snappy(b"\x20" + b"\xff" * 31), CorruptTableError, "Snappy"),
@@ -160,29 +217,61 @@ DAMAGED = {
         CorruptTableError,
         "Snappy",
     ),
-    "entry over the end": (forge.table([(b"c", forge.block(b"\0\1\5a1"))]), CorruptTableError, "lengths do not fit"),
-    "key over the end": (forge.table([(b"c", forge.block(b"\0\x7f\0a1"))]), CorruptTableError, "lengths do not fit"),
+    "entry over the end": (
+        forge.table([(b"c", forge.block(b"\0\1\5a1"))]),
+        CorruptTableError,
+        "lengths do not fit",
+    ),
+    "key over the end": (
+        forge.table([(b"c", forge.block(b"\0\x7f\0a1"))]),
+        CorruptTableError,
+        "lengths do not fit",
+    ),
     "length of 64 bits": (
         forge.table([(b"c", forge.block(b"\0\1" + forge.varint(2**63) + b"a1"))]),
         CorruptTableError,
         "lengths do not fit",
     ),
-    "length cut off": (forge.table([(b"c", forge.block(b"\0\1\x80"))]), CorruptTableError, "is cut off"),
+    "length cut off": (
+        forge.table([(b"c", forge.block(b"\0\1\x80"))]),
+        CorruptTableError,
+        "is cut off",
+    ),
     "prefix of a key that is shorter": (
         forge.table([(b"c", forge.block(b"\0\1\0a" + b"\2\1\0b"))]),
         CorruptTableError,
         "lengths do not fit",
     ),
-    "prefix before the first key": (forge.table([(b"c", forge.block(b"\1\1\0a"))]), CorruptTableError, "lengths do not fit"),
-    "no restarts": (forge.table([(b"c", forge.block([(b"a", b"")], ()))]), CorruptTableError, "hold 0 restarts"),
+    "prefix before the first key": (
+        forge.table([(b"c", forge.block(b"\1\1\0a"))]),
+        CorruptTableError,
+        "lengths do not fit",
+    ),
+    "no restarts": (
+        forge.table([(b"c", forge.block([(b"a", b"")], ()))]),
+        CorruptTableError,
+        "hold 0 restarts",
+    ),
     "more restarts than bytes": (
         forge.table([(b"c", forge.block([(b"a", b"")], (0,), count=2**32 - 1))]),
         CorruptTableError,
         "hold 4294967295 restarts",
     ),
-    "block too short for a count": (forge.table([(b"c", b"\0\0")]), CorruptTableError, "hold 0 restarts"),
-    "first restart": (forge.table([(b"c", forge.block([(b"a", b"")], (1,)))]), CorruptTableError, "first restart"),
-    "restart inside an entry": (forge.table([(b"c", forge.block([(b"a", b"")], (0, 2)))]), CorruptTableError, "restart 2 is not"),
+    "block too short for a count": (
+        forge.table([(b"c", b"\0\0")]),
+        CorruptTableError,
+        "hold 0 restarts",
+    ),
+    "first restart": (
+        forge.table([(b"c", forge.block([(b"a", b"")], (1,)))]),
+        CorruptTableError,
+        "first restart",
+    ),
+    "restart inside an entry": (
+        forge.table([(b"c", forge.block([(b"a", b"")], (0, 2)))]),
+        CorruptTableError,
+        "restart 2 is not",
+    ),
     "restart beyond the entries": (
         forge.table([(b"c", forge.block([(b"a", b"")], (0, 2**32 - 1)))]),
         CorruptTableError,
@@ -193,8 +282,16 @@ DAMAGED = {
         CorruptTableError,
         "shares a prefix",
     ),
-    "restarts without entries": (forge.table([(b"c", forge.block(b"", (0, 0)))]), CorruptTableError, "restart 0 is not"),
-    "same key twice": (forge.table([(b"c", forge.block([(b"a", b"1"), (b"a", b"2")]))]), DuplicateKeyError, "b'a' occurs twice"),
+    "restarts without entries": (
+        forge.table([(b"c", forge.block(b"", (0, 0)))]),
+        CorruptTableError,
+        "restart 0 is not",
+    ),
+    "same key twice": (
+        forge.table([(b"c", forge.block([(b"a", b"1"), (b"a", b"2")]))]),
+        DuplicateKeyError,
+        "b'a' occurs twice",
+    ),
     "same key in two blocks": (
         forge.table([(b"a", forge.block([(b"a", b"1")])), (b"b", forge.block([(b"a", b"2")]))]),
         DuplicateKeyError,
@@ -205,9 +302,21 @@ DAMAGED = {
         CorruptTableError,
         "b'a' stands after b'b'",
     ),
-    "index keys not sorted": (forge.table([(b"c", GOOD), (b"b", GOOD)]), CorruptTableError, "index block are not sorted"),
-    "index key twice": (forge.table([(b"c", GOOD), (b"c", GOOD)]), CorruptTableError, "index block are not sorted"),
-    "key above its block's index key": (forge.table([(b"a", GOOD)]), CorruptTableError, "not those the index block announces"),
+    "index keys not sorted": (
+        forge.table([(b"c", GOOD), (b"b", GOOD)]),
+        CorruptTableError,
+        "index block are not sorted",
+    ),
+    "index key twice": (
+        forge.table([(b"c", GOOD), (b"c", GOOD)]),
+        CorruptTableError,
+        "index block are not sorted",
+    ),
+    "key above its block's index key": (
+        forge.table([(b"a", GOOD)]),
+        CorruptTableError,
+        "not those the index block announces",
+    ),
     "key not above the index key before": (
         forge.table([(b"c", GOOD), (b"d", forge.block([(b"c", b"")]))]),
         CorruptTableError,
@@ -250,7 +359,9 @@ def test_small_blocks_cannot_blow_up_keys_together():
     blocks, data = [], 0
     for number in range(100):
         first = b"%04d" % number + b"k" * 1500
-        body = forge.entry(0, first, b"") + b"".join(forge.entry(1504 + n, b"k", b"") for n in range(40))
+        body = forge.entry(0, first, b"") + b"".join(
+            forge.entry(1504 + n, b"k", b"") for n in range(40)
+        )
         blocks.append((first + b"l", forge.block(body)))
         data += len(body)
     with pytest.raises(LimitError) as caught:
@@ -270,7 +381,9 @@ def test_a_block_over_the_limit_is_not_read(tmp_path):
     with path.open("wb") as stream:
         stream.truncate(size + 5)
         stream.seek(0, os.SEEK_END)
-        stream.write((forge.varint(0) + forge.varint(size) + b"\0\0").ljust(40, b"\0") + forge.MAGIC)
+        stream.write(
+            (forge.varint(0) + forge.varint(size) + b"\0\0").ljust(40, b"\0") + forge.MAGIC
+        )
     with (
         path.open("rb") as stream,
         mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,

@@ -1,4 +1,6 @@
-"""reference_impl.format.values.structure and tensor_proto: StructuredValue and TensorProto without TensorFlow."""
+"""reference_impl.format.values.structure and tensor_proto: StructuredValue and TensorProto without
+TensorFlow.
+"""
 
 import collections
 import math
@@ -10,7 +12,14 @@ import pytest
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes, structure, tensor_proto
-from reference_impl.format.values.structure import BoundedTensorSpec, NamedTuple, Tensor, TensorShape, TensorSpec, TypeSpec
+from reference_impl.format.values.structure import (
+    BoundedTensorSpec,
+    NamedTuple,
+    Tensor,
+    TensorShape,
+    TensorSpec,
+    TypeSpec,
+)
 
 FLOAT = dtypes.by_name("float32")
 ROW = TensorShape((None, 3))
@@ -41,7 +50,9 @@ VALUES = {
     "named dimensions": TensorShape((2, None), ("batch", "")),
     "tensor spec": TensorSpec(ROW, FLOAT, "x"),
     "tensor spec without name": TensorSpec(TensorShape(None), FLOAT),
-    "bounded": BoundedTensorSpec(ROW, FLOAT, Tensor.of(np.float32(0)), Tensor.of(np.float32([1, 2, 3])), "b"),
+    "bounded": BoundedTensorSpec(
+        ROW, FLOAT, Tensor.of(np.float32(0)), Tensor.of(np.float32([1, 2, 3])), "b"
+    ),
     "ragged": TypeSpec(3, "RaggedTensorSpec", (ROW, FLOAT, 1, dtypes.by_name("int64")), 2),
     "registered": TypeSpec(12, "a.b.C", {"k": [TensorSpec(ROW, FLOAT)]}, 1),
     "class newer than the schema": TypeSpec(4711, "Newer", None),
@@ -62,11 +73,18 @@ def test_every_kind_there_and_back(case):
 
 def test_every_kind_of_the_schema_is_tried():
     tried = {structure.encode(value).WhichOneof("kind") for value in VALUES.values()}
-    assert tried == {field.name for field in schema.StructuredValue.DESCRIPTOR.oneofs_by_name["kind"].fields}
+    assert tried == {
+        field.name for field in schema.StructuredValue.DESCRIPTOR.oneofs_by_name["kind"].fields
+    }
 
 
 def test_bool_and_int_and_float_stay_apart():
-    assert [type(item) for item in structure.decode(structure.encode([True, 1, 1.0, "1"]))] == [bool, int, float, str]
+    assert [type(item) for item in structure.decode(structure.encode([True, 1, 1.0, "1"]))] == [
+        bool,
+        int,
+        float,
+        str,
+    ]
 
 
 def test_nan_survives():
@@ -153,9 +171,16 @@ def message(text):
 UNDECODABLE = {
     "no kind": ("", errors.StructureError, "no kind"),
     "no kind inside": ("list_value { values {} }", errors.StructureError, "no kind"),
-    "pair without a value": ('named_tuple_value { values { key: "a" } }', errors.StructureError, "no kind"),
+    "pair without a value": (
+        'named_tuple_value { values { key: "a" } }',
+        errors.StructureError,
+        "no kind",
+    ),
     "field twice": (
-        'named_tuple_value { name: "P" values { key: "a" value { none_value {} } } values { key: "a" value { none_value {} } } }',
+        (
+            'named_tuple_value { name: "P" values { key: "a" value { none_value {} } } values {'
+            ' key: "a" value { none_value {} } } }'
+        ),
         errors.DuplicateKeyError,
         "P has a field twice",
     ),
@@ -163,7 +188,11 @@ UNDECODABLE = {
     "dtype unknown": ("tensor_dtype_value: 99", errors.DtypeError, "99"),
     "spec without dtype": ("tensor_spec_value {}", errors.DtypeError, "invalid"),
     "negative size": ("tensor_shape_value { dim { size: -2 } }", errors.ShapeError, "negative"),
-    "unknown rank with sizes": ("tensor_shape_value { unknown_rank: true dim {} }", errors.ShapeError, "unknown rank"),
+    "unknown rank with sizes": (
+        "tensor_shape_value { unknown_rank: true dim {} }",
+        errors.ShapeError,
+        "unknown rank",
+    ),
 }
 
 
@@ -222,7 +251,9 @@ def test_tensorflow_reads_what_we_write_and_writes_what_we_read():
         ours = structure.decode(schema.parse(schema.StructuredValue, stored.SerializeToString()))
         data = schema.serialize(structure.encode(ours))
         assert struct_pb2.StructuredValue.FromString(data) == stored
-    rebuilt = coder.decode_proto(struct_pb2.StructuredValue.FromString(schema.serialize(structure.encode(VALUES["tuple"]))))
+    rebuilt = coder.decode_proto(
+        struct_pb2.StructuredValue.FromString(schema.serialize(structure.encode(VALUES["tuple"])))
+    )
     assert rebuilt == VALUES["tuple"]
 
 
@@ -241,9 +272,15 @@ def listed(dtype, field, values, *shape):
 
 
 def test_a_short_list_is_filled_with_its_last_element():
-    assert tensor_proto.decode(listed("int32", "int_val", [1, 7], 2, 2)).tolist() == [[1, 7], [7, 7]]
+    assert tensor_proto.decode(listed("int32", "int_val", [1, 7], 2, 2)).tolist() == [
+        [1, 7],
+        [7, 7],
+    ]
     assert tensor_proto.decode(listed("string", "string_val", [b"a"], 2)).tolist() == [b"a", b"a"]
-    assert tensor_proto.decode(listed("complex64", "scomplex_val", [1, 2], 2)).tolist() == [1 + 2j, 1 + 2j]
+    assert tensor_proto.decode(listed("complex64", "scomplex_val", [1, 2], 2)).tolist() == [
+        1 + 2j,
+        1 + 2j,
+    ]
 
 
 def test_no_element_means_zeros():
@@ -254,9 +291,16 @@ def test_no_element_means_zeros():
 
 
 def test_half_precision_is_listed_as_bits():
-    assert tensor_proto.decode(listed("float16", "half_val", [0x3C00, 0xC000], 2)).tolist() == [1.0, -2.0]
-    assert tensor_proto.decode(listed("bfloat16", "half_val", [0x3F80], 1)).astype(float).tolist() == [1.0]
-    assert tensor_proto.decode(listed("float8_e5m2", "float8_val", b"\x3c", 1)).astype(float).tolist() == [1.0]
+    assert tensor_proto.decode(listed("float16", "half_val", [0x3C00, 0xC000], 2)).tolist() == [
+        1.0,
+        -2.0,
+    ]
+    assert tensor_proto.decode(listed("bfloat16", "half_val", [0x3F80], 1)).astype(
+        float
+    ).tolist() == [1.0]
+    assert tensor_proto.decode(listed("float8_e5m2", "float8_val", b"\x3c", 1)).astype(
+        float
+    ).tolist() == [1.0]
 
 
 def test_values_cannot_be_changed():
@@ -271,18 +315,46 @@ def content(dtype, data, *shape):
 
 
 WRONG_TENSORS = {
-    "fills a gigabyte": (listed("float32", "float_val", [1.0, 2.0], 2**14, 2**14), errors.LimitError, "elements stores 2"),
-    "promises a terabyte": (listed("float32", "float_val", [1.0], 2**20, 2**20), errors.LimitError, "1048576"),
-    "overflows": (listed("float32", "float_val", [1.0], 2**62, 2**62, 2**62), errors.LimitError, "shape"),
-    "a product of 4800 digits": (listed("float32", "float_val", [1.0], *[2**63 - 1] * 254), errors.LimitError, "shape"),
-    "300 dimensions": (listed("float32", "float_val", [1.0], *[1] * 300), errors.ShapeError, "300 dimensions"),
+    "fills a gigabyte": (
+        listed("float32", "float_val", [1.0, 2.0], 2**14, 2**14),
+        errors.LimitError,
+        "elements stores 2",
+    ),
+    "promises a terabyte": (
+        listed("float32", "float_val", [1.0], 2**20, 2**20),
+        errors.LimitError,
+        "1048576",
+    ),
+    "overflows": (
+        listed("float32", "float_val", [1.0], 2**62, 2**62, 2**62),
+        errors.LimitError,
+        "shape",
+    ),
+    "a product of 4800 digits": (
+        listed("float32", "float_val", [1.0], *[2**63 - 1] * 254),
+        errors.LimitError,
+        "shape",
+    ),
+    "300 dimensions": (
+        listed("float32", "float_val", [1.0], *[1] * 300),
+        errors.ShapeError,
+        "300 dimensions",
+    ),
     "many strings": (listed("string", "string_val", [b""], 2**28), errors.LimitError, "string"),
     "negative": (listed("float32", None, None, -1), errors.ShapeError, "negative"),
-    "unknown rank": (schema.TensorProto(dtype=1, tensor_shape={"unknown_rank": True}), errors.ShapeError, "unknown"),
+    "unknown rank": (
+        schema.TensorProto(dtype=1, tensor_shape={"unknown_rank": True}),
+        errors.ShapeError,
+        "unknown",
+    ),
     "too many values": (listed("int32", "int_val", [1, 2], 1), errors.ShapeError, "2 values for 1"),
     "too few bytes": (content("int32", b"\0" * 7, 2), errors.ShapeError, "7 bytes for 2"),
     "too many bytes": (content("int32", b"\0" * 9, 2), errors.ShapeError, "9 bytes for 2"),
-    "half a complex": (listed("complex64", "scomplex_val", [1.0], 1), errors.ShapeError, "imaginary"),
+    "half a complex": (
+        listed("complex64", "scomplex_val", [1.0], 1),
+        errors.ShapeError,
+        "imaginary",
+    ),
     "no dtype": (schema.TensorProto(), errors.DtypeError, "invalid"),
     "unknown dtype": (schema.TensorProto(dtype=77), errors.DtypeError, "77"),
     "reference": (listed("float32_ref", None, None), errors.DtypeError, "float32_ref"),
@@ -320,7 +392,9 @@ def test_bytes_of_every_number_type(dtype):
     assert array.dtype == dtype.numpy()
     assert array.tobytes() == data
     if not dtype.name.startswith("q"):
-        assert schema.serialize(tensor_proto.encode(array)) == schema.serialize(content(dtype.name, data, 2))
+        assert schema.serialize(tensor_proto.encode(array)) == schema.serialize(
+            content(dtype.name, data, 2)
+        )
 
 
 def test_byte_order_of_an_array_does_not_matter():
@@ -329,12 +403,16 @@ def test_byte_order_of_an_array_does_not_matter():
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("lists", [{}, {"float8_val": b"\x02"}, {"int_val": [2]}, {"half_val": [2]}], ids="".join)
+@pytest.mark.parametrize(
+    "lists", [{}, {"float8_val": b"\x02"}, {"int_val": [2]}, {"half_val": [2]}], ids="".join
+)
 def test_short_and_missing_lists_are_filled_as_tensorflow_fills_them(lists):
     import tensorflow as tf
     from tensorflow.core.framework import types_pb2
 
-    known = [dtype for dtype in NUMBERS if dtype.number in types_pb2.DataType.values()]  # 2.21 has them all
+    known = [
+        dtype for dtype in NUMBERS if dtype.number in types_pb2.DataType.values()
+    ]  # 2.21 has them all
     assert known
     for dtype in known:
         proto = schema.TensorProto(dtype=dtype.number, tensor_shape={"dim": [{"size": 2}]}, **lists)
@@ -348,9 +426,15 @@ def test_the_same_values_as_tensorflow(as_list):
     import tensorflow as tf
     from tensorflow.core.framework import tensor_pb2, types_pb2
 
-    known = [dtype for dtype in NUMBERS if dtype.number in types_pb2.DataType.values()]  # 2.21 has them all
+    known = [
+        dtype for dtype in NUMBERS if dtype.number in types_pb2.DataType.values()
+    ]  # 2.21 has them all
     values = {
-        **{dtype.name: np.array([[0, 1, 1]]).astype(dtype.numpy()) for dtype in known if not dtype.name.startswith("q")},
+        **{
+            dtype.name: np.array([[0, 1, 1]]).astype(dtype.numpy())
+            for dtype in known
+            if not dtype.name.startswith("q")
+        },
         "string": np.array([b"a", "ä".encode(), b""], object),
         "float64": np.array([1e300, -0.0, np.inf]),
         "int64": np.array([2**63 - 1, -(2**63)]),
@@ -359,8 +443,14 @@ def test_the_same_values_as_tensorflow(as_list):
     for name, array in values.items():
         dtype = tf.as_dtype(name)
         if name != "string":
-            array = array.view(dtype.as_numpy_dtype)  # TensorFlow before 2.14 has a bfloat16 of its own
-        theirs = tf.make_tensor_proto(array.tolist(), dtype, shape=array.shape) if as_list else tf.make_tensor_proto(array, dtype)
+            array = array.view(
+                dtype.as_numpy_dtype
+            )  # TensorFlow before 2.14 has a bfloat16 of its own
+        theirs = (
+            tf.make_tensor_proto(array.tolist(), dtype, shape=array.shape)
+            if as_list
+            else tf.make_tensor_proto(array, dtype)
+        )
         ours = tensor_proto.decode(schema.parse(schema.TensorProto, theirs.SerializeToString()))
         expected = tf.make_ndarray(theirs)
         assert (ours.dtype.name, ours.shape) == (expected.dtype.name, expected.shape), name

@@ -1,7 +1,8 @@
 """A checkpoint of more than 4 GiB: offsets beyond 32 bits, read within bounded memory.
 
-The shard is a sparse file: one value of 4 GiB of zeros, which takes no room, and the others behind it. Commands that prove values
-by their checksums read it once (some seconds); `inspect`, `verify --ignore SMC203` and loading another part do not.
+The shard is a sparse file: one value of 4 GiB of zeros, which takes no room, and the others behind
+it. Commands that prove values by their checksums read it once (some seconds); `inspect`, `verify
+--ignore SMC203` and loading another part do not.
 """
 
 from __future__ import annotations
@@ -21,11 +22,18 @@ from reference_impl.format.bundle.checksum import masked
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 
-CASE, LARGE, SMALL = "module_functions", "parts/0/.ATTRIBUTES/VARIABLE_VALUE", "scale/.ATTRIBUTES/VARIABLE_VALUE"
+CASE, LARGE, SMALL = (
+    "module_functions",
+    "parts/0/.ATTRIBUTES/VARIABLE_VALUE",
+    "scale/.ATTRIBUTES/VARIABLE_VALUE",
+)
 ELEMENTS = 2**30 + 2
 SIZE = 4 * ELEMENTS
-_MEMORY = 512 << 20  # bytes; a process that holds the value, or has all of it mapped in, has eight times as much
-# What getrusage says of a program includes the process that it was forked from, so on Linux the kernel's own count is read.
+_MEMORY = (
+    512 << 20
+)  # bytes; a process that holds the value, or has all of it mapped in, has eight times as much
+# What getrusage says of a program includes the process that it was forked from, so on Linux the
+# kernel's own count is read.
 _PEAK = """
 import re, resource, sys
 def peak():
@@ -73,7 +81,9 @@ def zeros_checksum():
 
 
 def write(folder, checksum, change=lambda data: data):
-    """The model, its large value first in the shard; ``change`` makes another value of the bytes of the small one."""
+    """The model, its large value first in the shard; ``change`` makes another value of the bytes of
+    the small one.
+    """
     edited(fixture(CASE), folder, enlarge)
     prefix = layout.read(fixture(CASE)).checkpoint_prefix
     shard = prefix.with_name("variables.data-00000-of-00001").read_bytes()
@@ -81,7 +91,9 @@ def write(folder, checksum, change=lambda data: data):
     with BundleReader(prefix) as reader:
         for raw, entry in reader.stored().items():
             data = shard[entry.offset : entry.offset + entry.size]
-            message = schema.BundleEntryProto(dtype=schema.DataType.Value(entry.dtype.enum), size=entry.size, crc32c=entry.crc32c)
+            message = schema.BundleEntryProto(
+                dtype=schema.DataType.Value(entry.dtype.enum), size=entry.size, crc32c=entry.crc32c
+            )
             message.shape.SetInParent()
             for size in entry.shape:
                 message.shape.dim.add(size=size)
@@ -153,7 +165,11 @@ def damaged(checksum, tmp_path_factory):
 def test_verify_reads_values_unless_it_is_told_not_to(damaged):
     found = [json.loads(run("verify", damaged, "--json", *options, code=code))["models"][0]["findings"]
              for options, code in ((("--ignore", "SMC203"), 0), ((), 1))]  # fmt: skip
-    assert [item for item in found[1] if item not in found[0]] == [item for item in found[1] if item["rule"] == "SMC203"] != []
+    assert (
+        [item for item in found[1] if item not in found[0]]
+        == [item for item in found[1] if item["rule"] == "SMC203"]
+        != []
+    )
 
 
 def test_diff_finds_what_differs_behind_it(large, checksum, tmp_path):
@@ -162,10 +178,14 @@ def test_diff_finds_what_differs_behind_it(large, checksum, tmp_path):
     assert "~ scale" in told and "parts.0" not in told
 
 
-@pytest.mark.parametrize("command", [("signatures", "rename", "{}", "lookup", "--input", "words=terms"), ("slim", "{}")])
+@pytest.mark.parametrize(
+    "command", [("signatures", "rename", "{}", "lookup", "--input", "words=terms"), ("slim", "{}")]
+)
 def test_an_edit_leaves_the_shard_the_same_file(large, tmp_path, command):
     run(*[str(large) if item == "{}" else item for item in command], "--out", tmp_path / "out")
-    shards = [path / "variables" / "variables.data-00000-of-00001" for path in (large, tmp_path / "out")]
+    shards = [
+        path / "variables" / "variables.data-00000-of-00001" for path in (large, tmp_path / "out")
+    ]
     assert shards[0].samefile(shards[1])
 
 

@@ -26,7 +26,12 @@ RELEASES = [f"2.{minor}" for minor in range(4, 22)]
 def test_few_releases_are_asked(first):
     def ask(release):
         works = RELEASES.index(release) >= RELEASES.index(first)
-        return Result("p", "c", Outcome.PASS if works else Outcome.LOAD_ERROR, message_normalised="" if works else "unknown op")
+        return Result(
+            "p",
+            "c",
+            Outcome.PASS if works else Outcome.LOAD_ERROR,
+            message_normalised="" if works else "unknown op",
+        )
 
     found = bisect(RELEASES, ask)
     assert (found.before, found.after) == (RELEASES[RELEASES.index(first) - 1], first)
@@ -44,7 +49,9 @@ def test_a_failure_may_have_other_causes_on_the_way():
 
     def ask(release):
         message = messages.get(release, "")
-        return Result("p", "c", Outcome.LOAD_ERROR if message else Outcome.PASS, message_normalised=message)
+        return Result(
+            "p", "c", Outcome.LOAD_ERROR if message else Outcome.PASS, message_normalised=message
+        )
 
     assert bisect(RELEASES, ask).after == "2.8"
     assert bisect(["2.4", "2.5", "2.6"], ask).after == "2.5"
@@ -53,10 +60,14 @@ def test_a_failure_may_have_other_causes_on_the_way():
 def test_what_a_model_says_does_not_steer_the_terminal(monkeypatch):
     def result(parts, release, *_):
         said = "" if release == "2.4" else "no op \x1b[2J\nreleases: all"
-        return Result("p", "c", Outcome.LOAD_ERROR if said else Outcome.PASS, message_normalised=said)
+        return Result(
+            "p", "c", Outcome.LOAD_ERROR if said else Outcome.PASS, message_normalised=said
+        )
 
     monkeypatch.setattr("compat_matrix.commands.bisect._result", result)
-    done = CliRunner().invoke(main, ["bisect", "a/fixture@1.15.5/tf2@2.21.0/load", "--from", "2.4", "--to", "2.6"])
+    done = CliRunner().invoke(
+        main, ["bisect", "a/fixture@1.15.5/tf2@2.21.0/load", "--from", "2.4", "--to", "2.6"]
+    )
     assert done.exit_code == 0 and "changes in 2.5" in done.stdout
     assert "\x1b" not in done.output and "\nreleases" not in done.output
 
@@ -64,7 +75,11 @@ def test_what_a_model_says_does_not_steer_the_terminal(monkeypatch):
 @pytest.mark.parametrize(
     ("baseline", "kind", "command"),
     [
-        ("2.18.1", "regressed", "savedmodel-compat bisect a/tf2@2.18.1/c_api@2.21.0/values --from 2.18 --to 2.21"),
+        (
+            "2.18.1",
+            "regressed",
+            "savedmodel-compat bisect a/tf2@2.18.1/c_api@2.21.0/values --from 2.18 --to 2.21",
+        ),
         ("2.20.0", "regressed", ""),  # nothing lies between
         ("2.18.1", "fixed", ""),
         ("given", "regressed", ""),
@@ -72,7 +87,12 @@ def test_what_a_model_says_does_not_steer_the_terminal(monkeypatch):
 )
 def test_a_gate_says_how_to_find_the_release_of_a_regression(baseline, kind, command):
     cause = {"kind": kind, "cause": "CRASH", "blocks": kind == "regressed"}
-    fact = {**cause, "role": "reads", "consumer": "c_api", "candidate": {"cell": "a/tf2@2.18.1/c_api@2.21.0/values"}}
+    fact = {
+        **cause,
+        "role": "reads",
+        "consumer": "c_api",
+        "candidate": {"cell": "a/tf2@2.18.1/c_api@2.21.0/values"},
+    }
     verdict = {"baseline": {"label": baseline}, "candidate": {"label": "2.21.0"}, "facts": [fact]}
     assert bisect_command(verdict, cause) == command
 
@@ -90,7 +110,9 @@ def run(*arguments):
     ],
 )
 def test_releases_that_make_no_range_are_refused(ends, reason):
-    done = run("half_plus_two/fixture@1.15.5/c_api@2.21.0/values", "--from", ends[0], "--to", ends[1])
+    done = run(
+        "half_plus_two/fixture@1.15.5/c_api@2.21.0/values", "--from", ends[0], "--to", ends[1]
+    )
     assert done.exit_code != 0
     assert reason in done.output
 
@@ -112,7 +134,10 @@ def test_a_check_that_a_plan_of_several_releases_does_not_ask_of_the_cell_is_ask
     assert "changes in 2.16\n  2.15: PASS\n  2.16: LOAD_ERROR" in done.output
     told = json.loads(run(cell, "--from", "2.15", "--to", "2.16", "--no-install", "--json").stdout)
     assert (told["before"], told["after"]) == ("2.15", "2.16")
-    assert [(one["release"], one["outcome"]) for one in told["asked"]] == [("2.15", "PASS"), ("2.16", "LOAD_ERROR")]
+    assert [(one["release"], one["outcome"]) for one in told["asked"]] == [
+        ("2.15", "PASS"),
+        ("2.16", "LOAD_ERROR"),
+    ]
 
 
 @pytest.mark.tensorflow
@@ -125,22 +150,30 @@ def test_the_release_that_lost_a_kernel_is_found():
     assert run(cell, "--from", "2.2", "--to", "2.3", "--no-install").exit_code == 3
 
 
-# Cells of the user's own models and programs ------------------------------------------------------------------------------
+# Cells of the user's own models and programs
+# ------------------------------------------------------------------------------
 
 LOST = "\n\ndef parse_saved_model(export_dir):\n    raise ValueError('this loader is lost')\n"
 
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory):
-    """release -> a runtime that stands for it: the TensorFlow that is here, and before 2.20 one whose loader is broken."""
+    """release -> a runtime that stands for it: the TensorFlow that is here, and before 2.20 one
+    whose loader is broken.
+    """
     broken = faulty_tensorflow.copy(
-        tmp_path_factory.mktemp("broken") / "tf", {"python/saved_model/loader_impl.py": lambda text: text + LOST}
+        tmp_path_factory.mktemp("broken") / "tf",
+        {"python/saved_model/loader_impl.py": lambda text: text + LOST},
     )
 
     def runtime(release):
         here = local_runtime()
-        version = here.tensorflow_version if release == "2.21" else f"{here.tensorflow_version}+{release}"
-        return Runtime(f"tf{release}", here.python if release > "2.19" else broken, version, spec=release)
+        version = (
+            here.tensorflow_version if release == "2.21" else f"{here.tensorflow_version}+{release}"
+        )
+        return Runtime(
+            f"tf{release}", here.python if release > "2.19" else broken, version, spec=release
+        )
 
     return runtime
 
@@ -148,7 +181,9 @@ def releases(tmp_path_factory):
 @pytest.fixture
 def asked(monkeypatch, releases):
     """Run `bisect` from 2.18 to 2.21 with these releases; the exit code and what was printed."""
-    monkeypatch.setattr("compat_matrix.commands.bisect.asked_runtimes", lambda specs, _: (releases(specs[0]),))
+    monkeypatch.setattr(
+        "compat_matrix.commands.bisect.asked_runtimes", lambda specs, _: (releases(specs[0]),)
+    )
 
     def asked_(cell_id, *options):
         done = run(cell_id, "--from", "2.18", "--to", "2.21", *map(str, options))
@@ -162,12 +197,22 @@ def test_a_cell_of_check_is_asked_with_the_models_of_its_folder(asked, tmp_path)
     model = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
     bare, out = tmp_path / "bare", tmp_path / "out"
     shutil.copytree(model, bare)
-    checked = CliRunner().invoke(main, ["check", str(bare), "--consumer", "tf2", "--check", "load", "--out", str(out)])
+    checked = CliRunner().invoke(
+        main, ["check", str(bare), "--consumer", "tf2", "--check", "load", "--out", str(out)]
+    )
     assert checked.exit_code == 0, checked.output
-    (cell_id,) = [cell["id"] for cell in json.loads((out / "plan.json").read_text())["cells"] if cell["check"] == "load"]
+    (cell_id,) = [
+        cell["id"]
+        for cell in json.loads((out / "plan.json").read_text())["cells"]
+        if cell["check"] == "load"
+    ]
     assert "/given@" in cell_id
     code, said = asked(cell_id, "--run", out)
-    assert (code, "changes in 2.20\n  2.19: LOAD_ERROR" in said, "is lost\n  2.20: PASS" in said) == (0, True, True), said
+    assert (
+        code,
+        "changes in 2.20\n  2.19: LOAD_ERROR" in said,
+        "is lost\n  2.20: PASS" in said,
+    ) == (0, True, True), said
     code, said = asked(cell_id, "--fixtures", out / "given")
     assert (code, "changes in 2.20" in said) == (0, True), said
     code, said = asked(cell_id.replace("/load", "/values"), "--run", out)
@@ -179,17 +224,23 @@ def test_a_cell_of_cases_and_plugins_of_the_user_is_asked(asked, tmp_path):
     folder = tmp_path / "cases"
     folder.mkdir()
     (folder / "doubled.py").write_text(
-        '"""A product."""\nCLAUSES = ("FN-05",)\nFEATURES = ("functions",)\n\n\ndef build(tf, work):\n    root = tf.Module()\n'
-        "    spec = [tf.TensorSpec([None], tf.float32)]\n"
-        '    root.f = tf.function(lambda x: {"y": x * 2.0}, input_signature=spec)\n'
-        '    return root, {"serving_default": root.f}\n\n\n'
-        'def requests(np):\n    return [("serving_default", {"x": np.float32([1, 2])})]\n'
+        '"""A product."""\nCLAUSES = ("FN-05",)\nFEATURES = ("functions",)\n\n\ndef build(tf,'
+        " work):\n    root = tf.Module()\n    spec = [tf.TensorSpec([None], tf.float32)]\n   "
+        ' root.f = tf.function(lambda x: {"y": x * 2.0}, input_signature=spec)\n    return root,'
+        ' {"serving_default": root.f}\n\n\ndef requests(np):\n    return [("serving_default", {"x":'
+        " np.float32([1, 2])})]\n"
     )
     written = f"doubled/tf2@{local_runtime().tensorflow_version}"
     code, said = asked(f"{written}/tf2@2.21.0/load", "--cases-dir", folder)
     assert (code, "changes in 2.20" in said) == (0, True), said
     sample = Path(compat_matrix.__path__[0]) / "plugins" / "samples" / "numpy_consumer.py"
-    code, said = asked("doubled/tf2@2.19.0/mine@1.0/load", "--cases-dir", folder, "--consumer", f"mine={sys.executable} {sample}")
+    code, said = asked(
+        "doubled/tf2@2.19.0/mine@1.0/load",
+        "--cases-dir",
+        folder,
+        "--consumer",
+        f"mine={sys.executable} {sample}",
+    )
     assert (code, "mine has a version of its own" in said) == (64, True), said
     code, said = asked("doubled/nobody@2.19.0/tf2@2.21.0/load", "--cases-dir", folder)
     assert (code, "no producer is called nobody" in said) == (64, True), said
@@ -201,6 +252,11 @@ def test_a_release_that_gives_no_answer_is_no_change(monkeypatch):
     here = local_runtime()
     other = Runtime("tf2.18", here.python, "2.18.0", spec="2.18")
     runtimes = {"2.18": other, "2.21": here}
-    monkeypatch.setattr("compat_matrix.commands.bisect.asked_runtimes", lambda specs, _: (runtimes[specs[0]],))
+    monkeypatch.setattr(
+        "compat_matrix.commands.bisect.asked_runtimes", lambda specs, _: (runtimes[specs[0]],)
+    )
     done = run("half_plus_two/fixture@1.15.5/c_api@2.21.0/values", "--from", "2.18", "--to", "2.21")
-    assert (done.exit_code, "2.18 was not asked: SETUP_ERROR" in done.output) == (4, True), done.output
+    assert (done.exit_code, "2.18 was not asked: SETUP_ERROR" in done.output) == (
+        4,
+        True,
+    ), done.output

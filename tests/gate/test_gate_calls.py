@@ -1,7 +1,7 @@
 """The default gate finds a TensorFlow whose calls go wrong in some circumstances only.
 
-Each fault stands in a copy of the TensorFlow of this environment: gradients that the loader drops, answers that are wrong in
-other threads, the third call, and errors that become numbers.
+Each fault stands in a copy of the TensorFlow of this environment: gradients that the loader drops,
+answers that are wrong in other threads, the third call, and errors that become numbers.
 """
 
 from __future__ import annotations
@@ -79,17 +79,36 @@ def forget_gradients(text):
         ),
         (calls(OTHER_THREADS), "sig_outputs", "values", "in thread 1 of 4 at once"),
         (calls(THIRD_CALL), "sig_outputs", "values", "in call 3 of it"),
-        (calls(SWALLOWED), "sig_refused_request", "values", "answered, although the original refuses it: x must be positive"),
+        (
+            calls(SWALLOWED),
+            "sig_refused_request",
+            "values",
+            "answered, although the original refuses it: x must be positive",
+        ),
     ],
     ids=["gradients", "threads", "third", "swallowed"],
 )
 def test_it_is_a_regression(tmp_path, changes, case, check, cause):
     candidate = faulty_tensorflow.copy(tmp_path / "candidate", changes)
-    command = ["gate", "--baseline", "local", "--candidate", str(candidate), "--out", str(tmp_path / "out"), "-n", "1"]
+    command = [
+        "gate",
+        "--baseline",
+        "local",
+        "--candidate",
+        str(candidate),
+        "--out",
+        str(tmp_path / "out"),
+        "-n",
+        "1",
+    ]
     command += ["--no-install", "--producer", "tf2", "--case", case, "--consumer", "tf2"]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 1, done.output
     verdict = json.loads((tmp_path / "out" / "gate.json").read_text())
-    found = [fact for fact in verdict["facts"] if (fact["kind"], fact["role"], fact["check"]) == ("regressed", "reads", check)]
+    found = [
+        fact
+        for fact in verdict["facts"]
+        if (fact["kind"], fact["role"], fact["check"]) == ("regressed", "reads", check)
+    ]
     assert found, [(fact["kind"], fact["pair"], fact["cause"]) for fact in verdict["facts"]]
     assert cause in found[0]["cause"]

@@ -1,4 +1,7 @@
-"""``savedmodel-compat gate`` as its users run it: runtimes and folders, exit codes, resuming. Workers are played by a double."""
+"""``savedmodel-compat gate`` as its users run it: runtimes and folders, exit codes, resuming.
+
+Workers are played by a double.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,18 @@ def world(tmp_path):
 
 def gate(world, *arguments, same=True, **options):
     """The local TensorFlow against itself, in this world: the double decides what is different."""
-    here = ("--cases", world.cases, "--fixtures", world.fixtures, "--expectations", world.ledger, "--out", world.out, "-n", "1")
+    here = (
+        "--cases",
+        world.cases,
+        "--fixtures",
+        world.fixtures,
+        "--expectations",
+        world.ledger,
+        "--out",
+        world.out,
+        "-n",
+        "1",
+    )
     names = ("--baseline", "local", "--candidate", "local", *["--same"][: int(same)])
     return world.command("gate", *names, *here, *arguments, "--", "-p", "matrix_double", **options)
 
@@ -55,12 +69,21 @@ def test_both_write_and_both_read(world):
         assert {(f"tf2@{written}", f"tf2@{read}") for read in (VERSION, CANDIDATE)} <= crossed
     assert {name.rsplit("/", 1)[1] for name in cells} == {"produce", *READING}
     assert not {"relocate", "reexport"} & set(READING) and {"objects", "checkpoint"} < set(READING)
-    assert found["not_asked"] == {"check": ["relocate", "reexport"], "consumer": ["cpp"]}  # this world has no C++ loader
+    assert found["not_asked"] == {
+        "check": ["relocate", "reexport"],
+        "consumer": ["cpp"],
+    }  # this world has no C++ loader
     line = "not asked: checks relocate, reexport; consumers cpp"
     for name in ("gate.md", "gate.html"):
         assert line in re.sub("&#(\\d+);", _character, (world.out / name).read_text())
     assert f"pairs alike; {line}" in done.stdout
-    assert {path.name for path in world.out.iterdir()} == {"gate.html", "gate.json", "gate.md", "junit.xml", "run"}
+    assert {path.name for path in world.out.iterdir()} == {
+        "gate.html",
+        "gate.json",
+        "gate.md",
+        "junit.xml",
+        "run",
+    }
 
 
 def test_what_only_the_candidate_gets_wrong_blocks(world):
@@ -71,11 +94,15 @@ def test_what_only_the_candidate_gets_wrong_blocks(world):
     assert "no op Foo (LOAD_ERROR x.NotFoundError)" in done.stdout
     replay = verdict(world)["facts"][0]["candidate"]["replay"]
     assert "--runtime candidate=local" in replay and f"replay: {replay}" in done.stdout
-    blocking = (world.out / "gate.html").read_text().partition('<h2 id="blocking">')[2].partition("<h2")[0]
+    blocking = (
+        (world.out / "gate.html").read_text().partition('<h2 id="blocking">')[2].partition("<h2")[0]
+    )
     assert "Replay: <code>savedmodel-compat matrix run" in blocking
 
 
-def test_a_failure_of_both_does_not_block_and_a_failure_of_the_harness_is_none_of_the_candidates(world):
+def test_a_failure_of_both_does_not_block_and_a_failure_of_the_harness_is_none_of_the_candidates(
+    world,
+):
     world.behave(["old/*/c_api@*/load", FAIL])
     assert gate(world).returncode == 0
     world.behave([f"old/*/c_api@{CANDIDATE}/load", {"raise": "a defect"}])
@@ -88,9 +115,22 @@ def test_an_unstable_side_blocks_and_is_compared_with_nothing(world):
     done = gate(world, "--accept-known")
     assert done.returncode == 1 and "BLOCKED: 1 unstable, of " in done.stdout
     (fact,) = verdict(world)["facts"]
-    assert (fact["kind"], fact["candidate"]["outcome"], fact["blocks"]) == ("unstable", "UNSTABLE", True)
+    assert (fact["kind"], fact["candidate"]["outcome"], fact["blocks"]) == (
+        "unstable",
+        "UNSTABLE",
+        True,
+    )
     assert "the second, in a fresh process: PASS (UNSTABLE)" in fact["cause"]
-    compared = world.command("gate", "--baseline", VERSION, "--candidate", CANDIDATE, "--run", world.out / "run", "--dry-run")
+    compared = world.command(
+        "gate",
+        "--baseline",
+        VERSION,
+        "--candidate",
+        CANDIDATE,
+        "--run",
+        world.out / "run",
+        "--dry-run",
+    )
     assert compared.returncode == 1
 
 
@@ -111,8 +151,14 @@ def test_a_selection_narrows_both_sides(world):
     assert done.returncode == 0
     assert verdict(world)["compared"] == 1
     assert len(world.executed()) == 2
-    done = gate(world, "--case", "alpha", "--producer", "tf2", "--consumer", "tf2", "--check", "load")
-    assert {role: counts["same"] for role, counts in verdict(world)["counts"].items()} == {"reads": 1, "writes": 2, "both": 1}
+    done = gate(
+        world, "--case", "alpha", "--producer", "tf2", "--consumer", "tf2", "--check", "load"
+    )
+    assert {role: counts["same"] for role, counts in verdict(world)["counts"].items()} == {
+        "reads": 1,
+        "writes": 2,
+        "both": 1,
+    }
 
 
 def test_an_interrupted_gate_is_incomplete_and_goes_on(world):
@@ -134,7 +180,11 @@ def test_an_interrupted_gate_is_incomplete_and_goes_on(world):
         (("--check", "loud"), 64, "no check is called loud. Did you mean load"),
         (("--case", "nobody"), 64, "the selection holds no cell"),
         (("--candidate", "no such thing"), 64, "no such thing"),
-        (("--candidate", "tensorflow==2.12.0", "--no-install"), 4, "savedmodel-compat runtimes install tensorflow==2.12.0"),
+        (
+            ("--candidate", "tensorflow==2.12.0", "--no-install"),
+            4,
+            "savedmodel-compat runtimes install tensorflow==2.12.0",
+        ),
     ],
 )
 def test_what_cannot_be_asked(world, arguments, code, said):
@@ -142,7 +192,8 @@ def test_what_cannot_be_asked(world, arguments, code, said):
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
 
 
-# Folders of earlier runs --------------------------------------------------------------------------------------------------
+# Folders of earlier runs
+# --------------------------------------------------------------------------------------------------
 
 
 def folder(world, version, outcome):
@@ -157,7 +208,13 @@ def folder(world, version, outcome):
 
 @pytest.mark.parametrize(
     ("before", "after", "code"),
-    [("PASS", "PASS", 0), ("CRASH", "PASS", 0), ("PASS", "CRASH", 1), ("PASS", "NOT_RUN", 1), ("PASS", "SETUP_ERROR", 4)],
+    [
+        ("PASS", "PASS", 0),
+        ("CRASH", "PASS", 0),
+        ("PASS", "CRASH", 1),
+        ("PASS", "NOT_RUN", 1),
+        ("PASS", "SETUP_ERROR", 4),
+    ],
 )
 def test_two_folders_are_compared_without_running_anything(world, before, after, code):
     a, b = folder(world, OLD, before), folder(world, NEW, after)
@@ -167,36 +224,57 @@ def test_two_folders_are_compared_without_running_anything(world, before, after,
     assert not world.executed()
 
 
-@pytest.mark.parametrize(("candidate", "code"), [(CANDIDATE, 1), ("candidate", 1), (VERSION, 64), ("2.98.0", 64)])
+@pytest.mark.parametrize(
+    ("candidate", "code"), [(CANDIDATE, 1), ("candidate", 1), (VERSION, 64), ("2.98.0", 64)]
+)
 def test_two_versions_of_a_run_that_exists(world, candidate, code):
     world.behave([f"old/*/c_api@{CANDIDATE}/load", FAIL])
     run_ = world.root / "run"
     two = ("--runtime", "local", "--runtime", "candidate=local", "--all-checks")
     world.run(*two, "--case", "old", "--check", "load", out=run_)
-    done = world.command("gate", "--run", run_, "--baseline", VERSION, "--candidate", candidate, "--out", world.out)
+    done = world.command(
+        "gate", "--run", run_, "--baseline", VERSION, "--candidate", candidate, "--out", world.out
+    )
     assert done.returncode == code, done.stderr
-    why = "baseline and candidate are the same" if candidate == VERSION else f"2.98.0 is not in {run_}"
+    why = (
+        "baseline and candidate are the same"
+        if candidate == VERSION
+        else f"2.98.0 is not in {run_}"
+    )
     assert code != 64 or why in done.stderr
 
 
 def test_a_folder_and_a_runtime_cannot_be_compared(world):
-    done = world.command("gate", "--baseline", folder(world, OLD, "PASS"), "--candidate", "local", "--out", world.out)
+    done = world.command(
+        "gate", "--baseline", folder(world, OLD, "PASS"), "--candidate", "local", "--out", world.out
+    )
     assert done.returncode == 64
     assert "two folders of runs, or two runtimes" in done.stderr
 
 
-@pytest.mark.parametrize("option", ["--expectations", "--case", "--check", "--all-checks", "--resume"])
+@pytest.mark.parametrize(
+    "option", ["--expectations", "--case", "--check", "--all-checks", "--resume"]
+)
 def test_an_option_without_effect_on_results_that_exist_is_refused(world, option):
-    """The results were judged by the ledger of their run: another one would be taken and ignored."""
+    """The results were judged by the ledger of their run: another one would be taken and
+    ignored.
+    """
     ledger = world.root / "ledger.toml"
     ledger.write_text("schema = 1\n")
-    words = [option, *{"--expectations": [str(ledger)], "--case": ["old"], "--check": ["load"]}.get(option, [])]
+    words = [
+        option,
+        *{"--expectations": [str(ledger)], "--case": ["old"], "--check": ["load"]}.get(option, []),
+    ]
     a, b = folder(world, OLD, "PASS"), folder(world, NEW, "PASS")
     done = world.command("gate", "--baseline", a, "--candidate", b, "--out", world.out, *words)
-    assert (done.returncode, f"{option} is about a gate that runs cells" in done.stderr) == (64, True), done.stderr
+    assert (done.returncode, f"{option} is about a gate that runs cells" in done.stderr) == (
+        64,
+        True,
+    ), done.stderr
 
 
-# One thing twice, and what was named and not asked ------------------------------------------------------------------------
+# One thing twice, and what was named and not asked
+# ------------------------------------------------------------------------
 
 
 # Without TensorFlow an interpreter is refused for that.
@@ -205,10 +283,15 @@ THIS = pytest.param(sys.executable, marks=pytest.mark.tensorflow)
 
 @pytest.mark.parametrize("candidate", ["local", THIS, "again=local"])
 def test_one_tensorflow_on_both_sides_is_refused(world, candidate):
-    """Such a gate says OK of every candidate: a variable of a pipeline was set to the wrong value."""
+    """Such a gate says OK of every candidate: a variable of a pipeline was set to the wrong
+    value.
+    """
     done = gate(world, "--candidate", candidate, same=False)
     assert done.returncode == 64, done.stdout + done.stderr
-    assert "baseline and candidate are the same" in done.stderr and "--same compares them" in done.stderr
+    assert (
+        "baseline and candidate are the same" in done.stderr
+        and "--same compares them" in done.stderr
+    )
     assert not world.executed()
 
 
@@ -223,7 +306,9 @@ def test_one_run_on_both_sides_is_refused(world, how):
         shutil.copytree(a, b)
     command = ("gate", "--baseline", a, "--candidate", b, "--out", world.out)
     done = world.command(*command)
-    assert (done.returncode, "baseline and candidate are the same" in done.stderr) == (64, True), done.stderr
+    assert (done.returncode, "baseline and candidate are the same" in done.stderr) == (64, True), (
+        done.stderr
+    )
     assert world.command(*command, "--same").returncode == 0
 
 
@@ -238,6 +323,8 @@ def test_the_help_and_the_page_name_the_checks_that_are_asked_by_default():
     shown = " ".join(CliRunner().invoke(main, ["gate", "--help"]).stdout.split())
     assert f"in place of those that write nothing: {','.join(READING)}." in shown
     page = (Path(__file__).parents[2] / "docs" / "gate.md").read_text()
-    asked, left_out = page.partition("**Which checks.**")[2].split("\n\n")[0].split("`--all-checks`")[:2]
+    asked, left_out = (
+        page.partition("**Which checks.**")[2].split("\n\n")[0].split("`--all-checks`")[:2]
+    )
     assert all(f"`{name}`" in asked for name in READING)
     assert all(f"`{name}`" in asked + left_out for name in CHECKS)

@@ -1,7 +1,8 @@
-"""The gate finds what is wrong with a TensorFlow: a patched loader, a patched op, one bit; and nothing in an untouched copy.
+"""The gate finds what is wrong with a TensorFlow: a patched loader, a patched op, one bit; and
+nothing in an untouched copy.
 
-The candidate is a copy of the environment the tests run in, so only the patch can be what differs. Two small cases and one
-consumer keep a gate at the time TensorFlow takes to start in four workers.
+The candidate is a copy of the environment the tests run in, so only the patch can be what differs.
+Two small cases and one consumer keep a gate at the time TensorFlow takes to start in four workers.
 """
 
 from __future__ import annotations
@@ -36,10 +37,13 @@ def requests(np):
 CASES = {
     "rectified": CASE.format(title="A rectifier", constants="", body="tf.nn.relu(x)"),
     "scaled": CASE.format(
-        title="A product", constants='TOLERANCE = (1e-6, 0.0, "a product")', body='x * tf.constant(3.0, name="scale")'
+        title="A product",
+        constants='TOLERANCE = (1e-6, 0.0, "a product")',
+        body='x * tf.constant(3.0, name="scale")',
     ),
 }
-# In the loader of tf.saved_model.load: what was a rectifier is another op, and a constant is off by its last bit.
+# In the loader of tf.saved_model.load: what was a rectifier is another op, and a constant is off by
+# its last bit.
 LOADER = """
 _parse_saved_model = parse_saved_model
 
@@ -69,12 +73,22 @@ def cases(tmp_path_factory):
 
 @pytest.fixture
 def gate(tmp_path, cases):
-    """Compare the local TensorFlow with a copy of it that has ``changes``: exit code, gate.json, what was printed."""
+    """Compare the local TensorFlow with a copy of it that has ``changes``: exit code, gate.json,
+    what was printed.
+    """
 
     def gate_(changes, *arguments):
         candidate = faulty_tensorflow.copy(tmp_path / "candidate", changes)
         command = ["gate", "--baseline", "local", "--candidate", str(candidate)]
-        command += ["--cases", str(cases), "--out", str(tmp_path / "out"), "-n", "1", "--no-install"]
+        command += [
+            "--cases",
+            str(cases),
+            "--out",
+            str(tmp_path / "out"),
+            "-n",
+            "1",
+            "--no-install",
+        ]
         command += ["--producer", "tf2", "--consumer", "tf2", "--check", "values", *arguments]
         done = CliRunner().invoke(main, command)
         assert (tmp_path / "out" / "gate.json").is_file(), done.output
@@ -90,7 +104,11 @@ def facts(verdict):
 def test_an_untouched_copy_differs_in_nothing(gate, tmp_path):
     code, verdict, said = gate({})
     assert (code, verdict["facts"], verdict["blocking"]) == (0, [], 0)
-    assert {role: counts["same"] for role, counts in verdict["counts"].items()} == {"reads": 2, "writes": 4, "both": 2}
+    assert {role: counts["same"] for role, counts in verdict["counts"].items()} == {
+        "reads": 2,
+        "writes": 4,
+        "both": 2,
+    }
     assert verdict["candidate"]["label"] == f"{verdict['baseline']['label']}+candidate"
     assert "OK: all 8 pairs alike" in said
     for name in ("gate.md", "gate.html", "junit.xml"):
@@ -98,7 +116,9 @@ def test_an_untouched_copy_differs_in_nothing(gate, tmp_path):
 
 
 def test_a_patched_loader_is_a_regression_and_one_bit_is_a_drift(gate):
-    code, verdict, said = gate({"python/saved_model/loader_impl.py": lambda text: f"{text}\n\n{LOADER}"})
+    code, verdict, said = gate(
+        {"python/saved_model/loader_impl.py": lambda text: f"{text}\n\n{LOADER}"}
+    )
     found = facts(verdict)
     assert code == 1
     assert {key: fact["kind"] for key, fact in found.items()} == {
@@ -117,7 +137,11 @@ def test_a_patched_loader_is_a_regression_and_one_bit_is_a_drift(gate):
 
 def test_a_patched_op_is_found_in_what_the_candidate_writes(gate):
     """Each side reads its own answers: nobody but the gate can tell."""
-    code, verdict, _ = gate({"python/ops/gen_nn_ops.py": lambda text: text.replace('"Relu"', '"Relu6"')}, "--case", "rectified")
+    code, verdict, _ = gate(
+        {"python/ops/gen_nn_ops.py": lambda text: text.replace('"Relu"', '"Relu6"')},
+        "--case",
+        "rectified",
+    )
     found = facts(verdict)
     assert code == 1
     assert {key: fact["kind"] for key, fact in found.items()} == {
@@ -125,7 +149,12 @@ def test_a_patched_op_is_found_in_what_the_candidate_writes(gate):
         ("rectified", "both"): "drifted",
     }
     (drift,) = found["rectified", "writes"]["drift"]
-    assert (drift["index"], drift["baseline"], drift["candidate"], drift["within"]) == ([2], "8.0", "6.0", False)
+    assert (drift["index"], drift["baseline"], drift["candidate"], drift["within"]) == (
+        [2],
+        "8.0",
+        "6.0",
+        False,
+    )
     assert all(fact["blocks"] for fact in found.values())
 
 
@@ -135,10 +164,30 @@ def thaw(text):
 
 
 def test_a_loader_that_loses_what_no_answer_shows_is_found_by_the_default_checks(tmp_path):
-    """Answers do not tell that frozen variables became trainable: the check `objects` does, and nobody has to name it."""
+    """Answers do not tell that frozen variables became trainable: the check `objects` does, and
+    nobody has to name it.
+    """
     candidate = faulty_tensorflow.copy(tmp_path / "candidate", {"python/saved_model/load.py": thaw})
-    command = ["gate", "--baseline", "local", "--candidate", str(candidate), "--out", str(tmp_path / "out"), "-n", "1"]
-    command += ["--no-install", "--producer", "tf2", "--case", "var_attributes", "--consumer", "tf2"]
+    command = [
+        "gate",
+        "--baseline",
+        "local",
+        "--candidate",
+        str(candidate),
+        "--out",
+        str(tmp_path / "out"),
+        "-n",
+        "1",
+    ]
+    command += [
+        "--no-install",
+        "--producer",
+        "tf2",
+        "--case",
+        "var_attributes",
+        "--consumer",
+        "tf2",
+    ]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 1, done.output
     verdict = json.loads((tmp_path / "out" / "gate.json").read_text())

@@ -21,7 +21,9 @@ PROCESSES = 2
 def test_the_models_have_every_feature_and_none_is_there_for_nothing():
     cases = {case.name: set(case.features) for case in all_cases()}
     picked = quick.models(None, None)
-    assert set().union(*cases.values()) == set().union(*(own for name, own in cases.items() if name in picked))
+    assert set().union(*cases.values()) == set().union(
+        *(own for name, own in cases.items() if name in picked)
+    )
     assert len(picked & set(cases)) < len(cases) / 2
 
 
@@ -41,7 +43,10 @@ def test_models_are_chosen_for_what_they_add_and_cost(features, costs, expected)
 def test_it_takes_a_minute_where_the_costs_of_cells_were_measured():
     """By the costs that a whole run has recorded, not by a clock."""
     local = local_runtime()
-    sides = [Runtime(name, local.python, version, {}) for name, version in (("old", "2.20.0"), ("new", "2.21.0"))]
+    sides = [
+        Runtime(name, local.python, version, {})
+        for name, version in (("old", "2.20.0"), ("new", "2.21.0"))
+    ]
     scope = run.Scope(checks=quick.CHECKS, quick=True)
     plan = run.plan_of(sides, scope, Ledger())
     asked = run.asked(plan, scope)
@@ -51,10 +56,23 @@ def test_it_takes_a_minute_where_the_costs_of_cells_were_measured():
 
 @pytest.mark.tensorflow
 def test_a_green_quick_gate_names_what_it_left_out(tmp_path):
-    words = ["gate", "--baseline", "local", "--candidate", "local", "--same", "--quick", "--case", "tree_tuples"]
+    words = [
+        "gate",
+        "--baseline",
+        "local",
+        "--candidate",
+        "local",
+        "--same",
+        "--quick",
+        "--case",
+        "tree_tuples",
+    ]
     done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     verdict = json.loads((tmp_path / "out" / "gate.json").read_text())
     assert set(verdict["not_asked"]) >= {"check", "consumer", "producer"}
-    assert "reference" in verdict["not_asked"]["consumer"] and "reexport" in verdict["not_asked"]["check"]
+    assert (
+        "reference" in verdict["not_asked"]["consumer"]
+        and "reexport" in verdict["not_asked"]["check"]
+    )
     assert "not asked: " in done.output

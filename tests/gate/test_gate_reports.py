@@ -1,4 +1,6 @@
-"""What a gate leaves behind: JSON by its schema, a comment that fits, valid JUnit, a page that escapes, a first screen."""
+"""What a gate leaves behind: JSON by its schema, a comment that fits, valid JUnit, a page that
+escapes, a first screen.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,28 @@ from compat_matrix.gate.pairs import pairs_of_run
 from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
 
 SCHEMA = json.loads((Path(compat_matrix.__path__[0]) / "schemas" / "gate.schema.json").read_text())
-EVIL = "<script>alert(1)</script> | `x` [a](http://evil) @team #1 \x1b[31m\u202e\x00 **b**\nsecond line"
+EVIL = (
+    "<script>alert(1)</script> | `x` [a](http://evil) @team #1 \x1b[31m\u202e\x00 **b**\nsecond"
+    " line"
+)
 ONE, NEXT = np.float32([1, 2]), np.float32([1, np.nextafter(np.float32(2), np.float32(9))])
 
 
 def compared(out, *what, **options):
-    """Facts and verdict of committed artifacts: (case, outcome of the baseline, outcome of the candidate)."""
+    """Facts and verdict of committed artifacts: (case, outcome of the baseline, outcome of the
+    candidate).
+    """
     cells = []
     for case, *outcomes in what:
         for version, outcome in zip((OLD, NEW), outcomes):
             one = cell(case, "1.15.5", version, producer="fixture")
-            outcome = outcome(one) if callable(outcome) else outcome if isinstance(outcome, tuple) else (outcome,)
+            outcome = (
+                outcome(one)
+                if callable(outcome)
+                else outcome
+                if isinstance(outcome, tuple)
+                else (outcome,)
+            )
             cells.append((one, *outcome))
     facts, verdict = compare(pairs_of_run(run(out, *cells), OLD, NEW), SIDES, drifts, **options)
     jsonschema.Draft202012Validator(SCHEMA).validate(verdict)
@@ -56,7 +69,10 @@ Detected at node 'StatefulPartitionedCall/assert_less/Assert/AssertGuard/Assert'
 
 
 def test_the_cause_of_a_graph_error_is_shown_and_not_its_front(tmp_path):
-    facts, verdict = compared(tmp_path, ("asserting", "PASS", ("CALL_ERROR", {"error_class": "x.E", "message": GRAPH_ERROR})))
+    facts, verdict = compared(
+        tmp_path,
+        ("asserting", "PASS", ("CALL_ERROR", {"error_class": "x.E", "message": GRAPH_ERROR})),
+    )
     console = Console(file=io.StringIO(), width=200)
     gate_terminal.render(verdict, console)
     reports = {
@@ -94,23 +110,34 @@ def all_kinds(tmp_path):
 
 def many(out, count):
     """``count`` regressions, each for a reason of its own."""
-    return compared(out, *((f"case{i}", "PASS", ("CRASH", {"message": f"reason {'x' * 150} {i}"})) for i in range(count)))
+    return compared(
+        out,
+        *(
+            (f"case{i}", "PASS", ("CRASH", {"message": f"reason {'x' * 150} {i}"}))
+            for i in range(count)
+        ),
+    )
 
 
-# Markdown -----------------------------------------------------------------------------------------------------------------
+# Markdown
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_the_comment_says_what_blocks_first(all_kinds):
     text = gate_markdown.render(all_kinds[1])
     assert text.startswith(f"### ❌ TensorFlow {OLD} → {NEW}: harness or environment error")
-    assert text.index("#### What blocks") < text.index("regressed | <code>") < text.index("<details>")
+    assert (
+        text.index("#### What blocks") < text.index("regressed | <code>") < text.index("<details>")
+    )
     assert text.count("<details>") == text.count("</details>") == 2
     assert "| drifted | 1 | 0 | 0 |" in text
 
 
 def test_a_clean_gate_is_a_short_comment(tmp_path):
     text = gate_markdown.render(compared(tmp_path, ("alike", "PASS", "PASS"))[1])
-    assert text.startswith(f"### ✅ TensorFlow {OLD} → {NEW}: nothing blocks\n\nOK&#58; all 1 pairs alike")
+    assert text.startswith(
+        f"### ✅ TensorFlow {OLD} → {NEW}: nothing blocks\n\nOK&#58; all 1 pairs alike"
+    )
     assert "<details>" not in text
 
 
@@ -141,7 +168,8 @@ def test_a_message_is_no_markdown(all_kinds):
     assert {line.count("|") for line in rows} <= {6, 7}  # the borders of the two tables
 
 
-# JUnit --------------------------------------------------------------------------------------------------------------------
+# JUnit
+# --------------------------------------------------------------------------------------------------------------------
 
 
 def suite_of(text):
@@ -164,7 +192,9 @@ def suite_of(text):
 
 def test_every_pair_is_a_test_case(all_kinds):
     suite, cases = suite_of(junit.of_gate(*all_kinds))
-    states = {case.get("name").split("/")[0]: case[0].tag if len(case) else "passed" for case in cases}
+    states = {
+        case.get("name").split("/")[0]: case[0].tag if len(case) else "passed" for case in cases
+    }
     assert states == {
         "regressed": "failure",
         "gone": "failure",
@@ -177,7 +207,10 @@ def test_every_pair_is_a_test_case(all_kinds):
         "failing": "skipped",
         "alike": "passed",
     }
-    assert {p.get("name"): p.get("value") for p in suite.findall("properties/property")} == {"baseline": OLD, "candidate": NEW}
+    assert {p.get("name"): p.get("value") for p in suite.findall("properties/property")} == {
+        "baseline": OLD,
+        "candidate": NEW,
+    }
     failure = next(case for case in cases if case.get("name").startswith("regressed"))
     assert failure.get("classname") == "reads.regressed"
     assert "baseline: PASS" in failure[0].text
@@ -187,11 +220,17 @@ def test_every_pair_is_a_test_case(all_kinds):
 def test_a_blocking_drift_fails_its_test_case(tmp_path):
     passes = lambda one: ("PASS", answered(tmp_path, one, ONE, rtol=1e-6))  # noqa: E731
     drifting = lambda one: ("PASS", answered(tmp_path, one, ONE, NEXT, rtol=1e-6))  # noqa: E731
-    _, (case,) = suite_of(junit.of_gate(*compared(tmp_path, ("d", passes, drifting), fail_on_drift=True)))
-    assert "request r: y: element [1] is 2.0000002, was 2.0 (1 of 2 differ by at most 1 ulp)" in case[0].text
+    _, (case,) = suite_of(
+        junit.of_gate(*compared(tmp_path, ("d", passes, drifting), fail_on_drift=True))
+    )
+    assert (
+        "request r: y: element [1] is 2.0000002, was 2.0 (1 of 2 differ by at most 1 ulp)"
+        in case[0].text
+    )
 
 
-# HTML, JSON, terminal ------------------------------------------------------------------------------------------------------
+# HTML, JSON, terminal
+# ------------------------------------------------------------------------------------------------------
 
 
 class Page(html.parser.HTMLParser):
@@ -210,11 +249,21 @@ class Page(html.parser.HTMLParser):
 def test_the_page_has_every_pair_that_is_not_alike_and_filters(all_kinds):
     page = Page(gate_html.render(all_kinds[1]))
     pairs = [attrs for tag, attrs in page.tags if tag == "details"]
-    assert {attrs["data-kind"] for attrs in pairs} == {fact["kind"] for fact in all_kinds[1]["facts"]}
+    assert {attrs["data-kind"] for attrs in pairs} == {
+        fact["kind"] for fact in all_kinds[1]["facts"]
+    }
     assert len(pairs) == 9
     assert {attrs["data-blocks"] for attrs in pairs} == {"yes", "no"}
-    assert {attrs["id"] for tag, attrs in page.tags if tag == "select"} == {"kind", "role", "blocks"}
-    assert page.text.index("What blocks") < page.text.index("What else changed") < page.text.index("Every pair")
+    assert {attrs["id"] for tag, attrs in page.tags if tag == "select"} == {
+        "kind",
+        "role",
+        "blocks",
+    }
+    assert (
+        page.text.index("What blocks")
+        < page.text.index("What else changed")
+        < page.text.index("Every pair")
+    )
     assert "2.0000002" in page.text
 
 
@@ -233,10 +282,15 @@ def test_every_report_names_the_command_that_finds_the_release_of_a_regression(t
 
 @pytest.mark.parametrize(
     ("accepted", "label", "colour"),
-    [(True, "vanished (known)", "known"), (False, "vanished (known, blocks without --accept-known)", "unexpected")],
+    [
+        (True, "vanished (known)", "known"),
+        (False, "vanished (known, blocks without --accept-known)", "unexpected"),
+    ],
 )
 def test_label_and_colour_of_a_known_failure_follow_the_verdict(accepted, label, colour, tmp_path):
-    verdict = compared(tmp_path, ("gone", "PASS", "RULED_OUT"), ("alike", "PASS", "PASS"), accept_known=accepted)[1]
+    verdict = compared(
+        tmp_path, ("gone", "PASS", "RULED_OUT"), ("alike", "PASS", "PASS"), accept_known=accepted
+    )[1]
     assert (verdict["facts"][0]["known"], verdict["exit_code"]) == (True, 0 if accepted else 1)
     source = gate_html.render(verdict)
     assert f'<span class="tag {colour}">{label}</span>' in source
@@ -247,7 +301,9 @@ def test_label_and_colour_of_a_known_failure_follow_the_verdict(accepted, label,
 def test_what_decides_the_exit_code_is_red(tmp_path):
     verdict = compared(tmp_path, ("harness", "PASS", "SETUP_ERROR"), ("fixed", "CRASH", "PASS"))[1]
     source = gate_html.render(verdict)
-    assert source.count('<span class="tag unexpected">harness error</span>') == 2  # of the cause and of the pair
+    assert (
+        source.count('<span class="tag unexpected">harness error</span>') == 2
+    )  # of the cause and of the pair
     assert source.count('<span class="tag pass">fixed</span>') == 2
 
 
@@ -277,7 +333,10 @@ def screen(verdict, full=False):
 def test_the_first_screen_says_what_blocks_and_why(tmp_path):
     lines = screen(many(tmp_path, 100)[1]).splitlines()
     first = "\n".join(lines[:24])
-    assert first.startswith(f"gate: {OLD} (tensorflow=={OLD}) -> {NEW} (tensorflow=={NEW})\nBLOCKED: 100 regressed, of 100 pairs")
+    assert first.startswith(
+        f"gate: {OLD} (tensorflow=={OLD}) -> {NEW} (tensorflow=={NEW})\nBLOCKED: 100 regressed, of"
+        " 100 pairs"
+    )
     assert "regressed, 1 pair: reason xxx" in first
     assert "case0 · tf2 · reads" in first
     assert lines[-1] == "exit 1: blocked"

@@ -15,8 +15,12 @@ SHAPES = [[], [6], [2, 3], [7], [-9], [-1], [2, -1], [0], [2**40], [1] * 300, [2
 
 
 def tensors():
-    """Tensors of every dtype: with the bytes of six elements, with six listed, with one, and with none."""
-    kinds = [dtypes.by_number(number) for number in range(1, 35) if number in schema.DataType.values()]
+    """Tensors of every dtype: with the bytes of six elements, with six listed, with one, and with
+    none.
+    """
+    kinds = [
+        dtypes.by_number(number) for number in range(1, 35) if number in schema.DataType.values()
+    ]
     for dtype, shape, stored in itertools.product(kinds, SHAPES, ("bytes", 6, 1, 0)):
         proto = schema.TensorProto(dtype=dtype.number)
         proto.tensor_shape.SetInParent()
@@ -49,15 +53,25 @@ def test_a_check_refuses_what_decoding_refuses():
     assert seen == {None, "ShapeError", "DtypeError", "LimitError"}
 
 
-@pytest.mark.parametrize("attack", [objects.constant_of_a_negative_size, objects.constant_of_other_bytes])
+@pytest.mark.parametrize(
+    "attack", [objects.constant_of_a_negative_size, objects.constant_of_other_bytes]
+)
 def test_damaged_constants_are_found(attack, tmp_path):
     attack(tmp_path / "model")
-    assert [finding.rule for finding in verify(tmp_path / "model").findings if finding.severity.word == "error"] == ["SMC315"]
-    assert any("the constant of object 21" in problem for problem in inspect(tmp_path / "model").problems)
+    assert [
+        finding.rule
+        for finding in verify(tmp_path / "model").findings
+        if finding.severity.word == "error"
+    ] == ["SMC315"]
+    assert any(
+        "the constant of object 21" in problem for problem in inspect(tmp_path / "model").problems
+    )
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("attack", [objects.constant_of_a_negative_size, objects.constant_of_other_bytes])
+@pytest.mark.parametrize(
+    "attack", [objects.constant_of_a_negative_size, objects.constant_of_other_bytes]
+)
 def test_they_are_not_loaded(attack, tmp_path):
     import reference_impl
 

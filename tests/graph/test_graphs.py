@@ -35,19 +35,34 @@ def test_components_of_random_graphs():
     rng = random.Random(2)
     for _ in range(500):
         count = rng.randint(1, 9)
-        successors = [[rng.randrange(count) for _ in range(rng.choice([0, 1, 1, 2, 3]))] for _ in range(count)]
-        edges = {str(vertex): [str(target) for target in targets] for vertex, targets in enumerate(successors)}
+        successors = [
+            [rng.randrange(count) for _ in range(rng.choice([0, 1, 1, 2, 3]))] for _ in range(count)
+        ]
+        edges = {
+            str(vertex): [str(target) for target in targets]
+            for vertex, targets in enumerate(successors)
+        }
         reach = [set(map(int, reachable([str(vertex)], edges))) for vertex in range(count)]
         found = components(successors)
-        mutual = [frozenset(other for other in reach[vertex] if vertex in reach[other]) for vertex in range(count)]
+        mutual = [
+            frozenset(other for other in reach[vertex] if vertex in reach[other])
+            for vertex in range(count)
+        ]
         assert {frozenset(item) for item in found} == set(mutual)
         place = {vertex: number for number, item in enumerate(found) for vertex in item}
-        assert all(place[target] <= place[vertex] for vertex, targets in enumerate(successors) for target in targets)
+        assert all(
+            place[target] <= place[vertex]
+            for vertex, targets in enumerate(successors)
+            for target in targets
+        )
 
 
 def test_a_long_chain_takes_no_recursion():
     count = 50_000
-    assert len(components([[number + 1] if number + 1 < count else [] for number in range(count)])) == count
+    assert (
+        len(components([[number + 1] if number + 1 < count else [] for number in range(count)]))
+        == count
+    )
     assert len(components([[(number + 1) % count] for number in range(count)])) == 1
 
 
@@ -70,10 +85,17 @@ def test_what_a_node_calls():
     library.function.add().signature.name = "f"
     found = FunctionIndex(library)
     by_type = schema.NodeDef(op="f")
-    by_attribute = schema.NodeDef(op="StatefulPartitionedCall", attr={"f": schema.AttrValue(func={"name": "f"})})
-    unknown = schema.NodeDef(op="PartitionedCall", attr={"f": schema.AttrValue(func={"name": "gone"})})
+    by_attribute = schema.NodeDef(
+        op="StatefulPartitionedCall", attr={"f": schema.AttrValue(func={"name": "f"})}
+    )
+    unknown = schema.NodeDef(
+        op="PartitionedCall", attr={"f": schema.AttrValue(func={"name": "gone"})}
+    )
     branch = schema.NodeDef(op="If", attr={"then_branch": schema.AttrValue(func={"name": "f"})})
-    assert [found.called(node) for node in (by_type, by_attribute, unknown, branch, schema.NodeDef(op="PartitionedCall"))] == [
+    assert [
+        found.called(node)
+        for node in (by_type, by_attribute, unknown, branch, schema.NodeDef(op="PartitionedCall"))
+    ] == [
         "f",
         "f",
         None,

@@ -20,7 +20,9 @@ def tf():
 
 @pytest.fixture(scope="module")
 def trained(tf, tmp_path_factory):
-    """A model with two trained variables and the slots of their optimizer, and where it is saved."""
+    """A model with two trained variables and the slots of their optimizer, and where it is
+    saved.
+    """
     root = tf.Module()
     root.a, root.b = tf.Variable([1.0, 2.0], name="a"), tf.Variable([3.0, 5.0], name="b")
     root.optimizer = tf.compat.v1.train.AdamOptimizer(0.5)
@@ -47,11 +49,19 @@ def test_slots_are_paired_by_variable_and_name_in_whatever_order_they_are_listed
     for variable in ("a", "b"):
         for slot in ("m", "v"):
             expected = root.optimizer.get_slot(getattr(root, variable), slot).numpy()
-            np.testing.assert_array_equal(loaded.optimizer.get_slot(getattr(loaded, variable), slot), expected)
+            np.testing.assert_array_equal(
+                loaded.optimizer.get_slot(getattr(loaded, variable), slot), expected
+            )
     graph = reference_impl.inspect(turned).meta_graphs[0]
     (optimizer,) = [item for item in graph.objects if "slots" in item.details]
-    found = {(graph.objects[slot["variable"]].path, slot["name"]): slot["slot"] for slot in optimizer.details["slots"]}
-    keys = {pair: graph.objects[slot].details["checkpoint_keys"][names.VALUE] for pair, slot in found.items()}
+    found = {
+        (graph.objects[slot["variable"]].path, slot["name"]): slot["slot"]
+        for slot in optimizer.details["slots"]
+    }
+    keys = {
+        pair: graph.objects[slot].details["checkpoint_keys"][names.VALUE]
+        for pair, slot in found.items()
+    }
     assert keys == {
         (variable, slot): f"{variable}/.OPTIMIZER_SLOT/optimizer/{slot}/.ATTRIBUTES/VARIABLE_VALUE"
         for variable in ("a", "b")
@@ -74,13 +84,19 @@ def test_an_empty_object_graph_is_malformed(trained, tmp_path):
 
 def test_an_empty_object_graph_in_the_checkpoint_has_no_values(trained, tmp_path):
     def emptied(key, array):
-        return np.array(schema.TrackableObjectGraph().SerializeToString(), object) if key == names.OBJECT_GRAPH_KEY else array
+        return (
+            np.array(schema.TrackableObjectGraph().SerializeToString(), object)
+            if key == names.OBJECT_GRAPH_KEY
+            else array
+        )
 
     path = model_edits.edited(trained[1], tmp_path / "empty", lambda message: None)
     model_edits.copy_checkpoint(path, emptied)
     with pytest.raises(MissingValueError, match=r"root\.\w+"):
         reference_impl.load(path)
-    assert all(variable.key is None for variable in reference_impl.inspect(path).meta_graphs[0].variables)
+    assert all(
+        variable.key is None for variable in reference_impl.inspect(path).meta_graphs[0].variables
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,4 +126,6 @@ def test_a_function_keeps_its_name_through_saves(tf, tmp_path):
         reference_impl.save(root, tmp_path / generation)
         root = reference_impl.load(tmp_path / generation)
         written = reference_impl.inspect(tmp_path / generation).meta_graphs[0].functions
-        assert {names.plain_name(trace.name) for function in written for trace in function.traces} >= {"f_1"}
+        assert {
+            names.plain_name(trace.name) for function in written for trace in function.traces
+        } >= {"f_1"}

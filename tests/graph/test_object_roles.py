@@ -1,4 +1,6 @@
-"""Objects in roles that they cannot play: `verify` names them, `load` refuses them by file, node and reason."""
+"""Objects in roles that they cannot play: `verify` names them, `load` refuses them by file, node
+and reason.
+"""
 
 import pytest
 from model_edits import edited, fixture
@@ -10,8 +12,14 @@ from reference_impl.errors import MalformedError, SavedModelError
 def numbers(graph):
     """Numbers of nodes by what they are."""
     found = {node.WhichOneof("kind"): number for number, node in enumerate(graph.nodes)}
-    found["signatures"] = next(n for n, node in enumerate(graph.nodes) if node.user_object.identifier == "signature_map")
-    found["list"] = next(n for n, node in enumerate(graph.nodes) if node.user_object.identifier == "trackable_list_wrapper")
+    found["signatures"] = next(
+        n for n, node in enumerate(graph.nodes) if node.user_object.identifier == "signature_map"
+    )
+    found["list"] = next(
+        n
+        for n, node in enumerate(graph.nodes)
+        if node.user_object.identifier == "trackable_list_wrapper"
+    )
     return found
 
 
@@ -20,7 +28,9 @@ def child(of, name, kind):
 
     def change(graph):
         known = numbers(graph)
-        next(item for item in graph.nodes[known[of]].children if item.local_name == name).node_id = known[kind]
+        next(
+            item for item in graph.nodes[known[of]].children if item.local_name == name
+        ).node_id = known[kind]
 
     return change
 
@@ -39,7 +49,10 @@ def content(graph):
 def slot(graph):
     known = numbers(graph)
     item = graph.nodes[0].slot_variables.add(slot_name="m")
-    item.original_variable_node_id, item.slot_variable_node_id = known["variable"], known["function"]
+    item.original_variable_node_id, item.slot_variable_node_id = (
+        known["variable"],
+        known["function"],
+    )
 
 
 def long_list(graph):
@@ -47,10 +60,22 @@ def long_list(graph):
 
 
 MISFITS = {
-    "a table made by a variable": (child("resource", "_create_resource", "variable"), "_create_resource is object"),
-    "a table filled by a variable": (child("resource", "_initialize", "variable"), "_initialize is object"),
-    "a table destroyed by an asset": (child("resource", "_destroy_resource", "asset"), "_destroy_resource is object"),
-    "a signature that is a variable": (child("signatures", "serving_default", "variable"), "the signature 'serving_default' is"),
+    "a table made by a variable": (
+        child("resource", "_create_resource", "variable"),
+        "_create_resource is object",
+    ),
+    "a table filled by a variable": (
+        child("resource", "_initialize", "variable"),
+        "_initialize is object",
+    ),
+    "a table destroyed by an asset": (
+        child("resource", "_destroy_resource", "asset"),
+        "_destroy_resource is object",
+    ),
+    "a signature that is a variable": (
+        child("signatures", "serving_default", "variable"),
+        "the signature 'serving_default' is",
+    ),
     "a capture that is a function": (captured, "captures it in place of a variable"),
     "content saved by a variable": (content, "the save function of 'table' is object"),
     "a slot that is a function": (slot, "slot 'm' is object"),
@@ -58,13 +83,19 @@ MISFITS = {
 
 
 def damaged(folder, change):
-    return edited(fixture("module_functions"), folder, lambda message: change(message.meta_graphs[0].object_graph_def))
+    return edited(
+        fixture("module_functions"),
+        folder,
+        lambda message: change(message.meta_graphs[0].object_graph_def),
+    )
 
 
 @pytest.mark.parametrize("misfit", MISFITS)
 def test_verify_names_it(misfit, tmp_path):
     change, message = MISFITS[misfit]
-    found = [item for item in verify(damaged(tmp_path / "m", change)).findings if item.rule == "SMC313"]
+    found = [
+        item for item in verify(damaged(tmp_path / "m", change)).findings if item.rule == "SMC313"
+    ]
     assert message in found[0].message and {item.severity.word for item in found} == {"error"}
 
 
@@ -77,11 +108,17 @@ def test_load_refuses_it_by_file_node_and_reason(misfit, tmp_path):
     path = damaged(tmp_path / "m", change)
     with pytest.raises(MalformedError) as caught:
         reference_impl.load(str(path))
-    assert caught.value.node.startswith("root") and str(path) in str(caught.value.file) and message in str(caught.value)
+    assert (
+        caught.value.node.startswith("root")
+        and str(path) in str(caught.value.file)
+        and message in str(caught.value)
+    )
 
 
 def test_verify_names_a_list_that_claims_more_elements_than_anyone_can_load(tmp_path):
-    found = {item.rule: item.message for item in verify(damaged(tmp_path / "m", long_list)).findings}
+    found = {
+        item.rule: item.message for item in verify(damaged(tmp_path / "m", long_list)).findings
+    }
     assert "a list or tuple of 1000000001 elements" in found["SMC313"]
 
 
@@ -95,7 +132,9 @@ def test_load_refuses_such_a_list(tmp_path):
 
 def test_verify_names_a_function_that_captures_more_than_it_takes(tmp_path):
     def change(graph):
-        next(item for item in graph.concrete_functions.values() if item.bound_inputs).bound_inputs.extend([1] * 50)
+        next(
+            item for item in graph.concrete_functions.values() if item.bound_inputs
+        ).bound_inputs.extend([1] * 50)
 
     found = {item.rule: item.message for item in verify(damaged(tmp_path / "m", change)).findings}
     assert "captures 5" in found["SMC313"] and "objects and takes" in found["SMC313"]
@@ -143,15 +182,25 @@ def test_load_refuses_containers_that_contain_themselves(circle, tmp_path):
 def test_verify_names_a_captured_constant_without_a_value(value, tmp_path):
     def change(message):
         graph = message.meta_graphs[0]
-        name = next(node.constant.operation for node in graph.object_graph_def.nodes if node.HasField("constant"))
+        name = next(
+            node.constant.operation
+            for node in graph.object_graph_def.nodes
+            if node.HasField("constant")
+        )
         node = next(node for node in graph.graph_def.node if node.name == name)
         if value == "no value":
             del node.attr["value"]
         else:
             node.name = "elsewhere"
 
-    found = [item.message for item in verify(edited(fixture("module_functions"), tmp_path / "m", change)).findings]
-    assert any(("without a value" if value == "no value" else "which is not there") in message for message in found)
+    found = [
+        item.message
+        for item in verify(edited(fixture("module_functions"), tmp_path / "m", change)).findings
+    ]
+    assert any(
+        ("without a value" if value == "no value" else "which is not there") in message
+        for message in found
+    )
 
 
 def test_verify_names_dependencies_and_captured_tensors_of_nothing(tmp_path):
@@ -160,10 +209,21 @@ def test_verify_names_dependencies_and_captured_tensors_of_nothing(tmp_path):
         graph.nodes[known["variable"]].dependencies.add(node_id=-1, local_name="before")
         graph.nodes[known["constant"]].captured_tensor.concrete_function = "nobody"
 
-    found = [item.message for item in verify(damaged(tmp_path / "m", change)).findings if item.rule == "SMC311"]
-    assert any("dependency 'before'" in message for message in found) and any("'nobody'" in message for message in found)
+    found = [
+        item.message
+        for item in verify(damaged(tmp_path / "m", change)).findings
+        if item.rule == "SMC311"
+    ]
+    assert any("dependency 'before'" in message for message in found) and any(
+        "'nobody'" in message for message in found
+    )
 
 
 def test_models_of_tensorflow_have_no_misfit():
     names = ("module_functions", "keras_compiled_save", "keras_functional_save")
-    assert not [i for name in names for i in verify(fixture(name)).findings if i.rule in ("SMC311", "SMC313", "SMC314")]
+    assert not [
+        i
+        for name in names
+        for i in verify(fixture(name)).findings
+        if i.rule in ("SMC311", "SMC313", "SMC314")
+    ]

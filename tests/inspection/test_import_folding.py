@@ -1,4 +1,6 @@
-"""What TensorFlow computes while it imports a graph: `inspect` names it and `verify` reports an error."""
+"""What TensorFlow computes while it imports a graph: `inspect` names it and `verify` reports an
+error.
+"""
 
 import os
 from pathlib import Path
@@ -39,7 +41,9 @@ def test_the_tables_follow_from_the_op_history():
         kinds = [item.strip().partition(": ")[2] for side in sides for item in side.split(", ")]
         counted = {kind.removeprefix("Ref(").partition("*")[0] for kind in kinds if "*" in kind}
         counts.update({name: sorted(counted)} if counted else {})
-    assert {op: sorted(attributes) for op, attributes in folding_tables.output_counts().items()} == counts
+    assert {
+        op: sorted(attributes) for op, attributes in folding_tables.output_counts().items()
+    } == counts
     assert set(folding_tables.asked_inputs()) <= set(names)
 
 
@@ -47,7 +51,15 @@ def test_effects_of_ops_without_state_are_known():
     """These run where a graph is imported. The op history says which they are."""
     acting = set(OP_EFFECTS) & folding_tables.stateless_ops()
     assert {
-        *["Abort", "CacheDataset", "DebugIdentity", "DebugNanCount", "DebugNumericSummary", "DecodeProtoV2", "EncodeProto"],
+        *[
+            "Abort",
+            "CacheDataset",
+            "DebugIdentity",
+            "DebugNanCount",
+            "DebugNumericSummary",
+            "DecodeProtoV2",
+            "EncodeProto",
+        ],
         *[
             "GenerateVocabRemapping",
             "ImmutableConst",
@@ -67,7 +79,11 @@ def test_verify_and_inspect_tell(tmp_path, attack):
     assert effect.kind == ("writes files" if attack in WRITING else "takes memory")
     assert effect.at_load == ("the import of the graph",)
     assert effect.function == (None if attack == "write_at_import" else "__inference_unused")
-    errors = [finding.rule for finding in verify(tmp_path / "model").findings if finding.severity == Severity.ERROR]
+    errors = [
+        finding.rule
+        for finding in verify(tmp_path / "model").findings
+        if finding.severity == Severity.ERROR
+    ]
     assert errors == (["SMC310", "SMC601"] if attack == "outputs_at_import" else ["SMC601"])
 
 
@@ -87,13 +103,20 @@ def test_tensorflow_writes_and_our_load_does_not(tmp_path, attack):
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("op", ["Reshape", "Fill", "Range", "StridedSlice", "MatMul", "AddV2"])
 def test_the_inputs_that_shape_functions_ask_for(op):
-    program = f"import sys\nsys.path.insert(0, {str(SUPPORT)!r})\nimport asked_inputs\nasked_inputs.main(sys.argv[1:])\n"
+    program = (
+        f"import sys\nsys.path.insert(0, {str(SUPPORT)!r})\nimport"
+        " asked_inputs\nasked_inputs.main(sys.argv[1:])\n"
+    )
     measured = fresh_tensorflow.printed(program, op)
-    assert sorted(measured.split()) == sorted(f"{op}:{place}" for place in folding_tables.asked_inputs().get(op, ()))
+    assert sorted(measured.split()) == sorted(
+        f"{op}:{place}" for place in folding_tables.asked_inputs().get(op, ())
+    )
 
 
 def model(tmp_path, add, function=False):
-    """Return the effects of a model with the nodes that `add` makes in its main graph or a function of one argument."""
+    """Return the effects of a model with the nodes that `add` makes in its main graph or a function
+    of one argument.
+    """
     message = forge.model()
     graph = message.meta_graphs[0].graph_def
     body = graph
@@ -141,7 +164,9 @@ def test_a_part_of_a_shape_is_computed_where_the_rest_is_not_known(tmp_path):
         imports.reshape(body, "value", "shape")
 
     model(tmp_path, add)
-    assert [effect.at_load for effect in found(tmp_path / "model")] == [("the import of the graph",)]
+    assert [effect.at_load for effect in found(tmp_path / "model")] == [
+        ("the import of the graph",)
+    ]
 
 
 def test_arguments_of_functions_are_followed_into_them(tmp_path):
@@ -150,7 +175,9 @@ def test_arguments_of_functions_are_followed_into_them(tmp_path):
         imports.reshape(body, forge.numbers(body, "value", 1), "evil:output:0")
 
     model(tmp_path, add, function=True)
-    assert [effect.at_load for effect in found(tmp_path / "model")] == [("the import of the graph",)]
+    assert [effect.at_load for effect in found(tmp_path / "model")] == [
+        ("the import of the graph",)
+    ]
 
 
 def test_and_what_functions_ask_for_is_followed_out_of_them(tmp_path):

@@ -46,7 +46,9 @@ def built(tmp_path, build):
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_genuine_model(case, look):
-    """Counts against counts by other means; nothing is wrong with it; the JSON is plain and the same each time."""
+    """Counts against counts by other means; nothing is wrong with it; the JSON is plain and the
+    same each time.
+    """
     info = look(case)
     assert bool(info.problems) == (case in BROKEN), info.problems
     files = [path for path in edits.fixture(case).rglob("*") if path.is_file()]
@@ -66,10 +68,13 @@ def test_a_genuine_model(case, look):
             node.op for node in graph.graph_def.node
         )
         assert {item.name: item.nodes for item in found.library} == {
-            function.signature.name: len(function.node_def) for function in graph.graph_def.library.function
+            function.signature.name: len(function.node_def)
+            for function in graph.graph_def.library.function
         }
         assert [asset.status for asset in found.assets] == ["present"] * len(found.assets)
-        assert sum(collection.items > 0 for collection in found.collections) == len(graph.collection_def)
+        assert sum(collection.items > 0 for collection in found.collections) == len(
+            graph.collection_def
+        )
         assert found.sizes.total == graph.ByteSize()
 
 
@@ -84,7 +89,13 @@ def test_signatures(look):
         "serving_default": "predict",
     }
     (x,) = found["serving_default"].inputs
-    assert (x.name, x.kind, x.dtype, x.shape, x.tensors[0].tensor) == ("x", "dense", "float32", (None, 1), "x:0")
+    assert (x.name, x.kind, x.dtype, x.shape, x.tensors[0].tensor) == (
+        "x",
+        "dense",
+        "float32",
+        (None, 1),
+        "x:0",
+    )
     assert [item.name for item in found["classify_x_to_y"].outputs] == ["classes", "scores"]
 
 
@@ -99,11 +110,20 @@ def test_signature_spec_of_sparse_arguments(look):
             ("dense_shape", "int64", [2]),
         )
     }
-    assert set(found["outputs"]) == {"dense", "product", "sum/values", "sum/indices", "sum/dense_shape"}
-    tensors = {
-        item.name: [slot.tensor for slot in item.tensors] for item in look("sparse_io").meta_graphs[0].signatures[1].inputs
+    assert set(found["outputs"]) == {
+        "dense",
+        "product",
+        "sum/values",
+        "sum/indices",
+        "sum/dense_shape",
     }
-    assert tensors == {name: [f"{name}/values:0", f"{name}/indices:0", f"{name}/shape:0"] for name in "ab"}
+    tensors = {
+        item.name: [slot.tensor for slot in item.tensors]
+        for item in look("sparse_io").meta_graphs[0].signatures[1].inputs
+    }
+    assert tensors == {
+        name: [f"{name}/values:0", f"{name}/indices:0", f"{name}/shape:0"] for name in "ab"
+    }
 
 
 def test_signature_spec_of_composite_arguments(look):
@@ -113,7 +133,12 @@ def test_signature_spec_of_composite_arguments(look):
         "r/component_1": {"dtype": "int64", "shape": [None]},
     }
     (ragged,) = look("ragged_io").meta_graphs[0].signatures[1].inputs
-    assert (ragged.kind, ragged.type_spec, ragged.dtype, ragged.shape) == ("composite", "Ragged(float32[?,?])", None, None)
+    assert (ragged.kind, ragged.type_spec, ragged.dtype, ragged.shape) == (
+        "composite",
+        "Ragged(float32[?,?])",
+        None,
+        None,
+    )
 
 
 def test_components_of_components(tmp_path):
@@ -122,7 +147,9 @@ def test_components_of_components(tmp_path):
         inner = info.composite_tensor.components.add().composite_tensor
         for name in "ab":
             inner.components.add(name=f"{name}:0", dtype=schema.DT_HALF)
-        info.composite_tensor.components.add(name="c:0", dtype=schema.DT_BOOL).tensor_shape.unknown_rank = True
+        info.composite_tensor.components.add(
+            name="c:0", dtype=schema.DT_BOOL
+        ).tensor_shape.unknown_rank = True
 
     (x,) = built(tmp_path, build).signatures[0].inputs
     assert [(slot.part, slot.tensor, slot.dtype) for slot in x.tensors] == [
@@ -141,8 +168,12 @@ def test_reserved_signatures_and_defaults(tmp_path):
         signature.defaults["x"].CopyFrom(schema.TensorProto(dtype=schema.DT_FLOAT, float_val=[2.5]))
 
     found = built(tmp_path, build)
-    assert [(item.key, item.inputs[0].default) for item in found.signatures] == [("s", "float32[] = 2.5")]
-    assert [(item.source, item.op) for item in found.init_ops] == [("__saved_model_init_op", "init")]
+    assert [(item.key, item.inputs[0].default) for item in found.signatures] == [
+        ("s", "float32[] = 2.5")
+    ]
+    assert [(item.source, item.op) for item in found.init_ops] == [
+        ("__saved_model_init_op", "init")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +196,8 @@ def test_objects(look):
     graph = look("module_functions").meta_graphs[0]
     by_path = {item.path: item for item in graph.objects}
     assert {
-        path: by_path[path].kind for path in ("", "parts", "parts.1", "table", "multiply", "table._initializer._filename")
+        path: by_path[path].kind
+        for path in ("", "parts", "parts.1", "table", "multiply", "table._initializer._filename")
     } == {
         "": "user_object",
         "parts": "user_object",
@@ -177,7 +209,9 @@ def test_objects(look):
     assert by_path["parts"].details["identifier"] == "trackable_list_wrapper"
     assert by_path["parts.1"].details["trainable"] is False
     # child.scale is the object that scale is: known by its shorter name, referred to by id.
-    assert [(child.name, child.id) for child in by_path["child"].children] == [("scale", by_path["scale"].id)]
+    assert [(child.name, child.id) for child in by_path["child"].children] == [
+        ("scale", by_path["scale"].id)
+    ]
     assert "child.scale" not in by_path
     assert [item.id for item in graph.objects] == list(range(len(graph.objects)))
 
@@ -198,24 +232,40 @@ def test_slots_have_checkpoint_keys(look):
 
 def test_functions(look):
     graph = look("module_functions").meta_graphs[0]
-    found = {item.path: [(trace.signature, trace.bound_inputs) for trace in item.traces] for item in graph.functions}
+    found = {
+        item.path: [(trace.signature, trace.bound_inputs) for trace in item.traces]
+        for item in graph.functions
+    }
     # In the order of the file, which TensorFlow 1.15 does not determine.
     assert sorted(found["multiply"]) == [
         ("multiply(x: float32[?], training=False) -> float32[?]", ("scale",)),
         ("multiply(x: float32[?], training=True) -> float32[?]", ("scale",)),
     ]
-    assert found["nested"] == [("nested(pair: {'x': float32[], 'y': float32[]}) -> [float32[], {'product': float32[]}]", ())]
+    assert found["nested"] == [
+        (
+            "nested(pair: {'x': float32[], 'y': float32[]}) -> [float32[], {'product': float32[]}]",
+            (),
+        )
+    ]
     assert found["lookup"][0][0] == "lookup(words: string[?]) -> {'ids': int64[?], 'size': int64[]}"
     assert found["lookup"][0][1][0] == "table"
-    assert found["table._initialize"] == [("_initialize() -> int32[]", ("table._initializer._filename", "table"))]
+    assert found["table._initialize"] == [
+        ("_initialize() -> int32[]", ("table._initializer._filename", "table"))
+    ]
     reached = {item.name: item.reachable_from for item in graph.library}
-    assert {signatures for name, signatures in reached.items() if "_lookup_" in name} == {("lookup",)}
+    assert {signatures for name, signatures in reached.items() if "_lookup_" in name} == {
+        ("lookup",)
+    }
     assert {signatures for name, signatures in reached.items() if "nested" in name} == {()}
 
 
 def test_savers(look, tmp_path):
     saver = look("half_plus_two").meta_graphs[0].saver
-    assert (saver.filename_tensor, saver.save_tensor, saver.restore_op) == ("save/Const:0", "save/Identity:0", "save/restore_all")
+    assert (saver.filename_tensor, saver.save_tensor, saver.restore_op) == (
+        "save/Const:0",
+        "save/Identity:0",
+        "save/restore_all",
+    )
     assert (saver.version, saver.sharded, saver.restores) == ("V2", True, 2)
 
     def circular(graph):
@@ -241,7 +291,9 @@ def test_flat_signatures(tmp_path):
         signature.output_arg.add(name="d", type=schema.DT_STRING)
         signature.output_arg.add(name="e")
 
-    assert [item.signature for item in built(tmp_path, build).library] == ["f(a: int32, b: T) -> (T, string, ?)"]
+    assert [item.signature for item in built(tmp_path, build).library] == [
+        "f(a: int32, b: T) -> (T, string, ?)"
+    ]
 
 
 def function_spec(args, is_method=False):
@@ -253,7 +305,9 @@ def function_spec(args, is_method=False):
 
 
 def test_python_signatures(tmp_path):
-    """Methods, positional arguments beyond the named ones, keywords, functions without a trace or without a body."""
+    """Methods, positional arguments beyond the named ones, keywords, functions without a trace or
+    without a body.
+    """
 
     def build(graph):
         objects = graph.object_graph_def
@@ -271,7 +325,9 @@ def test_python_signatures(tmp_path):
             made.function_spec.CopyFrom(function_spec(args, is_method))
             made.concrete_functions.extend(traces)
         trace = objects.concrete_functions["f"]
-        positional, keywords = (trace.canonicalized_input_signature.tuple_value.values.add() for _ in range(2))
+        positional, keywords = (
+            trace.canonicalized_input_signature.tuple_value.values.add() for _ in range(2)
+        )
         spec = positional.tuple_value.values.add().tensor_spec_value
         spec.dtype = schema.DT_FLOAT
         spec.shape.unknown_rank = True
@@ -283,7 +339,10 @@ def test_python_signatures(tmp_path):
     found = {item.path: item.traces for item in built(tmp_path, build).functions}
     assert found["m"][0].signature == "m(x: float32[...], 7, flag=True) -> None"
     assert found["n"][0].signature == "n(x: float32[...], 7, flag=True) -> None"
-    assert [item.signature for item in found["p"]] == ["p(x: float32[...], 7, flag=True) -> None", "p(?)"]
+    assert [item.signature for item in found["p"]] == [
+        "p(x: float32[...], 7, flag=True) -> None",
+        "p(?)",
+    ]
     assert [item.in_library for item in found["p"]] == [False, False]
     assert found["m"][0].bound_inputs == ("(node 99)",)
     assert found["u"] == ()
@@ -294,14 +353,18 @@ def test_python_signatures(tmp_path):
 
 def test_variables_of_objects(look):
     found = {item.path: item for item in look("module_functions").meta_graphs[0].variables}
-    assert {path: (item.dtype, item.shape, item.size, item.trainable) for path, item in found.items()} == {
+    assert {
+        path: (item.dtype, item.shape, item.size, item.trainable) for path, item in found.items()
+    } == {
         "scale": ("float32", (), 4, True),
         "parts.0": ("float32", (2,), 8, True),
         "parts.1": ("int32", (), 4, False),
         "named.left": ("float32", (1, 1), 4, True),
         "named.right": ("string", (), found["named.right"].size, True),
     }
-    assert {item.key for item in found.values()} == {f"{path.replace('.', '/')}/.ATTRIBUTES/VARIABLE_VALUE" for path in found}
+    assert {item.key for item in found.values()} == {
+        f"{path.replace('.', '/')}/.ATTRIBUTES/VARIABLE_VALUE" for path in found
+    }
     assert all(item.stored and item.kind == "resource" and item.node for item in found.values())
 
 
@@ -319,18 +382,24 @@ def test_variables_of_a_graph(look):
 
 
 def test_trainable_of_producers_that_did_not_say(tmp_path):
-    """TF 1.4 wrote no such field: the variables in trainable_variables are trainable; without any collection it is unknown."""
+    """TF 1.4 wrote no such field: the variables in trainable_variables are trainable; without any
+    collection it is unknown.
+    """
     model = edits.edited(edits.fixture("half_plus_two"), tmp_path / "old", lambda message: None)
     message = layout.read(model).saved_model
     message.meta_graphs[0].meta_info_def.tensorflow_version = "1.4.1"
     collections = message.meta_graphs[0].collection_def
     for key in ("variables", "trainable_variables"):
         values = collections[key].bytes_list.value
-        values[:] = [neutral_edits.without(schema.VariableDef, data, "trainable") for data in values]
+        values[:] = [
+            neutral_edits.without(schema.VariableDef, data, "trainable") for data in values
+        ]
     del collections["trainable_variables"].bytes_list.value[0]
     edits.write(message, model)
     assert [item.trainable for item in inspect(model).meta_graphs[0].variables] == [False, True]
-    message.meta_graphs[0].meta_info_def.tensorflow_version = "1.10.0"  # it writes the field: absent means not trainable
+    message.meta_graphs[
+        0
+    ].meta_info_def.tensorflow_version = "1.10.0"  # it writes the field: absent means not trainable
     edits.write(message, model)
     assert [item.trainable for item in inspect(model).meta_graphs[0].variables] == [False, False]
     message.meta_graphs[0].collection_def.clear()
@@ -345,7 +414,14 @@ def test_ops_of_branches_and_bodies(look):
     """They are only named in attributes of While, If and Case."""
     graph = look("control_flow_v2").meta_graphs[0]
     reached = {item.name for item in graph.library if item.reachable_from}
-    for start in ("cond_true", "cond_false", "loop_body", "loop_cond", "map_while_body", "switch_case_indexed_case_branch2"):
+    for start in (
+        "cond_true",
+        "cond_false",
+        "loop_body",
+        "loop_cond",
+        "map_while_body",
+        "switch_case_indexed_case_branch2",
+    ):
         assert any(name.startswith(start) for name in reached), start
     only_inside = [item for item in graph.ops if not item.main_graph and item.reachable_from]
     assert only_inside
@@ -353,11 +429,21 @@ def test_ops_of_branches_and_bodies(look):
 
 
 def test_reach(tmp_path):
-    """Through calls by op type and by attribute, attributes of function values, lists of functions, gradients, circles."""
+    """Through calls by op type and by attribute, attributes of function values, lists of functions,
+    gradients, circles.
+    """
 
     def build(graph):
         library = graph.graph_def.library
-        for name in ("direct", "in_attr", "in_list", "in_func_attr", "gradient", "circle", "unused"):
+        for name in (
+            "direct",
+            "in_attr",
+            "in_list",
+            "in_func_attr",
+            "gradient",
+            "circle",
+            "unused",
+        ):
             function = library.function.add()
             function.signature.name = name
             function.node_def.add(name="n", op=f"Op_{name}")
@@ -384,7 +470,11 @@ def test_reach(tmp_path):
         "unused": (),
     }
     ops = {item.op: item for item in found.ops}
-    assert (ops["circle"].count, ops["circle"].main_graph, ops["circle"].functions) == (2, 0, ("direct", "circle"))
+    assert (ops["circle"].count, ops["circle"].main_graph, ops["circle"].functions) == (
+        2,
+        0,
+        ("direct", "circle"),
+    )
     reached = [ops[op].reachable_from for op in ("Op_in_list", "While", "direct")]
     assert reached == [("all",), ("all",), ("all", "some")]
 
@@ -396,7 +486,9 @@ def test_sizes(tmp_path):
     def build(graph):
         for size in (5, 50, 500, 1, 20, 300, 7):
             constant = graph.graph_def.node.add(name=f"c{size}", op="Const")
-            constant.attr["value"].tensor.CopyFrom(schema.TensorProto(dtype=schema.DT_UINT8, tensor_content=bytes(size)))
+            constant.attr["value"].tensor.CopyFrom(
+                schema.TensorProto(dtype=schema.DT_UINT8, tensor_content=bytes(size))
+            )
 
     found = built(tmp_path, build).sizes
     assert [item.node for item in found.largest_constants] == ["c500", "c300", "c50", "c20", "c7"]
@@ -405,7 +497,9 @@ def test_sizes(tmp_path):
 
 
 def test_the_tensors_of_a_signature_come_in_the_order_of_its_arguments():
-    """A map of a message has the order of its hashes, which differs in each process: findings followed it."""
+    """A map of a message has the order of its hashes, which differs in each process: findings
+    followed it.
+    """
     signature = schema.SignatureDef()
     for name in "hdbgfaec":
         signature.outputs[name].name = f"{name}:0"

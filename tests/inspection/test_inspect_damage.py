@@ -30,9 +30,18 @@ def built(tmp_path, build):
             lambda folder: (folder / "variables" / "variables.index").write_bytes(b"x" * 100),
             "CorruptTableError: .*variables.index",
         ),
-        (lambda folder: (folder / "variables" / "variables.data-00000-of-00001").unlink(), "MissingFileError: .*data-00000"),
-        (lambda folder: (folder / "assets" / "vocabulary.txt").unlink(), "the asset vocabulary.txt is missing"),
-        (lambda folder: (folder / "fingerprint.pb").write_bytes(b"\xff"), "(Malformed|Truncated)Error: .*fingerprint.pb"),
+        (
+            lambda folder: (folder / "variables" / "variables.data-00000-of-00001").unlink(),
+            "MissingFileError: .*data-00000",
+        ),
+        (
+            lambda folder: (folder / "assets" / "vocabulary.txt").unlink(),
+            "the asset vocabulary.txt is missing",
+        ),
+        (
+            lambda folder: (folder / "fingerprint.pb").write_bytes(b"\xff"),
+            "(Malformed|Truncated)Error: .*fingerprint.pb",
+        ),
     ],
 )
 def test_damage_is_named_and_the_rest_is_shown(damage, problem, tmp_path, sound):
@@ -60,7 +69,9 @@ def test_an_asset_outside(tmp_path):
     edits.write(message, tmp_path / "model")
     (tmp_path / "secret").write_text("secret")
     info = inspect(tmp_path / "model")
-    assert [(item.status, item.size) for item in info.meta_graphs[0].assets] == [("escapes", None)] * 2 + [("missing", None)]
+    assert [(item.status, item.size) for item in info.meta_graphs[0].assets] == [
+        ("escapes", None)
+    ] * 2 + [("missing", None)]
     assert [item.partition(":")[0] for item in info.problems[:2]] == ["PathEscapeError"] * 2
 
 
@@ -68,11 +79,15 @@ def test_expected_keys_without_a_checkpoint(tmp_path, sound):
     shutil.copytree(edits.fixture("module_functions"), tmp_path / "model")
     shutil.rmtree(tmp_path / "model" / "variables")
     found = inspect(tmp_path / "model").meta_graphs[0].variables
-    assert [(item.key, item.stored) for item in found] == [(item.key, False) for item in sound.meta_graphs[0].variables]
+    assert [(item.key, item.stored) for item in found] == [
+        (item.key, False) for item in sound.meta_graphs[0].variables
+    ]
 
 
 def test_tags():
-    assert [graph.tags for graph in inspect(edits.fixture("serve_and_train"), "train").meta_graphs] == [("train",)]
+    assert [
+        graph.tags for graph in inspect(edits.fixture("serve_and_train"), "train").meta_graphs
+    ] == [("train",)]
     assert [graph.tags for graph in inspect(edits.fixture("empty_tags"), []).meta_graphs] == [()]
     with pytest.raises(errors.NoMetaGraphError, match=r"serve; train|train; serve"):
         inspect(edits.fixture("serve_and_train"), ["gpu"])
@@ -86,7 +101,12 @@ def test_a_directory_that_is_no_model(tmp_path):
 def test_object_graphs_that_are_no_trees(tmp_path):
     def build(graph):
         nodes = graph.object_graph_def.nodes
-        for children in ([("self", 0), ("a", 1), ("gone", 77), ("minus", -1)], [("up", 0), ("b", 2)], [("a", 1)], []):
+        for children in (
+            [("self", 0), ("a", 1), ("gone", 77), ("minus", -1)],
+            [("up", 0), ("b", 2)],
+            [("a", 1)],
+            [],
+        ):
             node = nodes.add()
             for name, number in children:
                 node.children.add(local_name=name, node_id=number)
@@ -94,7 +114,12 @@ def test_object_graphs_that_are_no_trees(tmp_path):
     found = built(tmp_path, build).objects
     assert [item.path for item in found] == ["", "a", "a.b", None]
     assert [item.kind for item in found] == ["none"] * 4
-    assert [(child.name, child.id) for child in found[0].children] == [("self", 0), ("a", 1), ("gone", 77), ("minus", -1)]
+    assert [(child.name, child.id) for child in found[0].children] == [
+        ("self", 0),
+        ("a", 1),
+        ("gone", 77),
+        ("minus", -1),
+    ]
 
 
 def test_children_that_are_no_objects(tmp_path):
@@ -117,7 +142,9 @@ def test_dependencies_slots_and_functions_of_resources_that_are_no_objects(tmp_p
 
 
 def test_large_graphs_take_no_recursion_and_no_quadratic_time(tmp_path):
-    """20,000 objects in a chain, functions that call each other in a circle, one object with as many children."""
+    """20,000 objects in a chain, functions that call each other in a circle, one object with as
+    many children.
+    """
     count = 20_000
 
     def build(graph):

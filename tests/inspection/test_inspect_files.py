@@ -16,7 +16,9 @@ from reference_impl.inspection.model import inspect
 def test_files_beside(tmp_path):
     shutil.copytree(edits.fixture("module_functions"), tmp_path / "model")
     (tmp_path / "model" / "fingerprint.pb").write_bytes(
-        schema.serialize(schema.FingerprintDef(saved_model_checksum=2**64 - 1, uuid="u", version={"producer": 4}))
+        schema.serialize(
+            schema.FingerprintDef(saved_model_checksum=2**64 - 1, uuid="u", version={"producer": 4})
+        )
     )
     (tmp_path / "model" / "debug").mkdir()
     (tmp_path / "model" / "debug" / "saved_model_debug_info.pb").write_bytes(b"123")
@@ -33,8 +35,9 @@ def test_files_beside(tmp_path):
 def test_imports_neither_tensorflow_nor_numpy():
     """They would cost more than all the rest."""
     program = (
-        "import sys; from reference_impl.inspection.model import inspect; inspect(sys.argv[1]).to_json();"
-        "print([name for name in ('numpy', 'tensorflow', 'ml_dtypes', 'rich') if name in sys.modules])"
+        "import sys; from reference_impl.inspection.model import inspect;"
+        " inspect(sys.argv[1]).to_json();print([name for name in ('numpy', 'tensorflow',"
+        " 'ml_dtypes', 'rich') if name in sys.modules])"
     )
     command = [sys.executable, "-c", program, str(edits.fixture("module_functions"))]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[]\n"

@@ -1,4 +1,6 @@
-"""What `inspect` says of an export by the installed TensorFlow, against what TensorFlow says of it."""
+"""What `inspect` says of an export by the installed TensorFlow, against what TensorFlow says of
+it.
+"""
 
 from pathlib import Path
 
@@ -15,7 +17,9 @@ pytestmark = pytest.mark.tensorflow
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exports")
-    fresh_tensorflow.printed(Path(__file__).parents[1] / "support" / "export_models.py", folder, "quick")
+    fresh_tensorflow.printed(
+        Path(__file__).parents[1] / "support" / "export_models.py", folder, "quick"
+    )
     return folder / "first"
 
 
@@ -41,9 +45,14 @@ def test_python_signatures(found):
         "__call__(x: float32[2,3], training=False) -> float32[2,2]",
     ]
     assert functions["control"] == ["control(x: float32[?,3]) -> (float32[?,3], float32[?])"]
-    assert functions["ragged"] == ["ragged(r: Ragged(int32[?,?])) -> (int32[?], Ragged(int32[?,?]))"]
+    assert functions["ragged"] == [
+        "ragged(r: Ragged(int32[?,?])) -> (int32[?], Ragged(int32[?,?]))"
+    ]
     (sparse,) = functions["sparse"]  # TensorFlow 2.12 does not keep the 4
-    assert sparse.replace("[?,?]", "[?,4]") == "sparse(s: Sparse(float32[?,4])) -> (float32[...], Sparse(float32[?,4]))"
+    assert (
+        sparse.replace("[?,?]", "[?,4]")
+        == "sparse(s: Sparse(float32[?,4])) -> (float32[...], Sparse(float32[?,4]))"
+    )
     assert set(functions["outer"]) == {
         "outer(x: float32[2,3], scale: float32[]) -> float32[2,2]",
         "outer(x: float32[2,3], float32[1], scale=2.0) -> float32[2,2]",
@@ -52,7 +61,9 @@ def test_python_signatures(found):
 
 
 def test_captures(found):
-    captures = {item.path: {trace.bound_inputs for trace in item.traces} for item in found.functions}
+    captures = {
+        item.path: {trace.bound_inputs for trace in item.traces} for item in found.functions
+    }
     assert captures["child.__call__"] == captures["outer"] == {("child.w",)}
     assert captures["layers.1.__call__"] == {("layers.1.w",)}
     (embed,) = captures["embed"]
@@ -66,8 +77,14 @@ def test_signatures(exported, found, loaded):
     spec = signature_spec(layout.read(exported).saved_model.meta_graphs[0])
     assert set(spec) == set(loaded.signatures) == {item.key for item in found.signatures}
     for key, function in loaded.signatures.items():
-        shown = {name: (spec.dtype.name, spec.shape) for name, spec in function.structured_input_signature[1].items()}
-        assert {name: (item["dtype"], tf.TensorShape(item["shape"])) for name, item in spec[key]["inputs"].items()} == shown
+        shown = {
+            name: (spec.dtype.name, spec.shape)
+            for name, spec in function.structured_input_signature[1].items()
+        }
+        assert {
+            name: (item["dtype"], tf.TensorShape(item["shape"]))
+            for name, item in spec[key]["inputs"].items()
+        } == shown
         for name, output in function.structured_outputs.items():
             parts = [item for item in spec[key]["outputs"] if item.split("/")[0] == name]
             assert len(parts) == len(tf.nest.flatten(output, expand_composites=True))
@@ -85,11 +102,15 @@ def test_objects(found, loaded):
         assert value.numpy().nbytes == variable.size
     paths = {item.path: item for item in found.objects}
     assert paths["loop"].children[0].id == 0
-    assert [child.id for child in paths[""].children if child.name == "alias"] == [paths["child"].id]
+    assert [child.id for child in paths[""].children if child.name == "alias"] == [
+        paths["child"].id
+    ]
 
 
 def test_what_a_session_holds(exported):
-    """The restore plan, checked in a session: every variable has the value of its checkpoint key."""
+    """The restore plan, checked in a session: every variable has the value of its checkpoint
+    key.
+    """
     import numpy as np
     import tensorflow as tf
 
@@ -100,7 +121,9 @@ def test_what_a_session_holds(exported):
         assert {item.key for item in plan} == set(reader.keys()) - {"_CHECKPOINTABLE_OBJECT_GRAPH"}
     assert len(read) == 6
     assert {item.by for item in plan if not item.fetch} == {"LookupTableImportV2"}
-    assert len({value.tobytes() for value in stored.values()}) == len(read)  # no two can be mistaken for each other
+    assert len({value.tobytes() for value in stored.values()}) == len(
+        read
+    )  # no two can be mistaken for each other
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tf.compat.v1.saved_model.load(session, ["serve"], str(exported))
         for key, value in session.run(read).items():
@@ -114,7 +137,10 @@ def test_ops(exported, found):
     message = saved_model_pb2.SavedModel.FromString((exported / "saved_model.pb").read_bytes())
     graph = message.meta_graphs[0].graph_def
     counts = {}
-    for node in [*graph.node, *[node for function in graph.library.function for node in function.node_def]]:
+    for node in [
+        *graph.node,
+        *[node for function in graph.library.function for node in function.node_def],
+    ]:
         counts[node.op] = counts.get(node.op, 0) + 1
     assert {item.op: item.count for item in found.ops} == counts
     by_op = {item.op: item for item in found.ops}
@@ -127,7 +153,9 @@ def test_ops(exported, found):
 
 
 def test_expected_keys_are_those_of_tensorflow(tmp_path):
-    """Without a checkpoint the key is worked out from the path, in which dots and slashes are escaped."""
+    """Without a checkpoint the key is worked out from the path, in which dots and slashes are
+    escaped.
+    """
     import shutil
 
     import tensorflow as tf
@@ -139,4 +167,6 @@ def test_expected_keys_are_those_of_tensorflow(tmp_path):
         keys = set(reader.keys()) - {"_CHECKPOINTABLE_OBJECT_GRAPH"}
     assert len(keys) == 3
     shutil.rmtree(tmp_path / "model" / "variables")
-    assert {variable.key for variable in inspect(tmp_path / "model").meta_graphs[0].variables} == keys
+    assert {
+        variable.key for variable in inspect(tmp_path / "model").meta_graphs[0].variables
+    } == keys

@@ -1,4 +1,6 @@
-"""What `known_tensors` says of a tensor, against the tensor that TensorFlow makes: shape, dtype and numbers."""
+"""What `known_tensors` says of a tensor, against the tensor that TensorFlow makes: shape, dtype and
+numbers.
+"""
 
 import numpy as np
 import pytest
@@ -50,7 +52,9 @@ CASES = {
     "Fill": lambda: raw.Fill(dims=[2, 3], value=7),
     "Range": lambda: raw.Range(start=1, limit=9, delta=3),
     "Range_down": lambda: raw.Range(start=9, limit=1, delta=-3),
-    "Range_float": lambda: raw.Range(start=np.float32(0), limit=np.float32(1), delta=np.float32(0.25)),
+    "Range_float": lambda: raw.Range(
+        start=np.float32(0), limit=np.float32(1), delta=np.float32(0.25)
+    ),
     "LinSpace": lambda: raw.LinSpace(start=0.0, stop=1.0, num=5),
     "Tile": lambda: raw.Tile(input=ONES, multiples=[2, 3]),
     "Pad": lambda: raw.Pad(input=ONES, paddings=[[1, 2], [3, 4]]),
@@ -77,35 +81,57 @@ CASES = {
     "Slice_matrix": lambda: raw.Slice(input=ONES, begin=[1, 0], size=[1, 2]),
     "MatMul": lambda: raw.MatMul(a=ONES, b=ONES, transpose_a=True),
     "MatMul_right": lambda: raw.MatMul(a=ONES, b=ONES, transpose_b=True),
-    "BatchMatMulV2": lambda: raw.BatchMatMulV2(x=np.ones([5, 2, 3], np.float32), y=ONES, adj_y=True),
+    "BatchMatMulV2": lambda: raw.BatchMatMulV2(
+        x=np.ones([5, 2, 3], np.float32), y=ONES, adj_y=True
+    ),
     "Gather": lambda: raw.Gather(params=ONES, indices=[0, 1, 1]),
     "GatherV2": lambda: raw.GatherV2(params=ONES, indices=[[0], [1]], axis=1),
     "Diag": lambda: raw.Diag(diagonal=ROW),
     "MatrixDiag": lambda: raw.MatrixDiag(diagonal=ONES),
-    "MatrixDiagV3": lambda: raw.MatrixDiagV3(diagonal=ROW, k=0, num_rows=-1, num_cols=-1, padding_value=0),
-    "MatrixDiagV3_asked": lambda: raw.MatrixDiagV3(diagonal=ROW, k=0, num_rows=8, num_cols=6, padding_value=0),
-    "MatrixDiagV3_above": lambda: raw.MatrixDiagV3(diagonal=ROW, k=2, num_rows=-1, num_cols=-1, padding_value=0),
-    "UnsortedSegmentSum": lambda: raw.UnsortedSegmentSum(data=ONES, segment_ids=[0, 1], num_segments=5),
+    "MatrixDiagV3": lambda: raw.MatrixDiagV3(
+        diagonal=ROW, k=0, num_rows=-1, num_cols=-1, padding_value=0
+    ),
+    "MatrixDiagV3_asked": lambda: raw.MatrixDiagV3(
+        diagonal=ROW, k=0, num_rows=8, num_cols=6, padding_value=0
+    ),
+    "MatrixDiagV3_above": lambda: raw.MatrixDiagV3(
+        diagonal=ROW, k=2, num_rows=-1, num_cols=-1, padding_value=0
+    ),
+    "UnsortedSegmentSum": lambda: raw.UnsortedSegmentSum(
+        data=ONES, segment_ids=[0, 1], num_segments=5
+    ),
     "ResizeBilinear": lambda: raw.ResizeBilinear(images=IMAGE, size=[3, 5]),
-    "ResizeNearestNeighbor": lambda: raw.ResizeNearestNeighbor(images=IMAGE.astype(np.uint8), size=[3, 5]),
-    "ScaleAndTranslate": lambda: raw.ScaleAndTranslate(images=IMAGE, size=[3, 5], scale=[1.0, 1.0], translation=[0.0, 0.0]),
+    "ResizeNearestNeighbor": lambda: raw.ResizeNearestNeighbor(
+        images=IMAGE.astype(np.uint8), size=[3, 5]
+    ),
+    "ScaleAndTranslate": lambda: raw.ScaleAndTranslate(
+        images=IMAGE, size=[3, 5], scale=[1.0, 1.0], translation=[0.0, 0.0]
+    ),
     "CropAndResize": lambda: raw.CropAndResize(
         image=IMAGE, boxes=np.zeros([3, 4], np.float32), box_ind=[0, 0, 0], crop_size=[5, 6]
     ),
-    "SpaceToBatchND": lambda: raw.SpaceToBatchND(input=IMAGE, block_shape=[2, 2], paddings=[[0, 2], [1, 1]]),
+    "SpaceToBatchND": lambda: raw.SpaceToBatchND(
+        input=IMAGE, block_shape=[2, 2], paddings=[[0, 2], [1, 1]]
+    ),
     "RFFT": lambda: raw.RFFT(input=ONES, fft_length=[2]),
     "IRFFT": lambda: raw.IRFFT(input=ONES.astype(np.complex64), fft_length=[4]),
     "RFFT2D": lambda: raw.RFFT2D(input=IMAGE, fft_length=[3, 2]),
     "Bincount": lambda: raw.Bincount(arr=ROW, size=9, weights=np.float32([])),
-    "DenseBincount": lambda: raw.DenseBincount(input=np.ones([2, 3], np.int32), size=9, weights=np.float32([])),
+    "DenseBincount": lambda: raw.DenseBincount(
+        input=np.ones([2, 3], np.int32), size=9, weights=np.float32([])
+    ),
     "DynamicStitch": lambda: raw.DynamicStitch(indices=[[0, 4], [2]], data=[ONES, ONES[:1]]),
     "ScatterNd": lambda: raw.ScatterNd(indices=[[1]], updates=[2.0], shape=[7]),
     "SparseToDense": lambda: raw.SparseToDense(
         sparse_indices=[[1]], output_shape=np.int32([7]), sparse_values=[2.0], default_value=0.0
     ),
     "BroadcastTo": lambda: raw.BroadcastTo(input=ONES, shape=[4, 2, 3]),
-    "SegmentSum": lambda: raw.SparseSegmentSumWithNumSegments(data=ONES, indices=[0, 1], segment_ids=[0, 1], num_segments=6),
-    "SparseSegmentSumGrad": lambda: raw.SparseSegmentSumGrad(grad=ONES, indices=[0, 1], segment_ids=[0, 1], output_dim0=6),
+    "SegmentSum": lambda: raw.SparseSegmentSumWithNumSegments(
+        data=ONES, indices=[0, 1], segment_ids=[0, 1], num_segments=6
+    ),
+    "SparseSegmentSumGrad": lambda: raw.SparseSegmentSumGrad(
+        grad=ONES, indices=[0, 1], segment_ids=[0, 1], output_dim0=6
+    ),
     "Multinomial": lambda: raw.Multinomial(logits=ONES, num_samples=6),
     "RandomUniform": lambda: raw.RandomUniform(shape=[3, 4], dtype=tf.float64),
     "RandomUniformInt": lambda: raw.RandomUniformInt(shape=[3, 4], minval=0, maxval=9),
@@ -113,7 +139,9 @@ CASES = {
     "RandomPoissonV2": lambda: raw.RandomPoissonV2(shape=[3], rate=ONES),
     "TruncatedNormal": lambda: raw.TruncatedNormal(shape=[3], dtype=tf.float32),
     "StatelessRandomUniform": lambda: raw.StatelessRandomUniform(shape=[3, 2], seed=SEED),
-    "StatelessRandomUniformInt": lambda: raw.StatelessRandomUniformInt(shape=[3, 2], seed=SEED, minval=0, maxval=3),
+    "StatelessRandomUniformInt": lambda: raw.StatelessRandomUniformInt(
+        shape=[3, 2], seed=SEED, minval=0, maxval=3
+    ),
     "StatelessRandomNormalV2": lambda: raw.StatelessRandomNormalV2(
         shape=[3, 2], key=np.uint64([1]), counter=np.uint64([1, 2]), alg=1
     ),
@@ -132,7 +160,9 @@ CASES = {
     "StringJoin": lambda: raw.StringJoin(inputs=[["a", "bc"], "def"]),
     "AsString": lambda: raw.AsString(input=ROW, width=40),
     "TensorListStack": lambda: raw.TensorListStack(
-        input_handle=raw.TensorListReserve(element_shape=[3], num_elements=4, element_dtype=tf.float32),
+        input_handle=raw.TensorListReserve(
+            element_shape=[3], num_elements=4, element_dtype=tf.float32
+        ),
         element_shape=[3],
         element_dtype=tf.float32,
     ),
@@ -144,7 +174,10 @@ CASES = {
     ),
     "TensorListResize": lambda: raw.TensorListStack(
         input_handle=raw.TensorListResize(
-            input_handle=raw.TensorListReserve(element_shape=[3], num_elements=1, element_dtype=tf.int32), size=6
+            input_handle=raw.TensorListReserve(
+                element_shape=[3], num_elements=1, element_dtype=tf.int32
+            ),
+            size=6,
         ),
         element_shape=[3],
         element_dtype=tf.int32,
@@ -164,11 +197,17 @@ def test_what_is_known_is_what_tensorflow_makes(name):
     with graph.as_default():
         made = CASES[name]()
         outputs = list(made) if isinstance(made, (list, tuple)) else [made]
-    proto = schema.MetaGraphDef(graph_def=schema.parse(schema.GraphDef, graph.as_graph_def().SerializeToString()))
-    known = LoadSizes(GraphView(proto), schema.SavedObjectGraph()).known([node.name for node in proto.graph_def.node])
+    proto = schema.MetaGraphDef(
+        graph_def=schema.parse(schema.GraphDef, graph.as_graph_def().SerializeToString())
+    )
+    known = LoadSizes(GraphView(proto), schema.SavedObjectGraph()).known(
+        [node.name for node in proto.graph_def.node]
+    )
     told = known[outputs[0].op.name]
     with tf.compat.v1.Session(graph=graph) as session:
-        values = [np.zeros(item.shape) for item in outputs] if name in UNSET else session.run(outputs)
+        values = (
+            [np.zeros(item.shape) for item in outputs] if name in UNSET else session.run(outputs)
+        )
     assert len(told) == len(outputs)
     for item, tensor, value in zip(told, outputs, values):
         if name in UNKNOWN_SHAPE:
@@ -177,15 +216,22 @@ def test_what_is_known_is_what_tensorflow_makes(name):
         assert item.shape == np.shape(value)
         assert item.dtype % 100 == tensor.dtype.base_dtype.as_datatype_enum
         if item.values is not None:
-            np.testing.assert_allclose(np.reshape(np.asarray(item.values, np.asarray(value).dtype), item.shape), value)
+            np.testing.assert_allclose(
+                np.reshape(np.asarray(item.values, np.asarray(value).dtype), item.shape), value
+            )
         if tensor.dtype == tf.string:
             assert item.text >= sum(map(len, np.ravel(value)))
 
 
 def test_the_rules_are_those_of_ops_that_are_asked():
-    """A rule that no case asks is one that nobody has seen to be right, but for ops with the same rule."""
+    """A rule that no case asks is one that nobody has seen to be right, but for ops with the same
+    rule.
+    """
     asked = {name.partition("_")[0] for name in CASES}
     rules = {rule for op, rule in OPS.items() if op in asked}
     assert asked <= {*OPS, *PARTS, "SegmentSum"}
     assert {op for op in PARTS if op not in asked} == set()
-    assert sorted({rule.__qualname__ for rule in OPS.values()} - {rule.__qualname__ for rule in rules}) == UNASKED
+    assert (
+        sorted({rule.__qualname__ for rule in OPS.values()} - {rule.__qualname__ for rule in rules})
+        == UNASKED
+    )

@@ -28,7 +28,9 @@ def test_verify_finds_what_a_load_makes(name, tmp_path):
 @pytest.mark.parametrize("name", ATTACKS_BY_SIZE)
 def test_inspect_names_it(name, tmp_path):
     ATTACKS[name](tmp_path / "model")
-    (effect,) = [effect for graph in inspect(tmp_path / "model").meta_graphs for effect in graph.effects]
+    (effect,) = [
+        effect for graph in inspect(tmp_path / "model").meta_graphs for effect in graph.effects
+    ]
     assert effect.kind == "takes memory"
     assert effect.at_load
 
@@ -41,7 +43,9 @@ def test_load_refuses_it(name, choice, tmp_path):
 
     ATTACKS[name](tmp_path / "model")
     with pytest.raises(errors.LimitError, match=r"bytes") as caught:
-        reference_impl.load(tmp_path / "model", options=reference_impl.LoadOptions(machine_ops=choice))
+        reference_impl.load(
+            tmp_path / "model", options=reference_impl.LoadOptions(machine_ops=choice)
+        )
     assert caught.value.limit == "LOAD_TENSOR_BYTES"
     assert caught.value.node
 
@@ -65,7 +69,9 @@ def nested(folder, depth):
     message = forge.model()
     graph = message.meta_graphs[0]
     for number in range(depth):
-        forge.function(graph, f"level_{number}", *([f"level_{number + 1}"] if number + 1 < depth else []))
+        forge.function(
+            graph, f"level_{number}", *([f"level_{number + 1}"] if number + 1 < depth else [])
+        )
     forge.call(forge.node_of(graph.graph_def, "evil", "StatefulPartitionedCall"), "level_0")
     graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
     forge.constant(graph.graph_def, "x", b"y")

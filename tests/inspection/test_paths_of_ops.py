@@ -1,4 +1,6 @@
-"""The paths that ops get at load: known only where everything that they are computed from is, and never trusted otherwise."""
+"""The paths that ops get at load: known only where everything that they are computed from is, and
+never trusted otherwise.
+"""
 
 import hashlib
 import warnings
@@ -26,7 +28,11 @@ def found(folder):
 
 
 def files(folder):
-    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("attack", WRITING)
@@ -34,7 +40,11 @@ def test_a_write_at_load_is_an_error(tmp_path, attack):
     getattr(paths_of_ops, attack)(tmp_path / "model")
     (effect,) = found(tmp_path / "model")
     assert (effect.kind, effect.when) == ("writes files", "at load")
-    errors = [finding.rule for finding in verify(tmp_path / "model").findings if finding.severity == Severity.ERROR]
+    errors = [
+        finding.rule
+        for finding in verify(tmp_path / "model").findings
+        if finding.severity == Severity.ERROR
+    ]
     assert errors == ["SMC601"]
 
 
@@ -93,7 +103,10 @@ def test_an_asset_is_not_believed_where_nobody_feeds_it(tmp_path):
 
 
 def reading(tmp_path, *inputs, **attributes):
-    """Return the paths that ReadFile gets in a signature: of the node "path" with these inputs. None: nothing is found."""
+    """Return the paths that ReadFile gets in a signature: of the node "path" with these inputs.
+
+    None: nothing is found.
+    """
     message = forge.model()
     graph = message.meta_graphs[0]
     graph.asset_file_def.add(filename="words.txt").tensor_info.name = "asset:0"
@@ -136,8 +149,13 @@ def test_a_tensor_that_a_signature_feeds_is_given_whatever_computes_it(tmp_path)
     forge.node_of(graph.graph_def, "y", "CacheDataset", "x", "file")
     made = forge.signature(graph, "serving_default", "y:0")
     made.inputs["file"].name = "file:0"
-    effects = {effect.op: effect.paths for effect in found(forge.write(tmp_path / "model", message))}
-    assert effects == {"CacheDataset": ("(what the caller gives)",), "DebugIdentity": ("(more than is looked at)",)}
+    effects = {
+        effect.op: effect.paths for effect in found(forge.write(tmp_path / "model", message))
+    }
+    assert effects == {
+        "CacheDataset": ("(what the caller gives)",),
+        "DebugIdentity": ("(more than is looked at)",),
+    }
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -145,7 +163,11 @@ def test_the_arguments_of_a_loop_are_those_of_every_round(tmp_path, kept):
     """A loop that restores is harmless only if its path stays the same."""
     paths_of_ops.write_in_second_round(tmp_path / "model")
     message = schema.parse(schema.SavedModel, (tmp_path / "model" / "saved_model.pb").read_bytes())
-    (body,) = [item for item in message.meta_graphs[0].graph_def.library.function if item.signature.name == "body"]
+    (body,) = [
+        item
+        for item in message.meta_graphs[0].graph_def.library.function
+        if item.signature.name == "body"
+    ]
     (node,) = [item for item in body.node_def if item.name == "evil"]
     node.op = "RestoreV2"
     del node.input[3:]
@@ -184,7 +206,9 @@ def sends_to(folder, *urls):
     """A model whose init op sends a tensor to these places."""
     message = forge.model()
     graph = message.meta_graphs[0]
-    node = forge.node_of(graph.graph_def, "evil", "DebugIdentity", forge.constant(graph.graph_def, "text", b"evil"))
+    node = forge.node_of(
+        graph.graph_def, "evil", "DebugIdentity", forge.constant(graph.graph_def, "text", b"evil")
+    )
     node.attr["T"].type, node.attr["tensor_name"].s = schema.DT_STRING, b"text:0"
     node.attr["debug_urls"].list.s.extend(urls)
     graph.signature_def[INIT].outputs[INIT].name = "evil"
@@ -200,7 +224,9 @@ def merges(folder, names):
     tensor = graph.graph_def.node[-1].attr["value"].tensor
     tensor.string_val[:] = names
     tensor.tensor_shape.dim.add(size=len(names))
-    forge.node_of(graph.graph_def, "evil", "MergeV2Checkpoints", "names", "to").attr["delete_old_dirs"].b = True
+    forge.node_of(graph.graph_def, "evil", "MergeV2Checkpoints", "names", "to").attr[
+        "delete_old_dirs"
+    ].b = True
     graph.signature_def[INIT].outputs[INIT].name = "evil"
     return forge.write(folder, message)
 
@@ -209,9 +235,17 @@ def joins(folder, *texts):
     """A model whose init op writes to a path that is joined from texts."""
     message = forge.model()
     graph = message.meta_graphs[0]
-    parts = [forge.constant(graph.graph_def, f"part_{number}", text) for number, text in enumerate(texts)]
+    parts = [
+        forge.constant(graph.graph_def, f"part_{number}", text) for number, text in enumerate(texts)
+    ]
     forge.node_of(graph.graph_def, "path", "StringJoin", *parts).attr["N"].i = len(texts)
-    forge.node_of(graph.graph_def, "evil", "WriteFile", "path", forge.constant(graph.graph_def, "content", b"evil"))
+    forge.node_of(
+        graph.graph_def,
+        "evil",
+        "WriteFile",
+        "path",
+        forge.constant(graph.graph_def, "content", b"evil"),
+    )
     graph.signature_def[INIT].outputs[INIT].name = "evil"
     return forge.write(folder, message)
 
@@ -245,9 +279,13 @@ def test_a_path_behind_those_that_are_looked_at_may_lead_to_the_model(tmp_path):
 @pytest.mark.tensorflow
 def test_the_parts_of_a_joined_path_may_lead_to_the_model(tmp_path):
     own = bytes(tmp_path / "model")
-    assert "may change the model itself" in str(refused(joins(tmp_path / "model", own[:-3], own[-3:], b"/evil")))
+    assert "may change the model itself" in str(
+        refused(joins(tmp_path / "model", own[:-3], own[-3:], b"/evil"))
+    )
     assert not (tmp_path / "model" / "evil").exists()
-    assert "may change the model itself" in str(refused(joins(tmp_path / "up", b"/nowhere/", b"/../..", bytes(tmp_path / "up"))))
+    assert "may change the model itself" in str(
+        refused(joins(tmp_path / "up", b"/nowhere/", b"/../..", bytes(tmp_path / "up")))
+    )
     assert refused(joins(tmp_path / "other", bytes(tmp_path / "elsewhere"), b"/evil")) is None
 
 
@@ -257,7 +295,12 @@ def test_a_write_that_is_not_reached_within_the_limit_is_not_clean(tmp_path, op,
     monkeypatch.setattr("reference_impl.inspection.effects._STEPS", 1000)
     message = forge.seed("table_static")
     graph = message.meta_graphs[0]
-    waits = [f"^{name}" for name in (graph.graph_def.node.add(name=f"n{number}", op="NoOp").name for number in range(60))]
+    waits = [
+        f"^{name}"
+        for name in (
+            graph.graph_def.node.add(name=f"n{number}", op="NoOp").name for number in range(60)
+        )
+    ]
     forge.node_of(graph.graph_def, "many", "NoOp", *waits)
     del graph.signature_def[INIT]
     graph.collection_def.clear()
@@ -270,6 +313,12 @@ def test_a_write_that_is_not_reached_within_the_limit_is_not_clean(tmp_path, op,
             made.control_ret["evil"] = "evil"
             made.signature.control_output.append("evil")
     forge.write(tmp_path / "model", message)
-    assert (op, "evil") in [(effect.op, effect.node) for effect in found(tmp_path / "model") if effect.at_load is None]
-    errors = [finding.rule for finding in verify(tmp_path / "model").findings if finding.severity == Severity.ERROR]
+    assert (op, "evil") in [
+        (effect.op, effect.node) for effect in found(tmp_path / "model") if effect.at_load is None
+    ]
+    errors = [
+        finding.rule
+        for finding in verify(tmp_path / "model").findings
+        if finding.severity == Severity.ERROR
+    ]
     assert "SMC601" in errors

@@ -1,4 +1,6 @@
-"""Which checkpoint key ends in which variable, of genuine models and of ones that are hard to follow."""
+"""Which checkpoint key ends in which variable, of genuine models and of ones that are hard to
+follow.
+"""
 
 import model_edits as edits
 import pytest
@@ -18,7 +20,9 @@ _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_restored(case):
-    """The restore plan asks for exactly what the checkpoint holds, with its dtype; each target is a node that holds state."""
+    """The restore plan asks for exactly what the checkpoint holds, with its dtype; each target is a
+    node that holds state.
+    """
     model = layout.read(edits.fixture(case))
     wanted, stored = set(), {}
     if model.has_checkpoint:
@@ -48,7 +52,9 @@ def without_saver(graph):
 @pytest.mark.clause("V1-08")
 @pytest.mark.parametrize("case", [case for case in CASES if case not in OF_THEIR_OWN])
 def test_without_a_saver_variables_are_restored_by_name(case):
-    """As the saver of all global variables does it, which fixtures were exported with: parts too, no local ones"""
+    """As the saver of all global variables does it, which fixtures were exported with: parts too,
+    no local ones
+    """
     graphs = layout.read(edits.fixture(case)).saved_model.meta_graphs
     assert graphs
     for graph in graphs:
@@ -64,13 +70,18 @@ def test_without_a_saver_and_collections_every_variable_is_meant():
     graph = layout.read(edits.fixture("half_plus_two")).saved_model.meta_graphs[0]
     bare = without_saver(graph)
     bare.ClearField("collection_def")
-    assert [(item.key, item.node, item.fetch) for item in restore_plan(bare)] == [("a", "a", "a:0"), ("b", "b", "b:0")]
+    assert [(item.key, item.node, item.fetch) for item in restore_plan(bare)] == [
+        ("a", "a", "a:0"),
+        ("b", "b", "b:0"),
+    ]
     (node,) = [node for node in bare.graph_def.node if node.name == "a"]
     del node.attr["dtype"]
     before = bare.SerializeToString(deterministic=True)
     with pytest.raises(errors.SavedModelError, match="dtype"):
         restore_plan(bare)
-    assert bare.SerializeToString(deterministic=True) == before  # looking at a model does not change it
+    assert (
+        bare.SerializeToString(deterministic=True) == before
+    )  # looking at a model does not change it
     broken = without_saver(graph)
     broken.collection_def["variables"].bytes_list.value.append(b"\xff")
     with pytest.raises(errors.MalformedError, match=r"file: .*cut off"):
@@ -78,13 +89,17 @@ def test_without_a_saver_and_collections_every_variable_is_meant():
 
 
 def restoring(graph, *, nested=False, keys=("k",)):
-    """A MetaGraph that restores like TF 2.x: a function assigns its arguments, a table in a function called by it."""
+    """A MetaGraph that restores like TF 2.x: a function assigns its arguments, a table in a
+    function called by it.
+    """
     nodes = graph.graph_def.node
     nodes.add(name="prefix", op="Placeholder")
     nodes.add(name="v", op="VarHandleOp")
     nodes.add(name="table", op="MutableHashTableV2")
     nodes.add(name="read", op="ReadVariableOp", input=["v"])
-    start = nodes.add(name="restore", op="StatefulPartitionedCall", input=["prefix", "v", "table", "^v"])
+    start = nodes.add(
+        name="restore", op="StatefulPartitionedCall", input=["prefix", "v", "table", "^v"]
+    )
     start.attr["f"].func.name = "restore_all"
     graph.saver_def.restore_op_name = "restore"
     body = graph.graph_def.library.function.add()
@@ -98,11 +113,15 @@ def restoring(graph, *, nested=False, keys=("k",)):
         tensor.tensor_shape.dim.add(size=len(keys) + 2)
     names.string_val.extend([key.encode() for key in (*keys, "t-keys", "t-values")])
     slices.string_val.append(b"")  # stands for the others, too
-    read = body.node_def.add(name="read", op="RestoreV2", input=["prefix", "names:output:0", "slices:output:0"])
+    read = body.node_def.add(
+        name="read", op="RestoreV2", input=["prefix", "names:output:0", "slices:output:0"]
+    )
     read.attr["dtypes"].list.type.extend([schema.DT_FLOAT, schema.DT_STRING, schema.DT_INT64])
     body.node_def.add(name="copy", op="Identity", input=["read:tensors:0"])
     body.node_def.add(name="assign", op="AssignVariableOp", input=["variable", "copy:output:0"])
-    inner = body.node_def.add(name="inner", op="PartitionedCall", input=["table", "read:tensors:1", "read:tensors:2"])
+    inner = body.node_def.add(
+        name="inner", op="PartitionedCall", input=["table", "read:tensors:1", "read:tensors:2"]
+    )
     inner.attr["f"].func.name = "restore_all" if nested else "restore_table"
     table = graph.graph_def.library.function.add()
     table.signature.name = "restore_table"
@@ -123,9 +142,15 @@ def test_restore_functions():
 
 @pytest.mark.parametrize("field", ["string_val", "tensor_content"])
 def test_keys_in_every_form_of_a_constant(field):
-    """The last listed key stands for those that follow; keys may also be written as content: lengths, then characters."""
+    """The last listed key stands for those that follow; keys may also be written as content:
+    lengths, then characters.
+    """
     graph = restoring(edits.new_model()[1])
-    names = next(node for node in graph.graph_def.library.function[0].node_def if node.name == "names").attr["value"].tensor
+    names = (
+        next(node for node in graph.graph_def.library.function[0].node_def if node.name == "names")
+        .attr["value"]
+        .tensor
+    )
     names.ClearField("string_val")
     if field == "string_val":
         names.string_val.extend([b"k", b"t"])
@@ -146,7 +171,9 @@ def test_restore_functions_that_double():
         body = graph.graph_def.library.function.add()
         body.signature.name = f"f{number}"
         for name in "ab":
-            body.node_def.add(name=name, op="PartitionedCall").attr["f"].func.name = f"f{number + 1}"
+            body.node_def.add(name=name, op="PartitionedCall").attr[
+                "f"
+            ].func.name = f"f{number + 1}"
     graph.graph_def.node.add(name="start", op="PartitionedCall").attr["f"].func.name = "f0"
     graph.saver_def.restore_op_name = "start"
     with pytest.raises(errors.LimitError, match="too many"):
@@ -191,7 +218,9 @@ def test_a_table_that_a_function_makes():
     make.signature.output_arg.add(name="handle")
     make.node_def.add(name="inside", op="MutableHashTableV2")
     make.ret["handle"] = "inside:table_handle:0"
-    assert [(item.node, item.op) for item in restore_plan(graph)][1:] == [("table", "StatefulPartitionedCall")] * 2
+    assert [(item.node, item.op) for item in restore_plan(graph)][1:] == [
+        ("table", "StatefulPartitionedCall")
+    ] * 2
 
 
 def test_a_call_with_too_few_inputs():
@@ -214,7 +243,9 @@ def test_only_what_the_restore_op_needs():
         nodes.add(name=f"{scope}/assign", op="Assign", input=[f"{scope}/v", f"{scope}/read"])
         nodes.add(name=f"{scope}/all", op="NoOp", input=[f"^{scope}/assign"])
     graph.saver_def.restore_op_name = "two/all"
-    assert [(item.key, item.node, item.fetch) for item in restore_plan(graph)] == [("two", "two/v", "two/v:0")]
+    assert [(item.key, item.node, item.fetch) for item in restore_plan(graph)] == [
+        ("two", "two/v", "two/v:0")
+    ]
 
 
 def test_outputs_by_number_and_by_name():

@@ -31,10 +31,13 @@ numpy.save(sys.argv[3], answer)
 def interpreter(backend):
     """The Python that has the backend: this one, or that of the variable."""
     variable = f"COMPAT_PYTHON_{backend.upper()}"
-    python = os.environ.get(variable) or (sys.executable if importlib.util.find_spec(backend) else None)
+    python = os.environ.get(variable) or (
+        sys.executable if importlib.util.find_spec(backend) else None
+    )
     if python is None:
         pytest.skip(
-            f"{backend} is not installed: tox -e keras-models,keras-{backend}, or name a Python that has it in {variable}"
+            f"{backend} is not installed: tox -e keras-models,keras-{backend}, or name a Python"
+            f" that has it in {variable}"
         )
     return python
 
@@ -42,7 +45,9 @@ def interpreter(backend):
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """Folder -> inputs and what Keras 2 predicts; the rebuilt models are beside."""
-    keras2 = pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+    keras2 = pytest.importorskip(
+        "tf_keras", reason="tf_keras writes the models: pip install tf_keras"
+    )
     layers, folder = keras2.layers, tmp_path_factory.mktemp("backends")
     images = keras2.Sequential([
         keras2.Input((8, 8, 3)), layers.Conv2D(4, 3, activation="relu"), layers.BatchNormalization(), layers.MaxPooling2D(),
@@ -53,14 +58,21 @@ def models(tmp_path_factory):
         layers.Dense(2, activation="hard_sigmoid"),
     ])  # fmt: skip
     one, other = keras2.Input((5, 4)), keras2.Input((5, 4))
-    attention = layers.MultiHeadAttention(2, 3)(one, other) + layers.Attention(causal=True)([one, other])
+    attention = layers.MultiHeadAttention(2, 3)(one, other) + layers.Attention(causal=True)(
+        [one, other]
+    )
     mixed = keras2.Model([one, other], layers.LayerNormalization()(attention[:, 1:] * 2.0))
     random, found = np.random.default_rng(0), {}
     for name, model in (("images", images), ("steps", steps), ("mixed", mixed)):
         model.save(folder / "zoo" / name, save_format="tf")
-        given = [random.standard_normal((3, *entry.shape[1:])).astype("float32") for entry in model.inputs]
+        given = [
+            random.standard_normal((3, *entry.shape[1:])).astype("float32")
+            for entry in model.inputs
+        ]
         found[name] = (given, model.predict(given, verbose=0))
-    result = CliRunner().invoke(cli.main, ["migrate", "--to", "keras", str(folder / "zoo"), "--out", str(folder / "out")])
+    result = CliRunner().invoke(
+        cli.main, ["migrate", "--to", "keras", str(folder / "zoo"), "--out", str(folder / "out")]
+    )
     assert "3 rebuilt" in result.output, result.output
     return folder, found
 
@@ -69,10 +81,19 @@ def models(tmp_path_factory):
 def test_a_rebuilt_model_predicts_the_same_on_another_backend(backend, request, tmp_path):
     python = interpreter(backend)
     folder, found = request.getfixturevalue("models")
-    environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": os.fspath(request.config.rootpath)}
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": backend,
+        "PYTHONPATH": os.fspath(request.config.rootpath),
+    }
     assert len(found) == 3
     for name, (given, expected) in found.items():
         np.savez(tmp_path / "x.npz", *given)
-        files = [str(folder / f"out/models/{name}/model.keras"), str(tmp_path / "x.npz"), str(tmp_path / "y.npy"), backend]
+        files = [
+            str(folder / f"out/models/{name}/model.keras"),
+            str(tmp_path / "x.npz"),
+            str(tmp_path / "y.npy"),
+            backend,
+        ]
         subprocess.run([python, "-c", PREDICT, *files], check=True, env=environment)
         np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected, rtol=1e-5, atol=1e-5)

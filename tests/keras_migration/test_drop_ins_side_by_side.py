@@ -1,7 +1,8 @@
-"""The drop-in layers beside the layers that they replace: `hub.KerasLayer` and `keras.layers.TFSMLayer`.
+"""The drop-in layers beside the layers that they replace: `hub.KerasLayer` and
+`keras.layers.TFSMLayer`.
 
-Each pair of layers gets the same model, inputs and `training`. Compared are answers, trainable weights, losses, gradients, and
-what the call leaves in the weights (moving averages, counters).
+Each pair of layers gets the same model, inputs and `training`. Compared are answers, trainable
+weights, losses, gradients, and what the call leaves in the weights (moving averages, counters).
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ SPEC = tf.TensorSpec([None, 4], tf.float32, name="x")
 
 @pytest.fixture(scope="module")
 def hub():
-    return pytest.importorskip("tensorflow_hub", reason="hub.KerasLayer: pip install tensorflow_hub")
+    return pytest.importorskip(
+        "tensorflow_hub", reason="hub.KerasLayer: pip install tensorflow_hub"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,9 @@ def keras_2(*layers):
 
 def batch_norm(path):
     net = keras_2(
-        lambda layers: layers.Dense(5, kernel_regularizer="l2", bias_regularizer="l1", name="first"),
+        lambda layers: layers.Dense(
+            5, kernel_regularizer="l2", bias_regularizer="l1", name="first"
+        ),
         lambda layers: layers.BatchNormalization(name="norm", beta_regularizer="l2"),
         lambda layers: layers.Dense(3, trainable=False, name="frozen", kernel_regularizer="l2"),
     )
@@ -53,17 +58,26 @@ def batch_norm(path):
 
 
 def dropout(path):
-    keras_2(lambda layers: layers.Dropout(0.5, seed=7), lambda layers: layers.Dense(2, name="last")).save(path, save_format="tf")
+    keras_2(
+        lambda layers: layers.Dropout(0.5, seed=7), lambda layers: layers.Dense(2, name="last")
+    ).save(path, save_format="tf")
 
 
 def nested(path):
     old = pytest.importorskip("tf_keras")
-    inner = keras_2(lambda layers: layers.Dense(4, kernel_regularizer="l2"), lambda layers: layers.BatchNormalization())
-    old.Sequential([old.Input((4,)), inner, old.layers.Dense(2, kernel_regularizer="l1")]).save(path, save_format="tf")
+    inner = keras_2(
+        lambda layers: layers.Dense(4, kernel_regularizer="l2"),
+        lambda layers: layers.BatchNormalization(),
+    )
+    old.Sequential([old.Input((4,)), inner, old.layers.Dense(2, kernel_regularizer="l1")]).save(
+        path, save_format="tf"
+    )
 
 
 class Reusable(tf.train.Checkpoint):
-    """A model as TensorFlow Hub has them, with several signatures and a counter of calls in training."""
+    """A model as TensorFlow Hub has them, with several signatures and a counter of calls in
+    training.
+    """
 
     def __init__(self):
         super().__init__()
@@ -71,7 +85,9 @@ class Reusable(tf.train.Checkpoint):
         self.fixed = tf.Variable([2.0, 3.0], trainable=False, name="fixed")
         self.steps = tf.Variable(0, trainable=False, name="steps")
         self.trainable_variables, self.variables = [self.w], [self.w, self.fixed, self.steps]
-        self.regularization_losses = [tf.function(lambda: tf.reduce_sum(tf.square(self.w)) * 0.5, input_signature=[])]
+        self.regularization_losses = [
+            tf.function(lambda: tf.reduce_sum(tf.square(self.w)) * 0.5, input_signature=[])
+        ]
 
     @tf.function
     def __call__(self, x, training=False):
@@ -93,7 +109,11 @@ def reusable(path):
     root = Reusable()
     for training in (False, True):
         root.__call__.get_concrete_function(SPEC, training=training)
-    tf.saved_model.save(root, path, signatures={"both": root.evaluate, "alone": tf.function(lambda x: {"b": x}, [SPEC])})
+    tf.saved_model.save(
+        root,
+        path,
+        signatures={"both": root.evaluate, "alone": tf.function(lambda x: {"b": x}, [SPEC])},
+    )
 
 
 def hub_module_1(path):
@@ -103,11 +123,16 @@ def hub_module_1(path):
     for tags, factor in (([], 1.0), (["train"], 2.0)):
         with tf.Graph().as_default(), v1.Session() as session:
             x = v1.placeholder(tf.float32, [None, 4], name="x")
-            w = v1.get_variable("w", initializer=np.eye(4, 3, dtype="float32") * 3, use_resource=True)
+            w = v1.get_variable(
+                "w", initializer=np.eye(4, 3, dtype="float32") * 3, use_resource=True
+            )
             answer = {"default": x @ w * factor, "w": x @ w}
             signatures = {
                 name: v1.saved_model.signature_def_utils.predict_signature_def({"x": x}, outputs)
-                for name, outputs in (("default", answer), ("other", {"default": -answer["default"]}))
+                for name, outputs in (
+                    ("default", answer),
+                    ("other", {"default": -answer["default"]}),
+                )
             }
             session.run(v1.global_variables_initializer())
             if tags:
@@ -155,14 +180,22 @@ def told(layer, training):
     with tf.GradientTape() as tape:
         answer = layer(tf.constant(X), training=training)
         loss = tf.add_n([tf.constant(0.0), *layer.losses])
-        total = loss + tf.add_n([tf.reduce_sum(tf.square(item)) for item in tf.nest.flatten(answer)])
-    values = [weight.value if isinstance(weight, keras.Variable) else weight for weight in trainable]
+        total = loss + tf.add_n(
+            [tf.reduce_sum(tf.square(item)) for item in tf.nest.flatten(answer)]
+        )
+    values = [
+        weight.value if isinstance(weight, keras.Variable) else weight for weight in trainable
+    ]
     gradients = tape.gradient(total, values)
     return Told(
         answers=dict(answer) if isinstance(answer, dict) else {"": answer},
         trainable=sorted(map(name_of, trainable)),
         losses=float(loss),
-        gradients={name_of(weight): found for weight, found in zip(trainable, gradients) if found is not None},
+        gradients={
+            name_of(weight): found
+            for weight, found in zip(trainable, gradients)
+            if found is not None
+        },
         after={name_of(weight): np.asarray(weight) for weight in layer.weights},
     )
 
@@ -176,7 +209,9 @@ def assert_same(ours, theirs):
         one, other = getattr(ours, what), getattr(theirs, what)
         assert one.keys() == other.keys(), what
         for name in one:
-            np.testing.assert_allclose(one[name], other[name], rtol=1e-5, atol=1e-6, err_msg=f"{what} {name}")
+            np.testing.assert_allclose(
+                one[name], other[name], rtol=1e-5, atol=1e-6, err_msg=f"{what} {name}"
+            )
     assert ours.trainable == theirs.trainable
     np.testing.assert_allclose(ours.losses, theirs.losses, rtol=1e-5)
 
@@ -185,7 +220,10 @@ def assert_same(ours, theirs):
 @pytest.mark.parametrize("trainable", [False, True])
 @pytest.mark.parametrize("name", ["batch_norm", "dropout", "nested", "reusable"])
 def test_beside_the_layer_of_tensorflow_hub(hub, models, name, trainable, training):
-    ours, theirs = KerasLayer(models / name, trainable=trainable), hub.KerasLayer(str(models / name), trainable=trainable)
+    ours, theirs = (
+        KerasLayer(models / name, trainable=trainable),
+        hub.KerasLayer(str(models / name), trainable=trainable),
+    )
     before = {name_of(weight): np.asarray(weight) for weight in ours.weights}
     mine, other = told(ours, training), told(theirs, training)
     if name == "nested" and trainable:  # tensorflow_hub adds losses of the outer model only
@@ -203,7 +241,10 @@ def test_beside_the_layer_of_tensorflow_hub(hub, models, name, trainable, traini
      {"signature": "alone", "output_key": "b"}],
 )  # fmt: skip
 def test_signatures_beside_those_of_the_layer_of_tensorflow_hub(hub, models, arguments, training):
-    ours, theirs = KerasLayer(models / "reusable", **arguments), hub.KerasLayer(str(models / "reusable"), **arguments)
+    ours, theirs = (
+        KerasLayer(models / "reusable", **arguments),
+        hub.KerasLayer(str(models / "reusable"), **arguments),
+    )
     assert_same(told(ours, training), told(theirs, training))
 
 
@@ -214,8 +255,13 @@ def test_signatures_beside_those_of_the_layer_of_tensorflow_hub(hub, models, arg
      {"tags": ["train"]}],
 )  # fmt: skip
 def test_a_hub_module_of_tf_1_beside_the_layer_of_tensorflow_hub(hub, models, arguments, training):
-    """Both call the graph of the tags, whatever `training` says; the one for inference has no tags."""
-    ours, theirs = KerasLayer(models / "hub_module_1", **arguments), hub.KerasLayer(str(models / "hub_module_1"), **arguments)
+    """Both call the graph of the tags, whatever `training` says; the one for inference has no
+    tags.
+    """
+    ours, theirs = (
+        KerasLayer(models / "hub_module_1", **arguments),
+        hub.KerasLayer(str(models / "hub_module_1"), **arguments),
+    )
     assert_same(told(ours, training), told(theirs, training))
 
 
@@ -234,8 +280,11 @@ def test_beside_the_layer_of_keras(models, name, endpoints, trainable, training)
     assert other.losses == 0, "keras.layers.TFSMLayer knows no losses of its SavedModel"
     assert (mine.losses > 0) == (trainable and name != "exported")
     mine.losses, mine.gradients = other.losses, other.gradients
-    # All weights of the SavedModel are there, not only those of the function, and train if they did when it was saved.
-    assert {*mine.after} - {*other.after} == ({"steps"} if endpoints == {"call_endpoint": "both"} else set())
+    # All weights of the SavedModel are there, not only those of the function, and train if they did
+    # when it was saved.
+    assert {*mine.after} - {*other.after} == (
+        {"steps"} if endpoints == {"call_endpoint": "both"} else set()
+    )
     mine.after = {key: value for key, value in mine.after.items() if key in other.after}
     frozen = {key for key in other.trainable if key.startswith("frozen_")}
     other.trainable = [key for key in other.trainable if key not in frozen]

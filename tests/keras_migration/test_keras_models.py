@@ -40,7 +40,9 @@ CORE = [
 
 def test_every_core_layer_has_rows():
     assert not set(CORE) - set(layers.LAYERS)
-    assert all(len({row[0] for row in rows}) == len(rows) for rows in layers.LAYERS.values()), "a variant is there twice"
+    assert all(len({row[0] for row in rows}) == len(rows) for rows in layers.LAYERS.values()), (
+        "a variant is there twice"
+    )
 
 
 def test_folders_are_told_apart():
@@ -57,7 +59,9 @@ def test_what_runs_inside_a_release_is_python_3_6(file):
 def test_a_pattern_that_fits_nothing_is_an_error():
     with pytest.raises(LookupError, match="Dens"):
         material.select(["Dens"])
-    assert material.select(["LSTM"]) and all(name.startswith("LSTM/") for name in material.select(["LSTM"]))
+    assert material.select(["LSTM"]) and all(
+        name.startswith("LSTM/") for name in material.select(["LSTM"])
+    )
 
 
 @pytest.mark.tensorflow
@@ -83,9 +87,16 @@ def test_the_page_has_every_core_layer_and_a_reason_for_each_answer_that_differs
     page = keras_table.page(lambda header, rows: "".join(" | ".join(row) + "\n" for row in rows))
     assert all(f"`{layer}` | " in page for layer in CORE)
     assert {
-        name for _, rows in groups.by_group(facts["models"]) for layer in rows.values() for name in layer_names(facts, layer)
+        name
+        for _, rows in groups.by_group(facts["models"])
+        for layer in rows.values()
+        for name in layer_names(facts, layer)
     } == {*facts["models"]}
-    differing = [(name, state) for _, name, state, _ in facts["why"] if state in ("answers", "weights", "error")]
+    differing = [
+        (name, state)
+        for _, name, state, _ in facts["why"]
+        if state in ("answers", "weights", "error")
+    ]
     assert all(keras_table.reason(name, state) for name, state in differing), differing
 
 
@@ -95,35 +106,55 @@ def layer_names(facts, rows):
 
 def test_every_reason_is_about_a_model():
     patterns = {pattern for entry in keras_table.reasons() for pattern in entry["models"]}
-    assert patterns and {one for one in patterns if not fnmatch.filter(recorder.names(), one)} == set()
+    assert (
+        patterns and {one for one in patterns if not fnmatch.filter(recorder.names(), one)} == set()
+    )
     assert {state for entry in keras_table.reasons() for state in entry["states"]} <= {*STATES}
 
 
 def test_tensorflow_is_hidden_and_nothing_else_is():
     program = (
-        "import sys, importlib.util; from keras_models.table import WithoutTensorFlow\n"
-        "sys.meta_path[:] = map(WithoutTensorFlow, sys.meta_path)\n"
-        "assert importlib.util.find_spec('tensorflow') is None and importlib.util.find_spec('numpy')\n"
+        "import sys, importlib.util; from keras_models.table import"
+        " WithoutTensorFlow\nsys.meta_path[:] = map(WithoutTensorFlow, sys.meta_path)\nassert"
+        " importlib.util.find_spec('tensorflow') is None and importlib.util.find_spec('numpy')\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(keras_models.__file__).parents[1])
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, cwd=Path(keras_models.__file__).parents[1]
+    )
 
 
 def test_every_core_layer_of_every_release_predicts_as_before_or_has_a_reason():
     facts = json.loads(keras_table.RECORD.read_text())
     core = {name for name in facts["models"] if name.partition("/")[0] in CORE}
-    unlike = [(name, state) for _, name, state, _ in facts["why"] if name in core and state not in ("file", "step")]
+    unlike = [
+        (name, state)
+        for _, name, state, _ in facts["why"]
+        if name in core and state not in ("file", "step")
+    ]
     assert len(core) > 200
     assert [entry for entry in unlike if not keras_table.reason(*entry)] == []
 
 
 @pytest.mark.parametrize(
     ("why", "code"),
-    [(["", table.NEEDS_TENSORFLOW], 0), (["", "ValueError: no such layer"], 1), ([table.NEEDS_TENSORFLOW], 3), ([], 3)],
+    [
+        (["", table.NEEDS_TENSORFLOW], 0),
+        (["", "ValueError: no such layer"], 1),
+        ([table.NEEDS_TENSORFLOW], 3),
+        ([], 3),
+    ],
 )
-def test_a_layer_that_keras_computes_with_tensorflow_fails_no_other_backend(monkeypatch, tmp_path, why, code):
-    found = [(str(number), {"state": "error" if text else "equal", "why": text}) for number, text in enumerate(why)]
+def test_a_layer_that_keras_computes_with_tensorflow_fails_no_other_backend(
+    monkeypatch, tmp_path, why, code
+):
+    found = [
+        (str(number), {"state": "error" if text else "equal", "why": text})
+        for number, text in enumerate(why)
+    ]
     monkeypatch.setattr(table, "outcomes", lambda *given: iter(found))
-    monkeypatch.setattr(os, "environ", dict(os.environ))  # the command chooses the backend of its process
+    monkeypatch.setattr(
+        os, "environ", dict(os.environ)
+    )  # the command chooses the backend of its process
     done = CliRunner().invoke(table.main, ["--out", str(tmp_path), "--release", "2.15"])
     assert done.exit_code == code, done.output
 
@@ -133,7 +164,12 @@ def test_close_answers_are_told_by_what_gives_them_the_bits_of_the_original(tmp_
     pytest.importorskip("tf_keras")
     monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", os.fspath(tmp_path))
     monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
-    names = ["BatchNormalization/image", "LayerNormalization/plain", "SimpleRNN/state", "MultiHeadAttention/plain"]
+    names = [
+        "BatchNormalization/image",
+        "LayerNormalization/plain",
+        "SimpleRNN/state",
+        "MultiHeadAttention/plain",
+    ]
     assert dict(material.make("tf_keras", names)) == dict.fromkeys(names, "made")
     found = {name: outcome.examine(material.stored("tf_keras", name)) for name in names}
     assert [one["state"] for one in found.values()] == ["close"] * 4, found
@@ -142,6 +178,14 @@ def test_close_answers_are_told_by_what_gives_them_the_bits_of_the_original(tmp_
 
 def test_the_applications_of_the_issue_have_the_bits_of_the_original_with_its_normalization():
     models = json.loads(keras_table.RECORD.read_text())["models"]
-    explained = {letter for key, letter in keras_table.BITS.items() if "Keras 2" in outcome.SAME_BITS[key]}
-    told = {name: {*models[name]["bits"]} for name in ("ResNet50", "MobileNetV2", "EfficientNetB0", "DenseNet121")}
-    assert all(marks & explained and marks <= {*explained, keras_table.NOT_ASKED} for marks in told.values()), told
+    explained = {
+        letter for key, letter in keras_table.BITS.items() if "Keras 2" in outcome.SAME_BITS[key]
+    }
+    told = {
+        name: {*models[name]["bits"]}
+        for name in ("ResNet50", "MobileNetV2", "EfficientNetB0", "DenseNet121")
+    }
+    assert all(
+        marks & explained and marks <= {*explained, keras_table.NOT_ASKED}
+        for marks in told.values()
+    ), told

@@ -1,4 +1,6 @@
-"""``migrate --to keras`` of Lambda layers, custom layers and activations: rebuilt from the ops of their graph, no code is run."""
+"""``migrate --to keras`` of Lambda layers, custom layers and activations: rebuilt from the ops of
+their graph, no code is run.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,17 @@ from compat_matrix.keras_migration.refused import Refused  # noqa: E402
 
 @pytest.fixture(scope="module")
 def keras2():
-    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+    return pytest.importorskip(
+        "tf_keras", reason="tf_keras writes the models: pip install tf_keras"
+    )
 
 
 def migrated(folder, tmp_path, *options):
     given = ["migrate", "--to", "keras", str(folder), "--out", str(tmp_path / "out"), *options]
     result = CliRunner().invoke(cli.main, given)
-    return result, {path.stem: json.loads(path.read_text()) for path in (tmp_path / "out/records").iterdir()}
+    return result, {
+        path.stem: json.loads(path.read_text()) for path in (tmp_path / "out/records").iterdir()
+    }
 
 
 KERNEL = np.random.default_rng(0).standard_normal((3, 6, 2)).astype("float32")
@@ -72,7 +78,9 @@ REFUSED = {
     "does more than compute a tensor: StringFormat|PrintV2": lambda x: printed(x),
     "Tile of constants": lambda x: x + tf.tile(tf.constant([[1.0]]), [4, 6]),
     "does not depend on its input": lambda x: tf.constant([[1.0]]),
-    "While": lambda x: tf.while_loop(lambda a: tf.reduce_sum(a) < 100.0, lambda a: a * 2.0 + 1.0, [x])[0],
+    "While": lambda x: tf.while_loop(
+        lambda a: tf.reduce_sum(a) < 100.0, lambda a: a * 2.0 + 1.0, [x]
+    )[0],
     "other than a tensor": lambda x: {"a": x},
 }
 
@@ -88,7 +96,10 @@ def saved(keras2, tmp_path_factory):
     """A model with a Lambda layer for each case, and where it is saved."""
     entry, folder = keras2.Input((4, 6)), tmp_path_factory.mktemp("lambdas")
     calls = {**LAMBDAS, **REFUSED}
-    layers = [keras2.layers.Lambda(call, name=f"layer_{number}") for number, call in enumerate(calls.values())]
+    layers = [
+        keras2.layers.Lambda(call, name=f"layer_{number}")
+        for number, call in enumerate(calls.values())
+    ]
     model = keras2.Model(entry, [layer(entry) for layer in layers])
     model.save(folder, save_format="tf")
     return folder, dict(zip(calls, layers))
@@ -107,7 +118,10 @@ def test_a_lambda_computes_what_its_graph_computes(saved, tmp_path, name):
     again = keras.models.load_model(tmp_path / "new.keras")
     for batch in (1, 3):
         x = np.random.default_rng(batch).standard_normal((batch, 4, 6)).astype("float32")
-        expected, got, loaded = ([np.asarray(item) for item in keras.tree.flatten(model(x))] for model in (old, new, again))
+        expected, got, loaded = (
+            [np.asarray(item) for item in keras.tree.flatten(model(x))]
+            for model in (old, new, again)
+        )
         assert [item.dtype.name for item in got] == [item.dtype.name for item in expected]
         np.testing.assert_allclose(joined(got), joined(expected), rtol=1e-6, atol=1e-6)
         np.testing.assert_array_equal(joined(loaded), joined(got))
@@ -123,7 +137,9 @@ def test_what_a_graph_of_ops_cannot_say_is_refused(saved, reason):
         layer_model(graph_of(saved[0], saved[1][reason].name), "new")
 
 
-def test_models_with_lambdas_custom_layers_and_an_activation_are_rebuilt_without_a_flag(keras2, tmp_path):
+def test_models_with_lambdas_custom_layers_and_an_activation_are_rebuilt_without_a_flag(
+    keras2, tmp_path
+):
     class Mixed(keras2.layers.Layer):
         def call(self, given, scale=1.0):
             return 0.25 * given[0] + scale * given[1]
@@ -133,7 +149,11 @@ def test_models_with_lambdas_custom_layers_and_an_activation_are_rebuilt_without
 
     layers = keras2.layers
     keras2.Sequential(
-        [layers.Lambda(lambda x: x / 2.0, input_shape=(4,)), layers.Dense(3, activation=own, name="own"), layers.Activation(own)]
+        [
+            layers.Lambda(lambda x: x / 2.0, input_shape=(4,)),
+            layers.Dense(3, activation=own, name="own"),
+            layers.Activation(own),
+        ]
     ).save(tmp_path / "zoo/sequential", save_format="tf")
     a, b = keras2.Input((4,), name="a"), keras2.Input((4,), name="b")
     mixed = Mixed(name="mixed")([a, layers.Dense(4, activation=own, use_bias=False)(b)], scale=2.0)
@@ -142,7 +162,9 @@ def test_models_with_lambdas_custom_layers_and_an_activation_are_rebuilt_without
     model.save(tmp_path / "zoo/functional", save_format="tf")
     image = keras2.Input((8, 8, 3))
     convolved = layers.Conv2D(2, 3, activation=own)(image)
-    keras2.Model(image, layers.Conv2DTranspose(2, 3, activation=own)(convolved)).save(tmp_path / "zoo/images", save_format="tf")
+    keras2.Model(image, layers.Conv2DTranspose(2, 3, activation=own)(convolved)).save(
+        tmp_path / "zoo/images", save_format="tf"
+    )
     result, records = migrated(tmp_path / "zoo", tmp_path)
     assert {name: record["status"] for name, record in records.items()} == dict.fromkeys(
         ("sequential", "functional", "images"), "rebuilt"
@@ -160,7 +182,9 @@ def test_layers_that_take_several_tensors_in_any_structure(keras2, tmp_path):
 
     class OfADictionary(keras2.layers.Layer):
         def call(self, given):
-            return {"less": given["b"] - given["a"], "both": given["a"] * given["nested"][0]}["less"] * given["nested"][1]
+            return {"less": given["b"] - given["a"], "both": given["a"] * given["nested"][0]}[
+                "less"
+            ] * given["nested"][1]
 
     class Masked(keras2.layers.Layer):
         def call(self, x, mask=None):
@@ -173,8 +197,12 @@ def test_layers_that_take_several_tensors_in_any_structure(keras2, tmp_path):
     keras2.Model([z, a, b], layers.Dense(2)(found)).save(tmp_path / "zoo/several", save_format="tf")
     tokens, length = keras2.Input((5,), dtype="int32"), keras2.Input((5,))
     masked = Masked(name="masked")(layers.Embedding(7, 4)(tokens), mask=length > 0)
-    keras2.Model([tokens, length], layers.Dense(1)(masked)).save(tmp_path / "zoo/masked", save_format="tf")
-    added = Masked(name="masked")(layers.Embedding(7, 4, mask_zero=True)(tokens))  # Keras 2 gives it the mask
+    keras2.Model([tokens, length], layers.Dense(1)(masked)).save(
+        tmp_path / "zoo/masked", save_format="tf"
+    )
+    added = Masked(name="masked")(
+        layers.Embedding(7, 4, mask_zero=True)(tokens)
+    )  # Keras 2 gives it the mask
     keras2.Model(tokens, layers.Dense(1)(added)).save(tmp_path / "zoo/added", save_format="tf")
     result, records = migrated(tmp_path / "zoo", tmp_path)
     told = {name: (record["status"], record["reason"]) for name, record in records.items()}
@@ -199,30 +227,43 @@ def test_a_class_that_only_keras_3_has_is_one_of_the_users_own(keras2, tmp_path)
         def call(self, x):
             return x * self.weights_of_colours
 
-    keras2.Sequential([layers.Dense(3, input_shape=(4,)), MixUp(name="mixed")]).save(tmp_path / "zoo/without")
-    keras2.Sequential([layers.Dense(3, input_shape=(4,)), RandomGrayscale(name="grey")]).save(tmp_path / "zoo/weights")
+    keras2.Sequential([layers.Dense(3, input_shape=(4,)), MixUp(name="mixed")]).save(
+        tmp_path / "zoo/without"
+    )
+    keras2.Sequential([layers.Dense(3, input_shape=(4,)), RandomGrayscale(name="grey")]).save(
+        tmp_path / "zoo/weights"
+    )
     result, records = migrated(tmp_path / "zoo", tmp_path)
     without, weights = records["without"], records["weights"]
     assert without["status"] == "rebuilt", (result.output, without["reason"])
     assert without["parts"][0]["layers"]["MixUp 'mixed'"] == ["the ops of its graph to keras.ops"]
     assert weights["status"] == "partial"
-    assert "RandomGrayscale 'grey'" in weights["reason"] and "Keras 3 has no layer 'RandomGrayscale'" not in weights["reason"]
+    assert (
+        "RandomGrayscale 'grey'" in weights["reason"]
+        and "Keras 3 has no layer 'RandomGrayscale'" not in weights["reason"]
+    )
 
 
-def test_a_layer_of_a_later_keras_than_the_one_that_saved_the_model_is_the_users_own(keras2, tmp_path):
+def test_a_layer_of_a_later_keras_than_the_one_that_saved_the_model_is_the_users_own(
+    keras2, tmp_path
+):
     class UnitNormalization(keras2.layers.Layer):
         def call(self, x):
             return x * 2.0
 
     entry = keras2.Input((4,))
-    keras2.Model(entry, UnitNormalization(name="unit")(keras2.layers.Dense(3)(entry))).save(tmp_path / "zoo/old")
+    keras2.Model(entry, UnitNormalization(name="unit")(keras2.layers.Dense(3)(entry))).save(
+        tmp_path / "zoo/old"
+    )
     path = tmp_path / "zoo/old/saved_model.pb"
     message = schema.parse(schema.SavedModel, path.read_bytes())
     message.meta_graphs[0].meta_info_def.tensorflow_version = "2.8.4"
     path.write_bytes(message.SerializeToString())
     _, records = migrated(tmp_path / "zoo", tmp_path, "--no-wrap")
     assert records["old"]["status"] == "rebuilt", records["old"]["reason"]
-    assert records["old"]["parts"][0]["layers"] == {"UnitNormalization 'unit'": ["the ops of its graph to keras.ops"]}
+    assert records["old"]["parts"][0]["layers"] == {
+        "UnitNormalization 'unit'": ["the ops of its graph to keras.ops"]
+    }
 
 
 def test_a_rebuilt_model_that_differs_names_the_layers_and_what_differs(keras2, tmp_path):
@@ -255,9 +296,18 @@ def test_a_rebuilt_model_that_differs_names_the_layers_and_what_differs(keras2, 
     found.save(tmp_path / "zoo/activation", save_format="tf")
     result, records = migrated(tmp_path / "zoo", tmp_path)
     wanted = {
-        "own": "layer Dense 'own' (layer_with_weights-1): its graph computes something else than the layer of Keras",
-        "frozen": "Dense 'frozen' (layer_with_weights-1): its graph has a constant in place of its variable 'frozen/kernel'",
-        "activation": "layer Dense 'changed' (layer_with_weights-0): its configuration has the activation 'relu', and its graph",
+        "own": (
+            "layer Dense 'own' (layer_with_weights-1): its graph computes something else than the"
+            " layer of Keras"
+        ),
+        "frozen": (
+            "Dense 'frozen' (layer_with_weights-1): its graph has a constant in place of its"
+            " variable 'frozen/kernel'"
+        ),
+        "activation": (
+            "layer Dense 'changed' (layer_with_weights-0): its configuration has the activation"
+            " 'relu', and its graph"
+        ),
     }
     statuses = {"own": "rebuilt", "frozen": "partial", "activation": "rebuilt"}
     for name, reason in wanted.items():
@@ -267,7 +317,10 @@ def test_a_rebuilt_model_that_differs_names_the_layers_and_what_differs(keras2, 
         assert {item["state"] for item in record["parts"][0]["verdicts"]} <= {"equal", "close"}
     assert wanted["frozen"] in records["frozen"]["reason"]
     _, records = migrated(tmp_path / "zoo", tmp_path / "second", "--no-wrap")
-    assert {name: record["status"] for name, record in records.items()} == {**statuses, "frozen": "differs"}
+    assert {name: record["status"] for name, record in records.items()} == {
+        **statuses,
+        "frozen": "differs",
+    }
     assert wanted["frozen"] in records["frozen"]["reason"]
 
 
@@ -297,19 +350,26 @@ def test_a_layer_with_weights_is_cut_out_for_its_own_reason(keras2, tmp_path):
     )
     _, records = migrated(tmp_path / "zoo", tmp_path)
     assert records["own"]["status"] == "partial"
-    assert records["own"]["reason"] == "layer Scaled 'scaled' (layer_with_weights-0): Keras 3 has no layer 'Scaled'"
+    assert (
+        records["own"]["reason"]
+        == "layer Scaled 'scaled' (layer_with_weights-0): Keras 3 has no layer 'Scaled'"
+    )
 
 
 def test_graphs_that_attack(keras2, tmp_path):
     """Functions that call themselves or double their work, and broken edges, are refused."""
     entry = keras2.Input((4,))
-    keras2.Model(entry, keras2.layers.Lambda(LAMBDAS["of a function"], name="one")(entry)).save(tmp_path / "model")
+    keras2.Model(entry, keras2.layers.Lambda(LAMBDAS["of a function"], name="one")(entry)).save(
+        tmp_path / "model"
+    )
     path = tmp_path / "model/saved_model.pb"
     sound = path.read_bytes()
 
     def attacked(change=lambda body: None, captured=None):
         message = schema.parse(schema.SavedModel, sound)
-        functions = {item.signature.name: item for item in message.meta_graphs[0].graph_def.library.function}
+        functions = {
+            item.signature.name: item for item in message.meta_graphs[0].graph_def.library.function
+        }
         for name, body in functions.items():
             if "one_layer_call" in name:
                 change(body)

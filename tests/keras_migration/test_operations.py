@@ -26,7 +26,9 @@ from compat_matrix.keras_migration.refused import Refused  # noqa: E402
 
 @pytest.fixture(scope="module")
 def keras2():
-    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+    return pytest.importorskip(
+        "tf_keras", reason="tf_keras writes the models: pip install tf_keras"
+    )
 
 
 BY_SHAPE = {
@@ -34,7 +36,9 @@ BY_SHAPE = {
     "batch first": lambda x: tf.reshape(x, [tf.shape(x)[0], 12]),
     "packed": lambda x: tf.reshape(x, tf.stack([tf.shape(x)[0], tf.shape(x)[1] * tf.shape(x)[2]])),
     "joined": lambda x: tf.reshape(x, tf.concat([tf.shape(x)[:1], [2, 6]], axis=0)),
-    "batch last": lambda x: tf.transpose(tf.reshape(tf.transpose(x, [1, 2, 0]), [12, tf.shape(x)[0]])),
+    "batch last": lambda x: tf.transpose(
+        tf.reshape(tf.transpose(x, [1, 2, 0]), [12, tf.shape(x)[0]])
+    ),
     "scaled": lambda x: x / tf.sqrt(tf.cast(tf.shape(x)[-1], tf.float32)),
     "larger batch": lambda x: tf.reshape(x, [tf.shape(x)[0] * 3, 4]),
 }
@@ -53,7 +57,9 @@ def test_shapes_that_are_computed(keras2, tmp_path, name):
 
 def test_a_tensor_of_a_batch_of_computed_size_is_refused(keras2, tmp_path):
     entry = keras2.Input((4,))
-    old = keras2.Model(entry, tf.broadcast_to(keras2.layers.Dense(4)(entry)[:1], [tf.shape(entry)[0], 4]))
+    old = keras2.Model(
+        entry, tf.broadcast_to(keras2.layers.Dense(4)(entry)[:1], [tf.shape(entry)[0], 4])
+    )
     old.save(tmp_path / "model", save_format="tf")
     with pytest.raises(Refused, match="computed"):
         rebuild(tmp_path / "model")
@@ -100,13 +106,20 @@ def test_each_operation_gives_what_it_gave(keras2, tmp_path, shape):
         found = model(x)
         assert len(found) == len(expected) > 0
         for number, (got, wanted) in enumerate(zip(found, expected)):
-            np.testing.assert_allclose(np.asarray(got), wanted.numpy(), rtol=1e-5, atol=1e-5, err_msg=str(number))
+            np.testing.assert_allclose(
+                np.asarray(got), wanted.numpy(), rtol=1e-5, atol=1e-5, err_msg=str(number)
+            )
 
 
 def check_lambda_layers(keras2, folder, shape, operations):
-    """Each operation is a Lambda layer of a model, which is rebuilt of the ops of its graph, with its values."""
+    """Each operation is a Lambda layer of a model, which is rebuilt of the ops of its graph, with
+    its values.
+    """
     entry = keras2.Input(shape)
-    layers = [keras2.layers.Lambda(operation, name=f"layer_{at}") for at, operation in enumerate(operations)]
+    layers = [
+        keras2.layers.Lambda(operation, name=f"layer_{at}")
+        for at, operation in enumerate(operations)
+    ]
     keras2.Model(entry, [layer(entry) for layer in layers]).save(folder / "model", save_format="tf")
     x = np.random.default_rng(1).standard_normal((3, *shape)).astype("float32")
     assert layers
@@ -198,7 +211,9 @@ def test_an_operation_that_computes_a_mask_gets_no_name_of_a_layer(keras2, tmp_p
     old = keras2.Model(tokens, layers.GlobalAveragePooling1D()(both))
     old.save(tmp_path / "model", save_format="tf")
     x = np.array([[1, 2, 3, 0, 0, 0], [4, 5, 0, 0, 0, 0]], "int32")
-    np.testing.assert_allclose(np.asarray(rebuild(tmp_path / "model").model(x)), old(x).numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        np.asarray(rebuild(tmp_path / "model").model(x)), old(x).numpy(), rtol=1e-5, atol=1e-6
+    )
 
 
 def node(op, **attrs):
@@ -211,7 +226,9 @@ def node(op, **attrs):
 def test_nodes_that_compute_shapes():
     x = keras.Input((3, 4))
     shape = node("Shape")(x)
-    batch = node("StridedSlice", constants={"1": [0], "2": [1], "3": [1]}, shrink_axis_mask={"i": "1"})(shape)
+    batch = node(
+        "StridedSlice", constants={"1": [0], "2": [1], "3": [1]}, shrink_axis_mask={"i": "1"}
+    )(shape)
     packed = node("Pack", axis={"i": "0"}, constants={"1": 12})(batch)
     model = keras.Model(x, node("Reshape")([x, packed]))
     assert model(np.ones((5, 3, 4), "float32")).shape == (5, 12)
@@ -221,13 +238,18 @@ def test_nodes_of_einsum_and_of_resized_images():
     equation = {"s": base64.b64encode(b"bij,bjk->bik").decode()}
     one, other = keras.Input((2, 3)), keras.Input((3, 4))
     model = keras.Model([one, other], node("Einsum", equation=equation)([one, other]))
-    a, b = (np.random.default_rng(0).standard_normal(shape).astype("float32") for shape in ((5, 2, 3), (5, 3, 4)))
+    a, b = (
+        np.random.default_rng(0).standard_normal(shape).astype("float32")
+        for shape in ((5, 2, 3), (5, 3, 4))
+    )
     np.testing.assert_allclose(np.asarray(model([a, b])), a @ b, rtol=1e-5, atol=1e-6)
     image = keras.Input((4, 4, 1))
     x = np.random.default_rng(1).standard_normal((2, 4, 4, 1)).astype("float32")
     for op, method in (("ResizeBilinear", "bilinear"), ("ResizeNearestNeighbor", "nearest")):
         resized = node(op, constants={"1": [7, 5]}, half_pixel_centers={"b": True})(image)
-        np.testing.assert_allclose(keras.Model(image, resized)(x), tf.image.resize(x, [7, 5], method), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            keras.Model(image, resized)(x), tf.image.resize(x, [7, 5], method), rtol=1e-5, atol=1e-6
+        )
         with pytest.raises(Refused, match="half_pixel_centers"):
             node(op, constants={"1": [7, 5]})(image)
 
@@ -238,7 +260,10 @@ def test_a_metric_of_a_tensor_is_left_out_and_said(keras2, tmp_path):
     old = keras2.Model(entry, keras2.layers.Dense(2)(hidden))
     old.add_metric(tf.reduce_sum(hidden), name="activity", aggregation="mean")
     old.save(tmp_path / "model", save_format="tf")
-    result = CliRunner().invoke(cli.main, ["migrate", "--to", "keras", str(tmp_path / "model"), "--out", str(tmp_path / "out")])
+    result = CliRunner().invoke(
+        cli.main,
+        ["migrate", "--to", "keras", str(tmp_path / "model"), "--out", str(tmp_path / "out")],
+    )
     assert result.exit_code == 0, result.output
     record = json.loads((tmp_path / "out/records/model.json").read_text())
     assert record["status"] == "rebuilt"
@@ -246,7 +271,9 @@ def test_a_metric_of_a_tensor_is_left_out_and_said(keras2, tmp_path):
 
 
 def test_an_operation_gets_another_name_than_a_layer_of_its_model(keras2, tmp_path):
-    """MobileNetV3Small has a layer called `multiply`, which is how Keras 3 calls the product of two tensors, too."""
+    """MobileNetV3Small has a layer called `multiply`, which is how Keras 3 calls the product of two
+    tensors, too.
+    """
     entry = keras2.Input((4,))
     product = keras2.layers.Multiply(name="multiply")([entry, entry])
     again = keras2.layers.Dense(4, name="multiply_1")(tf.multiply(product, entry) * 2.0)
@@ -255,5 +282,8 @@ def test_an_operation_gets_another_name_than_a_layer_of_its_model(keras2, tmp_pa
     made = rebuild(tmp_path / "model").model
     names = [operation.name for operation in made.operations]
     assert len(names) == len(set(names)) and {"multiply", "multiply_1"} <= set(names)
-    result = CliRunner().invoke(cli.main, ["migrate", "--to", "keras", str(tmp_path / "model"), "--out", str(tmp_path / "out")])
+    result = CliRunner().invoke(
+        cli.main,
+        ["migrate", "--to", "keras", str(tmp_path / "model"), "--out", str(tmp_path / "out")],
+    )
     assert "1 rebuilt" in result.output, result.output

@@ -1,4 +1,6 @@
-"""``migrate --to keras`` of models with a layer that cannot be rebuilt: that layer is cut out of the SavedModel and wrapped."""
+"""``migrate --to keras`` of models with a layer that cannot be rebuilt: that layer is cut out of
+the SavedModel and wrapped.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,16 @@ def migrated(folder, name, *arguments):
 
 
 def after_a_step(folder, name, y, **inputs):
-    """What the new model predicts after a step of training in a fresh process, and after it was saved and loaded again."""
+    """What the new model predicts after a step of training in a fresh process, and after it was
+    saved and loaded again.
+    """
     np.savez(folder / "data.npz", y=y, **inputs)
-    paths = [folder / f"out/models/{name}/model.keras", folder / "data.npz", folder / "again.keras", folder / "answer.npy"]
+    paths = [
+        folder / f"out/models/{name}/model.keras",
+        folder / "data.npz",
+        folder / "again.keras",
+        folder / "answer.npy",
+    ]
     fresh_tensorflow.printed(TRAIN, *paths)
     return np.load(paths[-1])
 
@@ -76,7 +85,9 @@ PROVED = {"predictions", "saved file", "weights", "gradients", "training step"}
 
 @pytest.fixture(scope="module")
 def keras2():
-    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+    return pytest.importorskip(
+        "tf_keras", reason="tf_keras writes the models: pip install tf_keras"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +96,9 @@ def layers(keras2):
 
     class Scaled(keras2.layers.Layer):
         def build(self, shape):
-            self.scale = self.add_weight(name="scale", shape=shape[-1:], initializer="uniform", regularizer="l2")
+            self.scale = self.add_weight(
+                name="scale", shape=shape[-1:], initializer="uniform", regularizer="l2"
+            )
             self.inner = keras2.layers.Dense(3, name="inner")
 
         def call(self, x, training=None):
@@ -101,7 +114,9 @@ def layers(keras2):
 def test_a_model_trains_as_before_with_two_wrapped_layers_of_one_class(keras2, layers, tmp_path):
     scaled, mixed = layers
     a, b = keras2.Input((4,), name="a"), keras2.Input((4,), name="b")
-    inner = keras2.Model(a, scaled(name="one")(keras2.layers.Dense(4, activation="tanh")(a)), name="nested")
+    inner = keras2.Model(
+        a, scaled(name="one")(keras2.layers.Dense(4, activation="tanh")(a)), name="nested"
+    )
     joined = mixed(name="mixed")(inner(a), scaled(name="two")(b))
     model = keras2.Model([a, b], keras2.layers.Dense(2)(joined))
     model.compile(keras2.optimizers.SGD(0.1), "mse")
@@ -112,19 +127,28 @@ def test_a_model_trains_as_before_with_two_wrapped_layers_of_one_class(keras2, l
     record = migrated(tmp_path, "mixed")
     assert record["status"] == "partial"
     # A layer without weights is made of its graph.
-    assert [text in record["reason"] for text in ("Scaled 'one'", "Scaled 'two'", "Mixed 'mixed'")] == [True, True, False]
+    assert [
+        text in record["reason"] for text in ("Scaled 'one'", "Scaled 'two'", "Mixed 'mixed'")
+    ] == [True, True, False]
     assert set(states(record)) == PROVED and set(states(record).values()) <= {"equal", "close"}
-    assert len(set(record["parts"][0]["names"].values())) == len(model.weights), "every weight is compared, under its own name"
+    assert len(set(record["parts"][0]["names"].values())) == len(model.weights), (
+        "every weight is compared, under its own name"
+    )
     model.train_on_batch([x["a"], x["b"]], y)
     got = after_a_step(tmp_path, "mixed", y, **x)
-    np.testing.assert_allclose(got, model.predict([x["a"], x["b"]], verbose=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        got, model.predict([x["a"], x["b"]], verbose=0), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_the_optimizer_keeps_its_state_for_a_wrapped_layer(keras2, layers, tmp_path):
     model = keras2.Sequential([layers[0](input_shape=(4,)), keras2.layers.Dense(2)])
     model.compile(keras2.optimizers.Adam(0.01), "mse")
     random = np.random.default_rng(4)
-    x, y = random.standard_normal((8, 4)).astype("float32"), random.standard_normal((8, 2)).astype("float32")
+    x, y = (
+        random.standard_normal((8, 4)).astype("float32"),
+        random.standard_normal((8, 2)).astype("float32"),
+    )
     model.fit(x, y, epochs=3, verbose=0)
     model.save(tmp_path / "trained", save_format="tf")
     record = migrated(tmp_path, "trained")
@@ -133,49 +157,86 @@ def test_the_optimizer_keeps_its_state_for_a_wrapped_layer(keras2, layers, tmp_p
     model.train_on_batch(x, y)
     script = TRAIN.replace('model.compile(keras.optimizers.SGD(0.1), "mse")\n', "")
     np.savez(tmp_path / "data.npz", x=x, y=y)
-    paths = [tmp_path / "out/models/trained/model.keras", tmp_path / "data.npz", tmp_path / "again.keras", tmp_path / "y.npy"]
+    paths = [
+        tmp_path / "out/models/trained/model.keras",
+        tmp_path / "data.npz",
+        tmp_path / "again.keras",
+        tmp_path / "y.npy",
+    ]
     fresh_tensorflow.printed(script, *paths)
-    np.testing.assert_allclose(np.load(paths[-1]), model.predict(x, verbose=0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        np.load(paths[-1]), model.predict(x, verbose=0), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_a_layer_whose_weights_do_not_fit_its_configuration_is_wrapped(keras2, tmp_path):
     layers = keras2.layers
     model = keras2.Sequential([layers.Dense(3, input_shape=(4,)), layers.Dense(2, use_bias=False)])
     model.save(tmp_path / "unbiased", save_format="tf")
-    edit(tmp_path / "unbiased", lambda config: config.update(use_bias=False) if "use_bias" in config else None)
+    edit(
+        tmp_path / "unbiased",
+        lambda config: config.update(use_bias=False) if "use_bias" in config else None,
+    )
     record = migrated(tmp_path, "unbiased")
     assert record["status"] == "partial" and "holds bias" in record["reason"]
-    assert [line.split(": ")[1] for line in record["parts"][0]["tree"]] == ["SavedModelLayer", "Dense"]
+    assert [line.split(": ")[1] for line in record["parts"][0]["tree"]] == [
+        "SavedModelLayer",
+        "Dense",
+    ]
 
 
 def test_a_layer_that_is_not_what_its_configuration_says_is_made_of_its_graph(keras2, tmp_path):
     layers = keras2.layers
-    model = keras2.Sequential([layers.Dense(3, activation="tanh", input_shape=(4,)), layers.Dense(2)])
+    model = keras2.Sequential(
+        [layers.Dense(3, activation="tanh", input_shape=(4,)), layers.Dense(2)]
+    )
     model.save(tmp_path / "other", save_format="tf")
-    edit(tmp_path / "other", lambda config: config.update(activation="relu") if config.get("activation") == "tanh" else None)
+    edit(
+        tmp_path / "other",
+        lambda config: (
+            config.update(activation="relu") if config.get("activation") == "tanh" else None
+        ),
+    )
     record = migrated(tmp_path, "other")
     assert record["status"] == "rebuilt" and set(states(record).values()) == {"equal"}
     (note,) = record["parts"][0]["notes"]
-    assert note.startswith("layer Dense 'dense") and "its graph computes something else than the layer of Keras" in note
+    assert (
+        note.startswith("layer Dense 'dense")
+        and "its graph computes something else than the layer of Keras" in note
+    )
     assert record["parts"][0]["tree"][1].endswith("_relu: Functional")
     x = np.random.default_rng(1).standard_normal((5, 4)).astype("float32")
     y = np.zeros((5, 2), "float32")
     model.compile(keras2.optimizers.SGD(0.1), "mse")
     model.train_on_batch(x, y)
-    np.testing.assert_allclose(after_a_step(tmp_path, "other", y, x=x), model.predict(x, verbose=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        after_a_step(tmp_path, "other", y, x=x), model.predict(x, verbose=0), rtol=1e-5, atol=1e-6
+    )
 
 
 ATTACKS = {
-    "a_class_of_a_module": {"class_name": "os>system", "config": {"name": "attacked", "command": "touch {place}"}},
-    "bytecode": {"class_name": "Lambda", "config": {"name": "attacked", "function": ["4wEA", None, None]}},
-    "a_function_of_a_module": {"config": {"activation": {"class_name": "function", "module": "os", "config": "system"}}},
+    "a_class_of_a_module": {
+        "class_name": "os>system",
+        "config": {"name": "attacked", "command": "touch {place}"},
+    },
+    "bytecode": {
+        "class_name": "Lambda",
+        "config": {"name": "attacked", "function": ["4wEA", None, None]},
+    },
+    "a_function_of_a_module": {
+        "config": {"activation": {"class_name": "function", "module": "os", "config": "system"}}
+    },
     "a_matrix_larger_than_memory": {"config": {"units": 10**13}},
 }
 
 
-def test_a_layer_with_an_attack_in_its_configuration_is_wrapped_without_its_configuration(keras2, tmp_path):
+def test_a_layer_with_an_attack_in_its_configuration_is_wrapped_without_its_configuration(
+    keras2, tmp_path
+):
     layers = keras2.layers
-    model = keras2.Sequential([layers.Dense(3, name="attacked", input_shape=(4,)), layers.Dense(2, activation="tanh")])
+    model = keras2.Sequential(
+        [layers.Dense(3, name="attacked", input_shape=(4,)), layers.Dense(2, activation="tanh")]
+    )
     model.save(tmp_path / "sound", save_format="tf")
     place = tmp_path / "was_here"
     for name, change in ATTACKS.items():
@@ -184,7 +245,9 @@ def test_a_layer_with_an_attack_in_its_configuration_is_wrapped_without_its_conf
         def attack(entry, change=change):
             if entry["config"].get("name") == "attacked":
                 whole = "class_name" in change
-                entry.update(change if whole else {"config": {**entry["config"], **change["config"]}})
+                entry.update(
+                    change if whole else {"config": {**entry["config"], **change["config"]}}
+                )
 
         shutil.copytree(tmp_path / "sound", tmp_path / "zoo" / name)
         edit_entries(tmp_path / "zoo" / name, attack)
@@ -193,7 +256,10 @@ def test_a_layer_with_an_attack_in_its_configuration_is_wrapped_without_its_conf
     for name in ATTACKS:
         record = json.loads((tmp_path / f"out/records/{name}.json").read_text())
         assert record["status"] == "partial", (name, record["reason"])
-        assert [line.split(": ")[1] for line in record["parts"][0]["tree"]] == ["SavedModelLayer", "Dense"]
+        assert [line.split(": ")[1] for line in record["parts"][0]["tree"]] == [
+            "SavedModelLayer",
+            "Dense",
+        ]
     assert not place.exists()
 
 
@@ -209,7 +275,9 @@ def test_a_layer_that_two_nested_models_share_stays_one(keras2, tmp_path):
     model = keras2.Model(x, layers.Add()([tower(x) for tower in towers]))
     model.save(tmp_path / "towers", save_format="tf")
     record = migrated(tmp_path, "towers")
-    assert record["status"] == "wrapped" and "Dense 'shared': two models share it" in record["reason"]
+    assert (
+        record["status"] == "wrapped" and "Dense 'shared': two models share it" in record["reason"]
+    )
     assert len(record["parts"][0]["names"]) == len(model.weights) == 6
 
 
@@ -217,4 +285,6 @@ def test_a_layer_in_part_of_a_plan(keras2, layers, tmp_path):
     model = keras2.Sequential([keras2.layers.Dense(4, input_shape=(4,)), layers[0]()])
     model.save(tmp_path / "mixed", save_format="tf")
     result = migrate(tmp_path / "mixed", "--out", tmp_path / "out", "--dry-run")
-    assert result.exit_code == 0 and "rebuild in part: " in result.stdout and "Scaled" in result.stdout
+    assert (
+        result.exit_code == 0 and "rebuild in part: " in result.stdout and "Scaled" in result.stdout
+    )

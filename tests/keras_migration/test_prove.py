@@ -44,7 +44,10 @@ def test_an_equal_model_is_equal_in_all(rebuilt):
     old, found = rebuilt
     verdicts = prove(old, found.model, pairs_of(old, found.model, found.variables), X)
     assert [what for what, _, _ in verdicts] == PROVED
-    assert set(states(verdicts).values()) <= {"equal", "close"} and states(verdicts)["weights"] == "equal"
+    assert (
+        set(states(verdicts).values()) <= {"equal", "close"}
+        and states(verdicts)["weights"] == "equal"
+    )
 
 
 def test_another_bit_of_a_weight_is_found(rebuilt):
@@ -58,7 +61,10 @@ def test_another_bit_of_a_weight_is_found(rebuilt):
 def test_a_regularizer_that_got_lost_is_found_by_gradients(rebuilt):
     old, found = rebuilt
     found.model.layers[0].kernel.regularizer = found.model.layers[0].kernel_regularizer = None
-    assert states(prove(old, found.model, pairs_of(old, found.model, found.variables), X))["gradients"] == "differs"
+    assert (
+        states(prove(old, found.model, pairs_of(old, found.model, found.variables), X))["gradients"]
+        == "differs"
+    )
 
 
 def test_another_momentum_is_found_by_a_step(rebuilt):
@@ -73,16 +79,24 @@ def test_what_does_not_train_is_said_and_not_called_equal(rebuilt):
     found.model.trainable = False
     verdicts = prove(old, found.model, pairs_of(old, found.model, found.variables), X)
     assert verdicts[0][:2] == ("weights", "equal")
-    assert verdicts[1:] == [(what, "none", "no weight of the model trains") for what in ("gradients", "training step")]
+    assert verdicts[1:] == [
+        (what, "none", "no weight of the model trains") for what in ("gradients", "training step")
+    ]
 
 
 def test_a_gradient_that_is_nearly_zero_is_not_made_a_step_by_adam(tmp_path):
-    """Adam divides a gradient by its size, so the step of one that is nearly zero depends on how it was rounded."""
+    """Adam divides a gradient by its size, so the step of one that is nearly zero depends on how it
+    was rounded.
+    """
     old = pytest.importorskip("tf_keras")
     layers, verdicts = old.layers, []
     for seed in (5, 6):
         old.utils.set_random_seed(seed)
-        hidden = [layers.Dense(8, "relu", input_shape=(4,)), layers.BatchNormalization(), layers.Dense(16)]
+        hidden = [
+            layers.Dense(8, "relu", input_shape=(4,)),
+            layers.BatchNormalization(),
+            layers.Dense(16),
+        ]
         net = old.Sequential([*hidden, layers.BatchNormalization(), layers.Dense(2)])
         net.compile("adam", "mse")
         net.save(tmp_path / "model", save_format="tf")
@@ -95,7 +109,10 @@ def test_a_gradient_that_is_nearly_zero_is_not_made_a_step_by_adam(tmp_path):
 def test_another_strength_of_a_regularizer_is_more_than_rounding(rebuilt):
     old, found = rebuilt
     found.model.layers[0].kernel.regularizer = keras.regularizers.L2(0.00995)  # 0.01 as saved
-    assert states(prove(old, found.model, pairs_of(old, found.model, found.variables), X))["gradients"] == "differs"
+    assert (
+        states(prove(old, found.model, pairs_of(old, found.model, found.variables), X))["gradients"]
+        == "differs"
+    )
 
 
 def test_a_step_with_large_gradients_keeps_a_constraint(rebuilt):
@@ -107,11 +124,21 @@ def test_a_step_with_large_gradients_keeps_a_constraint(rebuilt):
 
 
 def record_of(code, tmp_path, monkeypatch):
-    """Return the record of a model whose layer `Scaled` is rebuilt with the given code. The command must exit with 1."""
+    """Return the record of a model whose layer `Scaled` is rebuilt with the given code.
+
+    The command must exit with 1.
+    """
     (tmp_path / "code").mkdir()
     (tmp_path / "code/own_layers.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "code"))
-    arguments = ["migrate", "--to", "keras", str(tmp_path / "model"), "--custom-objects", "own_layers:Scaled"]
+    arguments = [
+        "migrate",
+        "--to",
+        "keras",
+        str(tmp_path / "model"),
+        "--custom-objects",
+        "own_layers:Scaled",
+    ]
     result = CliRunner().invoke(cli.main, [*arguments, "--out", str(tmp_path / "out")])
     assert result.exit_code == 1, result.output
     return json.loads((tmp_path / "out/records/model.json").read_text())
@@ -144,7 +171,11 @@ def test_a_file_that_loads_with_other_weights_is_not_written(tmp_path, monkeypat
 
     old.Sequential([Scaled(input_shape=(3,))]).save(tmp_path / "model", save_format="tf")
     record = record_of(FORGETFUL, tmp_path, monkeypatch)
-    assert record["status"] == "differs" and record["reason"].startswith("saved file:") and "scale" in record["reason"]
+    assert (
+        record["status"] == "differs"
+        and record["reason"].startswith("saved file:")
+        and "scale" in record["reason"]
+    )
     assert not list((tmp_path / "out").rglob("*.keras"))
 
 
@@ -162,7 +193,9 @@ class Scaled(keras.layers.Layer):
 """
 
 
-def test_the_reason_is_the_error_of_the_layer_without_colours_and_arguments_that_keras_adds(tmp_path, monkeypatch):
+def test_the_reason_is_the_error_of_the_layer_without_colours_and_arguments_that_keras_adds(
+    tmp_path, monkeypatch
+):
     old = pytest.importorskip("tf_keras")
 
     class Scaled(old.layers.Layer):
@@ -182,7 +215,9 @@ def test_statistics_that_a_dropout_moves_are_no_difference(tmp_path):
     old = pytest.importorskip("tf_keras")
     layers = old.layers
     drop, hide = layers.Dropout(0.5, input_shape=(4,)), layers.Rescaling(0.0)
-    old.Sequential([drop, layers.BatchNormalization(momentum=0.5), hide]).save(tmp_path / "model", save_format="tf")
+    old.Sequential([drop, layers.BatchNormalization(momentum=0.5), hide]).save(
+        tmp_path / "model", save_format="tf"
+    )
     loaded, found = reference_impl.load(tmp_path / "model"), rebuild(tmp_path / "model")
     verdicts = prove(loaded, found.model, pairs_of(loaded, found.model, found.variables), X)
     assert set(states(verdicts).values()) <= {"equal", "close"}, verdicts

@@ -39,5 +39,10 @@ def test_gradients_that_rounding_moves_are_not_compared_and_others_are():
 
 def test_the_bound_of_statistics_is_what_rounding_does_where_that_is_more_than_the_largest_bound():
     measured = rounding(40)
-    assert measured.bound("gradient") <= LARGEST < part_of(40) < measured.bound("gradient", capped=False)
+    assert (
+        measured.bound("gradient")
+        <= LARGEST
+        < part_of(40)
+        < measured.bound("gradient", capped=False)
+    )
     assert rounding(1).bound("gradient") == rounding(1).bound("gradient", capped=False)

@@ -25,7 +25,9 @@ X = np.linspace(-1, 1, 24).reshape(6, 4).astype("float32")
 
 @pytest.fixture(scope="module")
 def keras_2(tmp_path_factory):
-    """A model of Keras 2 with all that a layer has to carry: BatchNormalization, losses, frozen weights."""
+    """A model of Keras 2 with all that a layer has to carry: BatchNormalization, losses, frozen
+    weights.
+    """
     old = pytest.importorskip("tf_keras")
     net = old.Sequential([
         old.layers.Dense(5, kernel_regularizer="l2", activity_regularizer="l1", input_shape=(4,), name="first"),
@@ -50,7 +52,9 @@ def module(tmp_path_factory):
             self.w = tf.Variable(np.eye(4, 2, dtype="float32"), name="w")
             self.fixed = tf.Variable([2.0, 3.0], trainable=False, name="fixed")
             self.variables_ = [self.w, self.fixed]
-            self.regularization_losses = [tf.function(lambda: tf.reduce_sum(self.w) * 0.5, input_signature=[])]
+            self.regularization_losses = [
+                tf.function(lambda: tf.reduce_sum(self.w) * 0.5, input_signature=[])
+            ]
 
         @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32)])
         def __call__(self, x):
@@ -58,8 +62,13 @@ def module(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("module") / "model"
     root = Reusable()
-    both = tf.function(lambda x: {"a": root(x), "b": x}, input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
-    alone = tf.function(lambda x: {"a": root(x)}, input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
+    both = tf.function(
+        lambda x: {"a": root(x), "b": x},
+        input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")],
+    )
+    alone = tf.function(
+        lambda x: {"a": root(x)}, input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")]
+    )
     tf.saved_model.save(root, folder, signatures={"both": both, "alone": alone})
     return folder
 
@@ -89,8 +98,12 @@ print(json.dumps(said))
 def test_it_answers_as_the_model_did(keras_2):
     folder, net = keras_2
     layer = SavedModelLayer(folder)
-    np.testing.assert_allclose(layer(X, training=False), net(X, training=False), rtol=1e-5, atol=1e-6)
-    assert not np.allclose(layer(X, training=True), net(X, training=False)), "BatchNormalization normalizes by the batch"
+    np.testing.assert_allclose(
+        layer(X, training=False), net(X, training=False), rtol=1e-5, atol=1e-6
+    )
+    assert not np.allclose(layer(X, training=True), net(X, training=False)), (
+        "BatchNormalization normalizes by the batch"
+    )
 
 
 def test_weights_are_there_once_and_train_as_they_did(keras_2):
@@ -119,11 +132,15 @@ def test_a_step_is_the_step_of_the_model(keras_2, tmp_path):
     old.compile(pytest.importorskip("tf_keras").optimizers.SGD(0.1), "mse")
     new.compile(keras.optimizers.SGD(0.1), "mse")
     before = [np.asarray(weight) for weight in new.weights]
-    np.testing.assert_allclose(new.train_on_batch(X, target), old.train_on_batch(X, target), rtol=1e-5)
+    np.testing.assert_allclose(
+        new.train_on_batch(X, target), old.train_on_batch(X, target), rtol=1e-5
+    )
     values = {weight.name.split(":")[0].replace("/", "_"): weight.numpy() for weight in old.weights}
     changed = 0
     for weight, was in zip(new.weights, before):
-        np.testing.assert_allclose(np.asarray(weight), values[weight.name], rtol=1e-4, atol=1e-6, err_msg=weight.name)
+        np.testing.assert_allclose(
+            np.asarray(weight), values[weight.name], rtol=1e-4, atol=1e-6, err_msg=weight.name
+        )
         changed += not np.array_equal(was, weight)
     assert changed == 8, "all but the frozen kernel and bias, moving averages too"
 
@@ -157,7 +174,9 @@ said["next"] = np.asarray(keras.saving.load_model(sys.argv[1], safe_mode=False)(
 def test_a_file_of_a_keras_2_model(keras_2, tmp_path):
     model = functional(SavedModelLayer(keras_2[0]))
     model.save(tmp_path / "model.keras")
-    assert in_a_fresh_process(tmp_path / "model.keras", tmp_path)["y"] == np.asarray(model(X)).tolist()
+    assert (
+        in_a_fresh_process(tmp_path / "model.keras", tmp_path)["y"] == np.asarray(model(X)).tolist()
+    )
 
 
 def test_a_file_is_a_program_and_not_run_without_leave(module, tmp_path):
@@ -196,10 +215,14 @@ def test_an_export_holds_what_the_layer_has_learned(module, tmp_path):
 def test_a_variable_that_keras_cannot_have_stays_in_the_saved_model(make, tmp_path):
     root = tf.Module()
     root.scale, root.extra = tf.Variable([1.0, 2.0], name="scale"), make()
-    root.__call__ = tf.function(lambda x: x * root.scale, input_signature=[tf.TensorSpec([None, 2])])
+    root.__call__ = tf.function(
+        lambda x: x * root.scale, input_signature=[tf.TensorSpec([None, 2])]
+    )
     reference_impl.save(root, tmp_path / "model")
 
-    assert [variable.name for variable in SavedModelLayer(tmp_path / "model").variables] == ["scale"]
+    assert [variable.name for variable in SavedModelLayer(tmp_path / "model").variables] == [
+        "scale"
+    ]
     model = functional(SavedModelLayer(tmp_path / "model"), 2)
     model.compile("sgd", "mse")
     model.fit(np.ones((4, 2)), np.zeros((4, 2)), verbose=0)
@@ -230,20 +253,29 @@ def test_drop_in_for_the_layer_of_tensorflow_hub(module, trainable):
     assert len(model.losses) == trainable
     with pytest.raises(ValueError, match="output_key"):
         KerasLayer(os.fspath(module), signature="both")
-    assert set(KerasLayer(os.fspath(module), signature="alone", signature_outputs_as_dict=True)(X)) == {"a"}
-    np.testing.assert_array_equal(KerasLayer(os.fspath(module), signature="both", output_key="b")(X), X)
+    assert set(
+        KerasLayer(os.fspath(module), signature="alone", signature_outputs_as_dict=True)(X)
+    ) == {"a"}
+    np.testing.assert_array_equal(
+        KerasLayer(os.fspath(module), signature="both", output_key="b")(X), X
+    )
 
 
 def test_drop_in_for_the_layer_of_keras(tmp_path):
     x = keras.Input((4,))
     source = keras.Model(x, keras.layers.Dense(2)(keras.layers.BatchNormalization()(x)))
     source.export(tmp_path / "export", verbose=False)
-    ours, theirs = TFSMLayer(os.fspath(tmp_path / "export")), keras.layers.TFSMLayer(os.fspath(tmp_path / "export"))
+    ours, theirs = (
+        TFSMLayer(os.fspath(tmp_path / "export")),
+        keras.layers.TFSMLayer(os.fspath(tmp_path / "export")),
+    )
     np.testing.assert_array_equal(ours(X), theirs(X))
     assert len(ours.trainable_weights) == len(theirs.trainable_weights) == 4
     model = functional(ours)
     model.save(tmp_path / "model.keras")
-    assert in_a_fresh_process(tmp_path / "model.keras", tmp_path)["y"] == np.asarray(model(X)).tolist()
+    assert (
+        in_a_fresh_process(tmp_path / "model.keras", tmp_path)["y"] == np.asarray(model(X)).tolist()
+    )
     named = TFSMLayer(os.fspath(tmp_path / "export"), call_endpoint="serving_default")
     assert isinstance(named(X), dict)
 
@@ -270,7 +302,10 @@ def test_a_model_of_tf_1(name, tmp_path):
 def test_another_backend_is_refused_by_name(tmp_path):
     # Only the name of the backend: no other one is installed with the tests.
     said = "keras.backend.backend = lambda: 'jax'"
-    program = f"import keras; from savedmodel_compat.keras import SavedModelLayer; {said}; SavedModelLayer('x')"
+    program = (
+        f"import keras; from savedmodel_compat.keras import SavedModelLayer; {said};"
+        " SavedModelLayer('x')"
+    )
     done = fresh_tensorflow.run(program)
     assert "needs Keras' TensorFlow backend, this is jax" in done.stderr
 
@@ -289,14 +324,18 @@ def test_what_is_not_there_is_said(module, tmp_path):
 
 def test_losses_of_nested_models_are_added_once(tmp_path):
     old = pytest.importorskip("tf_keras")
-    inner = old.Sequential([old.layers.Dense(4, kernel_regularizer="l2", input_shape=(4,))], name="inner")
+    inner = old.Sequential(
+        [old.layers.Dense(4, kernel_regularizer="l2", input_shape=(4,))], name="inner"
+    )
     net = old.Sequential([inner, old.layers.Dense(2, kernel_regularizer="l2")])
     net.build((None, 4))
     net.save(tmp_path / "nested", save_format="tf")
     layer = SavedModelLayer(tmp_path / "nested")
     layer(X)
     assert len(layer.losses) == 2
-    np.testing.assert_allclose(sum(map(float, layer.losses)), sum(map(float, net.losses)), rtol=1e-6)
+    np.testing.assert_allclose(
+        sum(map(float, layer.losses)), sum(map(float, net.losses)), rtol=1e-6
+    )
 
 
 def test_a_function_of_a_tuple_in_a_functional_model_that_is_loaded_again(tmp_path):

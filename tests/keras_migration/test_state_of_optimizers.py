@@ -1,4 +1,6 @@
-"""The state of an optimizer goes to the variable that it belongs to, and the next step is that of Keras 2."""
+"""The state of an optimizer goes to the variable that it belongs to, and the next step is that of
+Keras 2.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,23 @@ X = np.random.default_rng(1).standard_normal((8, 4)).astype("float32")
 Y = np.random.default_rng(2).standard_normal((8, 2)).astype("float32")
 OPTIMIZERS = {
     "sgd": lambda keras: keras.optimizers.SGD(0.05),
-    "rate of its own": lambda keras: keras.optimizers.SGD(keras.optimizers.schedules.PolynomialDecay(0.1, 5, 0.01, power=2.0)),
+    "rate of its own": lambda keras: keras.optimizers.SGD(
+        keras.optimizers.schedules.PolynomialDecay(0.1, 5, 0.01, power=2.0)
+    ),
     "lion": lambda keras: keras.optimizers.Lion(0.01),
     "adafactor": lambda keras: keras.optimizers.Adafactor(0.01),
     "nadam": lambda keras: keras.optimizers.Nadam(0.01),
-    "average": lambda keras: keras.optimizers.SGD(0.01, momentum=0.9, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=5),
+    "average": lambda keras: keras.optimizers.SGD(
+        0.01, momentum=0.9, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=5
+    ),
 }
 
 
 @pytest.fixture(scope="module")
 def keras2():
-    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+    return pytest.importorskip(
+        "tf_keras", reason="tf_keras writes the models: pip install tf_keras"
+    )
 
 
 def rebuilt(model, folder):
@@ -37,10 +45,15 @@ def rebuilt(model, folder):
 
 
 def same_name(keras2):
-    """Two nested models with a layer of one name and shape: their variables have one path in Keras 3."""
+    """Two nested models with a layer of one name and shape: their variables have one path in Keras
+    3.
+    """
     layers = keras2.layers
     x = keras2.Input((4,))
-    inner = [keras2.Sequential([layers.Dense(4, name="dense", input_shape=(4,))], name=name) for name in ("one", "two")]
+    inner = [
+        keras2.Sequential([layers.Dense(4, name="dense", input_shape=(4,))], name=name)
+        for name in ("one", "two")
+    ]
     return keras2.Model(x, layers.Dense(2)(inner[1](inner[0](x))))
 
 
@@ -61,7 +74,8 @@ def test_layers_of_one_name_in_nested_models_are_told_apart_by_the_proof(keras2,
     model = same_name(keras2)
     model.save(tmp_path / "same_name", save_format="tf")
     result = CliRunner().invoke(
-        cli.main, ["migrate", "--to", "keras", str(tmp_path / "same_name"), "--out", str(tmp_path / "out")]
+        cli.main,
+        ["migrate", "--to", "keras", str(tmp_path / "same_name"), "--out", str(tmp_path / "out")],
     )
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "out/records/same_name.json").read_text())["status"] == "rebuilt"
@@ -79,15 +93,25 @@ def test_what_was_frozen_after_training_gets_no_state_of_another_layer(keras2, t
     (note,) = found.notes
     assert "4 values of the optimizer's state are not kept" in note
     optimizer = found.model.optimizer
-    for place, name in enumerate(("dense_1/kernel", "dense_1/bias", "dense_2/kernel", "dense_2/bias")):
-        (kept,) = (value for key, value in state.items() if key.startswith("Adam/m/") and key.endswith(_counted(name, state)))
+    for place, name in enumerate(
+        ("dense_1/kernel", "dense_1/bias", "dense_2/kernel", "dense_2/bias")
+    ):
+        (kept,) = (
+            value
+            for key, value in state.items()
+            if key.startswith("Adam/m/") and key.endswith(_counted(name, state))
+        )
         np.testing.assert_array_equal(optimizer._momentums[place].numpy(), kept)
 
 
 def _counted(name, state):
-    """Return the name of a variable as this process has counted layers: `dense_7/kernel:0` for the second Dense of a model."""
+    """Return the name of a variable as this process has counted layers: `dense_7/kernel:0` for the
+    second Dense of a model.
+    """
     layer, _, part = name.partition("/")
-    layers = sorted({key.split("/")[2] for key in state if "/m/" in key}, key=lambda text: (len(text), text))
+    layers = sorted(
+        {key.split("/")[2] for key in state if "/m/" in key}, key=lambda text: (len(text), text)
+    )
     return f"/{layers[int(layer.rpartition('_')[2])]}/{part}:0"
 
 
@@ -103,8 +127,8 @@ def test_functions_that_were_registered_are_found_by_the_names_that_the_user_gav
     model.fit(X, Y, verbose=0)
     found = rebuilt(model, tmp_path)
     assert found.notes == [
-        "the model is not compiled: Keras 3 has no function 'mine>distance' among its losses; name its class: "
-        "--custom-objects MODULE:NAME"
+        "the model is not compiled: Keras 3 has no function 'mine>distance' among its losses; name"
+        " its class: --custom-objects MODULE:NAME"
     ]
     from compat_matrix.keras_migration.rebuild import rebuild
 

@@ -1,4 +1,6 @@
-"""``migrate --to keras`` of subclassed models: those that only call layers of Keras are rebuilt as functional ones."""
+"""``migrate --to keras`` of subclassed models: those that only call layers of Keras are rebuilt as
+functional ones.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ X = np.linspace(-1, 1, 40).reshape(10, 4).astype("float32")
 
 @pytest.fixture(scope="module")
 def keras2():
-    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+    return pytest.importorskip(
+        "tf_keras", reason="tf_keras writes the models: pip install tf_keras"
+    )
 
 
 def saved(keras2, call, folder):
@@ -58,11 +62,17 @@ def otherwise_in_training(net, x, training):
 
 
 def migrated(folder, tmp_path):
-    result = CliRunner().invoke(cli.main, ["migrate", "--to", "keras", str(folder), "--out", str(tmp_path / "out")])
-    return result, {path.stem: json.loads(path.read_text()) for path in (tmp_path / "out/records").iterdir()}
+    result = CliRunner().invoke(
+        cli.main, ["migrate", "--to", "keras", str(folder), "--out", str(tmp_path / "out")]
+    )
+    return result, {
+        path.stem: json.loads(path.read_text()) for path in (tmp_path / "out/records").iterdir()
+    }
 
 
-def test_a_subclassed_model_that_only_calls_layers_is_rebuilt_and_others_are_wrapped(keras2, tmp_path):
+def test_a_subclassed_model_that_only_calls_layers_is_rebuilt_and_others_are_wrapped(
+    keras2, tmp_path
+):
     for call in (of_layers, twice, with_an_operation, otherwise_in_training):
         saved(keras2, call, tmp_path / "zoo" / call.__name__)
     result, records = migrated(tmp_path / "zoo", tmp_path)
@@ -83,10 +93,16 @@ def test_a_model_without_an_argument_for_training_and_one_that_returns_a_dict(ke
         def call(self, x):
             return self.wrap(self.first(x))
 
-    for name, wrap in (("tensor", lambda answer: answer), ("dict", lambda answer: {"answer": answer})):
+    for name, wrap in (
+        ("tensor", lambda answer: answer),
+        ("dict", lambda answer: {"answer": answer}),
+    ):
         net = Net(wrap)
         net(X)
         net.save(tmp_path / "zoo" / name, save_format="tf")
     result, records = migrated(tmp_path / "zoo", tmp_path)
     found = {name: record["status"] for name, record in records.items()}
-    assert found == {"tensor": "rebuilt", "dict": "wrapped"}, result.output  # a functional model would not return the dict
+    assert found == {
+        "tensor": "rebuilt",
+        "dict": "wrapped",
+    }, result.output  # a functional model would not return the dict

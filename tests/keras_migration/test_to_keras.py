@@ -1,4 +1,6 @@
-"""``migrate --to keras``, end to end: real models of Keras 2, the command, Keras 3 in a process of its own."""
+"""``migrate --to keras``, end to end: real models of Keras 2, the command, Keras 3 in a process of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def record_of(out, name):
 
 @pytest.fixture(scope="module")
 def keras2():
-    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+    return pytest.importorskip(
+        "tf_keras", reason="tf_keras writes the models: pip install tf_keras"
+    )
 
 
 def test_a_sequential_model_predicts_as_before_in_a_process_without_this_project(keras2, tmp_path):
@@ -64,7 +68,9 @@ def test_a_sequential_model_predicts_as_before_in_a_process_without_this_project
         *(str(tmp_path / name) for name in ("out/models/small/model.keras", "x.npy", "y.npy")),
     ]
     subprocess.run(command, check=True, env={**kept, "KERAS_BACKEND": "tensorflow"})
-    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), model.predict(x, verbose=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        np.load(tmp_path / "y.npy"), model.predict(x, verbose=0), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_a_custom_layer_is_refused_with_its_place_and_what_helps(keras2, tmp_path):
@@ -75,20 +81,33 @@ def test_a_custom_layer_is_refused_with_its_place_and_what_helps(keras2, tmp_pat
         def call(self, x):
             return self.scale * x
 
-    keras2.Sequential([keras2.layers.Dense(2, input_shape=(3,)), Scaled()]).save(tmp_path / "custom", save_format="tf")
+    keras2.Sequential([keras2.layers.Dense(2, input_shape=(3,)), Scaled()]).save(
+        tmp_path / "custom", save_format="tf"
+    )
     result = migrate(tmp_path / "custom", "--no-wrap", "--out", tmp_path / "out")
     assert result.exit_code == 1
     record = record_of(tmp_path / "out", "custom")
     assert record["status"] == "refused"
     assert "Scaled" in record["reason"] and "--custom-objects" in record["fix"]
-    assert not (tmp_path / "out/models").exists() or not list((tmp_path / "out/models").rglob("*.keras"))
+    assert not (tmp_path / "out/models").exists() or not list(
+        (tmp_path / "out/models").rglob("*.keras")
+    )
 
 
 ATTACKS = {
-    "loads_a_saved_model": {"class_name": "TFSMLayer", "config": {"name": "dense", "filepath": "/etc"}},
-    "a_class_of_a_module": {"class_name": "os>system", "module": "os", "config": {"name": "dense", "command": "touch {place}"}},
+    "loads_a_saved_model": {
+        "class_name": "TFSMLayer",
+        "config": {"name": "dense", "filepath": "/etc"},
+    },
+    "a_class_of_a_module": {
+        "class_name": "os>system",
+        "module": "os",
+        "config": {"name": "dense", "command": "touch {place}"},
+    },
     "a_matrix_larger_than_memory": {"units": 10**13},
-    "a_function_of_a_module": {"activation": {"class_name": "function", "module": "os", "config": "system"}},
+    "a_function_of_a_module": {
+        "activation": {"class_name": "function", "module": "os", "config": "system"}
+    },
     "an_initializer_of_a_module": {
         "kernel_initializer": {
             "class_name": "system",
@@ -101,8 +120,13 @@ ATTACKS = {
         "class_name": "Lambda",
         "config": {"name": "dense", "function": ["4wEA", None, None]},
     },
-    "a_vocabulary_of_the_machine": {"class_name": "StringLookup", "config": {"name": "dense", "vocabulary": "/etc/passwd"}},
-    "a_dtype_policy": {"dtype": {"class_name": "system", "module": "os", "config": {"name": "touch {place}"}}},
+    "a_vocabulary_of_the_machine": {
+        "class_name": "StringLookup",
+        "config": {"name": "dense", "vocabulary": "/etc/passwd"},
+    },
+    "a_dtype_policy": {
+        "dtype": {"class_name": "system", "module": "os", "config": {"name": "touch {place}"}}
+    },
     "an_argument_of_another_type": {"units": {"class_name": "Dense", "config": {"units": 3}}},
     "a_layer_in_itself": {
         "class_name": "TimeDistributed",
@@ -133,13 +157,19 @@ def test_a_configuration_names_only_what_keras_has_and_runs_nothing(keras2, tmp_
     place = tmp_path / "was_here"
     for name, change in ATTACKS.items():
         shutil.copytree(tmp_path / "sound", tmp_path / "zoo" / name)
-        attacked(tmp_path / "zoo" / name, json.loads(json.dumps(change).replace("{place}", str(place))))
+        attacked(
+            tmp_path / "zoo" / name, json.loads(json.dumps(change).replace("{place}", str(place)))
+        )
     result = migrate(tmp_path / "zoo", "--no-wrap", "--out", tmp_path / "out")
     assert result.exit_code == 1, result.output
     found = {name: record_of(tmp_path / "out", name) for name in ATTACKS}
-    assert {name: record["status"] for name, record in found.items()} == dict.fromkeys(ATTACKS, "refused")
+    assert {name: record["status"] for name, record in found.items()} == dict.fromkeys(
+        ATTACKS, "refused"
+    )
     assert not place.exists()
-    assert "more weights than the checkpoint holds" in found["a_matrix_larger_than_memory"]["reason"]
+    assert (
+        "more weights than the checkpoint holds" in found["a_matrix_larger_than_memory"]["reason"]
+    )
     assert "--trust-lambda" in found["bytecode"]["fix"]
     assert "root:" not in json.dumps(found["a_vocabulary_of_the_machine"])
 
@@ -164,18 +194,35 @@ model, data = keras.models.load_model(sys.argv[1]), np.load(sys.argv[2])
 model.train_on_batch(data["x"], data["y"])
 np.savez(sys.argv[3], *model.get_weights())
 """
-    fresh_tensorflow.printed(script, *(tmp_path / name for name in ("out/models/trained/model.keras", "data.npz", "weights.npz")))
+    fresh_tensorflow.printed(
+        script,
+        *(
+            tmp_path / name
+            for name in ("out/models/trained/model.keras", "data.npz", "weights.npz")
+        ),
+    )
     with np.load(tmp_path / "weights.npz") as stored:
         for number, expected in enumerate(model.get_weights()):
             np.testing.assert_allclose(stored[f"arr_{number}"], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_model_without_its_checkpoint_is_refused_and_the_missing_file_is_named_once(keras2, tmp_path):
+def test_a_model_without_its_checkpoint_is_refused_and_the_missing_file_is_named_once(
+    keras2, tmp_path
+):
     layers = keras2.layers
-    keras2.Sequential([layers.Dense(2, input_shape=(3,))]).save(tmp_path / "zoo/plain", save_format="tf")
+    keras2.Sequential([layers.Dense(2, input_shape=(3,))]).save(
+        tmp_path / "zoo/plain", save_format="tf"
+    )
     shutil.rmtree(tmp_path / "zoo/plain/variables")
-    said = "variables.index: no such file: it holds the values of the variables; put variables/ back beside saved_model.pb"
+    said = (
+        "variables.index: no such file: it holds the values of the variables; put variables/ back"
+        " beside saved_model.pb"
+    )
     assert said in migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--dry-run").output
     migrate(tmp_path / "zoo", "--out", tmp_path / "out")
     record = record_of(tmp_path / "out", "plain")
-    assert record["status"] == "refused" and record["reason"].endswith(said) and record["reason"].count(said) == 1
+    assert (
+        record["status"] == "refused"
+        and record["reason"].endswith(said)
+        and record["reason"].count(said) == 1
+    )

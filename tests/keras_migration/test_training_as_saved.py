@@ -1,4 +1,6 @@
-"""A rebuilt model trains as the optimizer of Keras 2 did that it was saved with; what Keras 3 does otherwise is said."""
+"""A rebuilt model trains as the optimizer of Keras 2 did that it was saved with; what Keras 3 does
+otherwise is said.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ OPTIMIZERS = {
 
 @pytest.fixture(scope="module")
 def keras2():
-    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+    return pytest.importorskip(
+        "tf_keras", reason="tf_keras writes the models: pip install tf_keras"
+    )
 
 
 @pytest.mark.parametrize("age", ["before 2.11", "since 2.11"])
@@ -47,7 +51,9 @@ def test_two_steps_with_small_gradients_are_those_of_keras_2(keras2, tmp_path, n
     for model in (old, new):
         model.train_on_batch(x, y)
         model.train_on_batch(x, y)
-    moved = [np.concatenate([weight.ravel() for weight in model.get_weights()]) for model in (old, new)]
+    moved = [
+        np.concatenate([weight.ravel() for weight in model.get_weights()]) for model in (old, new)
+    ]
     np.testing.assert_allclose(moved[1], moved[0], rtol=0.01, atol=1e-3 * np.abs(moved[0]).max())
 
 
@@ -72,21 +78,33 @@ def test_rows_of_an_embedding_that_train_otherwise_are_said(keras2, tmp_path, op
         model.train_on_batch(ids, y + 3)
         model.train_on_batch(ids, y)
     same = np.allclose(found.model.get_weights()[0], old.get_weights()[0], atol=1e-5)
-    assert same is not said, "Keras 3 trains as Keras 2 now: the note and docs/keras_migration.md are out of date"
+    assert same is not said, (
+        "Keras 3 trains as Keras 2 now: the note and docs/keras_migration.md are out of date"
+    )
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.1])
 def test_a_moving_variance_of_few_values_is_unbiased_in_keras_2(keras2, tmp_path, factor):
     layers = keras2.layers
-    net = keras2.Sequential([layers.Conv2D(3, 3, strides=3, input_shape=(6, 6, 2)), layers.BatchNormalization(momentum=0.8)])
+    net = keras2.Sequential(
+        [
+            layers.Conv2D(3, 3, strides=3, input_shape=(6, 6, 2)),
+            layers.BatchNormalization(momentum=0.8),
+        ]
+    )
     net.compile("sgd", "mse")
     net.save(tmp_path / "model", save_format="tf")
     old, found = reference_impl.load(tmp_path / "model"), rebuild(tmp_path / "model")
     norm = found.model.layers[1]
     norm.momentum = 1 - 0.2 * factor
     verdicts = prove(
-        old, found.model, pairs_of(old, found.model, found.variables), tf.random.stateless_normal([2, 6, 6, 2], [1, 2])
+        old,
+        found.model,
+        pairs_of(old, found.model, found.variables),
+        tf.random.stateless_normal([2, 6, 6, 2], [1, 2]),
     )
     what, state, detail = verdicts[-1]
     assert what == "training step"
-    assert (state, "n / (n - 1)" in detail) == (("close", True) if factor == 1.0 else ("differs", False))
+    assert (state, "n / (n - 1)" in detail) == (
+        ("close", True) if factor == 1.0 else ("differs", False)
+    )

@@ -1,4 +1,6 @@
-"""``migrate --to keras`` wraps what it cannot rebuild: real models, the command, the file in a process of its own."""
+"""``migrate --to keras`` wraps what it cannot rebuild: real models, the command, the file in a
+process of its own.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +53,18 @@ def predicted(out, name, folder, **inputs):
 
 @pytest.fixture(scope="module")
 def keras2():
-    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+    return pytest.importorskip(
+        "tf_keras", reason="tf_keras writes the models: pip install tf_keras"
+    )
 
 
 @pytest.fixture(scope="module")
 def scaled(keras2):
     class Scaled(keras2.layers.Layer):
         def build(self, shape):
-            self.scale = self.add_weight(name="scale", shape=shape[-1:], initializer="uniform", regularizer="l2")
+            self.scale = self.add_weight(
+                name="scale", shape=shape[-1:], initializer="uniform", regularizer="l2"
+            )
 
         def call(self, x, training=None):
             return x * self.scale
@@ -66,8 +72,12 @@ def scaled(keras2):
     return Scaled
 
 
-def test_a_custom_layer_is_wrapped_between_rebuilt_ones_and_the_reason_stays(keras2, scaled, tmp_path):
-    model = keras2.Sequential([keras2.layers.Dense(2, input_shape=(3,)), keras2.layers.BatchNormalization(), scaled()])
+def test_a_custom_layer_is_wrapped_between_rebuilt_ones_and_the_reason_stays(
+    keras2, scaled, tmp_path
+):
+    model = keras2.Sequential(
+        [keras2.layers.Dense(2, input_shape=(3,)), keras2.layers.BatchNormalization(), scaled()]
+    )
     model.save(tmp_path / "custom", save_format="tf")
     result = migrate(tmp_path / "custom", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
@@ -83,7 +93,10 @@ def test_a_custom_layer_is_wrapped_between_rebuilt_ones_and_the_reason_stays(ker
     assert "Scaled" in (tmp_path / "out/report.html").read_text()
     x = np.random.default_rng(0).standard_normal((4, 3)).astype("float32")
     np.testing.assert_allclose(
-        predicted(tmp_path / "out", "custom", tmp_path, x=x), model.predict(x, verbose=0), rtol=1e-6, atol=1e-6
+        predicted(tmp_path / "out", "custom", tmp_path, x=x),
+        model.predict(x, verbose=0),
+        rtol=1e-6,
+        atol=1e-6,
     )
 
 
@@ -92,7 +105,10 @@ def test_inputs_keep_their_names(keras2, scaled, tmp_path):
     model = keras2.Model({"b": first, "a": second}, scaled()(first) - second)
     model.save(tmp_path / "named", save_format="tf")
     assert migrate(tmp_path / "named", "--out", tmp_path / "out").exit_code == 0
-    inputs = {name: np.random.default_rng(seed).standard_normal((4, 3)).astype("float32") for seed, name in enumerate("ab")}
+    inputs = {
+        name: np.random.default_rng(seed).standard_normal((4, 3)).astype("float32")
+        for seed, name in enumerate("ab")
+    }
     got = predicted(tmp_path / "out", "named", tmp_path, **inputs)
     np.testing.assert_allclose(got, model.predict(inputs, verbose=0), rtol=1e-6, atol=1e-6)
 
@@ -114,7 +130,9 @@ def test_of_several_meta_graphs_the_one_that_serves_is_wrapped_and_the_others_ar
 
 
 def test_outputs_that_a_model_of_tf_1_leaves_to_chance_are_not_compared_and_named(tmp_path):
-    """A metric that one call reads and updates, in no order: each call may answer otherwise, so it used to be `differs`."""
+    """A metric that one call reads and updates, in no order: each call may answer otherwise, so it
+    used to be `differs`.
+    """
     model = shutil.copytree(FIXTURES / "estimator_all_modes/model", tmp_path / "metrics")
     saved = schema.parse(schema.SavedModel, (model / "saved_model.pb").read_bytes())
     graphs = [graph for graph in saved.meta_graphs if list(graph.meta_info_def.tags) == ["eval"]]
@@ -134,7 +152,9 @@ def test_what_no_functional_model_can_take_is_refused_with_both_reasons(tmp_path
 
     module = tf.Module()
     module.call = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec(None)])
-    tf.saved_model.save(module, str(tmp_path / "any_rank"), signatures={"serving_default": module.call})
+    tf.saved_model.save(
+        module, str(tmp_path / "any_rank"), signatures={"serving_default": module.call}
+    )
     result = migrate(tmp_path / "any_rank", "--out", tmp_path / "out")
     assert result.exit_code == 1
     record = record_of(tmp_path / "out", "any_rank")
@@ -149,7 +169,9 @@ def test_a_model_with_a_lookup_table_is_wrapped(keras2, tmp_path):
     layers = keras2.layers
     words = layers.StringLookup()
     words.adapt(np.array([["red"], ["green"], ["red"]]))
-    model = keras2.Sequential([keras2.Input((1,), dtype="string"), words, layers.Embedding(4, 2), layers.Flatten()])
+    model = keras2.Sequential(
+        [keras2.Input((1,), dtype="string"), words, layers.Embedding(4, 2), layers.Flatten()]
+    )
     model.save(tmp_path / "words", save_format="tf")
     (tmp_path / "words/keras_metadata.pb").unlink()
     result = migrate(tmp_path / "words", "--out", tmp_path / "out")
@@ -165,14 +187,19 @@ def test_the_state_of_a_stateful_rnn_is_that_of_the_file_for_each_answer(keras2,
     result = migrate(tmp_path / "stateful", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     record = record_of(tmp_path / "out", "stateful")
-    assert record["reason"].startswith("keras_metadata.pb is missing") and "put keras_metadata.pb back" in record["fix"]
+    assert (
+        record["reason"].startswith("keras_metadata.pb is missing")
+        and "put keras_metadata.pb back" in record["fix"]
+    )
     verdicts = record["parts"][0]["verdicts"]
     assert {item["what"]: item["state"] for item in verdicts} == dict.fromkeys(
         ("predictions", "saved file", "weights", "gradients", "training step"), "equal"
     )
 
 
-def test_a_model_that_never_had_metadata_is_used_by_its_functions_and_not_told_to_put_it_back(keras2, tmp_path):
+def test_a_model_that_never_had_metadata_is_used_by_its_functions_and_not_told_to_put_it_back(
+    keras2, tmp_path
+):
     """tf.saved_model.save writes no keras_metadata.pb, so nothing may be there to be put back."""
     tf = pytest.importorskip("tensorflow")
     model = keras2.Sequential([keras2.Input((3,)), keras2.layers.Dense(2)])
@@ -183,28 +210,43 @@ def test_a_model_that_never_had_metadata_is_used_by_its_functions_and_not_told_t
     record = record_of(tmp_path / "out", "plain")
     assert record["status"] == "wrapped" and set(states(record).values()) == {"equal"}
     assert "tf.saved_model.save and model.export do not" in record["reason"]
-    assert record["fix"].startswith("if model.save") and "by its functions and signatures" in record["fix"]
+    assert (
+        record["fix"].startswith("if model.save")
+        and "by its functions and signatures" in record["fix"]
+    )
 
 
 @pytest.mark.parametrize(("seed", "status"), [(3, "partial"), (None, "unproved")])
-def test_a_model_that_draws_numbers_is_compared_by_its_first_draw_or_said_to_draw(keras2, tmp_path, seed, status):
-    """With a seed each process draws the same. It used to be called another model, for it draws anew for each call."""
+def test_a_model_that_draws_numbers_is_compared_by_its_first_draw_or_said_to_draw(
+    keras2, tmp_path, seed, status
+):
+    """With a seed each process draws the same.
+
+    It used to be called another model, for it draws anew for each call.
+    """
 
     class Noisy(keras2.layers.Layer):
         def call(self, x):
             return x + tf.random.normal(tf.shape(x), seed=seed)
 
     tf = pytest.importorskip("tensorflow")
-    keras2.Sequential([keras2.Input((2,)), keras2.layers.Dense(2), Noisy()]).save(tmp_path / "noisy", save_format="tf")
+    keras2.Sequential([keras2.Input((2,)), keras2.layers.Dense(2), Noisy()]).save(
+        tmp_path / "noisy", save_format="tf"
+    )
     out = tmp_path / "out"
     done = migrate(tmp_path / "noisy", "--out", out, "--jobs", "1")
     record = record_of(out, "noisy")
     assert (record["status"], done.exit_code) == ((status, 0) if seed else (status, 1)), done.output
     if not seed:
-        assert "each call of the old model answers otherwise: it draws random numbers" in record["reason"]
+        assert (
+            "each call of the old model answers otherwise: it draws random numbers"
+            in record["reason"]
+        )
 
 
-def test_a_wrapped_model_is_compiled_and_goes_on_from_the_state_of_its_optimizer(keras2, scaled, tmp_path):
+def test_a_wrapped_model_is_compiled_and_goes_on_from_the_state_of_its_optimizer(
+    keras2, scaled, tmp_path
+):
     import keras
 
     import savedmodel_compat.keras  # noqa: F401  # registers the layer
@@ -230,11 +272,15 @@ def test_a_wrapped_model_is_compiled_and_goes_on_from_the_state_of_its_optimizer
     for model in (net, new):
         for _ in range(2):
             model.train_on_batch(x, x[:, :2])
-    np.testing.assert_allclose(new.predict(x, verbose=0), net.predict(x, verbose=0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        new.predict(x, verbose=0), net.predict(x, verbose=0), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_models_whose_inputs_change_in_a_file_or_with_a_call_are_wrapped(tmp_path):
-    """Named tuples become lists in a file; a counter of TF 1.x trains, and each call changes it; examples are parsed."""
+    """Named tuples become lists in a file; a counter of TF 1.x trains, and each call changes it;
+    examples are parsed.
+    """
     import collections
 
     import tensorflow as tf
@@ -242,30 +288,43 @@ def test_models_whose_inputs_change_in_a_file_or_with_a_call_are_wrapped(tmp_pat
     step = collections.namedtuple("step", "reward state")
     module = tf.Module()
     specs = step(tf.TensorSpec([None], name="reward"), tf.TensorSpec([None, 2], name="state"))
-    module.__call__ = tf.function(lambda given: given.reward[:, None] - 2 * given.state, input_signature=[specs])
+    module.__call__ = tf.function(
+        lambda given: given.reward[:, None] - 2 * given.state, input_signature=[specs]
+    )
     tf.saved_model.save(module, str(tmp_path / "models/named"))
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None], "x")
-        counter = v1.get_variable("counter", [], tf.int32, v1.zeros_initializer(), use_resource=True)
+        counter = v1.get_variable(
+            "counter", [], tf.int32, v1.zeros_initializer(), use_resource=True
+        )
         with tf.control_dependencies([counter.assign_add(1)]):
             y = x * 2.0
         examples = v1.placeholder(tf.string, [None], "examples")
-        parsed = v1.parse_example(examples, {"feature": v1.FixedLenFeature([2], tf.float32)})["feature"] * 3.0
+        parsed = (
+            v1.parse_example(examples, {"feature": v1.FixedLenFeature([2], tf.float32)})["feature"]
+            * 3.0
+        )
         session.run(v1.global_variables_initializer())
         v1.saved_model.simple_save(session, str(tmp_path / "models/counting"), {"x": x}, {"y": y})
-        v1.saved_model.simple_save(session, str(tmp_path / "models/parsing"), {"examples": examples}, {"y": parsed})
+        v1.saved_model.simple_save(
+            session, str(tmp_path / "models/parsing"), {"examples": examples}, {"y": parsed}
+        )
     result = migrate(tmp_path / "models", "--out", tmp_path / "out", "--jobs", "1")
     assert result.exit_code == 0, result.output
     for name in ("named", "counting", "parsing"):
         assert record_of(tmp_path / "out", name)["status"] == "wrapped"
 
 
-def test_a_stateful_rnn_starts_from_zeros_with_a_note_and_answers_as_after_reset_states(keras2, tmp_path):
+def test_a_stateful_rnn_starts_from_zeros_with_a_note_and_answers_as_after_reset_states(
+    keras2, tmp_path
+):
     layers = keras2.layers
     model = keras2.Sequential(
         [
-            layers.LSTM(3, stateful=True, return_sequences=True, batch_input_shape=(4, 5, 2), name="first"),
+            layers.LSTM(
+                3, stateful=True, return_sequences=True, batch_input_shape=(4, 5, 2), name="first"
+            ),
             layers.Bidirectional(layers.GRU(2, stateful=True), name="both"),
             layers.Dense(2),
         ]
@@ -277,12 +336,18 @@ def test_a_stateful_rnn_starts_from_zeros_with_a_note_and_answers_as_after_reset
     assert result.exit_code == 0, result.output
     record = record_of(tmp_path / "out", "stateful")
     assert (record["status"], record["reason"]) == ("rebuilt", "")
-    said = [note for note in record["parts"][0]["notes"] if "the file holds its state after the last call" in note]
+    said = [
+        note
+        for note in record["parts"][0]["notes"]
+        if "the file holds its state after the last call" in note
+    ]
     assert [note.partition(":")[0] for note in said] == ["LSTM 'first'", "Bidirectional 'both'"]
     old = keras2.models.load_model(tmp_path / "stateful")
     keras = pytest.importorskip("keras", minversion="3")
     new = keras.models.load_model(tmp_path / "out/models/stateful/model.keras")
-    assert not np.allclose(old(x).numpy(), np.asarray(new(x)), atol=1e-4)  # it goes on from the state in the file
+    assert not np.allclose(
+        old(x).numpy(), np.asarray(new(x)), atol=1e-4
+    )  # it goes on from the state in the file
     new = keras.models.load_model(tmp_path / "out/models/stateful/model.keras")
     old.reset_states()
     for _ in range(2):  # the second time from the state after the first
@@ -293,7 +358,9 @@ def test_what_keras_3_would_compute_otherwise_is_wrapped_and_the_reason_names_it
     layers = keras2.layers
     entry = keras2.Input((4,))
     fixed = layers.BatchNormalization(name="fixed")(layers.Dense(3)(entry), training=False)
-    keras2.Model(entry, layers.Dense(2)(layers.Dropout(0.3)(fixed))).save(tmp_path / "models/fixed", save_format="tf")
+    keras2.Model(entry, layers.Dense(2)(layers.Dropout(0.3)(fixed))).save(
+        tmp_path / "models/fixed", save_format="tf"
+    )
     tokens = keras2.Input((3, 5), dtype="int32")
     embedded = layers.Embedding(7, 4, mask_zero=True)(tokens)
     masked = layers.GRU(2)(layers.TimeDistributed(layers.LSTM(3))(embedded))
@@ -303,14 +370,21 @@ def test_what_keras_3_would_compute_otherwise_is_wrapped_and_the_reason_names_it
     fixed, masked = (record_of(tmp_path / "out", name) for name in ("fixed", "masked"))
     assert fixed["status"] == masked["status"] == "wrapped"
     assert "BatchNormalization 'fixed' is always called with training=False" in fixed["reason"]
-    assert "where the old model answers, the new one does not" in masked["reason"] and "\n" not in masked["reason"]
+    assert (
+        "where the old model answers, the new one does not" in masked["reason"]
+        and "\n" not in masked["reason"]
+    )
 
 
-def test_models_with_weights_that_a_call_changes_sparse_inputs_and_nameless_activations(keras2, tmp_path):
+def test_models_with_weights_that_a_call_changes_sparse_inputs_and_nameless_activations(
+    keras2, tmp_path
+):
     layers = keras2.layers
 
     class Shrinking(layers.Layer):
-        """Its call in training changes a weight that trains, as that of a SpectralNormalization does."""
+        """Its call in training changes a weight that trains, as that of a SpectralNormalization
+        does.
+        """
 
         def build(self, shape):
             self.scale = self.add_weight(name="scale", shape=shape[-1:], initializer="ones")
@@ -324,7 +398,9 @@ def test_models_with_weights_that_a_call_changes_sparse_inputs_and_nameless_acti
     entry = keras2.Input((7,), sparse=True)
     sparse = keras2.Model(entry, layers.Dense(2)(entry))
     tf = pytest.importorskip("tensorflow")
-    nameless = keras2.Sequential([layers.Dense(2, activation=lambda x: x * tf.sigmoid(1.7 * x), input_shape=(4,))])
+    nameless = keras2.Sequential(
+        [layers.Dense(2, activation=lambda x: x * tf.sigmoid(1.7 * x), input_shape=(4,))]
+    )
     for name, model in (("shrinking", shrinking), ("sparse", sparse), ("nameless", nameless)):
         model.save(tmp_path / "models" / name, save_format="tf")
     result = migrate(tmp_path / "models", "--out", tmp_path / "out", "--jobs", "1")
@@ -345,7 +421,10 @@ def test_an_op_that_tensorflow_lacks_is_named(keras2, scaled, tmp_path):
     result = migrate(tmp_path / "strange", "--out", tmp_path / "out")
     assert result.exit_code == 1
     record = record_of(tmp_path / "out", "strange")
-    assert record["status"] == "refused" and "Op type not registered 'NobodyKnowsThisOp'" in record["reason"]
+    assert (
+        record["status"] == "refused"
+        and "Op type not registered 'NobodyKnowsThisOp'" in record["reason"]
+    )
     assert "Exception encountered" not in record["reason"] and "KerasTensor" not in record["reason"]
 
 
@@ -370,7 +449,11 @@ def test_a_configuration_that_attacks_is_wrapped_without_being_read(keras2, tmp_
     record = record_of(tmp_path / "out", "attacked")
     assert record["status"] == "wrapped" and "system" in record["reason"]
     x = np.ones((2, 4), "float32")
-    np.testing.assert_allclose(predicted(tmp_path / "out", "attacked", tmp_path, x=x), model.predict(x, verbose=0), rtol=1e-6)
+    np.testing.assert_allclose(
+        predicted(tmp_path / "out", "attacked", tmp_path, x=x),
+        model.predict(x, verbose=0),
+        rtol=1e-6,
+    )
 
 
 def noisy(x):
@@ -381,17 +464,25 @@ def noisy(x):
 
 def test_a_dry_run_says_what_is_rebuilt_and_what_is_wrapped(keras2, scaled, tmp_path):
     layers = keras2.layers
-    keras2.Sequential([layers.Dense(2, input_shape=(3,)), layers.Dense(1)]).save(tmp_path / "zoo/plain", save_format="tf")
+    keras2.Sequential([layers.Dense(2, input_shape=(3,)), layers.Dense(1)]).save(
+        tmp_path / "zoo/plain", save_format="tf"
+    )
     random = layers.Lambda(noisy, input_shape=(3,))
     keras2.Sequential([random]).save(tmp_path / "zoo/coded", save_format="tf")
-    keras2.Sequential([layers.Lambda(abs, input_shape=(3,))]).save(tmp_path / "zoo/of_ops", save_format="tf")
+    keras2.Sequential([layers.Lambda(abs, input_shape=(3,))]).save(
+        tmp_path / "zoo/of_ops", save_format="tf"
+    )
     keras2.Sequential([scaled(input_shape=(3,))]).save(tmp_path / "zoo/custom", save_format="tf")
-    models = (*(tmp_path / "zoo" / name for name in ("plain", "custom", "coded", "of_ops")), FIXTURES / "half_plus_two/model")
+    models = (
+        *(tmp_path / "zoo" / name for name in ("plain", "custom", "coded", "of_ops")),
+        FIXTURES / "half_plus_two/model",
+    )
     asked = (*models, "--out", tmp_path / "out", "--dry-run")
     result = migrate(*asked)
     assert result.exit_code == 0, result.output
     plain, custom, coded, of_ops, old = (
-        next(line for line in result.stdout.splitlines() if f"{model.name}: " in line) for model in models
+        next(line for line in result.stdout.splitlines() if f"{model.name}: " in line)
+        for model in models
     )
     assert plain.startswith("rebuild: ") and "2 Dense" in plain
     assert custom.startswith("wrap: ") and "Scaled" in custom

@@ -15,7 +15,9 @@ def tf():
 
 @pytest.fixture(scope="session")
 def original(tf, tmp_path_factory):
-    """A model with nesting, control flow, a table, containers and signatures; and the directory it was saved to."""
+    """A model with nesting, control flow, a table, containers and signatures; and the directory it
+    was saved to.
+    """
     vocabulary = tmp_path_factory.mktemp("source") / "words.txt"
     vocabulary.write_text("ant\nbee\n")
 
@@ -35,11 +37,19 @@ def original(tf, tmp_path_factory):
             self.bias = tf.Variable([0.5, 0.25], name="bias")
             self.steps = tf.Variable(0, trainable=False)
             initializer = tf.lookup.TextFileInitializer(
-                str(vocabulary), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
+                str(vocabulary),
+                tf.string,
+                tf.lookup.TextFileIndex.WHOLE_LINE,
+                tf.int64,
+                tf.lookup.TextFileIndex.LINE_NUMBER,
             )
             self.words = tf.lookup.StaticHashTable(initializer, -1)
             self.counts = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
-            self.parts = [self.dense, {"bias": self.bias}, (self.steps, Pair(self.bias, self.dense))]
+            self.parts = [
+                self.dense,
+                {"bias": self.bias},
+                (self.steps, Pair(self.bias, self.dense)),
+            ]
             self.alias = self.dense
             self.parent = self
 
@@ -48,8 +58,16 @@ def original(tf, tmp_path_factory):
             y = self.dense.multiply(x) + self.bias
             if training:
                 self.steps.assign_add(1)
-                return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, self.dense.multiply(y) * self.bias), (0, y))[1]
-            return tf.cond(tf.reduce_sum(y) > 0.0, lambda: self.dense.multiply(y) * scale + self.bias, lambda: y)
+                return tf.while_loop(
+                    lambda i, _: i < 3,
+                    lambda i, y: (i + 1, self.dense.multiply(y) * self.bias),
+                    (0, y),
+                )[1]
+            return tf.cond(
+                tf.reduce_sum(y) > 0.0,
+                lambda: self.dense.multiply(y) * scale + self.bias,
+                lambda: y,
+            )
 
         @tf.function
         def nest(self, pair, more):
@@ -65,7 +83,10 @@ def original(tf, tmp_path_factory):
             return self.counts.lookup(words)
 
         @tf.function(
-            input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x"), tf.TensorSpec([], tf.float32, name="scale")]
+            input_signature=[
+                tf.TensorSpec([None, 2], tf.float32, name="x"),
+                tf.TensorSpec([], tf.float32, name="scale"),
+            ]
         )
         def serve(self, x, scale):
             y = self(x)
@@ -79,7 +100,9 @@ def original(tf, tmp_path_factory):
     model.nest(Pair(1.0, tf.constant(2.0)), {"a": tf.constant(3.0), "b": tf.constant(4.0)})
     model.count(tf.constant(["bee"]))
     directory = tmp_path_factory.mktemp("models") / "first"
-    tf.saved_model.save(model, str(directory), signatures={"serve": model.serve, "look": model.look})
+    tf.saved_model.save(
+        model, str(directory), signatures={"serve": model.serve, "look": model.look}
+    )
     moved = directory.with_name("model")
     directory.rename(moved)
     vocabulary.unlink()

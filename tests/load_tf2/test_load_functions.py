@@ -16,12 +16,24 @@ from reference_impl import errors as format_errors
 pytestmark = pytest.mark.tensorflow
 
 
-def test_FN_05_and_PY_09_calls_choose_the_trace_and_give_the_values_of_the_original(tf, original, loaded):
+def test_FN_05_and_PY_09_calls_choose_the_trace_and_give_the_values_of_the_original(
+    tf, original, loaded
+):
     model, _ = original
     x = tf.constant([[1.0, -2.0]])
-    for args, kwargs in [((x,), {}), ((), {"x": x}), ((x, False), {}), ((x,), {"training": True}), ((x,), {"scale": 3.0})]:
-        np.testing.assert_array_equal(loaded(*args, **kwargs).numpy(), model(*args, **kwargs).numpy())
-    np.testing.assert_array_equal(loaded([[1.0, 2.0]]).numpy(), model(tf.constant([[1.0, 2.0]])).numpy())
+    for args, kwargs in [
+        ((x,), {}),
+        ((), {"x": x}),
+        ((x, False), {}),
+        ((x,), {"training": True}),
+        ((x,), {"scale": 3.0}),
+    ]:
+        np.testing.assert_array_equal(
+            loaded(*args, **kwargs).numpy(), model(*args, **kwargs).numpy()
+        )
+    np.testing.assert_array_equal(
+        loaded([[1.0, 2.0]]).numpy(), model(tf.constant([[1.0, 2.0]])).numpy()
+    )
     assert len(loaded.__call__.concrete_functions) == 4
 
 
@@ -36,7 +48,9 @@ def test_PY_03_and_04_nests_of_arguments_and_results(tf, loaded):
 
 
 def test_FN_13_an_untraced_shape_is_refused_with_all_options_and_the_first_difference(tf, loaded):
-    with pytest.raises(ValueError, match="Could not find matching concrete function to call") as caught:
+    with pytest.raises(
+        ValueError, match="Could not find matching concrete function to call"
+    ) as caught:
         loaded(tf.zeros([4, 3]))
     text = str(caught.value)
     assert "4 option(s)" in text and "argument x has shape (4, 3), not (1, 2)" in text
@@ -59,7 +73,15 @@ def test_FN_06_a_function_without_traces(tf, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given, wanted", [(2, "int"), (2.5, "float"), (True, "bool"), (float("nan"), "nan"), ("2", "str"), (None, "none")]
+    "given, wanted",
+    [
+        (2, "int"),
+        (2.5, "float"),
+        (True, "bool"),
+        (float("nan"), "nan"),
+        ("2", "str"),
+        (None, "none"),
+    ],
 )
 def test_PY_06_literals_choose_the_trace_of_their_own_type(tf, tmp_path, given, wanted):
     root = tf.Module()
@@ -67,7 +89,15 @@ def test_PY_06_literals_choose_the_trace_of_their_own_type(tf, tmp_path, given, 
 
     @tf.function
     def f(x):
-        kind = "none" if x is None else "nan" if x != x else names.get(x, "str") if isinstance(x, (int, str)) else "float"
+        kind = (
+            "none"
+            if x is None
+            else "nan"
+            if x != x
+            else names.get(x, "str")
+            if isinstance(x, (int, str))
+            else "float"
+        )
         return tf.constant(kind)
 
     for value in (True, 2, 2.5, float("nan"), "2", None):
@@ -76,10 +106,14 @@ def test_PY_06_literals_choose_the_trace_of_their_own_type(tf, tmp_path, given, 
     assert reference_impl.load(save(tf, tmp_path, root)).f(given).numpy().decode() == wanted
 
 
-@pytest.mark.parametrize("given", ["int64", np.int64, np.dtype("int64"), "float32", "int8", 9, "nothing"], ids=repr)
+@pytest.mark.parametrize(
+    "given", ["int64", np.int64, np.dtype("int64"), "float32", "int8", 9, "nothing"], ids=repr
+)
 def test_PY_06_a_dtype_may_be_given_by_its_name_as_in_TensorFlow(tf, tmp_path, given):
     root = tf.Module()
-    root.f = tf.function(lambda dtype: tf.constant(dtype.name if isinstance(dtype, tf.DType) else f"text {dtype}"))
+    root.f = tf.function(
+        lambda dtype: tf.constant(dtype.name if isinstance(dtype, tf.DType) else f"text {dtype}")
+    )
     for dtype in (tf.int64, tf.float32, "float32"):
         root.f(dtype)
     directory = save(tf, tmp_path, root)
@@ -91,18 +125,29 @@ def test_PY_06_a_dtype_may_be_given_by_its_name_as_in_TensorFlow(tf, tmp_path, g
             assert "Could not find matching concrete function" in str(error)
             answers.append(None)
     theirs, ours = answers
-    # To tf.DType numbers are equal too, and TensorFlow takes the first trace that equals: for "float32", that of the dtype.
-    assert ours == {9: None, "float32": b"text float32"}.get(given if isinstance(given, (int, str)) else "", theirs)
+    # To tf.DType numbers are equal too, and TensorFlow takes the first trace that equals: for
+    # "float32", that of the dtype.
+    assert ours == {9: None, "float32": b"text float32"}.get(
+        given if isinstance(given, (int, str)) else "", theirs
+    )
 
 
 def test_get_concrete_function_and_flat_calls(tf, loaded):
-    found = loaded.get_concrete_function if hasattr(loaded, "get_concrete_function") else loaded.__call__.get_concrete_function
+    found = (
+        loaded.get_concrete_function
+        if hasattr(loaded, "get_concrete_function")
+        else loaded.__call__.get_concrete_function
+    )
     concrete = found(tf.TensorSpec([1, 2], tf.float32), training=True)
     assert isinstance(concrete, tf.types.experimental.ConcreteFunction)
     assert concrete.structured_input_signature[0][1] is True
     x = tf.constant([[1.0, 2.0]])
     np.testing.assert_array_equal(concrete(x).numpy(), loaded(x, True).numpy())
-    assert {id(v) for v in concrete.variables} == {id(loaded.steps), id(loaded.dense.w), id(loaded.bias)}
+    assert {id(v) for v in concrete.variables} == {
+        id(loaded.steps),
+        id(loaded.dense.w),
+        id(loaded.bias),
+    }
 
 
 def test_a_call_builds_no_graph(tf, loaded, monkeypatch):
@@ -127,9 +172,14 @@ def test_control_flow_of_TF1_inside_a_function(tf, tmp_path):
     first = tf.saved_model.load(str(fixture))
     directory = save(tf, tmp_path, first, signatures=dict(first.signatures))
     serve = reference_impl.load(directory).signatures["serving_default"]
-    ops = {node.op for function in serve.library.index.functions.values() for node in function.node_def}
+    ops = {
+        node.op for function in serve.library.index.functions.values() for node in function.node_def
+    }
     assert {"Enter", "Merge", "NextIteration"} <= ops
-    given = {name: tf.ones([2 if d is None else d for d in spec.shape], spec.dtype) for name, spec in _inputs(serve)}
+    given = {
+        name: tf.ones([2 if d is None else d for d in spec.shape], spec.dtype)
+        for name, spec in _inputs(serve)
+    }
     expected = first.signatures["serving_default"](**given)
     traced = tf.function(lambda: serve(**given))()
     for name, value in serve(**given).items():
@@ -164,7 +214,9 @@ def test_a_function_that_calls_itself_is_refused(tf, tmp_path):
 
 
 def test_FMT_14_a_gradient_that_calls_the_function_again_is_no_recursion(tf, tmp_path):
-    """The gradient of a call by op type (as TF 1.x writes calls) runs only when somebody asks for it."""
+    """The gradient of a call by op type (as TF 1.x writes calls) runs only when somebody asks for
+    it.
+    """
     root = tf.Module()
     inner = tf.function(lambda x: x * 3.0, input_signature=[tf.TensorSpec([])])
     root.f = tf.function(lambda x: inner(x) + 1.0, input_signature=[tf.TensorSpec([])])
@@ -175,11 +227,14 @@ def test_FMT_14_a_gradient_that_calls_the_function_again_is_no_recursion(tf, tmp
         library = meta_graph.graph_def.library
         functions = {function.signature.name: function for function in library.function}
         calls = [
-            (name, node) for name, item in functions.items() for node in item.node_def if node.op.endswith("PartitionedCall")
+            (name, node)
+            for name, item in functions.items()
+            for node in item.node_def
+            if node.op.endswith("PartitionedCall")
         ]
         callee = {name: node.attr["f"].func.name for name, node in calls}
         (g,) = (name for name in callee if callee[name] in callee)
-        (caller, node) = next(item for item in calls if item[0] == callee[g])
+        caller, node = next(item for item in calls if item[0] == callee[g])
         node.op = callee[caller]
         output = functions[node.op].signature.output_arg[0].name
         for key in list(node.attr):
@@ -187,7 +242,10 @@ def test_FMT_14_a_gradient_that_calls_the_function_again_is_no_recursion(tf, tmp
         node.attr["_gradient_op_type"].s = b"Again"
         library.registered_gradients.add(registered_op_type="Again", gradient_func=g)
         for user in functions[caller].node_def:
-            user.input[:] = [text.replace(f"{node.name}:output:", f"{node.name}:{output}:") for text in user.input]
+            user.input[:] = [
+                text.replace(f"{node.name}:output:", f"{node.name}:{output}:")
+                for text in user.input
+            ]
 
     edit(directory, call_by_type)
     loaded = reference_impl.load(directory)
@@ -197,10 +255,16 @@ def test_FMT_14_a_gradient_that_calls_the_function_again_is_no_recursion(tf, tmp
 
 def test_xla_functions_are_compiled(tf, tmp_path):
     root = tf.Module()
-    root.f = tf.function(lambda x: tf.reduce_sum(tf.sin(x)) * 2.0, input_signature=[tf.TensorSpec([3])], jit_compile=True)
+    root.f = tf.function(
+        lambda x: tf.reduce_sum(tf.sin(x)) * 2.0,
+        input_signature=[tf.TensorSpec([3])],
+        jit_compile=True,
+    )
     loaded = reference_impl.load(save(tf, tmp_path, root))
     assert loaded.f._jit_compile is True
-    np.testing.assert_allclose(loaded.f([1.0, 2.0, 3.0]).numpy(), root.f(tf.constant([1.0, 2.0, 3.0])).numpy(), rtol=0)
+    np.testing.assert_allclose(
+        loaded.f([1.0, 2.0, 3.0]).numpy(), root.f(tf.constant([1.0, 2.0, 3.0])).numpy(), rtol=0
+    )
     concrete = loaded.f.concrete_functions[0]
     assert concrete.function_def.attr["_XlaMustCompile"].b
 
@@ -216,7 +280,10 @@ def test_placeholders_have_the_names_that_the_file_gives_to_arguments(tf, tmp_pa
         @tf.function(
             input_signature=[
                 tf.TensorSpec([], tf.float32, name="A-b"),
-                {"Z": tf.TensorSpec([None], tf.float32), "a/c": tf.TensorSpec([], tf.float32, name="A/D")},
+                {
+                    "Z": tf.TensorSpec([None], tf.float32),
+                    "a/c": tf.TensorSpec([], tf.float32, name="A/D"),
+                },
                 tf.RaggedTensorSpec([None, None], tf.float32),
                 tf.TensorSpec([], tf.float32, name="last"),
             ]
@@ -224,7 +291,12 @@ def test_placeholders_have_the_names_that_the_file_gives_to_arguments(tf, tmp_pa
         def nested(self, a, both, ragged, last):
             return self.w * a + both["Z"] + both["a/c"] + tf.reduce_sum(ragged) + last
 
-        @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="A-b"), tf.TensorSpec([], tf.float32, name="Ids")])
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([], tf.float32, name="A-b"),
+                tf.TensorSpec([], tf.float32, name="Ids"),
+            ]
+        )
         def flat(self, a, b):
             return {"sum": self.w * a + b}
 
@@ -234,7 +306,12 @@ def test_placeholders_have_the_names_that_the_file_gives_to_arguments(tf, tmp_pa
     assert sorted(tensor.name for tensor in ours.signatures["serving_default"].inputs if tensor.dtype == tf.float32) == [
         "a_b:0", "ids:0",
     ]  # fmt: skip
-    for functions in zip(*(root.nested.concrete_functions + root.flat.concrete_functions for root in (ours, theirs))):
-        one, other = ([tensor.name for tensor in function.inputs if tensor.dtype != tf.resource] for function in functions)
+    for functions in zip(
+        *(root.nested.concrete_functions + root.flat.concrete_functions for root in (ours, theirs))
+    ):
+        one, other = (
+            [tensor.name for tensor in function.inputs if tensor.dtype != tf.resource]
+            for function in functions
+        )
         assert one == other and "a_b:0" in one
         assert functions[0].structured_input_signature == functions[1].structured_input_signature

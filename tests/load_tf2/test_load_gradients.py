@@ -1,4 +1,6 @@
-"""`reference_impl.load` of models of TensorFlow 2: gradients, and calls from functions that are traced."""
+"""`reference_impl.load` of models of TensorFlow 2: gradients, and calls from functions that are
+traced.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,12 @@ def test_GOAL_03_gradients_through_a_signature_and_training(tf, loaded):
     losses = []
     for _ in range(3):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(serve(x=tf.constant([[1.0, 2.0]]), scale=tf.constant(1.0))["plain"] ** 2)
-        for variable, gradient in zip(loaded.trainable_variables, tape.gradient(loss, loaded.trainable_variables)):
+            loss = tf.reduce_sum(
+                serve(x=tf.constant([[1.0, 2.0]]), scale=tf.constant(1.0))["plain"] ** 2
+            )
+        for variable, gradient in zip(
+            loaded.trainable_variables, tape.gradient(loss, loaded.trainable_variables)
+        ):
             variable.assign_sub(1e-5 * gradient)
         losses.append(loss.numpy())
     assert losses[0] > losses[1] > losses[2]
@@ -53,7 +59,9 @@ def test_second_order_gradients(tf, original, loaded, training):
         results.append([gradient.numpy() for gradient in outer.gradient(first, [x, model.dense.w])])
     assert len(results[1]) == len(results[0]) == 2
     for got, expected in zip(results[1], results[0]):
-        np.testing.assert_allclose(got, expected, rtol=1e-6)  # sums of products in an order that optimisers choose
+        np.testing.assert_allclose(
+            got, expected, rtol=1e-6
+        )  # sums of products in an order that optimisers choose
 
 
 def test_forward_mode(tf, loaded):
@@ -86,7 +94,9 @@ def test_AutoGraph_does_not_convert_loaded_functions(tf, original, monkeypatch):
     converted, build = [], rebuild.as_tf_function
 
     def record(*args):
-        converted.extend(frame.function for frame in inspect.stack() if "__autograph_generated" in frame.filename)
+        converted.extend(
+            frame.function for frame in inspect.stack() if "__autograph_generated" in frame.filename
+        )
         return build(*args)
 
     monkeypatch.setattr(rebuild, "as_tf_function", record)
@@ -115,7 +125,10 @@ def test_FMT_14_custom_gradients_with_captures(tf, tmp_path):
         return y, gradient
 
     root.inner = tf.function(lambda x: strange(x) * 3.0, input_signature=[tf.TensorSpec([])])
-    root.f = tf.function(lambda x: strange(x) * 2.0 + root.inner(x), input_signature=[tf.TensorSpec([], name="Big/Name")])
+    root.f = tf.function(
+        lambda x: strange(x) * 2.0 + root.inner(x),
+        input_signature=[tf.TensorSpec([], name="Big/Name")],
+    )
     results = []
     for model in (root, reference_impl.load(save(tf, tmp_path, root))):
         x = tf.constant(0.5)
@@ -125,13 +138,25 @@ def test_FMT_14_custom_gradients_with_captures(tf, tmp_path):
                 inner.watch(x)
                 y = model.f(x)
             first = inner.gradient(y, x)
-        results.append([y.numpy(), first.numpy(), *(g.numpy() for g in outer.gradient(first, [x, model.factor]))])
-    np.testing.assert_allclose(results[0], results[1], rtol=1e-6)  # the order of the products differs
+        results.append(
+            [
+                y.numpy(),
+                first.numpy(),
+                *(g.numpy() for g in outer.gradient(first, [x, model.factor])),
+            ]
+        )
+    np.testing.assert_allclose(
+        results[0], results[1], rtol=1e-6
+    )  # the order of the products differs
 
 
 def test_graph_attributes_of_a_concrete_function(tf, loaded):
     concrete = loaded.serve.concrete_functions[0]
     assert [t.name for t in concrete.inputs][:2] == ["x:0", "scale:0"]
     assert len(concrete.graph.external_captures) == len(concrete.captured_inputs)
-    assert concrete.function_def.signature.name == concrete.name.decode() if isinstance(concrete.name, bytes) else concrete.name
+    assert (
+        concrete.function_def.signature.name == concrete.name.decode()
+        if isinstance(concrete.name, bytes)
+        else concrete.name
+    )
     assert sorted(concrete.structured_outputs) == ["also", "plain", "scaled"]

@@ -21,12 +21,18 @@ def test_options_without_a_checkpoint(tf, original, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(original[1], copy)
     shutil.rmtree(copy / "variables")
-    with pytest.raises(FileNotFoundError, match=r"variables\.index: root\..*: no such file") as missing:
+    with pytest.raises(
+        FileNotFoundError, match=r"variables\.index: root\..*: no such file"
+    ) as missing:
         reference_impl.load(copy)
     assert "put variables/ back beside saved_model.pb" in str(missing.value)
-    loaded = reference_impl.load(copy, options=tf.saved_model.LoadOptions(experimental_skip_checkpoint=True))
+    loaded = reference_impl.load(
+        copy, options=tf.saved_model.LoadOptions(experimental_skip_checkpoint=True)
+    )
     assert not loaded.bias.is_initialized() and loaded.bias.shape == [2]
-    assert loaded.look(["bee"]).numpy().tolist() == [1]  # tables that are filled by their initialiser need no checkpoint
+    assert loaded.look(["bee"]).numpy().tolist() == [
+        1
+    ]  # tables that are filled by their initialiser need no checkpoint
     loaded.bias.assign([1.0, 2.0])
     assert loaded.bias.numpy().tolist() == [1.0, 2.0]
 
@@ -41,7 +47,9 @@ def test_options_partial_checkpoint(tf, tmp_path):
             child.local_name = child.local_name.replace("lost", "gone")
 
     edit(directory, rename)
-    loaded = reference_impl.load(directory, options=tf.saved_model.LoadOptions(allow_partial_checkpoint=True))
+    loaded = reference_impl.load(
+        directory, options=tf.saved_model.LoadOptions(allow_partial_checkpoint=True)
+    )
     assert loaded.kept.numpy() == 1.0 and not loaded.gone.is_initialized()
 
 
@@ -52,9 +60,15 @@ def test_options_function_aliases(tf, tmp_path):
     root.f, root.g = tf.function(lambda x: x + 1), tf.function(lambda x: x * 2)
     for value in (1.0, [1.0]):
         root.f(tf.constant(value)), root.g(tf.constant(value))
-    directory = save(tf, tmp_path, root, options=tf.saved_model.SaveOptions(function_aliases={"whole": root.f}))
+    directory = save(
+        tf, tmp_path, root, options=tf.saved_model.SaveOptions(function_aliases={"whole": root.f})
+    )
 
-    def add(meta_graph):  # TensorFlow itself writes the alias of a single trace under a name that it then does not use
+    def add(
+        meta_graph,
+        # TensorFlow itself writes the alias of a single trace under a name that it then does not
+        # use
+    ):
         g = next(node for node in meta_graph.object_graph_def.nodes if node.HasField("function") and
                  node.function.concrete_functions[0] not in meta_graph.meta_info_def.function_aliases)  # fmt: skip
         meta_graph.meta_info_def.function_aliases[g.function.concrete_functions[0]] = "part"
@@ -76,11 +90,16 @@ def test_COMPAT_01_loading_in_graph_mode(tf, original):
         x = tf.compat.v1.placeholder(tf.float32, [1, 2])
         y = loaded(x)
         (gradient,) = tf.gradients(y, [x])
-        found, counted = loaded.look(tf.constant(["bee", "wasp"])), loaded.count(tf.constant(["bee"]))
+        found, counted = (
+            loaded.look(tf.constant(["bee", "wasp"])),
+            loaded.count(tf.constant(["bee"])),
+        )
         assert len(graph.get_collection("asset_filepaths")) == 1
         assert {"w:0", "bias:0"} <= {v.name for v in tf.compat.v1.global_variables()}
         assert not tf.compat.v1.trainable_variables() and loaded.dense.w.trainable
-        session.run([tf.compat.v1.global_variables_initializer(), tf.compat.v1.tables_initializer()])
+        session.run(
+            [tf.compat.v1.global_variables_initializer(), tf.compat.v1.tables_initializer()]
+        )
         given = {x: [[1.0, 2.0]]}
         results = session.run([y, gradient, found, counted], given)
     model = original[0]
@@ -151,7 +170,10 @@ def test_DIST_01_loading_under_a_strategy(tf, tmp_path):
     root = tf.Module()
     root.v = tf.Variable([2.0, 3.0])
     root.steps = tf.Variable(
-        0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.MEAN, trainable=False
+        0.0,
+        synchronization=tf.VariableSynchronization.ON_READ,
+        aggregation=tf.VariableAggregation.MEAN,
+        trainable=False,
     )
     spec = [tf.TensorSpec([2])]
     root.f = tf.function(lambda x: x * root.v + root.steps.assign_add(x[0]), input_signature=spec)
@@ -183,6 +205,8 @@ def test_a_load_of_tf2_imports_neither_the_reader_of_tf1_nor_the_writer(tf, tmp_
     root.f = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([])])
     directory = save(tf, tmp_path, root)
     command = [sys.executable, "-c", _MODULES, str(directory)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == []

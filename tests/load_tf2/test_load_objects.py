@@ -19,7 +19,11 @@ def test_RP_01_objects_have_the_structure_that_was_saved(tf, loaded):
     assert loaded.parts[0] is loaded.dense
     assert loaded.parts[1]["bias"] is loaded.bias
     assert isinstance(loaded.parts, list) and isinstance(loaded.parts[1], dict)
-    assert isinstance(loaded.bias, tf.Variable) and loaded.bias.name == "bias:0" and loaded.bias.trainable
+    assert (
+        isinstance(loaded.bias, tf.Variable)
+        and loaded.bias.name == "bias:0"
+        and loaded.bias.trainable
+    )
     assert loaded.steps.numpy() == 7 and not loaded.steps.trainable
     with pytest.raises(AttributeError):
         loaded.multiply  # noqa: B018
@@ -35,7 +39,11 @@ def test_PRIM_06_tuples_and_namedtuples_come_back_as_such(loaded):
 def test_GOAL_02_and_03_variables_are_visible_to_the_object_and_to_what_contains_it(tf, original):
     loaded = reference_impl.load(original[1], options=reference_impl.LoadOptions(modules=True))
     assert {id(v) for v in loaded.trainable_variables} == {id(loaded.bias), id(loaded.dense.w)}
-    assert {id(v) for v in loaded.variables} == {id(loaded.bias), id(loaded.dense.w), id(loaded.steps)}
+    assert {id(v) for v in loaded.variables} == {
+        id(loaded.bias),
+        id(loaded.dense.w),
+        id(loaded.steps),
+    }
     outer = tf.Module()
     outer.part = loaded
     assert len(outer.trainable_variables) == 2
@@ -59,7 +67,9 @@ def test_OPT_01_and_02_slot_variables_do_not_stop_a_load(tf, tmp_path):
     root.optimizer = optimizer
     loaded = reference_impl.load(save(tf, tmp_path, root))
     slots = {
-        name: value.numpy() for (variable, name), value in loaded.optimizer.slot_variables.items() if variable == loaded.v.ref()
+        name: value.numpy()
+        for (variable, name), value in loaded.optimizer.slot_variables.items()
+        if variable == loaded.v.ref()
     }
     assert sorted(slots) == ["m", "v"]
     np.testing.assert_array_equal(slots["m"], optimizer.get_slot(root.v, "m").numpy())
@@ -85,7 +95,11 @@ def test_RP_03_values_of_every_kind(tf, tmp_path, value):
 @pytest.mark.parametrize("name", ["bfloat16", "qint8", "float8_e5m2"])
 def test_RP_03_dtypes_that_numpy_lacks(tf, tmp_path, name):
     dtype = tf.dtypes.as_dtype(name)
-    value = tf.quantization.quantize([0.0, 1.0], 0.0, 1.0, dtype).output if name == "qint8" else tf.cast([1.0, 2.0, -3.0], dtype)
+    value = (
+        tf.quantization.quantize([0.0, 1.0], 0.0, 1.0, dtype).output
+        if name == "qint8"
+        else tf.cast([1.0, 2.0, -3.0], dtype)
+    )
     root = tf.Module()
     try:
         root.v = tf.Variable(value)
@@ -106,8 +120,18 @@ def test_a_variable_of_partial_shape_may_change_its_shape(tf, tmp_path):
 
 def test_an_attribute_may_have_any_name_that_a_loaded_object_uses_itself(tf, tmp_path):
     """Of the class of a plain object and of that of an optimizer."""
-    plain = {name for name in dir(reference_impl.load(_saved(tf, tf.Module(), tmp_path / "plain"))) if not name.startswith("_")}
-    plain -= {"signatures", "tensorflow_version", "tensorflow_git_version", "graph_debug_info", "extra_assets"}
+    plain = {
+        name
+        for name in dir(reference_impl.load(_saved(tf, tf.Module(), tmp_path / "plain")))
+        if not name.startswith("_")
+    }
+    plain -= {
+        "signatures",
+        "tensorflow_version",
+        "tensorflow_git_version",
+        "graph_debug_info",
+        "extra_assets",
+    }
     names = sorted(plain | {"slot_variables", "get_slot", "apply", "apply_gradients"})
     root = tf.train.Checkpoint()
     root.of_optimizer = tf.train.Checkpoint()
@@ -140,7 +164,9 @@ def test_a_namedtuple_with_a_field_that_python_does_not_take_is_a_tuple(tf, tmp_
 
 
 def test_private_names_belong_to_the_model(tf, tmp_path):
-    """Names that loaded objects once had for themselves: their variables are among those of the model, and can be saved."""
+    """Names that loaded objects once had for themselves: their variables are among those of the
+    model, and can be saved.
+    """
     names = ("_kept", "_keras_identity", "_optimizer", "_rules", "_slots", "_unlisted")
     root = tf.Module()
     root.part = tf.Module()

@@ -54,9 +54,9 @@ def _bound_input(graph):
 
 
 def _function_name(graph):
-    next(n for n in graph.nodes if n.HasField("function") and n.function.concrete_functions).function.concrete_functions[0] = (
-        "no_such"
-    )
+    next(
+        n for n in graph.nodes if n.HasField("function") and n.function.concrete_functions
+    ).function.concrete_functions[0] = "no_such"
 
 
 def _asset(graph):
@@ -79,8 +79,13 @@ def _tuple_in_itself(graph):
 
 
 def _contain(graph, *identifiers):
-    """Make each of these containers the first element of the one before, and the first one that of the last."""
-    numbers = [next(i for i, n in enumerate(graph.nodes) if n.user_object.identifier == each) for each in identifiers]
+    """Make each of these containers the first element of the one before, and the first one that of
+    the last.
+    """
+    numbers = [
+        next(i for i, n in enumerate(graph.nodes) if n.user_object.identifier == each)
+        for each in identifiers
+    ]
     for number, inner in zip(numbers, numbers[1:] + numbers[:1]):
         graph.nodes[number].children[0].node_id = inner
 
@@ -127,15 +132,23 @@ def test_a_damaged_object_graph_is_refused(original, tmp_path, damage, error, te
         reference_impl.load(copy)
 
 
-@pytest.mark.parametrize(("dimensions", "error"), [(254, format_errors.LimitError), (255, format_errors.MalformedError)])
-def test_a_constant_of_more_elements_than_can_be_written_down_is_refused(tf, tmp_path, dimensions, error):
+@pytest.mark.parametrize(
+    ("dimensions", "error"), [(254, format_errors.LimitError), (255, format_errors.MalformedError)]
+)
+def test_a_constant_of_more_elements_than_can_be_written_down_is_refused(
+    tf, tmp_path, dimensions, error
+):
     root = tf.Module()
     root.value = tf.constant(2.0)
     root.f = tf.function(lambda: root.value * 2.0, input_signature=[])
     tf.saved_model.save(root, str(tmp_path))
 
     def damage(meta_graph):
-        captured = {node.constant.operation for node in meta_graph.object_graph_def.nodes if node.constant.operation}
+        captured = {
+            node.constant.operation
+            for node in meta_graph.object_graph_def.nodes
+            if node.constant.operation
+        }
         node = next(n for n in meta_graph.graph_def.node if n.name in captured)
         for _ in range(dimensions):
             node.attr["value"].tensor.tensor_shape.dim.add(size=2**63 - 1)
@@ -146,7 +159,9 @@ def test_a_constant_of_more_elements_than_can_be_written_down_is_refused(tf, tmp
 
 
 def _with_argspec_field(tf, folder, field, value):
-    """Save a function with a default value, and write another value into one field of its FullArgSpec."""
+    """Save a function with a default value, and write another value into one field of its
+    FullArgSpec.
+    """
     root = tf.Module()
     root.scale = tf.function(lambda x, k=3: x * float(k))
     root.scale(tf.constant(1.0))
@@ -177,16 +192,25 @@ def _with_argspec_field(tf, folder, field, value):
 )
 def test_a_python_signature_with_a_field_of_another_type_is_refused(tf, tmp_path, field, value):
     directory = _with_argspec_field(tf, tmp_path, field, value)
-    with pytest.raises(errors.MalformedError, match=f"scale: the field '{field}' of the FullArgSpec") as caught:
+    with pytest.raises(
+        errors.MalformedError, match=f"scale: the field '{field}' of the FullArgSpec"
+    ) as caught:
         reference_impl.load(directory)
     assert caught.value.file.endswith("saved_model.pb")
 
 
-@pytest.mark.parametrize(("field", "value"), [("args", ["x", "x"]), ("kwonlyargs", ["x"]), ("varkw", "k")])
+@pytest.mark.parametrize(
+    ("field", "value"), [("args", ["x", "x"]), ("kwonlyargs", ["x"]), ("varkw", "k")]
+)
 def test_a_python_signature_with_a_parameter_twice_is_refused(tf, tmp_path, field, value):
-    """As tf.saved_model.load does. It used to load, and a save of it ended in a ValueError of Python."""
+    """As tf.saved_model.load does.
+
+    It used to load, and a save of it ended in a ValueError of Python.
+    """
     directory = _with_argspec_field(tf, tmp_path, field, value)
-    with pytest.raises(errors.MalformedError, match=r"scale: the FullArgSpec has the parameter '[xk]' twice"):
+    with pytest.raises(
+        errors.MalformedError, match=r"scale: the FullArgSpec has the parameter '[xk]' twice"
+    ):
         reference_impl.load(directory)
 
 
@@ -196,7 +220,12 @@ def _with_default(tf, directory, **fields):
     root.f = tf.function(lambda x: {"y": x * 2.0}, input_signature=[tf.TensorSpec([], tf.float32)])
     reference_impl.save(root, directory, signatures=root.f)
     default = schema.TensorProto(**fields)
-    edit(directory, lambda meta_graph: meta_graph.signature_def["serving_default"].defaults["x"].CopyFrom(default))
+    edit(
+        directory,
+        lambda meta_graph: (
+            meta_graph.signature_def["serving_default"].defaults["x"].CopyFrom(default)
+        ),
+    )
     return directory
 
 
@@ -209,16 +238,25 @@ def _with_default(tf, directory, **fields):
         (1, {"dtype": 77}, errors.DtypeError),
     ],
 )
-def test_a_default_value_of_a_signature_that_cannot_be_made_is_refused(tf, tmp_path, size, fields, error):
+def test_a_default_value_of_a_signature_that_cannot_be_made_is_refused(
+    tf, tmp_path, size, fields, error
+):
     shape = schema.TensorShapeProto(dim=[schema.TensorShapeProto.Dim(size=size)])
     directory = _with_default(tf, tmp_path / "m", tensor_shape=shape, **fields)
     with pytest.raises(error) as caught:
         reference_impl.load(directory)
-    assert caught.value.node == "signatures['serving_default']" and caught.value.file.endswith("saved_model.pb")
+    assert caught.value.node == "signatures['serving_default']" and caught.value.file.endswith(
+        "saved_model.pb"
+    )
 
 
-@pytest.mark.parametrize("result", [None, 5, [structure.TensorSpec(structure.TensorShape(()), dtypes.by_name("float32"))]])
-def test_a_signature_whose_results_are_not_a_dict_is_refused_when_it_is_called(tf, tmp_path, result):
+@pytest.mark.parametrize(
+    "result",
+    [None, 5, [structure.TensorSpec(structure.TensorShape(()), dtypes.by_name("float32"))]],
+)
+def test_a_signature_whose_results_are_not_a_dict_is_refused_when_it_is_called(
+    tf, tmp_path, result
+):
     root = tf.Module()
     root.f = tf.function(lambda x: {"y": x * 2.0}, input_signature=[tf.TensorSpec([], tf.float32)])
     tf.saved_model.save(root, str(tmp_path / "m"), signatures=root.f)
@@ -259,7 +297,9 @@ def test_default_values_of_many_functions_cannot_fill_the_memory(tf, tmp_path):
 
 
 def test_FMT_11_a_list_or_a_variable_may_be_the_root(tf, tmp_path):
-    for number, root in enumerate([tf.Variable(3.0), tf.__internal__.tracking.wrap([tf.Variable(3.0)])]):
+    for number, root in enumerate(
+        [tf.Variable(3.0), tf.__internal__.tracking.wrap([tf.Variable(3.0)])]
+    ):
         tf.saved_model.save(root, str(tmp_path / str(number)))
         loaded = reference_impl.load(tmp_path / str(number))
         assert not loaded.signatures and loaded.tensorflow_version == tf.version.VERSION
@@ -267,15 +307,24 @@ def test_FMT_11_a_list_or_a_variable_may_be_the_root(tf, tmp_path):
 
 
 @pytest.mark.parametrize("whose", ["TensorFlow", "ours"])
-@pytest.mark.parametrize("form", ["a scalar", "nothing", "other fields", "numbers for names", "a part more than is restored"])
+@pytest.mark.parametrize(
+    "form",
+    ["a scalar", "nothing", "other fields", "numbers for names", "a part more than is restored"],
+)
 def test_the_content_of_a_table_in_another_form_is_refused(tf, tmp_path, whose, form):
-    """The save function of the table becomes one that returns something else: a list of named tensors, or a dict, is wanted."""
+    """The save function of the table becomes one that returns something else: a list of named
+    tensors, or a dict, is wanted.
+    """
     results = {
         "a scalar": lambda key: tf.strings.length(key),
         "nothing": lambda key: [],
         "other fields": lambda key: [{"key": key}],
-        "numbers for names": lambda key: [{"name": tf.constant(1), "slice_spec": key, "tensor": key}] * 2,
-        "a part more than is restored": lambda key: [{"name": key, "slice_spec": key, "tensor": key}] * 3,
+        "numbers for names": lambda key: (
+            [{"name": tf.constant(1), "slice_spec": key, "tensor": key}] * 2
+        ),
+        "a part more than is restored": lambda key: (
+            [{"name": key, "slice_spec": key, "tensor": key}] * 3
+        ),
     }
     root = tf.Module()
     root.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
@@ -300,13 +349,22 @@ def test_the_content_of_a_table_in_another_form_is_refused(tf, tmp_path, whose, 
 
 
 def test_what_initialises_a_tf_1_model_that_tensorflow_saved_again_is_saved_once_more(tf, tmp_path):
-    """TensorFlow writes a `_create_resource` for it that returns a number, for no function takes its handle."""
+    """TensorFlow writes a `_create_resource` for it that returns a number, for no function takes
+    its handle.
+    """
     folders = [fixture("simple_save"), tmp_path / "again", tmp_path / "third"]
-    for load, source, target in zip((tf.saved_model.load, reference_impl.load), folders, folders[1:]):
+    for load, source, target in zip(
+        (tf.saved_model.load, reference_impl.load), folders, folders[1:]
+    ):
         loaded = load(str(source))
         tf.saved_model.save(loaded, str(target), loaded.signatures["serving_default"])
-    answers = [reference_impl.load(folder).signatures["serving_default"](x=tf.ones([1, 3])) for folder in folders]
-    first, *others = [{name: value.numpy().tolist() for name, value in answer.items()} for answer in answers]
+    answers = [
+        reference_impl.load(folder).signatures["serving_default"](x=tf.ones([1, 3]))
+        for folder in folders
+    ]
+    first, *others = [
+        {name: value.numpy().tolist() for name, value in answer.items()} for answer in answers
+    ]
     assert first and others == [first, first]
 
 
@@ -316,16 +374,27 @@ def test_a_table_made_by_a_function_that_returns_no_handle_is_refused(tf, tmp_pa
     root = tf.Module()
     initializer = tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([1], tf.int64))
     root.table = tf.lookup.StaticHashTable(initializer, -1)
-    root.other = tf.function(lambda: tf.nest.map_structure(tf.constant, results[made]) if results[made] else results[made])
+    root.other = tf.function(
+        lambda: (
+            tf.nest.map_structure(tf.constant, results[made]) if results[made] else results[made]
+        )
+    )
     root.other.get_concrete_function()
     folder = save(tf, tmp_path, root)
 
     def change(meta_graph):
         graph = meta_graph.object_graph_def
         children = {child.local_name: child.node_id for child in graph.nodes[0].children}
-        create = next(child for child in graph.nodes[children["table"]].children if child.local_name == "_create_resource")
+        create = next(
+            child
+            for child in graph.nodes[children["table"]].children
+            if child.local_name == "_create_resource"
+        )
         create.node_id = children["other"]
 
     edit(folder, change)
-    with pytest.raises(errors.MalformedError, match=r"saved_model.pb: (other|__inference).*does not return a handle"):
+    with pytest.raises(
+        errors.MalformedError,
+        match=r"saved_model.pb: (other|__inference).*does not return a handle",
+    ):
         reference_impl.load(folder)

@@ -70,7 +70,9 @@ def test_SIG_11_composite_outputs(tf, tmp_path):
     loaded = reference_impl.load(save(tf, tmp_path, root, signatures={}))
     result = loaded.f(tf.ragged.constant([[1, 2], [3]]))
     assert result["ragged"].to_list() == [[2, 4], [6]]
-    assert isinstance(result["sparse"], tf.SparseTensor) and result["sparse"].values.numpy().tolist() == [1, 2, 3]
+    assert isinstance(result["sparse"], tf.SparseTensor) and result[
+        "sparse"
+    ].values.numpy().tolist() == [1, 2, 3]
 
 
 def test_load_while_a_function_is_traced(tf, original):

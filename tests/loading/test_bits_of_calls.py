@@ -1,4 +1,6 @@
-"""A call gives the bits that TensorFlow gives, which depend on the sizes for which the runtime optimises a function."""
+"""A call gives the bits that TensorFlow gives, which depend on the sizes for which the runtime
+optimises a function.
+"""
 
 from __future__ import annotations
 
@@ -64,11 +66,15 @@ def test_bits(tf, directory, call, differentiated):
             with tf.GradientTape() as tape:
                 tape.watch(x)
                 CALLS[call](tf, ours, x)
-        np.testing.assert_array_equal(CALLS[call](tf, ours, x), CALLS[call](tf, theirs, x), strict=True)
+        np.testing.assert_array_equal(
+            CALLS[call](tf, ours, x), CALLS[call](tf, theirs, x), strict=True
+        )
 
 
 def test_functions_for_shapes_go_with_their_model(tf, directory):
-    from tensorflow.python.eager import context  # there is no public list of the runtime's functions
+    from tensorflow.python.eager import (
+        context,
+    )  # there is no public list of the runtime's functions
 
     def registered():
         return sum("__shapes" in name for name in context.context().list_function_names())

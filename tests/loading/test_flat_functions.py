@@ -1,4 +1,6 @@
-"""Functions without a structured signature: cut out of an imported graph, or with variables made constants."""
+"""Functions without a structured signature: cut out of an imported graph, or with variables made
+constants.
+"""
 
 import numpy as np
 import pytest
@@ -33,7 +35,9 @@ def imported(tf, feeds, fetches):
         b = tf.compat.v1.placeholder(tf.float32, [], "in/b")
         a = tf.compat.v1.placeholder(tf.float32, [2], "a")
         tf.subtract(a * tf.constant([3.0, 4.0]), b, name="difference")
-    importer = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(graph.as_graph_def(), name=""), [])
+    importer = tf.compat.v1.wrap_function(
+        lambda: tf.graph_util.import_graph_def(graph.as_graph_def(), name=""), []
+    )
     return importer.prune(feeds, fetches)
 
 
@@ -106,7 +110,11 @@ def test_a_flat_function_with_variables_and_one_without_results(tf, tmp_path):
     elements = wrapped.graph.as_graph_element
     x = wrapped.inputs[0]
     root.times = wrapped.prune(x, elements("y:0"))
-    (add,) = [operation for operation in wrapped.graph.get_operations() if operation.type == "AssignAddVariableOp"]
+    (add,) = [
+        operation
+        for operation in wrapped.graph.get_operations()
+        if operation.type == "AssignAddVariableOp"
+    ]
     root.add = wrapped.prune(x, add)
     reference_impl.save(root, tmp_path / "m")
     for module in (reference_impl, tf.saved_model):
@@ -125,7 +133,9 @@ def test_functions_in_containers_are_not_rebuilt_by_a_load(tf, tmp_path, monkeyp
     root.held = [root.f, {"f": root.f}, (root.f, root.f)]
     tf.saved_model.save(root, str(tmp_path / "m"))
     built = []
-    monkeypatch.setattr(LoadedConcreteFunction, "_build", lambda self: built.append(self.saved_name))
+    monkeypatch.setattr(
+        LoadedConcreteFunction, "_build", lambda self: built.append(self.saved_name)
+    )
     loaded = reference_impl.load(tmp_path / "m")
     assert not built and len(loaded.held) == 3
 

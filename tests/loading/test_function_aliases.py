@@ -1,4 +1,6 @@
-"""`function_aliases` of functions that are not attributes: behind a signature, or called by another function."""
+"""`function_aliases` of functions that are not attributes: behind a signature, or called by another
+function.
+"""
 
 import pytest
 
@@ -21,7 +23,9 @@ def model(tf):
     root = tf.Module()
     root.v = tf.Variable(3.0)
     inner = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([], name="x")])
-    serve = tf.function(lambda x: {"y": inner(x) * root.v}, input_signature=[tf.TensorSpec([], name="x")])
+    serve = tf.function(
+        lambda x: {"y": inner(x) * root.v}, input_signature=[tf.TensorSpec([], name="x")]
+    )
     serve.get_concrete_function()
     return root, serve, inner
 
@@ -37,12 +41,16 @@ def asked(tf):
 def aliases(folder):
     (meta_graph,) = layout.read(folder).saved_model.meta_graphs
     written = dict(meta_graph.meta_info_def.function_aliases)
-    assert written.keys() <= {function.signature.name for function in meta_graph.graph_def.library.function}
+    assert written.keys() <= {
+        function.signature.name for function in meta_graph.graph_def.library.function
+    }
     return sorted(written.values())
 
 
 @pytest.mark.parametrize("form", ["function", "concrete", "list"])
-def test_a_function_behind_a_signature_and_one_that_it_calls_have_aliases(tf, tmp_path, model, form):
+def test_a_function_behind_a_signature_and_one_that_it_calls_have_aliases(
+    tf, tmp_path, model, form
+):
     root, serve, inner = model
     take = {
         "function": lambda f: f,
@@ -71,7 +79,10 @@ def test_aliases_that_tensorflow_wrote_for_a_signature_are_found(tf, tmp_path, m
     options = tf.saved_model.SaveOptions(function_aliases={"behind": serve})
     tf.saved_model.save(root, str(tmp_path / "m"), signatures=serve, options=options)
     readers = tf.saved_model, reference_impl
-    ours, theirs = (list(module.load(str(tmp_path / "m"), options=asked(tf)).function_aliases) for module in readers)
+    ours, theirs = (
+        list(module.load(str(tmp_path / "m"), options=asked(tf)).function_aliases)
+        for module in readers
+    )
     assert ours == theirs == ["behind"]
 
 
@@ -95,7 +106,9 @@ def test_a_loaded_model_keeps_its_aliases_when_it_is_saved_again(tf, tmp_path, m
     root, serve, inner = model
     root.twice = tf.function(lambda x: 2 * x)
     root.twice(tf.constant(1.0)), root.twice(tf.constant(1))
-    saved_with_aliases(tf, tmp_path / "0", model, {"behind": serve, "inside": inner, "double": root.twice})
+    saved_with_aliases(
+        tf, tmp_path / "0", model, {"behind": serve, "inside": inner, "double": root.twice}
+    )
     for number in range(2):
         reference_impl.save(reference_impl.load(tmp_path / str(number)), tmp_path / str(number + 1))
         assert aliases(tmp_path / str(number + 1)) == ["behind", "double", "double", "inside"]
@@ -107,17 +120,26 @@ def test_a_loaded_model_keeps_its_aliases_when_it_is_saved_again(tf, tmp_path, m
 
 def test_an_alias_that_is_given_anew_replaces_that_of_the_file(tf, tmp_path, model):
     root, _, _ = model
-    root.twice, root.thrice = (tf.function(lambda x, n=n: n * x, input_signature=[tf.TensorSpec([])]) for n in (2, 3))
+    root.twice, root.thrice = (
+        tf.function(lambda x, n=n: n * x, input_signature=[tf.TensorSpec([])]) for n in (2, 3)
+    )
     saved_with_aliases(tf, tmp_path / "0", model, {"a": root.twice, "b": root.thrice})
     loaded = reference_impl.load(tmp_path / "0")
-    reference_impl.save(loaded, tmp_path / "1", options=reference_impl.SaveOptions(function_aliases={"a": loaded.thrice}))
+    reference_impl.save(
+        loaded,
+        tmp_path / "1",
+        options=reference_impl.SaveOptions(function_aliases={"a": loaded.thrice}),
+    )
     again = reference_impl.load(tmp_path / "1", options=asked(tf))
     assert list(again.function_aliases) == ["a"] and float(again.function_aliases["a"](1.0)) == 3.0
 
 
 def test_an_alias_whose_function_is_not_saved_again_is_named(tf, tmp_path, caplog, model):
     root, _, _ = model
-    root.part, root.other = tf.Module(), tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    root.part, root.other = (
+        tf.Module(),
+        tf.function(lambda x: x, input_signature=[tf.TensorSpec([])]),
+    )
     root.part.f = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([])])
     saved_with_aliases(tf, tmp_path / "0", model, {"part": root.part.f, "other": root.other})
     loaded = reference_impl.load(tmp_path / "0")
@@ -134,6 +156,9 @@ def test_a_function_of_two_models_in_one_export_keeps_the_aliases_of_both(tf, tm
         saved_with_aliases(tf, tmp_path / name, model, {"inside": inner, name: serve})
     both = tf.Module()
     both.models = [reference_impl.load(tmp_path / name) for name in ("0", "1")]
-    both.f = tf.function(lambda x: both.models[0].signatures["serving_default"](x)["y"], input_signature=[tf.TensorSpec([])])
+    both.f = tf.function(
+        lambda x: both.models[0].signatures["serving_default"](x)["y"],
+        input_signature=[tf.TensorSpec([])],
+    )
     reference_impl.save(both, tmp_path / "2")
     assert aliases(tmp_path / "2") == ["0", "1", "inside", "inside"]

@@ -1,4 +1,6 @@
-"""`get_concrete_function` of a loaded function takes what was asked for, and calls choose the trace that TensorFlow chooses."""
+"""`get_concrete_function` of a loaded function takes what was asked for, and calls choose the trace
+that TensorFlow chooses.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ def described(concrete):
     ids=repr,
 )
 def test_the_concrete_function_is_that_of_TensorFlow(both, name, args, kwargs):
-    theirs, ours = (described(getattr(root, name).get_concrete_function(*args, **kwargs)) for root in both)
+    theirs, ours = (
+        described(getattr(root, name).get_concrete_function(*args, **kwargs)) for root in both
+    )
     assert ours == theirs
 
 
@@ -151,7 +155,12 @@ def test_what_TensorFlow_refuses_is_refused_with_a_list_of_the_traces(both, name
         raised.append(error.value)
     theirs, ours = raised
     assert isinstance(ours, ValueError if isinstance(theirs, ValueError) else TypeError)
-    for phrase in ("Could not find matching concrete function", "option(s)", "Option 1", "Binding inputs to tf.function failed"):
+    for phrase in (
+        "Could not find matching concrete function",
+        "option(s)",
+        "Option 1",
+        "Binding inputs to tf.function failed",
+    ):
         assert (phrase in str(theirs)) <= (phrase in str(ours)), ours
 
 
@@ -190,7 +199,9 @@ def test_an_array_chooses_the_trace_of_its_own_dtype(both, value):
     assert ours == theirs
 
 
-@pytest.mark.parametrize("name, given", [("traced", spec([2])), ("ragged", tf.RaggedTensorSpec([None, None], FLOAT))])
+@pytest.mark.parametrize(
+    "name, given", [("traced", spec([2])), ("ragged", tf.RaggedTensorSpec([None, None], FLOAT))]
+)
 def test_a_call_with_a_spec_is_refused(both, name, given):
     for root in both:
         with pytest.raises(ValueError):
@@ -208,7 +219,10 @@ def test_a_specialised_function_computes_trains_and_can_be_saved(path, tmp_path)
         answer = fixed(x)
     assert float(tape.gradient(answer, root.v)) == 4.0
     tflite = tf.lite.TFLiteConverter.from_concrete_functions([fixed], root).convert()
-    assert tf.lite.Interpreter(model_content=tflite).get_input_details()[0]["shape"].tolist() == [2, 2]
+    assert tf.lite.Interpreter(model_content=tflite).get_input_details()[0]["shape"].tolist() == [
+        2,
+        2,
+    ]
     for number, save in enumerate((reference_impl.save, tf.saved_model.save)):
         save(root, str(tmp_path / str(number)), signatures=fixed)
         for load in (reference_impl.load, tf.saved_model.load):

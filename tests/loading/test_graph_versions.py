@@ -19,7 +19,10 @@ REFUSED = {
         f"GraphDef min consumer version {CURRENT + 1} above current version {CURRENT} for Tens",
     ),
     "bad": ({"bad_consumers": [7, CURRENT]}, f"GraphDef disallows consumer version {CURRENT}"),
-    "negative": ({"producer": -1}, "GraphDef producer version -1 below min producer 0 supported by TensorFlow"),
+    "negative": (
+        {"producer": -1},
+        "GraphDef producer version -1 below min producer 0 supported by TensorFlow",
+    ),
 }
 TAKEN = {
     "current": {"min_consumer": CURRENT},
@@ -52,26 +55,36 @@ def tf2_model(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("load", [tf.saved_model.load, reference_impl.load], ids=["tensorflow", "reference"])
+@pytest.mark.parametrize(
+    "load", [tf.saved_model.load, reference_impl.load], ids=["tensorflow", "reference"]
+)
 @pytest.mark.parametrize("given, text", REFUSED.values(), ids=list(REFUSED))
 def test_a_TF1_graph_that_excludes_this_release_is_refused(tmp_path, load, given, text):
     path = versions(fixture("half_plus_two"), tmp_path / "model", given)
     with pytest.raises(ValueError, match=text) as raised:
         load(str(path))
     if load is reference_impl.load:
-        assert type(raised.value) is errors.UnsupportedModelError and raised.value.node == "graph_def.versions"
+        assert (
+            type(raised.value) is errors.UnsupportedModelError
+            and raised.value.node == "graph_def.versions"
+        )
 
 
 @pytest.mark.parametrize("given", TAKEN.values(), ids=list(TAKEN))
 def test_a_TF1_graph_for_other_releases_too_is_loaded(tmp_path, given):
     path = versions(fixture("half_plus_two"), tmp_path / "model", given)
     x = tf.constant([2.0])
-    answers = [load(str(path)).signatures["serving_default"](x) for load in (tf.saved_model.load, reference_impl.load)]
+    answers = [
+        load(str(path)).signatures["serving_default"](x)
+        for load in (tf.saved_model.load, reference_impl.load)
+    ]
     assert [float(answer["y"][0]) for answer in answers] == [3.0, 3.0]
 
 
 @pytest.mark.parametrize("given, text", REFUSED.values(), ids=list(REFUSED))
-def test_an_object_graph_is_loaded_with_a_warning_since_its_main_graph_is_not_imported(tmp_path, caplog, tf2_model, given, text):
+def test_an_object_graph_is_loaded_with_a_warning_since_its_main_graph_is_not_imported(
+    tmp_path, caplog, tf2_model, given, text
+):
     path = versions(tf2_model, tmp_path / "model", given)
     assert float(tf.saved_model.load(str(path)).f(1.0)) == 2.0
     with caplog.at_level(logging.WARNING, "reference_impl"):

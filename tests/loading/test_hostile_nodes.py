@@ -1,4 +1,6 @@
-"""Nodes of functions that contradict their ops: the load or the call that needs them refuses them by name, and lives on."""
+"""Nodes of functions that contradict their ops: the load or the call that needs them refuses them
+by name, and lives on.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ LOAD = (
     "except Exception as error: print(type(error).__name__, error)\n"
 )
 CALL = (
-    "import sys, reference_impl, tensorflow as tf\n"
-    "try: print(reference_impl.load(sys.argv[1]).signatures['serving_default'](x=tf.constant(1.0)))\n"
-    "except Exception as error: print(type(error).__name__, error)\n"
+    "import sys, reference_impl, tensorflow as tf\ntry:"
+    " print(reference_impl.load(sys.argv[1]).signatures['serving_default'](x=tf.constant(1.0)))\nexcept"
+    " Exception as error: print(type(error).__name__, error)\n"
 )
 
 
@@ -72,7 +74,10 @@ def test_a_load_that_runs_such_a_node_refuses_it(tmp_path, attack, error):
 def test_every_part_of_the_metadata_of_a_list_is_checked(tmp_path, metadata):
     nodes.initialised_by(tmp_path / "model", nodes.variant("run", metadata))
     done = fresh_tensorflow.run(LOAD, tmp_path / "model")
-    assert done.returncode == 0 and done.stdout.startswith("MalformedError"), (done.stdout, done.stderr[-500:])
+    assert done.returncode == 0 and done.stdout.startswith("MalformedError"), (
+        done.stdout,
+        done.stderr[-500:],
+    )
 
 
 def test_a_sound_list_of_tensors_loads(tmp_path):
@@ -143,11 +148,11 @@ def test_an_image_of_one_dimension_ends_no_process(tmp_path, between):
 
 
 ANSWERS = (
-    "import sys, reference_impl, tensorflow as tf\n"
-    "for f in reference_impl.load(sys.argv[1]).signatures.values():\n"
-    "    given = {k: tf.zeros([s or 1 for s in v.shape], v.dtype) for k, v in f.structured_input_signature[1].items()}\n"
-    "    try: print('answers', sorted(f(**given)))\n"
-    "    except tf.errors.InvalidArgumentError as error: print('refused', error)\n"
+    "import sys, reference_impl, tensorflow as tf\nfor f in"
+    " reference_impl.load(sys.argv[1]).signatures.values():\n    given = {k: tf.zeros([s or 1 for s"
+    " in v.shape], v.dtype) for k, v in f.structured_input_signature[1].items()}\n    try:"
+    " print('answers', sorted(f(**given)))\n    except tf.errors.InvalidArgumentError as error:"
+    " print('refused', error)\n"
 )
 
 
@@ -170,15 +175,31 @@ def through_an_identity():
 
 
 def by_an_addition():
-    return "sum:z:0", [nodes.node("sum", "AddV2", ("two:output:0", "one:output:0"), T="type: DT_INT32")]
+    return "sum:z:0", [
+        nodes.node("sum", "AddV2", ("two:output:0", "one:output:0"), T="type: DT_INT32")
+    ]
 
 
 def by_the_shape_of_nothing():
     sizes = nodes.node("many", "Const", dtype="type: DT_INT32")
     sizes.attr["value"].tensor.CopyFrom(int_tensor([2**31 - 1, 0]))
-    wide = nodes.node("wide", "Fill", ("many:output:0", "one:output:0"), T="type: DT_INT32", index_type="type: DT_INT32")
-    shape = nodes.node("sizes", "Shape", ("wide:output:0",), T="type: DT_INT32", out_type="type: DT_INT32")
-    first = nodes.node("first", "Max", ("sizes:output:0", "zero:output:0"), T="type: DT_INT32", Tidx="type: DT_INT32")
+    wide = nodes.node(
+        "wide",
+        "Fill",
+        ("many:output:0", "one:output:0"),
+        T="type: DT_INT32",
+        index_type="type: DT_INT32",
+    )
+    shape = nodes.node(
+        "sizes", "Shape", ("wide:output:0",), T="type: DT_INT32", out_type="type: DT_INT32"
+    )
+    first = nodes.node(
+        "first",
+        "Max",
+        ("sizes:output:0", "zero:output:0"),
+        T="type: DT_INT32",
+        Tidx="type: DT_INT32",
+    )
     return "first:output:0", [sizes, wide, shape, first]
 
 
@@ -186,11 +207,16 @@ def by_the_shape_of_nothing():
 @pytest.mark.parametrize("size", [through_an_identity, by_an_addition, by_the_shape_of_nothing])
 def test_a_computed_length_of_two_billion_takes_no_memory_and_ends_no_process(tmp_path, made, size):
     text, more = size()
-    numbers = [nodes.number(name, value) for name, value in (("shape", -1), ("two", 2**31 - 2), ("one", 1), ("zero", 0))]
+    numbers = [
+        nodes.number(name, value)
+        for name, value in (("shape", -1), ("two", 2**31 - 2), ("one", 1), ("zero", 0))
+    ]
     list_ = made(text)
     run = nodes.length("list:handle") if made is reserved else nodes.node("run", "NoOp", ("^list",))
     nodes.initialised_by(tmp_path / "model", *numbers, *more, list_, run)
-    program = "import resource\nresource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))\n" + LOAD
+    program = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))\n" + LOAD
+    )
     program += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
     done = fresh_tensorflow.run(program, tmp_path / "model")
     assert done.returncode == 0, done.stderr[-500:]
@@ -216,15 +242,22 @@ def test_a_key_of_an_example_that_is_not_one_text_ends_no_process(tmp_path, size
 
 
 def test_a_placeholder_whose_shape_is_no_shape_is_refused(tmp_path):
-    """It becomes an argument of a function; a convolution of TensorFlow ends the process for an argument of another rank."""
+    """It becomes an argument of a function; a convolution of TensorFlow ends the process for an
+    argument of another rank.
+    """
 
     def edit(message):
-        node = next(node for node in message.meta_graphs[0].graph_def.node if node.op == "Placeholder")
+        node = next(
+            node for node in message.meta_graphs[0].graph_def.node if node.op == "Placeholder"
+        )
         node.attr["shape"].tensor.dtype = schema.DT_FLOAT
 
     model = edits.edited(edits.fixture("default_attrs_stripped"), tmp_path / "model", edit)
     said = fresh_tensorflow.printed(LOAD, model)
-    assert said.startswith("MalformedError") and "attribute 'shape' is not of type 'shape', but 'tensor'" in said
+    assert (
+        said.startswith("MalformedError")
+        and "attribute 'shape' is not of type 'shape', but 'tensor'" in said
+    )
 
 
 def test_a_device_of_a_variable_that_is_no_device_is_refused(tmp_path):
@@ -234,7 +267,10 @@ def test_a_device_of_a_variable_that_is_no_device_is_refused(tmp_path):
                 item.variable.device = "/job:../../x:;"
 
     model = edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit)
-    program = LOAD.replace("load(sys.argv[1])", "load(sys.argv[1], None, reference_impl.LoadOptions(keep_variable_devices=True))")
+    program = LOAD.replace(
+        "load(sys.argv[1])",
+        "load(sys.argv[1], None, reference_impl.LoadOptions(keep_variable_devices=True))",
+    )
     assert fresh_tensorflow.printed(LOAD, model) == ""
     said = fresh_tensorflow.printed(program, model)
     assert said.startswith("MalformedError") and "the device '/job:../../x:;'" in said
@@ -248,7 +284,9 @@ def test_parts_that_make_no_sparse_tensor_are_an_error_of_ours():
     count, pack = patterns.packer(tf.SparseTensorSpec([None], tf.float32))
     scalars = [tf.constant(0, tf.int64), tf.constant(1.0), tf.constant(2, tf.int64)]
     assert count == len(scalars)
-    with pytest.raises(StructureError, match="the results of a function do not make a SparseTensor"):
+    with pytest.raises(
+        StructureError, match="the results of a function do not make a SparseTensor"
+    ):
         pack(iter(scalars))
 
 
@@ -279,11 +317,17 @@ def test_a_node_of_a_called_function_on_a_device_that_is_none_is_refused_by_name
 
     model = edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit)
     said = fresh_tensorflow.printed(CALL, model)
-    assert said.startswith("MalformedError") and "the device '/job:../../x:;'" in said and "saved_model.pb" in said, said
+    assert (
+        said.startswith("MalformedError")
+        and "the device '/job:../../x:;'" in said
+        and "saved_model.pb" in said
+    ), said
 
 
 def test_a_number_of_more_than_32_bits_in_a_list_is_refused(tmp_path):
-    """The graph optimizer reads the lists of a pooling as 32 bits and ends the process if they are more."""
+    """The graph optimizer reads the lists of a pooling as 32 bits and ends the process if they are
+    more.
+    """
 
     def edit(message):
         for node in message.meta_graphs[0].graph_def.node:
@@ -293,12 +337,15 @@ def test_a_number_of_more_than_32_bits_in_a_list_is_refused(tmp_path):
     model = edits.edited(edits.fixture("default_attrs_kept"), tmp_path / "model", edit)
     program = CALL.replace("(x=tf.constant(1.0))", "(**given)").replace(
         "try:",
-        "f = reference_impl.load(sys.argv[1]).signatures['serving_default']\n"
-        "given = {k: tf.zeros([s or 1 for s in v.shape], v.dtype) for k, v in f.structured_input_signature[1].items()}\ntry:",
+        "f = reference_impl.load(sys.argv[1]).signatures['serving_default']\ngiven = {k:"
+        " tf.zeros([s or 1 for s in v.shape], v.dtype) for k, v in"
+        " f.structured_input_signature[1].items()}\ntry:",
     )
     done = fresh_tensorflow.run(program, model)
     assert done.returncode == 0, done.stderr[-500:]
-    assert done.stdout.startswith("MalformedError") and "more than 32 bits" in done.stdout, done.stdout
+    assert done.stdout.startswith("MalformedError") and "more than 32 bits" in done.stdout, (
+        done.stdout
+    )
 
 
 def test_guards_are_not_put_before_guards(tmp_path):
@@ -313,6 +360,8 @@ def test_guards_are_not_put_before_guards(tmp_path):
         source = tmp_path / str(number)
         tf.saved_model.save(loaded, str(source), signatures=loaded.signatures)
         (graph,) = layout.read(source).saved_model.meta_graphs
-        ops = [node.op for function in graph.graph_def.library.function for node in function.node_def]
+        ops = [
+            node.op for function in graph.graph_def.library.function for node in function.node_def
+        ]
         counts.append(ops.count("SelectV2"))
     assert counts[0] == counts[1] == counts[2] > 0

@@ -1,4 +1,6 @@
-"""Numbers in a model that would end TensorFlow's process: `load` refuses them by name, in a process of its own."""
+"""Numbers in a model that would end TensorFlow's process: `load` refuses them by name, in a process
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def test_a_constant_of_a_table_initialiser_is_refused_by_name(tmp_path, change, 
         ("key_index", -7, "MalformedError"),  # the op says the least value
     ],
 )
-def test_numbers_of_a_table_that_a_file_fills_are_refused_by_name(tmp_path, attribute, number, error):
+def test_numbers_of_a_table_that_a_file_fills_are_refused_by_name(
+    tmp_path, attribute, number, error
+):
     def edit(message):
         for node in message.meta_graphs[0].graph_def.node:
             if node.op == "InitializeTableFromTextFileV2":
@@ -90,9 +94,13 @@ def test_numbers_of_a_table_that_a_file_fills_are_refused_by_name(tmp_path, attr
     assert done.stdout.startswith(error) and attribute in done.stdout
 
 
-@pytest.mark.parametrize("port", ["²", "٣", "9" * 5000], ids=["superscript", "other digits", "thousands of digits"])
+@pytest.mark.parametrize(
+    "port", ["²", "٣", "9" * 5000], ids=["superscript", "other digits", "thousands of digits"]
+)
 def test_a_signature_with_a_wrong_output_number_is_reported_and_the_rest_loads(tmp_path, port):
-    """TensorFlow takes only ASCII digits for the number of an output; Python reads more, or refuses with an error of its own."""
+    """TensorFlow takes only ASCII digits for the number of an output; Python reads more, or refuses
+    with an error of its own.
+    """
     model = with_output(tmp_path / "model", port)
     loaded = reference_impl.load(model)
     with pytest.raises(SavedModelError, match="case/cond/Merge"):
@@ -109,7 +117,9 @@ def test_verify_reads_a_signature_with_an_output_number_of_thousands_of_digits(t
 
 
 def with_output(target, port):
-    """Return a copy of a model whose signature `case` names an output of its node by another number."""
+    """Return a copy of a model whose signature `case` names an output of its node by another
+    number.
+    """
 
     def edit(message):
         for info in message.meta_graphs[0].signature_def["case"].outputs.values():
@@ -119,14 +129,10 @@ def with_output(target, port):
 
 
 CALL = (
-    "import sys, reference_impl, tensorflow as tf\n"
-    "function = reference_impl.load(sys.argv[1]).f\n"
-    "def call(tape):\n"
-    "    try:\n"
-    "        with tf.GradientTape() if tape else tf.device(None): print(function(tf.constant(1.0)))\n"
-    "    except Exception as error: print(type(error).__name__, error)\n"
-    "call(False)\n"
-    "call(True)\n"
+    "import sys, reference_impl, tensorflow as tf\nfunction ="
+    " reference_impl.load(sys.argv[1]).f\ndef call(tape):\n    try:\n        with tf.GradientTape()"
+    " if tape else tf.device(None): print(function(tf.constant(1.0)))\n    except Exception as"
+    " error: print(type(error).__name__, error)\ncall(False)\ncall(True)\n"
 )
 
 
@@ -139,7 +145,9 @@ def one_argument_too_few(function):
 
 
 def input_of_another_place(function):
-    next(node for node in function.node_def if node.op in ("Mul", "AddV2")).input[0] = "there/is/none:z:0"
+    next(node for node in function.node_def if node.op in ("Mul", "AddV2")).input[0] = (
+        "there/is/none:z:0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,17 +159,27 @@ def input_of_another_place(function):
     ],
 )
 def test_a_damaged_function_is_reported_by_the_call_that_needs_it(tmp_path, damage, error):
-    """TensorFlow ends the process when a constant has no value; elsewhere its own errors name no file."""
+    """TensorFlow ends the process when a constant has no value; elsewhere its own errors name no
+    file.
+    """
     import tensorflow as tf
 
     root = tf.Module()
     inner = tf.function(lambda x, y: x * y)
-    root.f = tf.function(lambda x: inner(x, x) + 2.0, input_signature=[tf.TensorSpec([], tf.float32)])
+    root.f = tf.function(
+        lambda x: inner(x, x) + 2.0, input_signature=[tf.TensorSpec([], tf.float32)]
+    )
     reference_impl.save(root, tmp_path / "whole")
 
     def edit(message):
         functions = message.meta_graphs[0].graph_def.library.function
-        damage(next(function for function in functions if any(node.op in CALLS for node in function.node_def)))
+        damage(
+            next(
+                function
+                for function in functions
+                if any(node.op in CALLS for node in function.node_def)
+            )
+        )
 
     model = edits.edited(tmp_path / "whole", tmp_path / "damaged", edit)
     done = fresh_tensorflow.run(CALL, model)
@@ -176,7 +194,11 @@ def test_bytes_that_are_not_utf8_in_an_error_of_tensorflow_are_escaped(tmp_path)
     import tensorflow as tf
 
     def edit(message):
-        node = next(node for node in message.meta_graphs[0].graph_def.node if node.op == "MutableHashTableOfTensorsV2")
+        node = next(
+            node
+            for node in message.meta_graphs[0].graph_def.node
+            if node.op == "MutableHashTableOfTensorsV2"
+        )
         node.attr["container"].s = b"\xff\xfe"
 
     model = edits.edited(edits.fixture("mutable_hash_table"), tmp_path / "model", edit)

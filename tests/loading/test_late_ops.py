@@ -1,4 +1,6 @@
-"""RP-07, DR-05: an op that a library registers after a failed call is known from then on, in every way of calling and saving."""
+"""RP-07, DR-05: an op that a library registers after a failed call is known from then on, in every
+way of calling and saving.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature}, strip_default_attrs=True)
     builder.save()
 """
-# Every way fails, then the library is loaded, then the way works for the same load and for another one.
+# Every way fails, then the library is loaded, then the way works for the same load and for another
+# one.
 CALLED = """
 import sys, tensorflow as tf, reference_impl
 WAYS = {
@@ -65,13 +68,17 @@ def models(library, tmp_path_factory):
 
 @pytest.mark.parametrize("way", ["eager", "traced", "taped", "graph"])
 @pytest.mark.parametrize(("name", "result"), [("twice", "2.0 2.0"), ("calls", "3.0 3.0")])
-def test_DR_05_the_library_helps_after_the_error_that_asked_for_it(library, models, name, result, way):
+def test_DR_05_the_library_helps_after_the_error_that_asked_for_it(
+    library, models, name, result, way
+):
     assert fresh_tensorflow.printed(CALLED, library, models / "tf2", name, way).strip() == result
 
 
 def test_RP_06_a_resource_of_a_late_op_is_not_shared_by_two_loads(library, models):
     """The op returns the length of its shared name, which ends with the number of the load."""
-    first, second = map(float, fresh_tensorflow.printed(CALLED, library, models / "tf2", "shared", "eager").split())
+    first, second = map(
+        float, fresh_tensorflow.printed(CALLED, library, models / "tf2", "shared", "eager").split()
+    )
     assert first == second == 1 + len("s__load1")
 
 
@@ -91,7 +98,10 @@ print("ReviewDouble" in [op.name for op in graph.meta_info_def.stripped_op_list.
 
 
 def test_DR_05_a_late_op_is_described_in_what_is_saved(library, models, tmp_path):
-    assert fresh_tensorflow.printed(WRITTEN, library, models / "tf2", tmp_path / "out").strip() == "True"
+    assert (
+        fresh_tensorflow.printed(WRITTEN, library, models / "tf2", tmp_path / "out").strip()
+        == "True"
+    )
 
 
 PRUNED = """

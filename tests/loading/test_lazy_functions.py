@@ -34,11 +34,17 @@ def test_the_runtime_gets_functions_without_noted_shapes_as_from_tensorflow(tf, 
     names = [trace.library.live_name(name) for name in trace.library.closure(trace.saved_name)]
     registered = list(map(api.function_definition, names))
     assert len(registered) == 3  # the function and its branches
-    assert not any("_output_shapes" in node.attr for function in registered for node in function.node_def)
+    assert not any(
+        "_output_shapes" in node.attr for function in registered for node in function.node_def
+    )
     assert trace.outputs[0].shape.as_list() == [None, 2]  # of the graph, which is made on demand
     reference_impl.save(loaded, tmp_path / "again")
     again = reference_impl.load(tmp_path / "again").f.concrete_functions[0]
-    shapes = [node for node in again.library.get(again.saved_name).node_def if "_output_shapes" in node.attr]
+    shapes = [
+        node
+        for node in again.library.get(again.saved_name).node_def
+        if "_output_shapes" in node.attr
+    ]
     assert shapes  # other readers need them
 
 

@@ -1,4 +1,6 @@
-"""``LoadOptions(weights="mapped")``: the same values, in a private mapping of the checkpoint; large values copied by threads."""
+"""``LoadOptions(weights="mapped")``: the same values, in a private mapping of the checkpoint; large
+values copied by threads.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ ROWS = 1 << 18
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A SavedModel of TensorFlow: large values of several dtypes, strings, small ones, one at an odd place in the file."""
+    """A SavedModel of TensorFlow: large values of several dtypes, strings, small ones, one at an
+    odd place in the file.
+    """
     root = tf.Module()
     root.aaa = tf.Variable(tf.range(ROWS * 4, dtype=tf.float32), name="aaa")
     root.half = tf.Variable(tf.cast(tf.range(ROWS * 2), tf.bfloat16), name="half")
@@ -47,7 +51,9 @@ def shard(model):
 
 def mapped(model, **options):
     with tf.device("CPU"):
-        return reference_impl.load(model, options=reference_impl.LoadOptions(weights="mapped", **options))
+        return reference_impl.load(
+            model, options=reference_impl.LoadOptions(weights="mapped", **options)
+        )
 
 
 def mappings(file):
@@ -67,7 +73,10 @@ def test_values_are_those_of_tensorflow(model, verify):
     np.testing.assert_array_equal(found.use(tf.ones(4)), [0, 1, 2, 3])
 
 
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not list the mappings of a process")
+@pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(),
+    reason="the system does not list the mappings of a process",
+)
 def test_mapping_lives_as_long_as_the_variables(model):
     file = shard(model)
     found = mapped(model)
@@ -126,19 +135,29 @@ def test_variables_in_a_scope_of_a_strategy_and_of_a_creator_are_mapped_too(mode
 @pytest.mark.parametrize("weights", ["copied", "mapped"])
 def test_large_values_of_every_width(tmp_path, weights):
     """Releases differ in the dtypes of which they make empty tensors."""
-    names = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float32 float64 bool complex64 complex128 qint8"
+    names = (
+        "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float32 float64 bool"
+        " complex64 complex128 qint8"
+    )
     root = tf.Module()
     numbers = tf.range(1 << 20) % 100
-    root.values = {name: tf.Variable(tf.cast(numbers, name)) for name in names.split() if name != "qint8"}
+    root.values = {
+        name: tf.Variable(tf.cast(numbers, name)) for name in names.split() if name != "qint8"
+    }
     root.values["qint8"] = tf.Variable(tf.bitcast(tf.cast(numbers, "int8"), "qint8"))
     tf.saved_model.save(root, str(tmp_path / "model"))
-    found = reference_impl.load(tmp_path / "model", options=reference_impl.LoadOptions(weights=weights))
+    found = reference_impl.load(
+        tmp_path / "model", options=reference_impl.LoadOptions(weights=weights)
+    )
     written = names.split()
     assert written
     for name in written:
         variable, loaded = root.values[name], found.values[name]
         assert loaded.dtype == variable.dtype
-        same = [tf.bitcast(value, "int8") if name == "qint8" else value for value in (loaded.read_value(), variable.read_value())]
+        same = [
+            tf.bitcast(value, "int8") if name == "qint8" else value
+            for value in (loaded.read_value(), variable.read_value())
+        ]
         assert same[0].numpy().tobytes() == same[1].numpy().tobytes(), name
 
 
@@ -156,7 +175,10 @@ def damaged(model, folder):
 
 def test_damage_is_noticed_when_values_are_copied_or_verified(model, tmp_path):
     copy = damaged(model, tmp_path)
-    for options in (reference_impl.LoadOptions(), reference_impl.LoadOptions(weights="mapped", verify_mapped=True)):
+    for options in (
+        reference_impl.LoadOptions(),
+        reference_impl.LoadOptions(weights="mapped", verify_mapped=True),
+    ):
         with pytest.raises(errors.ChecksumError) as caught, tf.device("CPU"):
             reference_impl.load(copy, options=options)
         assert "aaa" in str(caught.value)
@@ -186,7 +208,9 @@ def test_unknown_ways_are_refused():
 
 
 def test_many_loads_of_many_large_values_at_the_same_time(model):
-    """Threads copy for several loads at once; none sees the values of another, and none hangs at the end of the process."""
+    """Threads copy for several loads at once; none sees the values of another, and none hangs at
+    the end of the process.
+    """
     code = """
 import sys, threading
 import numpy as np, tensorflow as tf, reference_impl
@@ -200,6 +224,10 @@ threads = [threading.Thread(target=load) for _ in range(4)]
 print(found)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, os.fspath(model)], capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, "-c", code, os.fspath(model)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
     assert done.stdout.strip() == str([ROWS * (ROWS - 1) / 2] * 4), done.stderr[-1000:]

@@ -1,4 +1,6 @@
-"""Children whose names Python or TensorFlow call: they shadow nothing, are reachable by item, and are saved under their names."""
+"""Children whose names Python or TensorFlow call: they shadow nothing, are reachable by item, and
+are saved under their names.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,24 @@ tf = pytest.importorskip("tensorflow")
 
 pytestmark = pytest.mark.tensorflow
 NAMES = sorted(
-    {*called_names.RUN, *called_names.BROKEN, *called_names.LOOKED_UP, *dir(tf.Module), "_name", "_scope_name", "__deepcopy__"}
+    {
+        *called_names.RUN,
+        *called_names.BROKEN,
+        *called_names.LOOKED_UP,
+        *dir(tf.Module),
+        "_name",
+        "_scope_name",
+        "__deepcopy__",
+    }
     - {"__call__"}
 )
 KINDS = ("function", "user_object", "variable")
 
 
 def with_children(target, names):
-    """Return a copy of a model whose root has a function, an object and a variable under such names, in turn."""
+    """Return a copy of a model whose root has a function, an object and a variable under such
+    names, in turn.
+    """
 
     def edit(message):
         nodes = message.meta_graphs[0].object_graph_def.nodes
@@ -57,7 +69,12 @@ def test_no_name_that_tensorflow_has_runs_breaks_or_loses_a_child(tmp_path, turn
 
 
 def test_tensorflow_saves_and_restores_such_an_object(tmp_path):
-    names = ["_trackable_children", "_lookup_dependency", "_gather_saveables_for_checkpoint", "_serialize_to_tensors"]
+    names = [
+        "_trackable_children",
+        "_lookup_dependency",
+        "_gather_saveables_for_checkpoint",
+        "_serialize_to_tensors",
+    ]
     loaded = reference_impl.load(with_children(tmp_path / "model", names))
     path = tf.train.Checkpoint(loaded).save(tmp_path / "checkpoint" / "of")
     tf.train.Checkpoint(loaded).restore(path).assert_consumed()
@@ -73,15 +90,24 @@ def test_variables_below_a_hidden_child_are_variables_of_the_model(tmp_path):
             if nodes[child.node_id].WhichOneof("kind") != "function":
                 child.local_name = f"_self_{child.local_name}"
 
-    without_values = reference_impl.LoadOptions(skip_checkpoint=True)  # the checkpoint has the old names
-    loaded = reference_impl.load(edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit), None, without_values)
+    without_values = reference_impl.LoadOptions(
+        skip_checkpoint=True
+    )  # the checkpoint has the old names
+    loaded = reference_impl.load(
+        edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit),
+        None,
+        without_values,
+    )
     whole = reference_impl.load(edits.fixture("module_functions"))
     assert {v.name for v in loaded.variables} == {v.name for v in whole.variables}
 
 
 def test_items_are_the_children(tmp_path):
     loaded = reference_impl.load(with_children(tmp_path / "model", ["plain", "_track_trackable"]))
-    assert loaded["plain"] is loaded.plain and loaded["_track_trackable"] is not loaded._track_trackable
+    assert (
+        loaded["plain"] is loaded.plain
+        and loaded["_track_trackable"] is not loaded._track_trackable
+    )
     with pytest.raises(KeyError, match="nothing"):
         loaded["nothing"]
     with pytest.raises(TypeError):
@@ -89,5 +115,7 @@ def test_items_are_the_children(tmp_path):
 
 
 def test_python_does_not_call_a_child(tmp_path):
-    loaded = reference_impl.load(with_children(tmp_path / "model", ["__deepcopy__", "__reduce_ex__"]))
+    loaded = reference_impl.load(
+        with_children(tmp_path / "model", ["__deepcopy__", "__reduce_ex__"])
+    )
     assert "__deepcopy__" not in vars(loaded) and copy.copy(loaded) is not loaded

@@ -1,4 +1,6 @@
-"""State that no function of a file restores: of registered checkpoint savers, and in the checkpoint alone."""
+"""State that no function of a file restores: of registered checkpoint savers, and in the checkpoint
+alone.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def counter(tf):
 
 @pytest.fixture(scope="module")
 def saver(tf):
-    """A registered saver of a module, an object that is no variable: its number is in the checkpoint under a key of its own."""
+    """A registered saver of a module, an object that is no variable: its number is in the
+    checkpoint under a key of its own.
+    """
     from tensorflow.python.saved_model import registration
 
     class Stacked(tf.Module):
@@ -50,18 +54,33 @@ def saver(tf):
     def write(trackables, file_prefix):
         values = [tf.constant(item.number) for item in trackables.values()]
         names = [f"{name}-number" for name in trackables]
-        tf.raw_ops.SaveV2(prefix=file_prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values)
+        tf.raw_ops.SaveV2(
+            prefix=file_prefix,
+            tensor_names=names,
+            shape_and_slices=[""] * len(names),
+            tensors=values,
+        )
         return file_prefix
 
     def restore(trackables, merged_prefix):
         for name, item in trackables.items():
-            keys = {"tensor_names": [f"{name}-number"], "shape_and_slices": [""], "dtypes": [tf.float32]}
+            keys = {
+                "tensor_names": [f"{name}-number"],
+                "shape_and_slices": [""],
+                "dtypes": [tf.float32],
+            }
             (restored,) = tf.raw_ops.RestoreV2(prefix=merged_prefix, **keys)
             if tf.executing_eagerly():  # TensorFlow's save traces it too
                 item.number = restored.numpy()
 
-    settings = {"predicate": lambda item: isinstance(item, Stacked), "save_fn": write, "restore_fn": restore}
-    registration.register_checkpoint_saver("object_state", "Stacked", **settings, strict_predicate_restore=False)
+    settings = {
+        "predicate": lambda item: isinstance(item, Stacked),
+        "save_fn": write,
+        "restore_fn": restore,
+    }
+    registration.register_checkpoint_saver(
+        "object_state", "Stacked", **settings, strict_predicate_restore=False
+    )
     return Stacked, restore
 
 
@@ -75,7 +94,9 @@ def stacked(tf, saver, tmp_path):
 
 def test_an_object_whose_saver_has_no_class_to_restore_is_named_in_a_warning(tf, saver, tmp_path):
     path = stacked(tf, saver, tmp_path)
-    with pytest.warns(UnrestoredStateWarning, match=r"root\.stacked.*root\.deep\.stacked.*'object_state\.Stacked'") as caught:
+    with pytest.warns(
+        UnrestoredStateWarning, match=r"root\.stacked.*root\.deep\.stacked.*'object_state\.Stacked'"
+    ) as caught:
         loaded = reference_impl.load(path)
     assert len(caught) == 1 and loaded.v.numpy() == 2.0 and not hasattr(loaded.stacked, "number")
 
@@ -87,7 +108,9 @@ def test_a_session_that_saves_the_model_writes_python_state_again(tf, counter, t
     saver_def = layout.read(tmp_path / "m").meta_graph(None).saver_def
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tf.compat.v1.saved_model.load(session, ["serve"], str(tmp_path / "m"))
-        session.run(saver_def.save_tensor_name, {saver_def.filename_tensor_name: str(tmp_path / "again")})
+        session.run(
+            saver_def.save_tensor_name, {saver_def.filename_tensor_name: str(tmp_path / "again")}
+        )
     restored = tf.Module()
     restored.counter, restored.v = counter(0), tf.Variable(0.0)
     tf.train.Checkpoint(restored).restore(str(tmp_path / "again")).expect_partial()
@@ -110,8 +133,13 @@ def test_python_state_that_cannot_be_serialised_names_its_object(tf, counter, tm
     root = tf.Module()
     root.parts = [Broken(3)]
     for strict in (True, False):
-        with pytest.raises(errors.SaveError, match=r"root\.parts\[0\]: its state cannot be read: the device is gone"):
-            reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=strict))
+        with pytest.raises(
+            errors.SaveError,
+            match=r"root\.parts\[0\]: its state cannot be read: the device is gone",
+        ):
+            reference_impl.save(
+                root, tmp_path / "m", options=reference_impl.SaveOptions(strict=strict)
+            )
 
 
 HOOKS = {
@@ -136,7 +164,10 @@ def test_a_hook_that_gives_no_tensors_is_named_and_kept_without_strict(tf, tmp_p
 
     root = tf.Module()
     root.held = Held()
-    with pytest.raises(errors.SaveError, match=r"root\.held: its state cannot be saved by a function: it is not made of tensors"):
+    with pytest.raises(
+        errors.SaveError,
+        match=r"root\.held: its state cannot be saved by a function: it is not made of tensors",
+    ):
         reference_impl.save(root, tmp_path / "m")
     with pytest.warns(UserWarning, match=r"checkpoint alone.*root\.held"):
         reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=False))
@@ -165,9 +196,15 @@ def test_older_hooks_that_give_a_variable_or_a_list_are_kept_without_strict(tf, 
 
     root = tf.Module()
     root.held = Held(tf.Variable(2.0))
-    with pytest.raises(errors.SaveError, match=r"root\.held: its state cannot be saved by a function: 'copy' is of a kind"):
+    with pytest.raises(
+        errors.SaveError,
+        match=r"root\.held: its state cannot be saved by a function: 'copy' is of a kind",
+    ):
         reference_impl.save(root, tmp_path / "m")
     with pytest.warns(UserWarning, match=r"root\.held"):
         reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=False))
     reader = tf.train.load_checkpoint(str(tmp_path / "m" / "variables" / "variables"))
-    assert (reader.get_tensor("held/.ATTRIBUTES/copy"), reader.get_tensor("held/.ATTRIBUTES/listed")) == (2.0, 4.0)
+    assert (
+        reader.get_tensor("held/.ATTRIBUTES/copy"),
+        reader.get_tensor("held/.ATTRIBUTES/listed"),
+    ) == (2.0, 4.0)

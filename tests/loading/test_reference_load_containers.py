@@ -23,7 +23,10 @@ def directory(tf, tmp_path_factory):
     model.frozen = tf.Variable([0.5], trainable=False, name="frozen")
     model.parts = [tf.Module()]
     model.parts[0].b = tf.Variable([0.0], name="b")
-    model.call = tf.function(lambda x: x @ model.w + model.frozen + model.parts[0].b, input_signature=[tf.TensorSpec([None, 2])])
+    model.call = tf.function(
+        lambda x: x @ model.w + model.frozen + model.parts[0].b,
+        input_signature=[tf.TensorSpec([None, 2])],
+    )
     model.parts[0].twice = tf.function(lambda: model.parts[0].b * 2.0, input_signature=[])
     place = tmp_path_factory.mktemp("part") / "model"
     tf.saved_model.save(model, str(place))
@@ -47,20 +50,29 @@ def test_GOAL_03_variables_and_functions_of_the_root_and_of_a_module_around_it(t
     outer, loaded = tf.Module(), as_modules(directory)
     outer.inner = loaded
     outer.own = tf.Variable(1.0, name="own")
-    assert names(loaded.variables) == ["b", "frozen", "w"] and names(loaded.trainable_variables) == ["b", "w"]
-    assert names(outer.variables) == ["b", "frozen", "own", "w"] and names(outer.trainable_variables) == ["b", "own", "w"]
+    assert names(loaded.variables) == ["b", "frozen", "w"] and names(
+        loaded.trainable_variables
+    ) == ["b", "w"]
+    assert names(outer.variables) == ["b", "frozen", "own", "w"] and names(
+        outer.trainable_variables
+    ) == ["b", "own", "w"]
     assert loaded.functions == {"call": loaded.call, "parts.0.twice": loaded.parts[0].twice}
     assert outer.submodules == (loaded, loaded.parts[0]) and loaded.name == "loaded"
 
 
-def test_GOAL_03_an_object_that_is_no_module_lists_its_variables_as_one_that_is(tf, directory, loaded):
+def test_GOAL_03_an_object_that_is_no_module_lists_its_variables_as_one_that_is(
+    tf, directory, loaded
+):
     module = as_modules(directory)
     for name in ("variables", "trainable_variables", "non_trainable_variables"):
         assert [v.name for v in getattr(loaded, name)] == [v.name for v in getattr(module, name)]
     assert loaded.submodules == (loaded.parts[0],) and module.submodules == (module.parts[0],)
     for owner in (loaded, module):
         owner.added = tf.Module()
-        owner.added.extra, owner.added.back = tf.Variable(1.0, name="extra"), owner  # a circle, and an object of another class
+        owner.added.extra, owner.added.back = (
+            tf.Variable(1.0, name="extra"),
+            owner,
+        )  # a circle, and an object of another class
     assert names(loaded.variables) == names(module.variables) == ["b", "extra", "frozen", "w"]
     assert loaded.functions.keys() == module.functions.keys() == {"call", "parts.0.twice"}
 
@@ -69,7 +81,9 @@ def test_an_object_made_by_calling_the_class_of_a_module_is_one(tf, directory):
     module = as_modules(directory)
     made = type(module)()
     assert isinstance(made, tf.Module) and names(made.variables) == names(module.variables)
-    assert made.w is not module.w and not isinstance(type(reference_impl.load(directory))(), tf.Module)
+    assert made.w is not module.w and not isinstance(
+        type(reference_impl.load(directory))(), tf.Module
+    )
 
 
 # A layer or a model around a loaded object, which is frozen there for shipped TensorFlow
@@ -80,13 +94,17 @@ KERAS = ("keras", "tf_keras")
 
 @pytest.fixture(params=KERAS)
 def any_keras(tf, request):
-    library = pytest.importorskip(request.param, minversion="3" if request.param == "keras" else None)
+    library = pytest.importorskip(
+        request.param, minversion="3" if request.param == "keras" else None
+    )
     library.utils.set_random_seed(1)
     return library
 
 
 def around(library, inner, place="attribute"):
-    """A model of `library` that calls `inner`, which is an attribute of it, or of a layer of it, or an element of a list."""
+    """A model of `library` that calls `inner`, which is an attribute of it, or of a layer of it, or
+    an element of a list.
+    """
 
     class Outer(library.Model if place == "model" else library.layers.Layer):
         def __init__(self):
@@ -112,8 +130,12 @@ def fit(library, model):
 
 
 @pytest.mark.parametrize("place", ["attribute", "model", "list"])
-def test_a_frozen_backbone_stays_frozen_in_both_libraries(tf, any_keras, directory, place, tmp_path):
-    """What is trained, counted, and written to a weight file is what it is with `tf.saved_model.load`."""
+def test_a_frozen_backbone_stays_frozen_in_both_libraries(
+    tf, any_keras, directory, place, tmp_path
+):
+    """What is trained, counted, and written to a weight file is what it is with
+    `tf.saved_model.load`.
+    """
     models = []
     for number, load in enumerate((tf.saved_model.load, reference_impl.load)):
         any_keras.utils.set_random_seed(1)
@@ -139,7 +161,9 @@ def test_a_module_around_a_loaded_object_sees_what_it_sees_with_tensorflow(tf, d
 
 
 def test_no_class_of_keras_is_changed_by_a_load(tf, directory):
-    """In a process of its own, where the first assignment of all counts; Keras may be imported after the load."""
+    """In a process of its own, where the first assignment of all counts; Keras may be imported
+    after the load.
+    """
     code = """if True:
         import sys
         import tensorflow
@@ -176,7 +200,9 @@ def keras(tf):
     return keras
 
 
-def test_GOAL_02_and_03_a_layer_of_Keras_3_trains_the_variables_of_a_SavedModelLayer(tf, keras, directory, tmp_path):
+def test_GOAL_02_and_03_a_layer_of_Keras_3_trains_the_variables_of_a_SavedModelLayer(
+    tf, keras, directory, tmp_path
+):
     from savedmodel_compat.keras import SavedModelLayer
 
     part = SavedModelLayer(directory, "call")
@@ -193,7 +219,11 @@ def test_GOAL_02_and_03_a_layer_of_Keras_3_trains_the_variables_of_a_SavedModelL
     layer = Outer()
     model = keras.Sequential([keras.Input((2,)), layer])
     own = [v for v in part.variables if any(v.value is variable for variable in loaded.variables)]
-    assert names(part.trainable_variables) == ["b", "w"] and names(part.non_trainable_variables) == ["frozen"] and len(own) == 3
+    assert (
+        names(part.trainable_variables) == ["b", "w"]
+        and names(part.non_trainable_variables) == ["frozen"]
+        and len(own) == 3
+    )
     before = {v.name: v.numpy() for v in loaded.variables}
     fit(keras, model)
     changed = {v.name for v in loaded.variables if not np.array_equal(v.numpy(), before[v.name])}
@@ -202,22 +232,34 @@ def test_GOAL_02_and_03_a_layer_of_Keras_3_trains_the_variables_of_a_SavedModelL
     for load in (reference_impl.load, tf.saved_model.load):
         again = load(str(tmp_path / "layer")).inner._loaded
         np.testing.assert_array_equal(again.w.numpy(), loaded.w.numpy())
-        np.testing.assert_array_equal(again.call(tf.ones([1, 2])).numpy(), loaded.call(tf.ones([1, 2])).numpy())
+        np.testing.assert_array_equal(
+            again.call(tf.ones([1, 2])).numpy(), loaded.call(tf.ones([1, 2])).numpy()
+        )
 
 
-# Containers that collect the variables on their own, with our load in the place of tf.saved_model.load
+# Containers that collect the variables on their own, with our load in the place of
+# tf.saved_model.load
 
 
 @pytest.fixture(scope="module")
 def exports(tf, directory, tmp_path_factory):
-    """One model in the forms in which its variables are written: by attribute, and listed by Keras 3 and Keras 2."""
+    """One model in the forms in which its variables are written: by attribute, and listed by Keras
+    3 and Keras 2.
+    """
     keras, keras_2 = pytest.importorskip("keras", minversion="3"), pytest.importorskip("tf_keras")
     place = tmp_path_factory.mktemp("exports")
-    for library, save in ((keras, lambda m, p: m.export(p, verbose=False)), (keras_2, lambda m, p: m.save(p, save_format="tf"))):
+    for library, save in (
+        (keras, lambda m, p: m.export(p, verbose=False)),
+        (keras_2, lambda m, p: m.save(p, save_format="tf")),
+    ):
         layers = library.layers
-        model = library.Sequential([library.Input((2,)), layers.Dense(3), layers.BatchNormalization(), layers.Dense(1)])
+        model = library.Sequential(
+            [library.Input((2,)), layers.Dense(3), layers.BatchNormalization(), layers.Dense(1)]
+        )
         model.compile("adam", "mse", metrics=["mae"])
-        model.fit(np.ones([4, 2]), np.ones([4, 1]), verbose=0)  # now there are variables of an optimizer and of metrics
+        model.fit(
+            np.ones([4, 2]), np.ones([4, 1]), verbose=0
+        )  # now there are variables of an optimizer and of metrics
         save(model, str(place / library.__name__))
     return {"module": directory, "keras": place / "keras", "keras_2": place / "tf_keras"}
 
@@ -246,7 +288,11 @@ def test_GOAL_03_every_container_sees_each_variable_once(tf, exports, kind):
     keras, keras_2 = pytest.importorskip("keras", minversion="3"), pytest.importorskip("tf_keras")
     frozen, loaded = reference_impl.load(exports[kind]), as_modules(exports[kind])
     assert counts(frozen) == counts(loaded) == COUNTS[kind]
-    for container, sees in ((tf.Module(), True), (keras_2.layers.Layer(), True), (keras.layers.Layer(), False)):
+    for container, sees in (
+        (tf.Module(), True),
+        (keras_2.layers.Layer(), True),
+        (keras.layers.Layer(), False),
+    ):
         container.inner = frozen
         assert counts(container) == (0, 0), container
         container.inner = loaded
@@ -259,13 +305,22 @@ def test_GOAL_03_every_container_sees_each_variable_once(tf, exports, kind):
 
 @pytest.mark.parametrize("name", ["variables", "trainable_variables"])
 def test_GOAL_03_one_list_alone_hides_no_variable_beside_it(tf, name, tmp_path):
-    """Reusable SavedModels have both lists; an attribute of one of these names says nothing of the others."""
-    saved = tf.train.Checkpoint(**{name: [tf.Variable(1.0)]}, other=tf.Variable(2.0), fixed=tf.Variable(3.0, trainable=False))
+    """Reusable SavedModels have both lists; an attribute of one of these names says nothing of the
+    others.
+    """
+    saved = tf.train.Checkpoint(
+        **{name: [tf.Variable(1.0)]},
+        other=tf.Variable(2.0),
+        fixed=tf.Variable(3.0, trainable=False),
+    )
     reference_impl.save(saved, tmp_path / "m")
     outer = tf.Module()
     outer.inner = as_modules(tmp_path / "m")
     assert sorted(float(v) for v in outer.variables if v.dtype == tf.float32) == [1.0, 2.0, 3.0]
-    assert sorted(float(v) for v in outer.trainable_variables if v.dtype == tf.float32) == [1.0, 2.0]
+    assert sorted(float(v) for v in outer.trainable_variables if v.dtype == tf.float32) == [
+        1.0,
+        2.0,
+    ]
 
 
 @pytest.mark.parametrize("kind", COUNTS)
@@ -276,13 +331,17 @@ def test_DR_08_a_step_of_TFSMLayer_is_that_of_tensorflow(tf, keras, exports, kin
         with tf.GradientTape() as tape:
             loss = tf.add_n([tf.reduce_sum(part**2) for part in tf.nest.flatten(layer(x))])
         optimizer = keras.optimizers.SGD(0.01)
-        optimizer.apply_gradients(zip(tape.gradient(loss, layer.trainable_variables), layer.trainable_variables))
+        optimizer.apply_gradients(
+            zip(tape.gradient(loss, layer.trainable_variables), layer.trainable_variables)
+        )
         return counts(layer), {v.name: v.numpy() for v in layer.variables}
 
     theirs = step()
     monkeypatch.setattr(tf.saved_model, "load", reference_impl.load)
     ours = step()
-    assert ours[0] == theirs[0] and list(ours[1]) == list(theirs[1])  # in the order in which .keras files store them
+    assert ours[0] == theirs[0] and list(ours[1]) == list(
+        theirs[1]
+    )  # in the order in which .keras files store them
     for name, value in theirs[1].items():
         np.testing.assert_array_equal(ours[1][name], value, err_msg=name)
 
@@ -292,10 +351,14 @@ def test_GOAL_03_hub_KerasLayer_has_the_variables_once(tf, our_load, exports, tr
     hub = pytest.importorskip("tensorflow_hub")
     layer = hub.KerasLayer(str(exports["keras_2"]), trainable=trainable)
     assert counts(layer) == ((6, 2) if trainable else (0, 8))
-    assert counts(hub.KerasLayer(reference_impl.load(exports["keras_2"]), trainable=trainable)) == counts(layer)
+    assert counts(
+        hub.KerasLayer(reference_impl.load(exports["keras_2"]), trainable=trainable)
+    ) == counts(layer)
 
 
-def test_GOAL_03_a_layer_with_its_own_variable_for_a_part_of_the_model_has_it_once(tf, keras, loaded):
+def test_GOAL_03_a_layer_with_its_own_variable_for_a_part_of_the_model_has_it_once(
+    tf, keras, loaded
+):
     before, after = keras.layers.Layer(), keras.layers.Layer()
     own = keras.Variable(loaded.w, name="w")
     before.own, before.inner = own, loaded
@@ -304,8 +367,13 @@ def test_GOAL_03_a_layer_with_its_own_variable_for_a_part_of_the_model_has_it_on
 
 
 @pytest.mark.parametrize("name", ["values", "by_name"])
-def test_the_time_of_a_long_container_grows_with_its_length_and_it_still_notices_changes(tf, tmp_path, monkeypatch, name):
-    """Containers of TensorFlow keep a copy of themselves. A copy for each element takes the square of the length."""
+def test_the_time_of_a_long_container_grows_with_its_length_and_it_still_notices_changes(
+    tf, tmp_path, monkeypatch, name
+):
+    """Containers of TensorFlow keep a copy of themselves.
+
+    A copy for each element takes the square of the length.
+    """
     root = tf.Module()
     root.values = [tf.Variable(float(number)) for number in range(300)]
     root.by_name = {f"{number:04}": value for number, value in enumerate(root.values)}
@@ -316,13 +384,21 @@ def test_the_time_of_a_long_container_grows_with_its_length_and_it_still_notices
     def counted(self):
         update(self)
         snapshots = ("_last_wrapped_list_snapshot", "_self_last_wrapped_dict_snapshot")
-        copies.append(next(found for found in (getattr(self, name, None) for name in snapshots) if found is not None))
+        copies.append(
+            next(
+                found
+                for found in (getattr(self, name, None) for name in snapshots)
+                if found is not None
+            )
+        )
 
     monkeypatch.setattr(kind, "_update_snapshot", counted)
     loaded = reference_impl.load(tmp_path / "m")
     assert sum({id(copy): len(copy) for copy in copies}.values()) <= 300
     found, key = getattr(loaded, name), {"values": 300, "by_name": "0300"}[name]
-    assert [float(value) for value in (found if name == "values" else found.values())] == list(range(300))
+    assert [float(value) for value in (found if name == "values" else found.values())] == list(
+        range(300)
+    )
     added = tf.Variable(300.0)
     found.append(added) if name == "values" else found.update({key: added})
     reference_impl.save(loaded, tmp_path / "again")

@@ -25,13 +25,17 @@ def tf():
 
 @pytest.fixture(scope="module")
 def directory(tf, tmp_path_factory):
-    """An encoder and a decoder, each with what the other does not need: variables, a table, a custom gradient, an unknown op."""
+    """An encoder and a decoder, each with what the other does not need: variables, a table, a
+    custom gradient, an unknown op.
+    """
     model = tf.Module()
     model.encoder, model.decoder = tf.Module(), tf.Module()
     model.encoder.kernel = tf.Variable([2.0, 3.0], name="kernel")
     model.encoder.parent = model
     model.decoder.kernel = tf.Variable(tf.range(4096, dtype=tf.float32), name="large")
-    model.decoder.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
+    model.decoder.table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1
+    )
     model.layers = [tf.Module(), tf.Module()]
     model.layers[1].scale = tf.Variable(5.0, name="scale")
     factor = model.factor = tf.Variable(7.0, name="factor")
@@ -40,19 +44,34 @@ def directory(tf, tmp_path_factory):
     def steep(x):
         return x + 0.0, lambda dy: dy * factor
 
-    vector, words = [tf.TensorSpec([2], tf.float32, "x")], [tf.TensorSpec([None], tf.string, "words")]
-    model.encoder.call = tf.function(lambda x: x * model.encoder.kernel * model.layers[1].scale, input_signature=vector)
-    model.encoder.steep = tf.function(lambda x: steep(x) * model.encoder.kernel, input_signature=vector)
-    model.decoder.call = tf.function(lambda x: tf.exp(x) + model.decoder.kernel[:2], input_signature=vector)
-    model.decoder.look = tf.function(lambda words: model.decoder.table.lookup(words), input_signature=words)
+    vector, words = (
+        [tf.TensorSpec([2], tf.float32, "x")],
+        [tf.TensorSpec([None], tf.string, "words")],
+    )
+    model.encoder.call = tf.function(
+        lambda x: x * model.encoder.kernel * model.layers[1].scale, input_signature=vector
+    )
+    model.encoder.steep = tf.function(
+        lambda x: steep(x) * model.encoder.kernel, input_signature=vector
+    )
+    model.decoder.call = tf.function(
+        lambda x: tf.exp(x) + model.decoder.kernel[:2], input_signature=vector
+    )
+    model.decoder.look = tf.function(
+        lambda words: model.decoder.table.lookup(words), input_signature=words
+    )
     place = tmp_path_factory.mktemp("only") / "model"
-    tf.saved_model.save(model, str(place), signatures={"encode": model.encoder.call, "look": model.decoder.look})
+    tf.saved_model.save(
+        model, str(place), signatures={"encode": model.encoder.call, "look": model.decoder.look}
+    )
     _damage(place)
     return place
 
 
 def _damage(place):
-    """The decoder: an op nobody knows, and bytes of its kernel that are not what their checksum says."""
+    """The decoder: an op nobody knows, and bytes of its kernel that are not what their checksum
+    says.
+    """
     file = place / "saved_model.pb"
     message = schema.parse(schema.SavedModel, file.read_bytes())
     for function in message.meta_graphs[0].graph_def.library.function:
@@ -90,7 +109,9 @@ def test_DR_03_a_path_loads_an_object_and_what_it_needs(tf, directory):
 def test_DR_03_signatures_alone(tf, directory):
     loaded = load(directory, "signatures.encode")
     assert list(loaded.signatures) == ["encode"]
-    np.testing.assert_array_equal(loaded.signatures["encode"](x=[1.0, 2.0])["output_0"].numpy(), [10.0, 30.0])
+    np.testing.assert_array_equal(
+        loaded.signatures["encode"](x=[1.0, 2.0])["output_0"].numpy(), [10.0, 30.0]
+    )
     assert not hasattr(loaded.encoder, "call") and not hasattr(loaded, "decoder")
     both = load(directory, "signatures")
     assert sorted(both.signatures) == ["encode", "look"]
@@ -116,22 +137,35 @@ def test_DR_03_an_unknown_path_names_the_nearest(directory):
 
 def test_DR_03_a_part_can_be_saved_again(tf, directory, tmp_path):
     reference_impl.save(load(directory, ["encoder.call", "signatures.encode"]), tmp_path / "part")
-    for again in (reference_impl.load(tmp_path / "part"), tf.saved_model.load(str(tmp_path / "part"))):
-        np.testing.assert_array_equal(again.encoder.call(tf.constant([1.0, 2.0])).numpy(), [10.0, 30.0])
-        np.testing.assert_array_equal(again.signatures["encode"](x=tf.constant([1.0, 2.0]))["output_0"].numpy(), [10.0, 30.0])
+    for again in (
+        reference_impl.load(tmp_path / "part"),
+        tf.saved_model.load(str(tmp_path / "part")),
+    ):
+        np.testing.assert_array_equal(
+            again.encoder.call(tf.constant([1.0, 2.0])).numpy(), [10.0, 30.0]
+        )
+        np.testing.assert_array_equal(
+            again.signatures["encode"](x=tf.constant([1.0, 2.0]))["output_0"].numpy(), [10.0, 30.0]
+        )
 
 
 def test_DR_03_signatures_of_a_TF1_model(tf, tmp_path):
-    """Of four variables the signature needs one, and only that is read: the bytes of the others are damaged."""
+    """Of four variables the signature needs one, and only that is read: the bytes of the others are
+    damaged.
+    """
     model = tmp_path / "model"
     shutil.copytree(FIXTURES / "shapes" / "model", model)
     full = reference_impl.load(model)
     loaded = load(model, "signatures.serving_default")
-    assert list(loaded.signatures) == ["serving_default"] and len(loaded.variables) == 1 < len(full.variables)
+    assert list(loaded.signatures) == ["serving_default"] and len(loaded.variables) == 1 < len(
+        full.variables
+    )
     x = {name: tf.ones([2 if n is None else n for n in spec.shape], spec.dtype)
          for name, spec in full.signatures["serving_default"].structured_input_signature[1].items()}  # fmt: skip
     for name, value in full.signatures["serving_default"](**x).items():
-        np.testing.assert_array_equal(loaded.signatures["serving_default"](**x)[name].numpy(), value.numpy())
+        np.testing.assert_array_equal(
+            loaded.signatures["serving_default"](**x)[name].numpy(), value.numpy()
+        )
     assert sorted(load(model, "signatures").signatures) == sorted(full.signatures)
 
     kept = loaded.variables[0].name.partition(":")[0]

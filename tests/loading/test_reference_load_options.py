@@ -22,14 +22,21 @@ def directory(tf, tmp_path):
     with tf.device("CPU:0"):
         root.v = tf.Variable(2.0)
     root.f = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([])])
-    tf.saved_model.save(root, str(tmp_path / "model"), options=tf.saved_model.SaveOptions(save_debug_info=True))
+    tf.saved_model.save(
+        root, str(tmp_path / "model"), options=tf.saved_model.SaveOptions(save_debug_info=True)
+    )
     return tmp_path / "model"
 
 
 def test_the_origin_of_a_model(tf, directory):
     loaded = reference_impl.load(directory)
-    assert loaded.tensorflow_version == tf.__version__ and loaded.tensorflow_git_version == tf.version.GIT_VERSION
-    assert any(file.endswith("test_reference_load_options.py") for file in loaded.graph_debug_info.files)
+    assert (
+        loaded.tensorflow_version == tf.__version__
+        and loaded.tensorflow_git_version == tf.version.GIT_VERSION
+    )
+    assert any(
+        file.endswith("test_reference_load_options.py") for file in loaded.graph_debug_info.files
+    )
     (directory / "debug" / "saved_model_debug_info.pb").write_bytes(b"\xff\xff")
     assert not reference_impl.load(directory).graph_debug_info.files
     (directory / "debug" / "saved_model_debug_info.pb").unlink()
@@ -47,7 +54,10 @@ def _place(directory, device):
 
 def test_options_of_TensorFlow(tf, directory):
     options = tf.saved_model.LoadOptions
-    local = [options(experimental_io_device=device) for device in ("/job:localhost", "/device:GPU:0", "cpu:0")]
+    local = [
+        options(experimental_io_device=device)
+        for device in ("/job:localhost", "/device:GPU:0", "cpu:0")
+    ]
     for given in (options(), *local, options(allow_partial_checkpoint=True)):
         assert reference_impl.load(directory, options=given).f(1.0).numpy() == 2.0
     skipped = reference_impl.load(directory, options=options(experimental_skip_checkpoint=True))
@@ -61,7 +71,9 @@ def test_options_of_TensorFlow(tf, directory):
 def test_options_that_would_have_no_effect_are_refused(tf, directory):
     for device in ("/job:worker/task:1", "/job:worker", "not a device"):
         with pytest.raises(ValueError, match="io_device"):
-            reference_impl.load(directory, options=tf.saved_model.LoadOptions(experimental_io_device=device))
+            reference_impl.load(
+                directory, options=tf.saved_model.LoadOptions(experimental_io_device=device)
+            )
         with pytest.raises(ValueError, match="io_device"):
             LoadOptions(io_device=device)
 
@@ -77,7 +89,9 @@ def test_options_that_would_have_no_effect_are_refused(tf, directory):
         reference_impl.load(directory, options=later)
 
 
-@pytest.mark.parametrize("device", ["/job:localhost/replica:0/task:0/device:CPU:0", "/device:GPU:7", ""])
+@pytest.mark.parametrize(
+    "device", ["/job:localhost/replica:0/task:0/device:CPU:0", "/device:GPU:7", ""]
+)
 def test_variables_are_placed_where_the_file_says_if_asked_to(tf, directory, device):
     """A device that is not there does not stop a load: placement is soft."""
     _place(directory, device)

@@ -22,7 +22,9 @@ def tf():
 
 @pytest.fixture(scope="module")
 def directory(tf, tmp_path_factory):
-    """Variables, tables, a loop, a custom gradient with a capture of its own, and a function inside a child."""
+    """Variables, tables, a loop, a custom gradient with a capture of its own, and a function inside
+    a child.
+    """
     model = tf.Module()
     model.child = tf.Module()
     w = model.child.w = tf.Variable([1.0, 2.0])
@@ -58,25 +60,54 @@ def _gradient(tf, function, *sources):
 
 USES = {
     "nothing": lambda tf, m, tmp: None,
-    "calls": lambda tf, m, tmp: (m.call([1.0, 1.0]), m.child.call([1.0, 1.0]), m.look(["a"]), m.signatures["look"](["a"])),
-    "a graph": lambda tf, m, tmp: [f.concrete_functions[0].graph for f in (m.call, m.child.call, m.look)],
+    "calls": lambda tf, m, tmp: (
+        m.call([1.0, 1.0]),
+        m.child.call([1.0, 1.0]),
+        m.look(["a"]),
+        m.signatures["look"](["a"]),
+    ),
+    "a graph": lambda tf, m, tmp: [
+        f.concrete_functions[0].graph for f in (m.call, m.child.call, m.look)
+    ],
     "gradients": lambda tf, m, tmp: _gradient(tf, m.child.call, m.child.w),
-    "an outer function": lambda tf, m, tmp: tf.function(lambda x: _gradient(tf, m.call), autograph=False)(tf.ones([2])),
-    "a signature's gradient": lambda tf, m, tmp: _gradient(tf, lambda x: m.signatures["call"](x=x)["output_0"], m.child.w),
+    "an outer function": lambda tf, m, tmp: tf.function(
+        lambda x: _gradient(tf, m.call), autograph=False
+    )(tf.ones([2])),
+    "a signature's gradient": lambda tf, m, tmp: _gradient(
+        tf, lambda x: m.signatures["call"](x=x)["output_0"], m.child.w
+    ),
     "saving": lambda tf, m, tmp: reference_impl.save(m, tmp / "again"),
     "TensorFlow's saving": lambda tf, m, tmp: tf.saved_model.save(m, str(tmp / "again")),
 }
 
 
 @pytest.mark.parametrize("use", USES)
-def test_RES_01_del_of_the_root_frees_everything_without_the_garbage_collector(tf, directory, tmp_path, use):
+def test_RES_01_del_of_the_root_frees_everything_without_the_garbage_collector(
+    tf, directory, tmp_path, use
+):
     loaded = reference_impl.load(directory)
     gc.collect()
     gc.disable()  # already now: a collection at the right moment would hide a cycle
     try:
         USES[use](tf, loaded, tmp_path)
-        owned = (loaded, loaded.child, loaded.child.w, loaded.factor, loaded.table, loaded.counts, loaded.call, loaded.child.call)
-        alive = [weakref.ref(o) for o in (*owned, loaded.call.concrete_functions[0], loaded.call.concrete_functions[0].library)]
+        owned = (
+            loaded,
+            loaded.child,
+            loaded.child.w,
+            loaded.factor,
+            loaded.table,
+            loaded.counts,
+            loaded.call,
+            loaded.child.call,
+        )
+        alive = [
+            weakref.ref(o)
+            for o in (
+                *owned,
+                loaded.call.concrete_functions[0],
+                loaded.call.concrete_functions[0].library,
+            )
+        ]
         del loaded, owned
         assert [o() for o in alive] == [None] * len(alive)
     finally:
@@ -93,9 +124,17 @@ def test_RES_01_a_function_of_a_temporary_has_all_it_needs(tf, directory):
     assert load().look(tf.constant(["a", "b"])).numpy().tolist() == [1, -1]
     assert load().signatures["look"](tf.constant(["a"]))["output_0"].numpy().tolist() == [1]
     assert load().call.get_concrete_function()(x).numpy().tolist() == [1.0, 2.0]
-    functions = [load().call, load().child.call, load().look.concrete_functions[0], load().signatures["call"]]
+    functions = [
+        load().call,
+        load().child.call,
+        load().look.concrete_functions[0],
+        load().signatures["call"],
+    ]
     gc.collect()
-    assert [tf.nest.flatten(f(g))[0].shape.rank for f, g in zip(functions, [x, x, tf.constant(["a"]), x])] == [1] * 4
+    assert [
+        tf.nest.flatten(f(g))[0].shape.rank
+        for f, g in zip(functions, [x, x, tf.constant(["a"]), x])
+    ] == [1] * 4
     # The gradient's own capture too.
     assert [g.numpy().tolist() for g in _gradient(tf, load().call)] == [[7.0, 14.0]]
 

@@ -1,4 +1,6 @@
-"""RP-07, DR-05: what this TensorFlow cannot do costs only those who call it, and they are told what, where and why."""
+"""RP-07, DR-05: what this TensorFlow cannot do costs only those who call it, and they are told
+what, where and why.
+"""
 
 from __future__ import annotations
 
@@ -44,22 +46,38 @@ def _taped(tf, function):
         function(tf.constant(1.0))
 
 
-WAYS = {"eager": lambda tf, f: f(1.0), "traced": _traced, "taped": _taped, "graph": lambda tf, f: f.concrete_functions[0].graph}
+WAYS = {
+    "eager": lambda tf, f: f(1.0),
+    "traced": _traced,
+    "taped": _taped,
+    "graph": lambda tf, f: f.concrete_functions[0].graph,
+}
 
 
 @pytest.fixture(scope="module")
 def lacking(tf, tmp_path_factory):
-    """Functions that use an unknown op themselves, in a function they call, and in a branch; and one that does not."""
+    """Functions that use an unknown op themselves, in a function they call, and in a branch; and
+    one that does not.
+    """
     root = tf.Module()
     root.v = tf.Variable(2.0)
     scalar = [tf.TensorSpec([])]
     root.good = tf.function(lambda x: x * root.v, input_signature=scalar)
     root.own = tf.function(lambda x: tf.exp(x), input_signature=scalar)
     root.calls = tf.function(lambda x: root.own(x) + 1.0, input_signature=scalar)
-    root.branch = tf.function(lambda x: tf.cond(x > 0.0, lambda: tf.exp(x), lambda: x), input_signature=scalar)
+    root.branch = tf.function(
+        lambda x: tf.cond(x > 0.0, lambda: tf.exp(x), lambda: x), input_signature=scalar
+    )
     root.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
-    root.look = tf.function(lambda k: root.table.lookup(k), input_signature=[tf.TensorSpec([], tf.string)])
-    directory = save(tf, tmp_path_factory.mktemp("lacking"), root, signatures={"calls": root.calls, "good": root.good})
+    root.look = tf.function(
+        lambda k: root.table.lookup(k), input_signature=[tf.TensorSpec([], tf.string)]
+    )
+    directory = save(
+        tf,
+        tmp_path_factory.mktemp("lacking"),
+        root,
+        signatures={"calls": root.calls, "good": root.good},
+    )
     edit_nodes(directory, "Exp", lambda node: setattr(node, "op", "NobodyKnowsThisOp"))
     return directory
 
@@ -72,9 +90,11 @@ def test_DR_05_calling_an_unknown_op_names_op_node_and_function(tf, lacking, nam
         WAYS[way](tf, getattr(loaded, name))
     error = caught.value
     assert error.clause == "DR-05" and error.file.endswith("saved_model.pb")
-    assert ("node 'cond/Exp' of function 'cond_true" if name == "branch" else "node 'Exp' of function '__inference_") in str(
-        error
-    )
+    assert (
+        "node 'cond/Exp' of function 'cond_true"
+        if name == "branch"
+        else "node 'Exp' of function '__inference_"
+    ) in str(error)
 
 
 def test_DR_05_the_rest_works(tf, lacking):
@@ -93,21 +113,35 @@ FILLING = {"_create_resource": ("static", "HashTableV2"), "_initialize": ("stati
 
 @pytest.mark.parametrize("step", FILLING)
 def test_DR_05_a_table_that_cannot_be_filled_is_never_asked(tf, tmp_path, step):
-    """Neither an empty table nor TensorFlow's "Table not initialized": its users are told the op, and a save does not lose it."""
+    """Neither an empty table nor TensorFlow's "Table not initialized": its users are told the op,
+    and a save does not lose it.
+    """
     root = tf.Module()
     root.static = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
     root.mutable = tf.lookup.experimental.MutableHashTable(tf.string, tf.int32, -1)
     root.mutable.insert(["a"], [1])
     for name in ("static", "mutable"):
         table = getattr(root, name)
-        setattr(root, f"look_{name}", tf.function(table.lookup, input_signature=[tf.TensorSpec([1], tf.string)]))
+        setattr(
+            root,
+            f"look_{name}",
+            tf.function(table.lookup, input_signature=[tf.TensorSpec([1], tf.string)]),
+        )
     directory = save(tf, tmp_path, root, signatures={})
     table, op = FILLING[step]
     file = directory / "saved_model.pb"
     message = schema.parse(schema.SavedModel, file.read_bytes())
     functions = message.meta_graphs[0].graph_def.library.function
-    word = {"_create_resource": "creator", "_initialize": "initializer", "restore": "restore_fn"}[step]
-    victims = [node for item in functions if word in item.signature.name for node in item.node_def if node.op == op]
+    word = {"_create_resource": "creator", "_initialize": "initializer", "restore": "restore_fn"}[
+        step
+    ]
+    victims = [
+        node
+        for item in functions
+        if word in item.signature.name
+        for node in item.node_def
+        if node.op == op
+    ]
     assert victims
     for node in victims:
         node.op = "NobodyKnowsThisOp"
@@ -116,7 +150,10 @@ def test_DR_05_a_table_that_cannot_be_filled_is_never_asked(tf, tmp_path, step):
     loaded = reference_impl.load(directory)
     (other,) = {"static", "mutable"} - {table}
     assert getattr(loaded, f"look_{other}")(["a"]).numpy().tolist() == [1]
-    for ask in (getattr(loaded, f"look_{table}"), tf.function(lambda keys: getattr(loaded, f"look_{table}")(keys))):
+    for ask in (
+        getattr(loaded, f"look_{table}"),
+        tf.function(lambda keys: getattr(loaded, f"look_{table}")(keys)),
+    ):
         with pytest.raises(tf.errors.NotFoundError, match="NobodyKnowsThisOp") as caught:
             ask(tf.constant(["a"]))
         assert caught.value.node == f"root.{table}" and caught.value.file == str(file)
@@ -141,7 +178,10 @@ def test_DR_05_a_stricter_shape_inference_troubles_who_traces_the_function(tf, t
     edit_nodes(directory, "Squeeze", second)
     loaded = reference_impl.load(directory)
     np.testing.assert_array_equal(loaded.good([[1.0, 2.0]]).numpy(), [[2.0, 4.0]])
-    with pytest.raises(ValueError, match=r"Squeeze node 'Squeeze' of function '__inference_.*Can not squeeze dim\[1\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"Squeeze node 'Squeeze' of function '__inference_.*Can not squeeze dim\[1\]",
+    ):
         loaded.squeezed.concrete_functions[0].graph  # noqa: B018
     with pytest.raises(tf.errors.InvalidArgumentError, match="Can not squeeze"):
         loaded.squeezed([[1.0, 2.0]])
@@ -164,7 +204,10 @@ def test_RP_07_a_gradient_that_was_not_saved_is_missed_only_by_who_needs_it(tf, 
 
     edit_nodes(directory, "IdentityN", rename)
     loaded = reference_impl.load(directory)
-    assert loaded.f(1.0).numpy() == 2.0 and tf.function(lambda x: loaded.f(x))(tf.constant(1.0)).numpy() == 2.0
+    assert (
+        loaded.f(1.0).numpy() == 2.0
+        and tf.function(lambda x: loaded.f(x))(tf.constant(1.0)).numpy() == 2.0
+    )
     x = tf.constant(1.0)
 
     def gradient(model):
@@ -173,9 +216,13 @@ def test_RP_07_a_gradient_that_was_not_saved_is_missed_only_by_who_needs_it(tf, 
             y = model.f(x)
         return tape.gradient(y, x)
 
-    with pytest.raises(LookupError, match=r"NobodysGradient.*IdentityN node 'IdentityN' in function"):
+    with pytest.raises(
+        LookupError, match=r"NobodysGradient.*IdentityN node 'IdentityN' in function"
+    ):
         gradient(loaded)
-    tf.RegisterGradient(name.decode())(lambda op, *dy: [10.0 * d for d in dy])  # a program may bring it
+    tf.RegisterGradient(name.decode())(
+        lambda op, *dy: [10.0 * d for d in dy]
+    )  # a program may bring it
     assert gradient(loaded).numpy() == 20.0
 
 
@@ -186,7 +233,10 @@ def test_RP_07_any_version_string_loads(tf, lacking, tmp_path, version):
     info.tensorflow_version, info.tensorflow_git_version = version, version
     (lacking / "saved_model.pb").write_bytes(message.SerializeToString())
     loaded = reference_impl.load(lacking)
-    assert loaded.tensorflow_version == loaded.tensorflow_git_version == version and loaded.good(1.0).numpy() == 2.0
+    assert (
+        loaded.tensorflow_version == loaded.tensorflow_git_version == version
+        and loaded.good(1.0).numpy() == 2.0
+    )
 
 
 _ELSEWHERE = """
@@ -208,10 +258,17 @@ print(reference_impl.load(sys.argv[2]).make(tf.constant(1.0)).label)
 
 
 def test_RP_07_types_of_packages_that_are_absent(tf, tmp_path):
-    """An extension type comes back as its fields; a TypeSpec nobody registered costs only the function that takes it."""
+    """An extension type comes back as its fields; a TypeSpec nobody registered costs only the
+    function that takes it.
+    """
 
     annotations = {"x": tf.Tensor, "label": str}
-    members = {"__name__": "test.Point", "__annotations__": annotations, "__module__": __name__, "label": "here"}
+    members = {
+        "__name__": "test.Point",
+        "__annotations__": annotations,
+        "__module__": __name__,
+        "label": "here",
+    }
     Point = type("Point", (tf.experimental.ExtensionType,), members)
 
     root = tf.Module()
@@ -224,14 +281,21 @@ def test_RP_07_types_of_packages_that_are_absent(tf, tmp_path):
         root.matvec(tf.linalg.LinearOperatorDiag([1.0]), tf.ones([1]))
         directory = save(tf, tmp_path, root, signatures={})
     loaded = reference_impl.load(directory)
-    assert loaded.use(Point(tf.constant(3.0))).numpy() == 6.0 and isinstance(loaded.make(1.0), Point)
+    assert loaded.use(Point(tf.constant(3.0))).numpy() == 6.0 and isinstance(
+        loaded.make(1.0), Point
+    )
     file = directory / "saved_model.pb"
-    file.write_bytes(file.read_bytes().replace(b"LinearOperatorDiagSpec", b"LinearOperatorGoneSpec"))
+    file.write_bytes(
+        file.read_bytes().replace(b"LinearOperatorDiagSpec", b"LinearOperatorGoneSpec")
+    )
     done = fresh_tensorflow.run(_ELSEWHERE, directory, tmp_path / "again")
     assert done.returncode == 0, done.stderr[-2000:]
     lines = done.stdout.splitlines()
     assert lines[0] == "1.0 there 2.0" and lines[3] == "there"
-    assert "not compatible with" in lines[1] and "no TypeSpec is registered under that name" in lines[2]
+    assert (
+        "not compatible with" in lines[1]
+        and "no TypeSpec is registered under that name" in lines[2]
+    )
 
 
 def test_PY_09_a_declared_signature_is_bound_as_by_TensorFlow(tf, tmp_path):
@@ -241,7 +305,9 @@ def test_PY_09_a_declared_signature_is_bound_as_by_TensorFlow(tf, tmp_path):
     loaded = reference_impl.load(save(tf, tmp_path, root))
     np.testing.assert_array_equal(loaded.f([1, 2]).numpy(), [2.0, 4.0])
     for bad, reason in ((["a"], "dtype string"), ([[1.0]], r"shape \(1, 1\)")):
-        with pytest.raises(TypeError, match=f"Binding inputs to tf.function failed due to.*{reason}"):
+        with pytest.raises(
+            TypeError, match=f"Binding inputs to tf.function failed due to.*{reason}"
+        ):
             loaded.f(bad)
     assert str(inspect.signature(loaded.f)) == "(x, k=2.0)"
     assert inspect.getfullargspec(loaded.f).args == ["x", "k"]

@@ -1,4 +1,7 @@
-"""TF 1.x SavedModels through `reference_impl.load`: state, gradients, tags, prune. The matrix compares the answers."""
+"""TF 1.x SavedModels through `reference_impl.load`: state, gradients, tags, prune.
+
+The matrix compares the answers.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,13 @@ def model(case):
 @pytest.mark.clause("V1-03", "V1-10", "V1-14")
 def test_reference_variables_become_variables_with_values_and_gradients(tf):
     root = reference_impl.load(model("half_plus_two"))
-    assert {variable.name: float(variable.numpy()) for variable in root.variables} == {"a:0": 0.5, "b:0": 2.0}
-    assert all(isinstance(variable, tf.Variable) and variable.trainable for variable in root.variables)
+    assert {variable.name: float(variable.numpy()) for variable in root.variables} == {
+        "a:0": 0.5,
+        "b:0": 2.0,
+    }
+    assert all(
+        isinstance(variable, tf.Variable) and variable.trainable for variable in root.variables
+    )
     a, b = root.variables
     with tf.GradientTape() as tape:
         y = root.signatures["serving_default"](x=tf.constant([[3.0]]))["y"]
@@ -44,10 +52,16 @@ def test_reference_variables_become_variables_with_values_and_gradients(tf):
 
 @pytest.mark.clause("RP-06")
 def test_two_loads_share_nothing(tf):
-    one, two = reference_impl.load(model("stateful_counter")), reference_impl.load(model("stateful_counter"))
-    key = next(key for key in one.signatures if "incr" in key or "add" in key or key == "serving_default")
+    one, two = (
+        reference_impl.load(model("stateful_counter")),
+        reference_impl.load(model("stateful_counter")),
+    )
+    key = next(
+        key for key in one.signatures if "incr" in key or "add" in key or key == "serving_default"
+    )
     arguments = {
-        name: tf.ones(spec.shape, spec.dtype) for name, spec in one.signatures[key].structured_input_signature[1].items()
+        name: tf.ones(spec.shape, spec.dtype)
+        for name, spec in one.signatures[key].structured_input_signature[1].items()
     }
     first = [value.numpy() for value in one.signatures[key](**arguments).values()]
     second = [value.numpy() for value in one.signatures[key](**arguments).values()]
@@ -68,7 +82,9 @@ def test_assets_follow_a_moved_directory(tmp_path, tf):
     moved = tmp_path / "elsewhere"
     shutil.copytree(model("index_table_oov"), moved)
     root = reference_impl.load(moved)
-    assert [Path(asset.asset_path.numpy().decode()).parent for asset in root.asset_paths] == [moved / "assets"]
+    assert [Path(asset.asset_path.numpy().decode()).parent for asset in root.asset_paths] == [
+        moved / "assets"
+    ]
     next(path for path in (moved / "assets").iterdir()).unlink()
     with pytest.raises(MissingFileError, match="asset"):
         reference_impl.load(moved)
@@ -125,7 +141,9 @@ def test_only_the_signature_with_an_unknown_op_fails(tf):
 
 
 @pytest.mark.clause("V1-08")
-@pytest.mark.parametrize("case", ["simple_save", "partitioned_variables", "local_variables", "dtypes_resource"])
+@pytest.mark.parametrize(
+    "case", ["simple_save", "partitioned_variables", "local_variables", "dtypes_resource"]
+)
 def test_V1_08_without_a_saver_def_the_variables_are_restored_by_their_names(tf, tmp_path, case):
     """As hub.Module of the first format writes its models; a session does the same."""
     export = shutil.copytree(model(case), tmp_path / "export")
@@ -136,9 +154,13 @@ def test_V1_08_without_a_saver_def_the_variables_are_restored_by_their_names(tf,
     before, after = reference_impl.load(model(case)), reference_impl.load(export)
     assert after.uninitialized_variables == before.uninitialized_variables
     values = {v.name: np.array(v.numpy()).tolist() for v in after.variables}
-    np.testing.assert_equal(values, {v.name: np.array(v.numpy()).tolist() for v in before.variables})  # NaN is NaN
+    np.testing.assert_equal(
+        values, {v.name: np.array(v.numpy()).tolist() for v in before.variables}
+    )  # NaN is NaN
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        tf.compat.v1.saved_model.loader.load(session, list(message.meta_graphs[0].meta_info_def.tags), str(export))
+        tf.compat.v1.saved_model.loader.load(
+            session, list(message.meta_graphs[0].meta_info_def.tags), str(export)
+        )
         for variable in tf.compat.v1.global_variables():
             np.testing.assert_equal(values[variable.name], np.array(session.run(variable)).tolist())
 
@@ -149,6 +171,8 @@ def test_a_signature_describes_itself_as_that_of_tensorflow():
     ours, theirs = [load(path).signatures for load in (reference_impl.load, tf.saved_model.load)]
     assert list(theirs)
     for key in theirs:
-        types = [getattr(root[key], "function_type", None) for root in (ours, theirs)]  # from TensorFlow 2.14 on
+        types = [
+            getattr(root[key], "function_type", None) for root in (ours, theirs)
+        ]  # from TensorFlow 2.14 on
         described = [kind and (kind.parameters, kind.output) for kind in types]
         assert described[0] == described[1]

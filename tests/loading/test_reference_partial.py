@@ -1,4 +1,6 @@
-"""Models of which a part cannot be known here: the rest loads, and the part is named when it is asked for (DR-05, V1-18)."""
+"""Models of which a part cannot be known here: the rest loads, and the part is named when it is
+asked for (DR-05, V1-18).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def saved(tf, folder, edit):
     """A model of two functions, saved by TensorFlow, after an edit of its MetaGraph."""
     root = two_functions(tf)
     tf.saved_model.save(root, str(folder / "whole"), {"known": root.known, "strange": root.strange})
-    return model_edits.edited(folder / "whole", folder / "edited", lambda message: edit(message.meta_graphs[0]))
+    return model_edits.edited(
+        folder / "whole", folder / "edited", lambda message: edit(message.meta_graphs[0])
+    )
 
 
 def rename_op(meta_graph):
@@ -51,7 +55,11 @@ def rename_type(meta_graph):
     graph = meta_graph.object_graph_def
     node = next(child.node_id for child in graph.nodes[0].children if child.local_name == "strange")
     (name,) = graph.nodes[node].function.concrete_functions
-    argument = graph.concrete_functions[name].canonicalized_input_signature.tuple_value.values[0].tuple_value.values[0]
+    argument = (
+        graph.concrete_functions[name]
+        .canonicalized_input_signature.tuple_value.values[0]
+        .tuple_value.values[0]
+    )
     spec = argument.type_spec_value
     spec.type_spec_class, spec.type_spec_class_name = spec.REGISTERED_TYPE_SPEC, "far.away.Spec"
     spec.type_state.tuple_value.SetInParent()
@@ -68,12 +76,21 @@ def test_DR_05_an_unknown_op_is_named_by_the_call_that_needs_it(tf, tmp_path):
     for root in (reference_impl.load(path), again(reference_impl.load(path), tmp_path / "again")):
         assert root.known(tf.constant([3.0])).numpy() == [6.0]
         assert root.signatures["known"](tf.constant([3.0]))["output_0"].numpy() == [6.0]
-        with pytest.raises((errors.SavedModelError, tf.errors.NotFoundError), match="OpOfAnotherDay"):
+        with pytest.raises(
+            (errors.SavedModelError, tf.errors.NotFoundError), match="OpOfAnotherDay"
+        ):
             root.strange(tf.constant([3.0]))
-        with tf.GradientTape(), pytest.raises((errors.SavedModelError, tf.errors.NotFoundError), match="OpOfAnotherDay"):
+        with (
+            tf.GradientTape(),
+            pytest.raises(
+                (errors.SavedModelError, tf.errors.NotFoundError), match="OpOfAnotherDay"
+            ),
+        ):
             root.strange(root.v[None])
     library = layout.read(tmp_path / "again").saved_model.meta_graphs[0].graph_def.library
-    assert "OpOfAnotherDay" in {node.op for function in library.function for node in function.node_def}
+    assert "OpOfAnotherDay" in {
+        node.op for function in library.function for node in function.node_def
+    }
 
 
 def test_DR_05_an_absent_type_is_named_by_the_call_that_needs_it(tf, tmp_path):
@@ -84,7 +101,10 @@ def test_DR_05_an_absent_type_is_named_by_the_call_that_needs_it(tf, tmp_path):
         with pytest.raises(errors.SavedModelError, match=r"far\.away\.Spec"):
             root.strange(tf.constant([3.0]))
     kept = layout.read(tmp_path / "again").saved_model.meta_graphs[0].object_graph_def
-    assert any(b"far.away.Spec" in f.canonicalized_input_signature.SerializeToString() for f in kept.concrete_functions.values())
+    assert any(
+        b"far.away.Spec" in f.canonicalized_input_signature.SerializeToString()
+        for f in kept.concrete_functions.values()
+    )
 
 
 @pytest.mark.parametrize("version", ["", "2.x-vendor+7", "tf\n9", "1.15.0-rc99.post1+cuda"])
@@ -102,7 +122,9 @@ def v1_model(tf, folder, build):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
         described = build(v1)
-        signatures = {key: v1.saved_model.predict_signature_def(*both) for key, both in described.items()}
+        signatures = {
+            key: v1.saved_model.predict_signature_def(*both) for key, both in described.items()
+        }
         builder = v1.saved_model.Builder(str(folder))
         builder.add_meta_graph_and_variables(session, ["serve"], signatures, saver=None)
         builder.save()
@@ -112,12 +134,21 @@ def v1_model(tf, folder, build):
 @pytest.mark.parametrize("only", [None, "signatures"])
 def test_V1_01_a_placeholder_that_nothing_feeds_is_named_and_kept(tf, only, tmp_path):
     def build(v1):
-        x, forgotten = v1.placeholder(tf.float32, [None], name="x"), v1.placeholder(tf.float32, [], name="forgotten")
-        table = tf.raw_ops.MutableHashTableV2(key_dtype=tf.int32, value_dtype=tf.float32, shared_name="used_by_bad")
-        found = tf.raw_ops.LookupTableFindV2(table_handle=table, keys=tf.cast(x * forgotten, tf.int32), default_value=0.0)
+        x, forgotten = (
+            v1.placeholder(tf.float32, [None], name="x"),
+            v1.placeholder(tf.float32, [], name="forgotten"),
+        )
+        table = tf.raw_ops.MutableHashTableV2(
+            key_dtype=tf.int32, value_dtype=tf.float32, shared_name="used_by_bad"
+        )
+        found = tf.raw_ops.LookupTableFindV2(
+            table_handle=table, keys=tf.cast(x * forgotten, tf.int32), default_value=0.0
+        )
         return {"good": ({"x": x}, {"y": x + 1.0}), "bad": ({"x": x}, {"y": found})}
 
-    root = reference_impl.load(v1_model(tf, tmp_path / "v1", build), options=reference_impl.LoadOptions(only=only))
+    root = reference_impl.load(
+        v1_model(tf, tmp_path / "v1", build), options=reference_impl.LoadOptions(only=only)
+    )
     assert root.signatures["good"](x=tf.constant([1.0]))["y"].numpy() == [2.0]
     with pytest.raises(UnfedPlaceholderError, match="forgotten"):
         root.signatures["bad"](x=tf.constant([1.0]))
@@ -125,12 +156,16 @@ def test_V1_01_a_placeholder_that_nothing_feeds_is_named_and_kept(tf, only, tmp_
     for load in (reference_impl.load, tf.saved_model.load):
         root = load(str(tmp_path / "again"))
         assert root.signatures["good"](x=tf.constant([1.0]))["y"].numpy() == [2.0]
-        with pytest.raises((errors.SavedModelError, tf.errors.InvalidArgumentError), match="forgotten"):
+        with pytest.raises(
+            (errors.SavedModelError, tf.errors.InvalidArgumentError), match="forgotten"
+        ):
             root.signatures["bad"](x=tf.constant([1.0]))
 
 
 def test_V1_18_what_has_slots_is_loaded_by_every_reader(tf, tmp_path):
-    """Saved by TensorFlow itself, without tf_keras nobody but we can load it; saved by us everybody can."""
+    """Saved by TensorFlow itself, without tf_keras nobody but we can load it; saved by us everybody
+    can.
+    """
     root = tf.Module()
     root.w = tf.Variable([1.0, 2.0], name="w")
     root.optimizer = tf.compat.v1.train.AdamOptimizer(0.5)
@@ -179,6 +214,12 @@ def test_a_file_that_is_missing_already_can_be_left_out(tf, tmp_path):
         reference_impl.save(root, tmp_path / "again")
     assert not (tmp_path / "again").exists()
     with pytest.warns(UserWarning, match=r"words\.txt"):
-        reference_impl.save(root, tmp_path / "again", options=reference_impl.SaveOptions(strict=False))
-    assert tf.saved_model.load(str(tmp_path / "again")).words.asset_path.numpy().endswith(b"assets/words.txt")
+        reference_impl.save(
+            root, tmp_path / "again", options=reference_impl.SaveOptions(strict=False)
+        )
+    assert (
+        tf.saved_model.load(str(tmp_path / "again"))
+        .words.asset_path.numpy()
+        .endswith(b"assets/words.txt")
+    )
     assert reference_impl.load(tmp_path / "again").known(tf.constant([1.0])).numpy() == [2.0]

@@ -1,4 +1,6 @@
-"""State that a registered checkpoint saver wrote (`tensorflow.python.saved_model.registration`, as its users call it)."""
+"""State that a registered checkpoint saver wrote (`tensorflow.python.saved_model.registration`, as
+its users call it).
+"""
 
 from __future__ import annotations
 
@@ -41,14 +43,21 @@ def test_what_no_saver_restores_is_an_error_and_never_a_variable_without_a_value
     world = World(strict)
     tf.saved_model.save(world.model([1.0, 2.0]), str(tmp_path / "m"))
     errors = reference_impl.errors
-    with pytest.raises(errors.MissingValueError, match=rf"root\.deep.*{world.name}.*the class by reference_impl\.register"):
+    with pytest.raises(
+        errors.MissingValueError,
+        match=rf"root\.deep.*{world.name}.*the class by reference_impl\.register",
+    ):
         reference_impl.load(tmp_path / "m")
     with world.unregistered():
         assert tf.saved_model.load(str(tmp_path / "m")).deep.v.numpy().tolist() == [0.0, 0.0]
-        with pytest.raises(errors.MissingValueError, match=rf"root\.deep.*{world.name}.*register the saver"):
+        with pytest.raises(
+            errors.MissingValueError, match=rf"root\.deep.*{world.name}.*register the saver"
+        ):
             reference_impl.load(tmp_path / "m")
         for option in ("skip_checkpoint", "allow_partial_checkpoint"):
-            loaded = reference_impl.load(tmp_path / "m", options=reference_impl.LoadOptions(**{option: True}))
+            loaded = reference_impl.load(
+                tmp_path / "m", options=reference_impl.LoadOptions(**{option: True})
+            )
             assert not loaded.deep.v.is_initialized()
 
 
@@ -56,7 +65,11 @@ def test_what_no_saver_restores_is_an_error_and_never_a_variable_without_a_value
 def test_in_a_graph_no_saver_runs(tmp_path):
     tf.saved_model.save(World(strict=False).model([1.0, 2.0]), str(tmp_path / "m"))
     with tf.Graph().as_default():
-        with pytest.raises(NotImplementedError, match="registered checkpoint saver is not supported in graph mode"):
+        with pytest.raises(
+            NotImplementedError, match="registered checkpoint saver is not supported in graph mode"
+        ):
             tf.saved_model.load(str(tmp_path / "m"))
-        with pytest.raises(reference_impl.errors.UnsupportedModelError, match="is not supported in graph mode"):
+        with pytest.raises(
+            reference_impl.errors.UnsupportedModelError, match="is not supported in graph mode"
+        ):
             reference_impl.load(tmp_path / "m")

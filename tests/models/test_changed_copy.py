@@ -1,4 +1,6 @@
-"""Edits and downgrades write copies of models in one way: what did not change is the same in the copy."""
+"""Edits and downgrades write copies of models in one way: what did not change is the same in the
+copy.
+"""
 
 import shutil
 
@@ -16,7 +18,9 @@ from reference_impl.format.schema.ordered import ordered_bytes
 
 @pytest.fixture
 def exported(tmp_path):
-    """A model with assets of both kinds, and the fingerprint that reference_impl.save writes: names below assets/ are bare."""
+    """A model with assets of both kinds, and the fingerprint that reference_impl.save writes: names
+    below assets/ are bare.
+    """
     model = tmp_path / "model"
     shutil.copytree(fixture("module_functions"), model)
     (model / "assets.extra").mkdir()
@@ -46,7 +50,9 @@ def downgraded(model, out):
 
 
 @pytest.mark.parametrize("copied", [edited, downgraded])
-def test_a_copy_without_changes_has_the_same_files_and_the_same_fingerprint(copied, exported, tmp_path):
+def test_a_copy_without_changes_has_the_same_files_and_the_same_fingerprint(
+    copied, exported, tmp_path
+):
     copied(exported, tmp_path / "out")
     names = {path.relative_to(exported) for path in exported.rglob("*")}
     assert {path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*")} == names

@@ -20,7 +20,11 @@ def run(*arguments):
 def uses(path, release):
     """(part, loader) -> Verdict in one release."""
     index = history().index(release)
-    return {(use.part, use.loader): use.verdicts.get(index) for graph in compat.compat(path, [index]) for use in graph.uses}
+    return {
+        (use.part, use.loader): use.verdicts.get(index)
+        for graph in compat.compat(path, [index])
+        for use in graph.uses
+    }
 
 
 def names(text):
@@ -33,7 +37,15 @@ def test_targets():
     assert names("tensorflow-cpu>2.20") == ["2.20", "2.21"]  # 2.20.1 would be one
     assert names(">=2.20") == ["2.20", "2.21"]
     assert targets.one_release("2.4", history()) == history().index("2.4")
-    for text in ("1.6", "tensorflow>=3", "numpy>=1", "tensorflow @ file:///x", "2.4;", "newest", ""):
+    for text in (
+        "1.6",
+        "tensorflow>=3",
+        "numpy>=1",
+        "tensorflow @ file:///x",
+        "2.4;",
+        "newest",
+        "",
+    ):
         with pytest.raises(targets.NoTarget):
             targets.releases(text, history())
     with pytest.raises(targets.NoTarget, match="takes in 2 releases"):
@@ -42,7 +54,9 @@ def test_targets():
 
 def test_loaders_differ_about_default_attrs():
     found = uses(fixture("default_attrs_kept"), "1.13")
-    assert found["signature serving_default", "session"].loads  # in Python declared defaults are stripped
+    assert found[
+        "signature serving_default", "session"
+    ].loads  # in Python declared defaults are stripped
     assert not found["signature serving_default", "c++"].loads
     assert "explicit_paddings" in found["signature serving_default", "c++"].reasons[0]
     assert found["load", "objects"] is None  # 1.13 has no such loader
@@ -70,7 +84,9 @@ def test_what_is_passed_over_is_a_risk(tmp_path):
     def mark(message):
         for function in message.meta_graphs[0].graph_def.library.function:
             if any(node.op == "LookupTableFindV2" for node in function.node_def):
-                node = function.node_def.add(name="set", op="TensorListSetItem", input=["list", "index", "item"])
+                node = function.node_def.add(
+                    name="set", op="TensorListSetItem", input=["list", "index", "item"]
+                )
                 node.attr["element_dtype"].type = schema.DT_FLOAT
                 node.attr["resize_if_index_out_of_bounds"].b = True
 
@@ -97,7 +113,9 @@ def test_forms_that_older_releases_do_not_read(edit, loads, fails, tmp_path):
         graph = message.meta_graphs[0]
         if edit == "tensor default":
             node = next(node for node in graph.object_graph_def.nodes if node.HasField("function"))
-            node.function.function_spec.fullargspec.list_value.values.add().tensor_value.dtype = schema.DT_FLOAT
+            node.function.function_spec.fullargspec.list_value.values.add().tensor_value.dtype = (
+                schema.DT_FLOAT
+            )
         elif edit == "slots":
             graph.object_graph_def.nodes[0].slot_variables.add(slot_name="m")
         elif edit == "slots of Keras 2":
@@ -116,16 +134,30 @@ def test_forms_that_older_releases_do_not_read(edit, loads, fails, tmp_path):
 
 
 def test_a_tree_in_text_and_json(tmp_path):
-    done = run(FIXTURES / "default_attrs_kept", FIXTURES / "module_functions", "--target", "tensorflow>=1.13,<2.22")
+    done = run(
+        FIXTURES / "default_attrs_kept",
+        FIXTURES / "module_functions",
+        "--target",
+        "tensorflow>=1.13,<2.22",
+    )
     assert done.exit_code == 1, done.output
-    assert "1.13 lacks attr 'explicit_paddings' of op 'Conv2D', node 'conv' of the main graph" in done.output
+    assert (
+        "1.13 lacks attr 'explicit_paddings' of op 'Conv2D', node 'conv' of the main graph"
+        in done.output
+    )
     assert "function multiply" in done.output and "all asked" in done.output
     done = run(FIXTURES / "module_functions", "--target", "2.15", "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
     assert (found["schema"], found["releases"], found["models"][0]["ok"]) == (1, ["2.15"], True)
     use = found["models"][0]["meta_graphs"][0]["uses"][0]
-    assert use == {"part": "load", "loader": "session", "releases": "2.15", "fails": {}, "risks": {}}
+    assert use == {
+        "part": "load",
+        "loader": "session",
+        "releases": "2.15",
+        "fails": {},
+        "risks": {},
+    }
 
 
 def test_one_release_is_yes_or_no_and_the_rewrite_that_helps_is_named(tmp_path):
@@ -141,7 +173,9 @@ def test_one_release_is_yes_or_no_and_the_rewrite_that_helps_is_named(tmp_path):
         "load                       no       no   yes" in done.output
         and "load                       yes      yes  yes" in done.output
     )
-    assert "    downgrade --target 1.15 rewrites it for session, c++, and proves it\n" in done.output
+    assert (
+        "    downgrade --target 1.15 rewrites it for session, c++, and proves it\n" in done.output
+    )
     assert done.output.endswith("1 of 2 models load in 1.15 with all parts\n")
     found = json.loads(run(modern, "--target", "1.15", "--json").output)["models"]
     assert found[0]["rewritable"] == ["session", "c++", "objects"]
@@ -150,7 +184,9 @@ def test_one_release_is_yes_or_no_and_the_rewrite_that_helps_is_named(tmp_path):
     def random(message):
         modernize(message)
         function = message.meta_graphs[0].graph_def.library.function[0]
-        function.node_def.add(name="draw", op="StatelessRandomGetKeyCounter", input=["seed"]).attr["Tseed"].type = schema.DT_INT32
+        function.node_def.add(name="draw", op="StatelessRandomGetKeyCounter", input=["seed"]).attr[
+            "Tseed"
+        ].type = schema.DT_INT32
 
     lost = edited(fixture("module_functions"), tmp_path / "lost", random)
     assert "downgrade cannot rewrite it for 1.15" in run(lost, "--target", "1.15").output
@@ -158,15 +194,23 @@ def test_one_release_is_yes_or_no_and_the_rewrite_that_helps_is_named(tmp_path):
 
 def test_a_downgrade_is_advised_only_where_a_newer_release_loads_it():
     done = run(fixture("keras_compiled_save"), "--target", "2.21")
-    assert "    only older releases load all of it for objects: 1.15 to 2.5, or 2.7 to 2.15\n" in done.output
+    assert (
+        "    only older releases load all of it for objects: 1.15 to 2.5, or 2.7 to 2.15\n"
+        in done.output
+    )
     assert "downgrade" not in done.output
     done = run(fixture("keras_compiled_save"), "--target", "2.6", "--for", "objects")
-    assert "    only older releases load all of it for objects: 1.15 to 2.5, or 2.7 to 2.15\n" not in done.output
+    assert (
+        "    only older releases load all of it for objects: 1.15 to 2.5, or 2.7 to 2.15\n"
+        not in done.output
+    )
     assert "    downgrade cannot rewrite it for 2.6\n" in done.output
 
 
 def test_a_rewrite_that_changes_nothing_is_not_advised(tmp_path):
-    """No rewrite gives an optimizer with slots a class, although no release of the table has that class either."""
+    """No rewrite gives an optimizer with slots a class, although no release of the table has that
+    class either.
+    """
 
     def slots(message):
         message.meta_graphs[0].object_graph_def.nodes[0].slot_variables.add(slot_name="m")
@@ -174,12 +218,18 @@ def test_a_rewrite_that_changes_nothing_is_not_advised(tmp_path):
     model = edited(fixture("module_functions"), tmp_path / "m", slots)
     done = run(model, "--target", "2.21")
     assert done.exit_code == 1 and "slot variables of an optimizer" in done.output, done.output
-    assert "no release loads all of it for objects" in done.output and "downgrade" not in done.output
-    assert json.loads(run(model, "--target", "2.21", "--json").output)["models"][0]["rewritable"] == ["session", "c++"]
+    assert (
+        "no release loads all of it for objects" in done.output and "downgrade" not in done.output
+    )
+    assert json.loads(run(model, "--target", "2.21", "--json").output)["models"][0][
+        "rewritable"
+    ] == ["session", "c++"]
 
 
 def of_any_rank(message):
-    """The placeholders of a model take any shape, so that no op can refuse the shape of its input."""
+    """The placeholders of a model take any shape, so that no op can refuse the shape of its
+    input.
+    """
     for node in message.meta_graphs[0].graph_def.node:
         if node.op == "Placeholder":
             node.attr["shape"].shape.CopyFrom(schema.TensorShapeProto(unknown_rank=True))
@@ -189,10 +239,18 @@ def of_any_rank(message):
     ("op", "attrs", "fails"),
     [
         ("GatherNd", {"Tparams": "type:float32", "Tindices": "type:int32"}, ()),
-        ("GatherNd", {"Tparams": "type:float32", "Tindices": "type:int32", "bad_indices_policy": "odd"}, ("2.18", "2.21")),
+        (
+            "GatherNd",
+            {"Tparams": "type:float32", "Tindices": "type:int32", "bad_indices_policy": "odd"},
+            ("2.18", "2.21"),
+        ),
         ("DepthToSpace", {"T": "type:float32", "block_size": 2}, ()),
         ("SpaceToDepth", {"T": "type:float32", "block_size": 2, "data_format": "NHWC"}, ()),
-        ("SpaceToDepth", {"T": "type:float32", "block_size": 2, "data_format": "NCHW"}, ("2.18", "2.21")),
+        (
+            "SpaceToDepth",
+            {"T": "type:float32", "block_size": 2, "data_format": "NCHW"},
+            ("2.18", "2.21"),
+        ),
         (
             "TopK",
             {"T": "type:float32", "k": 1, "producer": 6},
@@ -205,7 +263,9 @@ def test_kernels_that_constrain_attrs_besides_dtypes(op, attrs, fails, tmp_path)
 
     inputs = ("x", "x") if op == "GatherNd" else ("x",)
     path = edited(model(tmp_path / "m", op, inputs=inputs, **attrs), tmp_path / "open", of_any_rank)
-    releases = ["2.18", "2.21"] if "bad_indices_policy" in attrs else ["1.15", "2.18", "2.21"]  # 1.15 does not know the attr
+    releases = (
+        ["2.18", "2.21"] if "bad_indices_policy" in attrs else ["1.15", "2.18", "2.21"]
+    )  # 1.15 does not know the attr
     for release in releases:
         verdict = uses(path, release)["signature serving_default", "c++"]
         assert verdict.loads == (release not in fails), (release, verdict.reasons)
@@ -215,10 +275,14 @@ def test_kernels_that_constrain_attrs_besides_dtypes(op, attrs, fails, tmp_path)
 @pytest.mark.parametrize("release", ["2.10", "2.21"])
 def test_python_functions_have_a_kernel_in_python_alone(release):
     found = uses(fixture("py_func"), release)
-    key = next(part for part, loader in found if loader == "session" and part.startswith("signature"))
+    key = next(
+        part for part, loader in found if loader == "session" and part.startswith("signature")
+    )
     assert found[key, "session"].loads and found["load", "objects"].loads
     assert not found[key, "c++"].loads and "outside of Python" in found[key, "c++"].reasons[0]
-    assert found["load", "c++"].loads == (release == "2.10")  # whose only library is the one of Python
+    assert found["load", "c++"].loads == (
+        release == "2.10"
+    )  # whose only library is the one of Python
 
 
 def test_what_another_function_of_the_session_needs_is_said_of_the_signature(tmp_path):
@@ -231,12 +295,16 @@ def test_what_another_function_of_the_session_needs_is_said_of_the_signature(tmp
                 node.attr["dtype"].type = schema.DT_UINT32
 
     found = uses(edited(fixture("module_functions"), tmp_path / "m", change), "2.3")
-    assert any("variables of uint32" in reason for reason in found["signature serving_default", "session"].reasons)
+    assert any(
+        "variables of uint32" in reason
+        for reason in found["signature serving_default", "session"].reasons
+    )
     assert not any("variables of uint32" in reason for reason in found["load", "session"].reasons)
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "as_content", "since"), [(1, False, "2.5"), (1, True, "2.5"), (3, False, "2.7"), (3, True, "2.7")]
+    ("algorithm", "as_content", "since"),
+    [(1, False, "2.5"), (1, True, "2.5"), (3, False, "2.7"), (3, True, "2.7")],
 )
 def test_random_algorithms(algorithm, as_content, since, tmp_path):
     def change(message):
@@ -251,15 +319,21 @@ def test_random_algorithms(algorithm, as_content, since, tmp_path):
                 else:
                     value.int_val.append(algorithm)
                 inputs = ["shape", "key", "counter", "how:output:0"]
-                node = function.node_def.add(name="draw", op="StatelessRandomUniformV2", input=inputs)
+                node = function.node_def.add(
+                    name="draw", op="StatelessRandomUniformV2", input=inputs
+                )
                 node.attr["dtype"].type, node.attr["Tshape"].type = schema.DT_FLOAT, schema.DT_INT32
 
     model = edited(fixture("module_functions"), tmp_path / "m", change)
     for release in ("2.4", "2.5", "2.6", "2.7"):
         found = uses(model, release)
-        told = any("the device selects" in reason for reason in found["function lookup", "objects"].reasons)
+        told = any(
+            "the device selects" in reason for reason in found["function lookup", "objects"].reasons
+        )
         assert told == (algorithm == 3 and release != since)
-        assert not any("selects" in reason for reason in found["function multiply", "objects"].reasons)
+        assert not any(
+            "selects" in reason for reason in found["function multiply", "objects"].reasons
+        )
 
 
 def test_only_some_loaders():
@@ -304,20 +378,32 @@ def test_a_summary_has_one_line_for_each_model_and_says_what_the_long_form_says(
     (models[2] / "saved_model.pb").write_bytes(b"\xff" * 9)
     lines = run(*models, "--summary", "csv", "--target", "1.13").stdout.splitlines()
     assert lines[0] == "model,session,c++,objects,error"
-    assert lines[1:3] == [f"{models[0]},yes,no,(no such loader),", f"{models[1]},yes,yes,(no such loader),"]
+    assert lines[1:3] == [
+        f"{models[0]},yes,no,(no such loader),",
+        f"{models[1]},yes,yes,(no such loader),",
+    ]
     assert lines[3].startswith(f"{models[2]},?,?,?,") and "MalformedError" in lines[3]
     every = json.loads(run(models[0], "--json").stdout)["models"][0]["meta_graphs"]
     spans = {use["releases"] for graph in every for use in graph["uses"] if use["loader"] == "c++"}
     table = run(models[0], "--summary")
     assert len(spans) == 1 and table.exit_code == 0
-    assert table.stdout.splitlines()[1].split("  ")[2].strip() == f"{spans.pop().rstrip('-')} or newer"
-    assert run(*models, "--summary", "csv", "--jobs", "2").stdout == run(*models, "--summary", "csv").stdout
+    assert (
+        table.stdout.splitlines()[1].split("  ")[2].strip() == f"{spans.pop().rstrip('-')} or newer"
+    )
+    assert (
+        run(*models, "--summary", "csv", "--jobs", "2").stdout
+        == run(*models, "--summary", "csv").stdout
+    )
     assert run(models[0], "--summary", "--json").exit_code == 64
 
 
 @pytest.mark.parametrize(("op", "refused"), [("While", False), ("StatelessWhile", True)])
-def test_the_first_release_that_lowers_control_flow_in_functions_does_not_lower_all(op, refused, tmp_path):
-    """As in 1.13: `While` is replaced before its attributes are read; `StatelessWhile` cannot be lowered there."""
+def test_the_first_release_that_lowers_control_flow_in_functions_does_not_lower_all(
+    op, refused, tmp_path
+):
+    """As in 1.13: `While` is replaced before its attributes are read; `StatelessWhile` cannot be
+    lowered there.
+    """
 
     def change(message):
         for function in message.meta_graphs[0].graph_def.library.function:
@@ -333,13 +419,20 @@ def test_the_first_release_that_lowers_control_flow_in_functions_does_not_lower_
         (part,) = (part for part, used in ours if used == loader and "lookup" in part)
         said = ours[part, loader].reasons
         assert any("_lower_using_switch_merge" in reason for reason in said) == refused
-        assert any("parallel_iterations" in reason and f"'{op}'" in reason for reason in said) == refused
-        assert not any("_lower_using" in reason for reason in uses(model, "1.15")[part, loader].reasons)
+        assert (
+            any("parallel_iterations" in reason and f"'{op}'" in reason for reason in said)
+            == refused
+        )
+        assert not any(
+            "_lower_using" in reason for reason in uses(model, "1.15")[part, loader].reasons
+        )
 
 
 @pytest.mark.parametrize("given", [{"min_consumer": 99999}, {"bad_consumers": [2474]}], ids=list)
 def test_versions_of_the_graph_count_for_those_who_import_it(tmp_path, given):
-    """`tf.saved_model.load` imports the main graph of models without objects alone (tests/loading/test_graph_versions.py)."""
+    """`tf.saved_model.load` imports the main graph of models without objects alone
+    (tests/loading/test_graph_versions.py).
+    """
 
     def exclude(saved_model):
         saved_model.meta_graphs[0].graph_def.versions.MergeFrom(schema.VersionDef(**given))
@@ -347,7 +440,14 @@ def test_versions_of_the_graph_count_for_those_who_import_it(tmp_path, given):
     table = history()
     index = table.index("2.21")
     for case, by_objects in (("half_plus_two", False), ("module_functions", True)):
-        found = compat.of_model(layout.read(edited(fixture(case), tmp_path / case, exclude)), [index], table, compat.EVERY_LOADER)
-        loads = {use.loader: use.verdicts[index].loads for use in found[0].uses if use.part == "load"}
+        found = compat.of_model(
+            layout.read(edited(fixture(case), tmp_path / case, exclude)),
+            [index],
+            table,
+            compat.EVERY_LOADER,
+        )
+        loads = {
+            use.loader: use.verdicts[index].loads for use in found[0].uses if use.part == "load"
+        }
         imports = dict.fromkeys(("session", "c++"), False)
         assert loads == {**loads, **imports, "objects": by_objects, "reference": by_objects}, case

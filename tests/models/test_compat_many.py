@@ -19,7 +19,9 @@ def questions(count, monkeypatch):
     """Return how often the releases are asked what they lack, and the answer."""
     asked = []
     part = Walk.part
-    monkeypatch.setattr(Walk, "part", lambda *given, **named: asked.append(given[1]) or part(*given, **named))
+    monkeypatch.setattr(
+        Walk, "part", lambda *given, **named: asked.append(given[1]) or part(*given, **named)
+    )
     table = history()
     found = compat.of_graph(with_signatures(count), range(len(table.releases)), table)
     monkeypatch.undo()

@@ -1,4 +1,6 @@
-"""What `compat` predicts through each loader, against what genuine runtimes of 1.4 to 2.21 did with the same models."""
+"""What `compat` predicts through each loader, against what genuine runtimes of 1.4 to 2.21 did with
+the same models.
+"""
 
 import pytest
 import skew_models
@@ -17,7 +19,12 @@ ROWS = [row for row in recorded() if row[1] not in NOT_OF_OPS]
 @pytest.mark.parametrize("model", sorted({row[1] for row in ROWS}))
 def test_the_reference_implementation_does_what_is_predicted(model, tmp_path):
     table = history()
-    (graph,) = of_model(layout.read(skew_models.made(model, tmp_path)), range(len(table.releases)), table, EVERY_LOADER)
+    (graph,) = of_model(
+        layout.read(skew_models.made(model, tmp_path)),
+        range(len(table.releases)),
+        table,
+        EVERY_LOADER,
+    )
     uses = {use.part: use for use in graph.uses if use.loader == CONSUMERS["reference"].loader}
     compared = 0
     for consumer, name, step, _, message, versions in ROWS:
@@ -32,9 +39,15 @@ def test_the_reference_implementation_does_what_is_predicted(model, tmp_path):
 
 def test_a_kernel_to_restore_a_variable_has_no_place_in_the_graph(tmp_path):
     table = history()
-    (graph,) = of_model(layout.read(skew_models.made("real_var_float8", tmp_path)), [table.index("2.14")], table, ("objects",))
+    (graph,) = of_model(
+        layout.read(skew_models.made("real_var_float8", tmp_path)),
+        [table.index("2.14")],
+        table,
+        ("objects",),
+    )
     reasons = {reason for use in graph.uses for reason in use.verdicts[table.index("2.14")].reasons}
     assert reasons and all(
-        reason.startswith("lacks a CPU kernel of op 'AssignVariableOp' for dtype=float8") for reason in reasons
+        reason.startswith("lacks a CPU kernel of op 'AssignVariableOp' for dtype=float8")
+        for reason in reasons
     )
     assert not any("node" in reason for reason in reasons)

@@ -106,7 +106,10 @@ def sparse(side, name):
 
 
 def reorder(message):
-    message.meta_graphs[0].object_graph_def.nodes[2].bare_concrete_function.argument_keywords[:] = ["scale", "x"]
+    message.meta_graphs[0].object_graph_def.nodes[2].bare_concrete_function.argument_keywords[:] = [
+        "scale",
+        "x",
+    ]
 
 
 FLOAT, INT = schema.DT_FLOAT, schema.DT_INT32
@@ -114,7 +117,9 @@ EDITS = {
     "META_GRAPH_REMOVED": [retag],
     "META_GRAPH_NOT_ALONE": [another_meta_graph],
     "SIGNATURE_REMOVED": [drop("other")],
-    "METHOD_CHANGED": [lambda message: setattr(signature(message), "method_name", "tensorflow/serving/classify")],
+    "METHOD_CHANGED": [
+        lambda message: setattr(signature(message), "method_name", "tensorflow/serving/classify")
+    ],
     "INPUT_REMOVED": [lambda message: signature(message).inputs.pop("x")],
     "INPUT_REQUIRED": [put("inputs", "z", FLOAT)],
     "INPUT_KIND_CHANGED": [sparse("inputs", "x")],
@@ -127,7 +132,9 @@ EDITS = {
     "OUTPUT_KIND_CHANGED": [sparse("outputs", "y")],
     "OUTPUT_DTYPE_CHANGED": [put("outputs", "y", INT, -1, 10)],
     "OUTPUT_SHAPE_WIDENED": [put("outputs", "y", FLOAT, -1, -1)],
-    "SIGNATURE_ADDED": [lambda message: message.meta_graphs[0].signature_def["new"].CopyFrom(signature(message))],
+    "SIGNATURE_ADDED": [
+        lambda message: message.meta_graphs[0].signature_def["new"].CopyFrom(signature(message))
+    ],
     "INPUT_OPTIONAL_ADDED": [put("inputs", "z", FLOAT), default("z", np.float32(0))],
     "INPUT_SHAPE_WIDENED": [put("inputs", "x", FLOAT, -1, -1)],
     "INPUT_DEFAULT_ADDED": [default("x", np.zeros((1, 3), np.float32))],
@@ -155,7 +162,11 @@ def test_each_change_is_one_finding_of_its_rule(rule, tmp_path, run):
     assert [item.rule for item in found] == [rule]
     done = run("check", changed, tmp_path / "m.contract.json")
     breaking = RULES[rule].category == BREAKING
-    assert done.exit_code == (1 if breaking else 0) and rule in done.output and RULES[rule].category in done.output
+    assert (
+        done.exit_code == (1 if breaking else 0)
+        and rule in done.output
+        and RULES[rule].category in done.output
+    )
     if breaking:
         done = run("check", changed, tmp_path / "m.contract.json", "--allow", rule)
         assert done.exit_code == 0 and "allowed" in done.output
@@ -166,21 +177,35 @@ def test_a_meta_graph_more_breaks_nobody_where_there_were_two(tmp_path):
         another_meta_graph(message)
         message.meta_graphs.add().meta_info_def.tags.append("tpu")
 
-    two, three = (contract_of(model(tmp_path / name, edit)) for name, edit in (("2", another_meta_graph), ("3", third)))
+    two, three = (
+        contract_of(model(tmp_path / name, edit))
+        for name, edit in (("2", another_meta_graph), ("3", third))
+    )
     assert [item.rule for item in compare(two, three)] == ["META_GRAPH_ADDED"]
 
 
 def test_a_new_name_is_proposed(tmp_path, run):
     frozen = contract_of(model(tmp_path / "m"))
-    renamed = contract_of(model(tmp_path / "n", rename("outputs", "y", "scores"), rename("inputs", "x", "images")))
+    renamed = contract_of(
+        model(tmp_path / "n", rename("outputs", "y", "scores"), rename("inputs", "x", "images"))
+    )
     found = {item.rule: item.message for item in compare(frozen, renamed)}
-    assert found["OUTPUT_REMOVED"] == "is gone; is it 'scores' now?" and found["INPUT_REMOVED"] == "is gone; is it 'images' now?"
+    assert (
+        found["OUTPUT_REMOVED"] == "is gone; is it 'scores' now?"
+        and found["INPUT_REMOVED"] == "is gone; is it 'images' now?"
+    )
 
 
 # The file
 
 
-CONTRACTED = ("module_functions", "sparse_io", "ragged_io", "half_plus_two", "classify_regress_kinds")
+CONTRACTED = (
+    "module_functions",
+    "sparse_io",
+    "ragged_io",
+    "half_plus_two",
+    "classify_regress_kinds",
+)
 
 
 def test_the_file_is_stable_and_reads_as_it_was_written(tmp_path):
@@ -193,14 +218,32 @@ def test_the_file_is_stable_and_reads_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["float32[]", "float32[?,3]", "string[...]", "sparse int64[?,4]", "composite float32[?]; int64[?] = R(x)"]
+    "text",
+    [
+        "float32[]",
+        "float32[?,3]",
+        "string[...]",
+        "sparse int64[?,4]",
+        "composite float32[?]; int64[?] = R(x)",
+    ],
 )
 def test_types_are_text_and_back(text):
     assert str(parse_type(text)) == text
 
 
 @pytest.mark.parametrize(
-    "text", ["", "float32", "float32[", "float32[?,]", "float32[-1]", "float32[1] ", "Float[1]", "sparse", "composite x"]
+    "text",
+    [
+        "",
+        "float32",
+        "float32[",
+        "float32[?,]",
+        "float32[-1]",
+        "float32[1] ",
+        "Float[1]",
+        "sparse",
+        "composite x",
+    ],
 )
 def test_text_that_is_no_type(text):
     with pytest.raises(ValueError, match="is not a type"):
@@ -215,17 +258,27 @@ def test_tensors_are_exact_in_json(dtype):
         tensor = from_numpy(np.array([0.1 + 2j, -0.0], dtype))
     else:
         bits = np.array([0, 1, 0, 1, 0, 1, 0, 1] * 2, np.uint8)
-        tensor = Tensor(dtype, bits[: 2 * np.dtype(CARRIERS[dtype]).itemsize or 2].view(CARRIERS[dtype])[:2])
+        tensor = Tensor(
+            dtype, bits[: 2 * np.dtype(CARRIERS[dtype]).itemsize or 2].view(CARRIERS[dtype])[:2]
+        )
     again = values.from_json(json.loads(json.dumps(values.to_json(tensor), allow_nan=False)))
     assert (
-        again.dtype == tensor.dtype and again.array.tolist() == tensor.array.tolist() and again.array.dtype == tensor.array.dtype
+        again.dtype == tensor.dtype
+        and again.array.tolist() == tensor.array.tolist()
+        and again.array.dtype == tensor.array.dtype
     )
 
 
 def test_numbers_that_are_none_are_kept():
     tensor = from_numpy(np.array([np.nan, np.inf, -np.inf, -0.0, 0.1], np.float32))
-    found = values.from_json(json.loads(json.dumps(values.to_json(tensor), allow_nan=False))).array.tolist()
-    assert math.isnan(found[0]) and found[1:] == tensor.array.tolist()[1:] and math.copysign(1, found[3]) == -1
+    found = values.from_json(
+        json.loads(json.dumps(values.to_json(tensor), allow_nan=False))
+    ).array.tolist()
+    assert (
+        math.isnan(found[0])
+        and found[1:] == tensor.array.tolist()[1:]
+        and math.copysign(1, found[3]) == -1
+    )
     assert values.to_json(tensor)["values"][-1] == 0.1
 
 
@@ -240,8 +293,15 @@ def test_large_tensors_stand_in_a_file_of_their_own_known_by_its_hash(tmp_path):
     path = tmp_path / "m.contract.json"
     request = with_answers(path)
     (archive,) = tmp_path.glob("*.npz")
-    assert archive.name.startswith("m.contract-") and archive.name in path.read_text() and path.stat().st_size < 2000
-    assert file.read(path).answers.requests[0].inputs["x"].array.tolist() == request.inputs["x"].array.tolist()
+    assert (
+        archive.name.startswith("m.contract-")
+        and archive.name in path.read_text()
+        and path.stat().st_size < 2000
+    )
+    assert (
+        file.read(path).answers.requests[0].inputs["x"].array.tolist()
+        == request.inputs["x"].array.tolist()
+    )
     with_answers(path, 2000)
     (second,) = tmp_path.glob("*.npz")
     assert second.name != archive.name
@@ -262,13 +322,23 @@ def test_the_file_of_tensors_is_beside_the_contract(tmp_path, name):
         file.read(path)
 
 
-BROKEN_TYPE = {"tags": [], "signatures": {"s": {"method": "", "inputs": {"x": "float[1"}, "outputs": {}}}}
+BROKEN_TYPE = {
+    "tags": [],
+    "signatures": {"s": {"method": "", "inputs": {"x": "float[1"}, "outputs": {}}},
+}
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "[]", "{}", '{"contract": 2, "meta_graphs": []}', '{"contract": 1}', '{"contract": 1, "meta_graphs": []}'),
+        *(
+            "",
+            "[]",
+            "{}",
+            '{"contract": 2, "meta_graphs": []}',
+            '{"contract": 1}',
+            '{"contract": 1, "meta_graphs": []}',
+        ),
         '{"contract": 1, "meta_graphs": [{"tags": [1], "signatures": {}}]}',
         '{"contract": 1, "meta_graphs": [{"tags": []}], "x": 1}',
         json.dumps({"contract": 1, "meta_graphs": [BROKEN_TYPE]}),
@@ -305,10 +375,15 @@ def test_versions_share_the_contract_of_their_folder(tmp_path, run):
         model(tmp_path / "net" / version)
     model(tmp_path / "lone")
     assert run("write", tmp_path / "net").exit_code == 64
-    assert run("write", tmp_path / "net" / "1").exit_code == 0 and (tmp_path / "net.contract.json").is_file()
+    assert (
+        run("write", tmp_path / "net" / "1").exit_code == 0
+        and (tmp_path / "net.contract.json").is_file()
+    )
     model(tmp_path / "net" / "2", drop("other"))
     done = run("check", tmp_path)
-    assert done.exit_code == 1 and [line.split("  ")[0] for line in done.output.splitlines() if line[0] != " "] == [
+    assert done.exit_code == 1 and [
+        line.split("  ")[0] for line in done.output.splitlines() if line[0] != " "
+    ] == [
         "no contract",
         "kept",
         "broken",
@@ -316,7 +391,10 @@ def test_versions_share_the_contract_of_their_folder(tmp_path, run):
     assert run("check", tmp_path / "net" / "1").exit_code == 0
     assert run("check", tmp_path / "lone").exit_code == 64
     shutil.rmtree(tmp_path / "net" / "2")
-    assert (run("check", tmp_path).exit_code, run("check", tmp_path, "--require").exit_code) == (0, 3)
+    assert (run("check", tmp_path).exit_code, run("check", tmp_path, "--require").exit_code) == (
+        0,
+        3,
+    )
 
 
 def test_json(tmp_path, run):
@@ -325,7 +403,9 @@ def test_json(tmp_path, run):
     model(path, *EDITS["OUTPUT_REMOVED"])
     done = run("check", path, "--json")
     (report,) = json.loads(done.output)["models"]
-    assert report["status"] == "broken" and [item["rule"] for item in report["findings"]] == ["OUTPUT_REMOVED"]
+    assert report["status"] == "broken" and [item["rule"] for item in report["findings"]] == [
+        "OUTPUT_REMOVED"
+    ]
 
 
 def test_wrong_usage_and_damage(tmp_path, run):
@@ -347,7 +427,13 @@ def test_requests_with_answers_need_no_TensorFlow(tmp_path):
         ("b.npz", {"y": from_numpy(np.zeros((1, 10), np.float32))}),
     ):
         tensors.save(io / name, value)
-    request = {"kind": "signature", "tags": ["serve"], "signature": "serve", "inputs": "a.npz", "outputs": "b.npz"}
+    request = {
+        "kind": "signature",
+        "tags": ["serve"],
+        "signature": "serve",
+        "inputs": "a.npz",
+        "outputs": "b.npz",
+    }
     (io / "io.json").write_text(json.dumps({"schema": 1, "requests": [request]}))
     program = (
         "import sys\nfrom compat_matrix.cli import main\n"
@@ -355,7 +441,9 @@ def test_requests_with_answers_need_no_TensorFlow(tmp_path):
         "except SystemExit as error: print(error.code)\n"
         "print([name for name in sys.modules if name.startswith(('tensorflow', 'keras'))])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-2:] == ["0", "[]"], done.stdout + done.stderr
     assert len(file.read(tmp_path / "m.contract.json").answers.requests) == 1
 
@@ -369,16 +457,22 @@ def test_golden_answers_are_recorded_and_asked(tmp_path, run):
     assert run("write", path, "--update").exit_code == 64
     done = run("check", path, "--answers")
     assert done.exit_code == 0 and "asked" in done.output
-    model_edits.copy_checkpoint(path, lambda key, array: array + 1 if array.dtype.kind == "f" else array)
+    model_edits.copy_checkpoint(
+        path, lambda key, array: array + 1 if array.dtype.kind == "f" else array
+    )
     assert run("check", path).exit_code == 0
     done = run("check", path, "--answers")
     assert done.exit_code == 1 and "ANSWER_CHANGED" in done.output
-    stated = tmp_path / "m.contract.json"  # what a contract states about its answers counts up to a limit
+    stated = (
+        tmp_path / "m.contract.json"
+    )  # what a contract states about its answers counts up to a limit
     document = json.loads(stated.read_text())
     document["answers"]["tolerance"] |= {"rtol": 1e300, "atol": 1e300}
     stated.write_text(json.dumps(document))
     done = run("check", path, "--answers")
-    assert done.exit_code == 1 and "for float32 only 0.01 and 0.001 count" in done.output, done.output
+    assert done.exit_code == 1 and "for float32 only 0.01 and 0.001 count" in done.output, (
+        done.output
+    )
     shutil.rmtree(path / "variables")
     done = run("check", path, "--answers")
     assert done.exit_code == 1 and "ANSWER_FAILED" in done.output
@@ -413,5 +507,9 @@ def test_golden_answers_of_each_MetaGraph_are_asked_and_new_outputs_do_not_matte
     shutil.copy(tmp_path / "m.contract.json", tmp_path / "half")
     done = run("check", half, "--answers")
     lines = [line for line in done.output.splitlines() if "ANSWER_" in line]
-    assert done.exit_code == 1 and lines and all("ANSWER_FAILED  tags serve:" in line for line in lines), done.output
+    assert (
+        done.exit_code == 1
+        and lines
+        and all("ANSWER_FAILED  tags serve:" in line for line in lines)
+    ), done.output
     assert all("NoSuchOp" in line for line in lines), "the reason is the loader's"

@@ -25,18 +25,26 @@ def drop_signature(message):
 
 @pytest.fixture
 def remote():
-    """A model in an in-memory file system of fsspec, under two URLs: as it is, and without a signature."""
+    """A model in an in-memory file system of fsspec, under two URLs: as it is, and without a
+    signature.
+    """
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed (extra dev)")
     memory = fsspec.filesystem("memory")
     yield lambda name, folder: memory.pipe(
-        {f"/frozen/{name}/{path.relative_to(folder)}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        {
+            f"/frozen/{name}/{path.relative_to(folder)}": path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
     )
     memory.rm("/frozen", recursive=True)
 
 
 def test_a_remote_model_has_its_contract_here(remote, tmp_path):
     remote("kept", model_edits.fixture(CASE))
-    remote("broken", model_edits.edited(model_edits.fixture(CASE), tmp_path / "broken", drop_signature))
+    remote(
+        "broken", model_edits.edited(model_edits.fixture(CASE), tmp_path / "broken", drop_signature)
+    )
     assert "--out" in run("write", "memory://frozen/kept").output
     file = tmp_path / "m.contract.json"
     assert run("write", "memory://frozen/kept", "--out", file).exit_code == 0
@@ -54,8 +62,13 @@ def test_a_model_that_cannot_be_read_does_not_stop_the_others_and_a_second_run_g
     before = (tmp_path / "zoo/a.contract.json").stat().st_mtime_ns
     done = run("write", tmp_path / "zoo")
     assert done.exit_code == 1
-    assert f"no contract written: {tmp_path}/zoo/b" in done.output and "a.contract.json is there already" in done.output
-    assert (tmp_path / "zoo/c.contract.json").is_file() and not (tmp_path / "zoo/b.contract.json").exists()
+    assert (
+        f"no contract written: {tmp_path}/zoo/b" in done.output
+        and "a.contract.json is there already" in done.output
+    )
+    assert (tmp_path / "zoo/c.contract.json").is_file() and not (
+        tmp_path / "zoo/b.contract.json"
+    ).exists()
     assert (tmp_path / "zoo/a.contract.json").stat().st_mtime_ns == before
 
 
@@ -78,7 +91,9 @@ def test_what_was_written_as_json(tmp_path):
 
 def test_the_rules_as_json():
     listed = json.loads(run("rules", "--json").stdout)["rules"]
-    assert [f"{rule['rule']:<22} {rule['category']:<10} {rule['why']}" for rule in listed] == run("rules").stdout.splitlines()
+    assert [f"{rule['rule']:<22} {rule['category']:<10} {rule['why']}" for rule in listed] == run(
+        "rules"
+    ).stdout.splitlines()
 
 
 def test_several_processes_say_what_one_says_in_the_same_order(tmp_path):
@@ -92,4 +107,8 @@ def test_several_processes_say_what_one_says_in_the_same_order(tmp_path):
     told = [run("check", tmp_path / "zoo", "--json", "--jobs", jobs) for jobs in (1, 2)]
     assert [done.exit_code for done in told] == [1, 1]
     assert json.loads(told[0].output) == json.loads(told[1].output)
-    assert [item["status"] for item in json.loads(told[0].output)["models"]] == ["kept", "kept", "broken"]
+    assert [item["status"] for item in json.loads(told[0].output)["models"]] == [
+        "kept",
+        "kept",
+        "broken",
+    ]

@@ -1,4 +1,5 @@
-"""One defect, five judges: `verify`, `compat`, `check`, `migrate` and the loaders themselves do not contradict each other.
+"""One defect, five judges: `verify`, `compat`, `check`, `migrate` and the loaders themselves do not
+contradict each other.
 
 Each model has one of the defects of `planted_facts`, in one of its signatures.
 """
@@ -55,7 +56,9 @@ def verified(models):
 
 @pytest.fixture(scope="module")
 def foretold(models, release):
-    """Fact -> whether `compat` passes it, and (loader, part) -> whether it works; None: not told."""
+    """Fact -> whether `compat` passes it, and (loader, part) -> whether it works; None: not
+    told.
+    """
     found, _ = answer("compat", "--target", release, *models.values())
     answers = {}
     for fact, model in zip(models, found["models"]):
@@ -79,7 +82,10 @@ def checked(models, tmp_path_factory):
     outcomes = {fact: {} for fact in models}
     for cell in found["cells"]:
         case, _, consumer, check = cell["cell"].split("/")
-        outcomes[folders[case]][consumer.partition("@")[0], check] = cell["outcome"], cell["message"]
+        outcomes[folders[case]][consumer.partition("@")[0], check] = (
+            cell["outcome"],
+            cell["message"],
+        )
     return outcomes
 
 
@@ -154,10 +160,21 @@ print(json.dumps(answered))
 
 @pytest.fixture(scope="module")
 def called(models):
-    """(fact, loader) -> the outputs of a call of the signature, or the error, in a process that knows no Python function."""
+    """(fact, loader) -> the outputs of a call of the signature, or the error, in a process that
+    knows no Python function.
+    """
     asked = {fact: (str(path), FACTS[fact][1]) for fact, path in models.items()}
-    done = subprocess.run([sys.executable, "-c", CALLS], input=json.dumps(asked), capture_output=True, text=True, check=True)
-    return {tuple(name.split("|")): found for name, found in json.loads(done.stdout.splitlines()[-1]).items()}
+    done = subprocess.run(
+        [sys.executable, "-c", CALLS],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {
+        tuple(name.split("|")): found
+        for name, found in json.loads(done.stdout.splitlines()[-1]).items()
+    }
 
 
 @pytest.mark.parametrize("fact", FACTS)
@@ -169,11 +186,17 @@ def test_what_compat_says_of_a_signature_is_what_a_call_does(fact, loader, foret
 
 
 @pytest.mark.parametrize("fact", FACTS)
-def test_reference_impl_calls_no_signature_that_compat_calls_broken_everywhere(fact, models, foretold):
-    """It may load what TensorFlow refuses; a signature that no loader can call it cannot call either."""
+def test_reference_impl_calls_no_signature_that_compat_calls_broken_everywhere(
+    fact, models, foretold
+):
+    """It may load what TensorFlow refuses; a signature that no loader can call it cannot call
+    either.
+    """
     key, parts = FACTS[fact][1], foretold[fact][1]
     loads = [parts[loader, "load"] for loader in CONSUMERS]
-    dead = all(parts.get((loader, f"signature {key}")) is False for loader in CONSUMERS) and any(loads)
+    dead = all(parts.get((loader, f"signature {key}")) is False for loader in CONSUMERS) and any(
+        loads
+    )
     refused = None
     try:
         function = reference_impl.load(models[fact]).signatures[key]
@@ -185,7 +208,9 @@ def test_reference_impl_calls_no_signature_that_compat_calls_broken_everywhere(f
 
 
 def test_migrate_proves_no_signature_that_compat_calls_broken(models, foretold, tmp_path):
-    """What it calls proved was asked; a signature that neither session nor objects can call is told as not asked."""
+    """What it calls proved was asked; a signature that neither session nor objects can call is told
+    as not asked.
+    """
     found, _ = answer("migrate", *models.values(), "--out", tmp_path / "out")
     folders = {path.name: fact for fact, path in models.items()}
     broken = set()

@@ -46,7 +46,10 @@ def counting(result):
     return {change.section for change in result.changes if change.counts}
 
 
-@pytest.mark.parametrize("case", ["module_functions", "half_plus_two", "dynamic_rnn", "hash_table_v1_op", "mutable_hash_table"])
+@pytest.mark.parametrize(
+    "case",
+    ["module_functions", "half_plus_two", "dynamic_rnn", "hash_table_v1_op", "mutable_hash_table"],
+)
 def test_a_model_is_equal_to_itself_and_its_hash_is_the_content_hash(case):
     model = model_edits.fixture(case)
     result = diff(model, model)
@@ -55,28 +58,44 @@ def test_a_model_is_equal_to_itself_and_its_hash_is_the_content_hash(case):
 
 
 EDITED = {edit.__name__: ["module_functions"] for edit in edits.EDITS} | {
-    "swap": ["control_flow_v2", "function_flow"],  # the fixtures with an op whose inputs are not interchangeable
+    "swap": [
+        "control_flow_v2",
+        "function_flow",
+    ],  # the fixtures with an op whose inputs are not interchangeable
     "signature_key": list(CASES),
     "signature_output": list(CASES),
 }
 
 
-@pytest.mark.parametrize(("edit", "case"), [(edit, case) for edit in edits.EDITS for case in EDITED[edit.__name__]])
+@pytest.mark.parametrize(
+    ("edit", "case"), [(edit, case) for edit in edits.EDITS for case in EDITED[edit.__name__]]
+)
 def test_every_single_edit_is_seen(edit, case, tmp_path):
     target = copied(case, tmp_path)
     what = edit(target, lambda items: items[0])
     assert what, "the edit finds nothing to change in this model"
     source, after = model_edits.fixture(case), canonical(target)
-    differing = {section for section, value in model_edits.form(case).sections.items() if value != after.sections[section]}
+    differing = {
+        section
+        for section, value in model_edits.form(case).sections.items()
+        if value != after.sections[section]
+    }
     for result in (diff(source, target, HASHES), diff(target, source, HASHES)):
         assert result.verdict == "different", what
-        assert {result.first.content_hash, result.second.content_hash} == {model_edits.form(case).hash, after.hash}
+        assert {result.first.content_hash, result.second.content_hash} == {
+            model_edits.form(case).hash,
+            after.hash,
+        }
         assert counting(result) and counting(result) <= differing
 
 
-@pytest.mark.parametrize(("name", "case"), [*itertools.product([edit.__name__ for edit in neutral_edits.NEUTRAL], CASES)])
+@pytest.mark.parametrize(
+    ("name", "case"), [*itertools.product([edit.__name__ for edit in neutral_edits.NEUTRAL], CASES)]
+)
 def test_no_renaming_is_a_difference(name, case, tmp_path):
-    target = model_edits.edited(model_edits.fixture(case), tmp_path / "renamed", neutral_edits.neutral(name))
+    target = model_edits.edited(
+        model_edits.fixture(case), tmp_path / "renamed", neutral_edits.neutral(name)
+    )
     result = diff(model_edits.fixture(case), target)
     assert result.equal and result.verdict == "equal"
     assert {change.section for change in result.changes} <= {"metadata"}
@@ -99,14 +118,22 @@ def test_an_edit_is_told_where_it_is(tmp_path):
         if what is None or edit.__name__ not in expected:
             continue
         section, words = expected.pop(edit.__name__)
-        changes = [change for change in diff(model_edits.fixture("module_functions"), target).changes if change.counts]
+        changes = [
+            change
+            for change in diff(model_edits.fixture("module_functions"), target).changes
+            if change.counts
+        ]
         assert [change.section for change in changes] == [section], (edit.__name__, changes)
         assert words in json.dumps(changes[0].to_json()), changes[0]
     assert expected == {}
 
 
 def insert_relu(message):
-    function = next(item for item in message.meta_graphs[0].graph_def.library.function if "multiply" in item.signature.name)
+    function = next(
+        item
+        for item in message.meta_graphs[0].graph_def.library.function
+        if "multiply" in item.signature.name
+    )
     target = next(node for node in function.node_def if node.op in ("Mul", "AddV2"))
     node = function.node_def.add(name="between", op="Relu")
     node.attr["T"].type = 1
@@ -118,16 +145,25 @@ def insert_relu(message):
     ("change", "told"),
     [
         (lambda aliases: aliases.pop("Blend"), ["removed alias first: is gone"]),
-        (lambda aliases: aliases.update({"Cube": "third"}), ["added alias third: is new", "removed alias second: is gone"]),
+        (
+            lambda aliases: aliases.update({"Cube": "third"}),
+            ["added alias third: is new", "removed alias second: is gone"],
+        ),
         (
             lambda aliases: aliases.update({"Blend": "second", "Cube": "first"}),
-            ["changed alias first: stands for other functions", "changed alias second: stands for other functions"],
+            [
+                "changed alias first: stands for other functions",
+                "changed alias second: stands for other functions",
+            ],
         ),
     ],
     ids=["lost", "renamed", "swapped"],
 )
 def test_an_alias_of_a_function_is_named(change, told, tmp_path):
-    one, other = copied("defun_gradient", tmp_path, "one"), copied("defun_gradient", tmp_path, "other")
+    one, other = (
+        copied("defun_gradient", tmp_path, "one"),
+        copied("defun_gradient", tmp_path, "other"),
+    )
     for model in (one, other):
         message = layout.read(model).saved_model
         graph = message.meta_graphs[0]
@@ -136,16 +172,32 @@ def test_an_alias_of_a_function_is_named(change, told, tmp_path):
         if model == other:
             change(aliases)
         (model / "saved_model.pb").write_bytes(schema.serialize(message))
-    assert sorted(f"{item.kind} {item.where[-1]}: {item.what}" for item in diff(one, other).changes if item.counts) == told
+    assert (
+        sorted(
+            f"{item.kind} {item.where[-1]}: {item.what}"
+            for item in diff(one, other).changes
+            if item.counts
+        )
+        == told
+    )
 
 
 def test_a_node_put_between_two_others_is_the_only_one_that_is_new(tmp_path):
-    target = model_edits.edited(model_edits.fixture("module_functions"), tmp_path / "relu", insert_relu)
-    changes = [change for change in diff(model_edits.fixture("module_functions"), target).changes if change.counts]
+    target = model_edits.edited(
+        model_edits.fixture("module_functions"), tmp_path / "relu", insert_relu
+    )
+    changes = [
+        change
+        for change in diff(model_edits.fixture("module_functions"), target).changes
+        if change.counts
+    ]
     assert [change.section for change in changes] == ["functions"]
     nodes = changes[0].details["nodes"]
     assert [(node["kind"], node["op"]) for node in nodes] == [("changed", "Mul"), ("added", "Relu")]
-    assert nodes[0]["what"] == ["input 0: x → between:activations:0"] or "between" in nodes[0]["what"][0]
+    assert (
+        nodes[0]["what"] == ["input 0: x → between:activations:0"]
+        or "between" in nodes[0]["what"][0]
+    )
 
 
 # Weights
@@ -163,7 +215,10 @@ def bundle(folder, values, shards=1, dtype=None):
 
 def weights(tmp_path, one, other, dtype=None, **options):
     numbers = itertools.count()
-    folders = [bundle(tmp_path / str(next(numbers)) / str(id(values)), {"w": values}, dtype=dtype) for values in (one, other)]
+    folders = [
+        bundle(tmp_path / str(next(numbers)) / str(id(values)), {"w": values}, dtype=dtype)
+        for values in (one, other)
+    ]
     result = diff(*folders, Options(**options))
     changes = [change for change in result.changes if change.section == "variables"]
     return result.verdict, changes[0] if changes else None
@@ -177,8 +232,15 @@ def test_floats_that_differ_are_measured(tmp_path):
     verdict, change = weights(tmp_path, one, other)
     assert verdict == "different"
     details = change.details
-    assert (details["differing"], details["elements"], details["max_ulp"], details["new_nan"]) == (2, 600_000, 2, 1)
-    assert details["max_abs_at"] == [1, 7] and details["max_abs"] == float(other[1, 7]) - float(one[1, 7])
+    assert (details["differing"], details["elements"], details["max_ulp"], details["new_nan"]) == (
+        2,
+        600_000,
+        2,
+        1,
+    )
+    assert details["max_abs_at"] == [1, 7] and details["max_abs"] == float(other[1, 7]) - float(
+        one[1, 7]
+    )
     assert details["first"] == {"at": [0, 0], "before": "-1.0", "after": "nan"}
 
 
@@ -203,16 +265,25 @@ def test_NaN_is_within_no_tolerance_but_zeros_of_either_sign_are(tmp_path):
     one, zero = np.zeros(3, np.float32), np.array([0, -0.0, 0], np.float32)
     assert weights(tmp_path / "a", one, zero)[0] == "different"
     assert weights(tmp_path / "b", one, zero, ulps=0)[0] == "close"
-    assert weights(tmp_path / "c", one, np.array([0, np.nan, 0], np.float32), rtol=1e9, atol=1e9)[0] == "different"
+    assert (
+        weights(tmp_path / "c", one, np.array([0, np.nan, 0], np.float32), rtol=1e9, atol=1e9)[0]
+        == "different"
+    )
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "uint64", "uint8", "complex64", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float16", "int64", "uint64", "uint8", "complex64", "bool"]
+)
 def test_numbers_of_every_type_are_measured(tmp_path, dtype):
     one = np.zeros(4, dtype)
     other = one.copy()
     other[2] = 1
     verdict, change = weights(tmp_path, one, other)
-    assert verdict == "different" and change.details["differing"] == 1 and change.details["first"]["at"] == [2]
+    assert (
+        verdict == "different"
+        and change.details["differing"] == 1
+        and change.details["first"]["at"] == [2]
+    )
     assert change.details.get("max_abs") == (None if dtype == "bool" else 1.0)
 
 
@@ -220,7 +291,9 @@ def test_the_extremes_of_a_type_do_not_overflow(tmp_path):
     limits = np.iinfo(np.int64)
     change = weights(tmp_path / "i", np.array([limits.min]), np.array([limits.max]))[1]
     assert change.details["max_abs"] == float(2**64 - 1)
-    change = weights(tmp_path / "f", np.array([-np.finfo(np.float64).max]), np.array([np.finfo(np.float64).max]))[1]
+    change = weights(
+        tmp_path / "f", np.array([-np.finfo(np.float64).max]), np.array([np.finfo(np.float64).max])
+    )[1]
     assert change.to_json()["details"]["max_abs"] == "inf" and change.details["max_ulp"] > 2**63
 
 
@@ -228,13 +301,23 @@ def test_a_dtype_that_changed_is_told_with_the_distance_of_the_values(tmp_path):
     one = np.array([0.1, 1.0])
     change = weights(tmp_path, one, one.astype(np.float32))[1]
     assert change.what.startswith("float64[2] → float32[2]; 1 of 2 values differ, max abs 1.49e-09")
-    assert weights(tmp_path / "shape", one, one.reshape(2, 1))[1].what == "float64[2] → float64[2,1]"
+    assert (
+        weights(tmp_path / "shape", one, one.reshape(2, 1))[1].what == "float64[2] → float64[2,1]"
+    )
 
 
 def test_a_variable_under_another_key_is_renamed_and_others_come_and_go(tmp_path):
     one = bundle(tmp_path / "one", {"a": np.arange(3), "gone": np.arange(4), "same": np.arange(5)})
-    other = bundle(tmp_path / "other", {"b": np.arange(3), "come": np.arange(6), "same": np.arange(5)}, shards=2)
-    found = [(change.kind, change.where) for change in diff(one, other).changes if change.section == "variables"]
+    other = bundle(
+        tmp_path / "other",
+        {"b": np.arange(3), "come": np.arange(6), "same": np.arange(5)},
+        shards=2,
+    )
+    found = [
+        (change.kind, change.where)
+        for change in diff(one, other).changes
+        if change.section == "variables"
+    ]
     assert found == [("renamed", ("a",)), ("removed", ("gone",)), ("added", ("come",))]
 
 
@@ -246,9 +329,13 @@ def test_behind_a_difference_numbers_are_read_but_hashed_for_those_who_ask(tmp_p
         bundle(tmp_path / "other", {**values, "small": np.arange(1, 4), "large": -values["large"]}),
     )
     hashed, plain = [], weights_module.hashlib.sha256
-    monkeypatch.setattr(weights_module, "hashlib", types.SimpleNamespace(sha256=lambda: hashed.append(1) or plain()))
+    monkeypatch.setattr(
+        weights_module, "hashlib", types.SimpleNamespace(sha256=lambda: hashed.append(1) or plain())
+    )
     found = [diff(one, other, options) for options in (Options(), HASHES)]
-    assert found[0].changes == found[1].changes and [change.where for change in found[0].changes] == [("large",), ("small",)]
+    assert found[0].changes == found[1].changes and [
+        change.where for change in found[0].changes
+    ] == [("large",), ("small",)]
     assert len(hashed) == 1 + 3
     assert found[0].first.content_hash is None
     assert [side.content_hash for side in (found[1].first, found[1].second)] == [
@@ -268,7 +355,9 @@ def test_a_partitioned_variable_is_equal_to_the_whole(tmp_path):
     shutil.rmtree(parted / "variables")
     with BundleWriter(parted / "variables" / "variables") as writer:
         for start, stop in ((300, 600), (0, 300)):
-            writer.add_slice("w", value.shape, ((start, stop - start), (0, 1000)), value[start:stop])
+            writer.add_slice(
+                "w", value.shape, ((start, stop - start), (0, 1000)), value[start:stop]
+            )
     assert diff(whole, parted).equal
 
 
@@ -282,7 +371,9 @@ def test_exit_codes_and_text(run, tmp_path):
     target = copied("module_functions", tmp_path)
     assert edits.weight(target, lambda items: items[0])
     done = run(source, target)
-    assert done.exit_code == 1 and "different: variables 1" in done.output and "max abs" in done.output
+    assert (
+        done.exit_code == 1 and "different: variables 1" in done.output and "max abs" in done.output
+    )
     for arguments in (["--ignore", "variables"], ["--only", "signatures"]):
         done = run(source, target, *arguments)
         assert done.exit_code == 0 and "equal in what was compared; not compared: " in done.output
@@ -303,7 +394,11 @@ def test_exit_codes_and_text(run, tmp_path):
     ],
 )
 def test_wrong_usage(run, arguments):
-    models = [model_edits.fixture("module_functions")] * 2 if arguments and arguments[0].startswith("--") else []
+    models = (
+        [model_edits.fixture("module_functions")] * 2
+        if arguments and arguments[0].startswith("--")
+        else []
+    )
     assert run(*models, *arguments).exit_code == 64
 
 
@@ -311,12 +406,18 @@ def test_json(run, tmp_path):
     target = copied("module_functions", tmp_path)
     done = run(model_edits.fixture("module_functions"), target, "--json")
     found = json.loads(done.output)
-    assert found["schema"] == 1 and found["verdict"] == "equal" and found["sections"] == list(SECTIONS)
+    assert (
+        found["schema"] == 1 and found["verdict"] == "equal" and found["sections"] == list(SECTIONS)
+    )
     assert found["first"]["content_hash"] == found["second"]["content_hash"]
 
 
 def test_metadata_differs_without_making_models_different(run, tmp_path):
-    target = model_edits.edited(model_edits.fixture("module_functions"), tmp_path / "x", neutral_edits.neutral("other_producer"))
+    target = model_edits.edited(
+        model_edits.fixture("module_functions"),
+        tmp_path / "x",
+        neutral_edits.neutral("other_producer"),
+    )
     source = model_edits.fixture("module_functions")
     done = run(source, target)
     assert done.exit_code == 0 and "TensorFlow: 1.15.5 → 9.9.9" in done.output
@@ -338,7 +439,9 @@ def test_names_of_a_model_do_not_steer_the_terminal(run, tmp_path):
 
     target = model_edits.edited(model_edits.fixture("half_plus_two"), tmp_path / "x", rename)
     done = run(model_edits.fixture("half_plus_two"), target)
-    assert done.exit_code == 1 and "\\x1b[31mred" in done.output and "\x1b[31mred" not in done.output
+    assert (
+        done.exit_code == 1 and "\\x1b[31mred" in done.output and "\x1b[31mred" not in done.output
+    )
 
 
 def test_two_trees(run, tmp_path):
@@ -360,7 +463,12 @@ def test_two_trees(run, tmp_path):
     ]
     assert "1 equal, 1 different, 1 only in the first, 1 only in the second" in done.output
     found = json.loads(run(tmp_path / "a", tmp_path / "b", "--json").output)
-    assert [item["status"] for item in found["models"]] == ["only in the first", "only in the second", "different", "equal"]
+    assert [item["status"] for item in found["models"]] == [
+        "only in the first",
+        "only in the second",
+        "different",
+        "equal",
+    ]
     assert run(tmp_path / "a" / "same", tmp_path / "b" / "same").exit_code == 0
     assert run(tmp_path / "a", tmp_path / "b" / "same" / "1").exit_code == 64
 
@@ -370,7 +478,12 @@ def test_one_damaged_model_does_not_stop_the_others(run, tmp_path):
         copied("half_plus_two", tmp_path, name)
     (tmp_path / "b" / "x" / "saved_model.pb").write_bytes(b"\xff\xff")
     done = run(tmp_path / "a", tmp_path / "b")
-    assert done.exit_code == 1 and "! x  " in done.output and "= y" in done.output and "1 refused" in done.output
+    assert (
+        done.exit_code == 1
+        and "! x  " in done.output
+        and "= y" in done.output
+        and "1 refused" in done.output
+    )
 
 
 def test_random_pairs_of_fixtures_differ_both_ways_and_terminate():

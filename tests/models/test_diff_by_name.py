@@ -1,4 +1,6 @@
-"""Main graphs compared by names: what is decided so is what the hashes of their canonical form say, and is explained as well."""
+"""Main graphs compared by names: what is decided so is what the hashes of their canonical form say,
+and is explained as well.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,20 @@ from compat_matrix.comparison.by_name import decide, same_collections
 from compat_matrix.models.diff import Options, diff
 from reference_impl.format.container import layout
 
-CASES = ("half_plus_two", "dynamic_rnn", "hash_table_v1_op", "mutable_hash_table", "default_attrs_kept", "module_functions")
+CASES = (
+    "half_plus_two",
+    "dynamic_rnn",
+    "hash_table_v1_op",
+    "mutable_hash_table",
+    "default_attrs_kept",
+    "module_functions",
+)
 
 
 def verdict(one, other):
-    """What is decided of two models' first MetaGraphs (None: nothing), and whether their hashes differ."""
+    """What is decided of two models' first MetaGraphs (None: nothing), and whether their hashes
+    differ.
+    """
     graphs = [meta_graphs_of(layout.read(path))[0] for path in (one, other)]
     same = same_collections(*graphs)
     decided = decide(*graphs, [graph.own_roots if same else graph.roots for graph in graphs])
@@ -29,7 +40,9 @@ def verdict(one, other):
 
 
 def change_nodes(graph, rng):
-    """A few nodes get another attribute, another op, another name, another input, or go; an edge at a time."""
+    """A few nodes get another attribute, another op, another name, another input, or go; an edge at
+    a time.
+    """
     nodes = graph.graph_def.node
     for _ in range(rng.randrange(1, 4)):
         node = nodes[rng.randrange(len(nodes))]
@@ -87,15 +100,37 @@ def main_graph(folder, *nodes, output, collection=()):
 
 def graph_changes(one, other):
     """Of the main graph: kind and name of the nodes that changed."""
-    changes = [change for change in diff(one, other).changes if change.section == "graph" and change.counts]
-    return [(node["kind"], node["node"]) for change in changes for node in change.details.get("nodes", ())]
+    changes = [
+        change for change in diff(one, other).changes if change.section == "graph" and change.counts
+    ]
+    return [
+        (node["kind"], node["node"])
+        for change in changes
+        for node in change.details.get("nodes", ())
+    ]
 
 
 def test_numbers_that_changed_places_are_no_difference(tmp_path):
-    one = main_graph(tmp_path / "1", ("c", "Const", [], 1), ("c_1", "Const", [], 2), ("y", "Sub", ["c", "c_1"], None), output="y")
-    two = main_graph(tmp_path / "2", ("c", "Const", [], 2), ("c_1", "Const", [], 1), ("y", "Sub", ["c_1", "c"], None), output="y")
+    one = main_graph(
+        tmp_path / "1",
+        ("c", "Const", [], 1),
+        ("c_1", "Const", [], 2),
+        ("y", "Sub", ["c", "c_1"], None),
+        output="y",
+    )
+    two = main_graph(
+        tmp_path / "2",
+        ("c", "Const", [], 2),
+        ("c_1", "Const", [], 1),
+        ("y", "Sub", ["c_1", "c"], None),
+        output="y",
+    )
     three = main_graph(
-        tmp_path / "3", ("c", "Const", [], 2), ("c_1", "Const", [], 1), ("y", "Sub", ["c", "c_1"], None), output="y"
+        tmp_path / "3",
+        ("c", "Const", [], 2),
+        ("c_1", "Const", [], 1),
+        ("y", "Sub", ["c", "c_1"], None),
+        output="y",
     )
     assert diff(one, two).verdict == "equal" and diff(one, two).equal
     assert diff(one, three).verdict == "different"
@@ -104,7 +139,11 @@ def test_numbers_that_changed_places_are_no_difference(tmp_path):
 
 def test_an_op_in_front_that_renumbers_the_others_is_the_only_one_that_is_new(tmp_path):
     constants = [(f"c{number}", "Const", [], number) for number in range(4)]
-    before = [("add", "AddV2", ["c1", "c2"], None), ("add_1", "AddV2", ["add", "c3"], None), ("y", "Neg", ["add_1"], None)]
+    before = [
+        ("add", "AddV2", ["c1", "c2"], None),
+        ("add_1", "AddV2", ["add", "c3"], None),
+        ("y", "Neg", ["add_1"], None),
+    ]
     after = [
         ("add", "AddV2", ["c1", "c0"], None),
         ("add_1", "AddV2", ["add", "c2"], None),
@@ -119,29 +158,55 @@ def test_an_op_in_front_that_renumbers_the_others_is_the_only_one_that_is_new(tm
 
 def test_a_node_that_became_another_is_told_with_those_that_use_it(tmp_path):
     one = main_graph(
-        tmp_path / "1", ("c", "Const", [], 1), ("Tanh", "Tanh", ["c"], None), ("y", "Neg", ["Tanh"], None), output="y"
+        tmp_path / "1",
+        ("c", "Const", [], 1),
+        ("Tanh", "Tanh", ["c"], None),
+        ("y", "Neg", ["Tanh"], None),
+        output="y",
     )
     other = main_graph(
-        tmp_path / "2", ("c", "Const", [], 1), ("Sin", "Sin", ["c"], None), ("y", "Neg", ["Sin"], None), output="y"
+        tmp_path / "2",
+        ("c", "Const", [], 1),
+        ("Sin", "Sin", ["c"], None),
+        ("y", "Neg", ["Sin"], None),
+        output="y",
     )
     assert verdict(one, other) == (True, True)
-    assert sorted(graph_changes(one, other)) == [("added", "Sin"), ("changed", "y"), ("removed", "Tanh")]
+    assert sorted(graph_changes(one, other)) == [
+        ("added", "Sin"),
+        ("changed", "y"),
+        ("removed", "Tanh"),
+    ]
     result = diff(one, other)
-    assert (result.first.content_hash, result.second.content_hash, result.equal) == (None, None, False)
+    assert (result.first.content_hash, result.second.content_hash, result.equal) == (
+        None,
+        None,
+        False,
+    )
     hashed = diff(one, other, Options(hashes=True))
-    assert hashed.changes == result.changes and len({hashed.first.content_hash, hashed.second.content_hash, None}) == 3
+    assert (
+        hashed.changes == result.changes
+        and len({hashed.first.content_hash, hashed.second.content_hash, None}) == 3
+    )
 
 
 def test_a_collection_that_names_what_is_no_longer_there_is_looked_into(tmp_path):
     nodes = [("c", "Const", [], 1), ("y", "Neg", ["c"], None)]
-    one = main_graph(tmp_path / "1", *nodes, ("train", "NoOp", [], None), output="y", collection=["train"])
+    one = main_graph(
+        tmp_path / "1", *nodes, ("train", "NoOp", [], None), output="y", collection=["train"]
+    )
     other = main_graph(tmp_path / "2", *nodes, output="y", collection=["train"])
     result = diff(one, other)
-    assert {change.section for change in result.changes if change.counts} == {"graph", "collections"}
+    assert {change.section for change in result.changes if change.counts} == {
+        "graph",
+        "collections",
+    }
 
 
 def test_a_name_that_means_another_function_is_another_node(tmp_path):
-    """Nodes written the same, of one name, that call functions of one name: which do different things."""
+    """Nodes written the same, of one name, that call functions of one name: which do different
+    things.
+    """
 
     def model(folder, op):
         message, graph = model_edits.new_model()
@@ -161,7 +226,9 @@ def test_a_name_that_means_another_function_is_another_node(tmp_path):
     assert diff(one, other).verdict == "different"
 
 
-@pytest.mark.parametrize(("one", "other"), [*itertools.combinations([(b"a", b"a"), (b"a", b"b"), (b"a_1", b"a_1")], 2)])
+@pytest.mark.parametrize(
+    ("one", "other"), [*itertools.combinations([(b"a", b"a"), (b"a", b"b"), (b"a_1", b"a_1")], 2)]
+)
 def test_who_shares_a_resource_is_seen_whatever_its_name(one, other, tmp_path):
     def model(folder, names):
         message, graph = model_edits.new_model()
@@ -173,4 +240,6 @@ def test_who_shares_a_resource_is_seen_whatever_its_name(one, other, tmp_path):
         return model_edits.write(message, folder)
 
     decided, differs = verdict(model(tmp_path / "1", one), model(tmp_path / "2", other))
-    assert decided in (None, differs) and diff(tmp_path / "1", tmp_path / "2").verdict == ("different" if differs else "equal")
+    assert decided in (None, differs) and diff(tmp_path / "1", tmp_path / "2").verdict == (
+        "different" if differs else "equal"
+    )

@@ -49,7 +49,11 @@ def test_a_lost_signature_breaks_clients_and_a_new_one_does_not(tmp_path):
     assert "signature regress_x_to_y: is gone" in done.stdout
     done = run(other, source, "--clients", "--json")
     (one,) = json.loads(done.stdout)["clients"]
-    assert (done.exit_code, one["status"], one["findings"][0]["rule"]) == (0, "alike", "SIGNATURE_ADDED")
+    assert (done.exit_code, one["status"], one["findings"][0]["rule"]) == (
+        0,
+        "alike",
+        "SIGNATURE_ADDED",
+    )
 
 
 def test_folders_are_compared_by_places(tmp_path):
@@ -57,6 +61,15 @@ def test_folders_are_compared_by_places(tmp_path):
         for name in names:
             shutil.copytree(edits.fixture("half_plus_two"), tmp_path / side / name)
     done = run(tmp_path / "old", tmp_path / "new", "--clients")
-    assert [line.split()[:2] for line in done.stdout.splitlines()[:3]] == [["gone", "a"], ["alike", "b"], ["new", "c"]]
+    assert [line.split()[:2] for line in done.stdout.splitlines()[:3]] == [
+        ["gone", "a"],
+        ["alike", "b"],
+        ["new", "c"],
+    ]
     assert done.exit_code == 1
-    assert run(tmp_path / "old" / "a", tmp_path / "new" / "b", "--clients", "--only", "weights").exit_code == 64
+    assert (
+        run(
+            tmp_path / "old" / "a", tmp_path / "new" / "b", "--clients", "--only", "weights"
+        ).exit_code
+        == 64
+    )

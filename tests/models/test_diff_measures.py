@@ -1,4 +1,6 @@
-"""Numbers of a comparison: measured without NumPy where they are few, and at the right place where they are many."""
+"""Numbers of a comparison: measured without NumPy where they are few, and at the right place where
+they are many.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from compat_matrix.models.diff import Options, diff
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
 
-OPTIONS = (Options(), Options(rtol=1e-3, atol=0.0), Options(atol=0.5), Options(ulps=3), Options(rtol=1e-6, ulps=1))
+OPTIONS = (
+    Options(),
+    Options(rtol=1e-3, atol=0.0),
+    Options(atol=0.5),
+    Options(ulps=3),
+    Options(rtol=1e-6, ulps=1),
+)
 
 
 def floats(rng, code):
@@ -24,7 +32,11 @@ def floats(rng, code):
     size = struct.calcsize(code)
     edges = [0.0, -0.0, 1.0, 1e16, 1e-5, 0.1, 16777216.0, 9999999.0, 2.0**-126, 3.0e38]
     while True:
-        value = struct.unpack(code, rng.randbytes(size))[0] if rng.random() < 0.7 else rng.choice(edges) * rng.choice((1, -1))
+        value = (
+            struct.unpack(code, rng.randbytes(size))[0]
+            if rng.random() < 0.7
+            else rng.choice(edges) * rng.choice((1, -1))
+        )
         if np.isfinite(value):
             return struct.unpack(code, struct.pack(code, value))[0]
 
@@ -60,7 +72,10 @@ def test_what_is_not_finite_of_another_type_or_no_longer_few_is_left_to_numpy():
     assert done[0].differing == 1000
 
 
-@pytest.mark.parametrize(("dtype", "at"), [("float32", 2 * ELEMENTS + 5), ("complex64", ELEMENTS + 1), ("int32", ELEMENTS)])
+@pytest.mark.parametrize(
+    ("dtype", "at"),
+    [("float32", 2 * ELEMENTS + 5), ("complex64", ELEMENTS + 1), ("int32", ELEMENTS)],
+)
 def test_a_difference_behind_equal_pieces_is_told_at_its_place(tmp_path, dtype, at):
     for name in ("1", "2"):
         model_edits.write(model_edits.new_model()[0], tmp_path / name)
@@ -69,6 +84,8 @@ def test_a_difference_behind_equal_pieces_is_told_at_its_place(tmp_path, dtype, 
         array[at + 1] = int(name) * 5
         with BundleWriter(tmp_path / name / "variables" / "variables", 1) as writer:
             writer.add("x", array)
-    (change,) = [item for item in diff(tmp_path / "1", tmp_path / "2").changes if item.section == "variables"]
+    (change,) = [
+        item for item in diff(tmp_path / "1", tmp_path / "2").changes if item.section == "variables"
+    ]
     assert change.details["first"]["at"] == [at]
     assert change.details["max_abs_at"] == [at + 1] and change.details["max_abs"] == 5

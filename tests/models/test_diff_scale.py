@@ -1,4 +1,6 @@
-"""`diff` of models of many different things: the number of steps grows as the models do, never as their square."""
+"""`diff` of models of many different things: the number of steps grows as the models do, never as
+their square.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def function(graph, name, *ops, calls=()):
     for number, op in enumerate(ops):
         made.node_def.add(name=f"n{number}", op=op, input=[f"n{number - 1}:y:0" if number else "x"])
     for number, called in enumerate(calls):
-        made.node_def.add(name=f"c{number}", op="PartitionedCall", input=["x"]).attr["f"].func.name = called
+        made.node_def.add(name=f"c{number}", op="PartitionedCall", input=["x"]).attr[
+            "f"
+        ].func.name = called
     made.ret["y"] = f"n{len(ops) - 1}:y:0"
 
 
@@ -32,7 +36,12 @@ def functions_of_one_name(graph, count, side):
 
 def functions_in_a_circle(graph, count, side):
     for number in range(count):
-        function(graph, f"f{number}", f"{side}{number}", calls=(f"f{(number + 1) % count}", f"f{number * 7 % count}"))
+        function(
+            graph,
+            f"f{number}",
+            f"{side}{number}",
+            calls=(f"f{(number + 1) % count}", f"f{number * 7 % count}"),
+        )
 
 
 def branches_of_one_node(graph, count, side):
@@ -49,7 +58,9 @@ def traces_of_one_object(graph, count, side):
     for number in range(count):
         function(graph, f"__inference_f_{number}", f"{side}{number}")
         made.concrete_functions.append(f"__inference_f_{number}")
-        signature = objects.concrete_functions[f"__inference_f_{number}"].canonicalized_input_signature
+        signature = objects.concrete_functions[
+            f"__inference_f_{number}"
+        ].canonicalized_input_signature
         signature.tuple_value.values.add().string_value = f"{side}{number}"
 
 
@@ -65,7 +76,11 @@ def captures_of_one_function(graph, count, side):
 def nodes(graph, count, side):
     for number in range(count):
         inputs = [f"{side}/n_{number - 1}", f"^{side}/n_{number // 2}"] if number else []
-        graph.graph_def.node.add(name=f"{side}/n_{number}", op=side if number % 5 == 0 else f"Op{number % 7}", input=inputs)
+        graph.graph_def.node.add(
+            name=f"{side}/n_{number}",
+            op=side if number % 5 == 0 else f"Op{number % 7}",
+            input=inputs,
+        )
     graph.signature_def["s"].outputs["y"].name = f"{side}/n_{count - 1}:0"
 
 
@@ -138,7 +153,9 @@ def test_steps_grow_as_the_models_do(kind, tmp_path):
 
 
 def test_more_functions_than_are_kept_are_told_like_few(tmp_path, monkeypatch):
-    """Beyond a number of nodes the bodies of functions that differ are made a second time, and nothing else is different."""
+    """Beyond a number of nodes the bodies of functions that differ are made a second time, and
+    nothing else is different.
+    """
     from compat_matrix.comparison import functions
 
     paths = pair(tmp_path, functions_in_a_circle, 30)

@@ -1,4 +1,6 @@
-"""``savedmodel-compat downgrade``: what is rewritten, what is refused, and the proof in the older release."""
+"""``savedmodel-compat downgrade``: what is rewritten, what is refused, and the proof in the older
+release.
+"""
 
 import json
 import shutil
@@ -43,7 +45,9 @@ def modernize(message):
             node.attr["allowed_devices"].list.SetInParent()
     for function in graph.library.function:
         for node in [node for node in function.node_def if node.op == "ReadVariableOp"]:
-            idle = function.node_def.add(name=f"{node.name}/DisableCopyOnRead", op="DisableCopyOnRead", input=[node.input[0]])
+            idle = function.node_def.add(
+                name=f"{node.name}/DisableCopyOnRead", op="DisableCopyOnRead", input=[node.input[0]]
+            )
             node.input.append(f"^{idle.name}")
             function.signature.control_output.append(idle.name)
             function.control_ret[idle.name] = idle.name
@@ -54,7 +58,10 @@ def graphs(path):
 
 
 def test_what_no_answer_depends_on_goes_and_nothing_else(tmp_path):
-    modern, out = edited(fixture("module_functions"), tmp_path / "modern", modernize), tmp_path / "new" / "old"
+    modern, out = (
+        edited(fixture("module_functions"), tmp_path / "modern", modernize),
+        tmp_path / "new" / "old",
+    )
     (modern / "assets.extra").mkdir()
     (modern / "assets.extra" / "note.txt").write_text("kept")
     before = {path: path.read_bytes() for path in modern.rglob("*") if path.is_file()}
@@ -80,7 +87,9 @@ def test_what_is_lacking_is_refused_by_name_and_nothing_is_written(tmp_path):
     def random(message):
         modernize(message)
         function = message.meta_graphs[0].graph_def.library.function[0]
-        function.node_def.add(name="draw", op="StatelessRandomGetKeyCounter", input=["seed"]).attr["Tseed"].type = schema.DT_INT32
+        function.node_def.add(name="draw", op="StatelessRandomGetKeyCounter", input=["seed"]).attr[
+            "Tseed"
+        ].type = schema.DT_INT32
 
     model = edited(fixture("module_functions"), tmp_path / "m", random)
     done = run(model, tmp_path / "out", "--target", OLD)
@@ -97,8 +106,14 @@ def test_loss_through_one_loader_alone_is_said(tmp_path):
 
     model = edited(fixture("module_functions"), tmp_path / "m", content)
     done = run(model, tmp_path / "out", "--target", OLD)
-    assert done.exit_code == 1 and "content of tables" in done.output and "--for session --for c++" in done.output
-    done = run(model, tmp_path / "out", "--target", OLD, "--for", "session", "--for", "c++", "--no-proof")
+    assert (
+        done.exit_code == 1
+        and "content of tables" in done.output
+        and "--for session --for c++" in done.output
+    )
+    done = run(
+        model, tmp_path / "out", "--target", OLD, "--for", "session", "--for", "c++", "--no-proof"
+    )
     assert done.exit_code == 0, done.output
 
 
@@ -107,19 +122,33 @@ def test_a_tree_is_mirrored_and_existing_places_are_refused(tmp_path):
         edited(fixture("half_plus_two"), tmp_path / "zoo" / name, lambda message: None)
     done = run(tmp_path / "zoo", tmp_path / "out", "--target", OLD, "--no-proof")
     assert done.exit_code == 0 and done.output.endswith("2 models: 2 UNPROVED\n"), done.output
-    assert {path.parent.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("saved_model.pb")} == {
+    assert {
+        path.parent.relative_to(tmp_path / "out").as_posix()
+        for path in (tmp_path / "out").rglob("saved_model.pb")
+    } == {
         "a",
         "b/1",
     }
-    assert run(tmp_path / "zoo" / "a", tmp_path / "out" / "a", "--target", OLD, "--no-proof").exit_code == 64
-    assert run(tmp_path / "zoo" / "a", tmp_path / "zoo" / "a" / "inside", "--target", OLD, "--no-proof").exit_code == 64
+    assert (
+        run(tmp_path / "zoo" / "a", tmp_path / "out" / "a", "--target", OLD, "--no-proof").exit_code
+        == 64
+    )
+    assert (
+        run(
+            tmp_path / "zoo" / "a", tmp_path / "zoo" / "a" / "inside", "--target", OLD, "--no-proof"
+        ).exit_code
+        == 64
+    )
     assert run(tmp_path / "zoo", tmp_path / "x", "--target", ">=1.15").exit_code == 64
 
 
 def test_attrs_with_a_meaning_stay():
     table, node = history(), schema.NodeDef(op="TensorListSetItem")
     node.attr["resize_if_index_out_of_bounds"].b = True
-    assert list(attrs.fit(node, table.index(OLD), table)) == [] and node.attr["resize_if_index_out_of_bounds"].b
+    assert (
+        list(attrs.fit(node, table.index(OLD), table)) == []
+        and node.attr["resize_if_index_out_of_bounds"].b
+    )
     node.attr["resize_if_index_out_of_bounds"].b = False
     (change,) = attrs.fit(node, table.index(OLD), table)
     assert change.kind == "drop_attr" and not node.attr
@@ -129,7 +158,9 @@ def test_a_default_that_the_release_does_not_have_is_written_out():
     table, node = history(), schema.NodeDef(op="RaggedTensorToVariant")
     (change,) = attrs.fit(node, table.index("2.0"), table)
     assert change.kind == "add_attr" and node.attr["Tsplits"].type == schema.DT_INT64
-    assert list(attrs.fit(schema.NodeDef(op="RaggedTensorToVariant"), table.index("2.1"), table)) == []
+    assert (
+        list(attrs.fit(schema.NodeDef(op="RaggedTensorToVariant"), table.index("2.1"), table)) == []
+    )
 
 
 def test_who_waited_for_a_removed_node_waits_for_what_it_waited_for():
@@ -143,8 +174,15 @@ def test_who_waited_for_a_removed_node_waits_for_what_it_waited_for():
 
 
 def _parse(function=None, shape=(-1,), ragged=False):
-    nodes = (function or schema.GraphDef()).node_def if function is not None else schema.GraphDef().node
-    for name, keys in (("names", []), ("sparse", [b"s"]), ("dense", [b"d", b"e"]), ("ragged", [b"r"] if ragged else [])):
+    nodes = (
+        (function or schema.GraphDef()).node_def if function is not None else schema.GraphDef().node
+    )
+    for name, keys in (
+        ("names", []),
+        ("sparse", [b"s"]),
+        ("dense", [b"d", b"e"]),
+        ("ragged", [b"r"] if ragged else []),
+    ):
         tensor = nodes.add(name=name, op="Const").attr["value"].tensor
         tensor.dtype = schema.DT_STRING
         tensor.tensor_shape.dim.add(size=len(keys))
@@ -154,7 +192,11 @@ def _parse(function=None, shape=(-1,), ragged=False):
         placeholder.attr["shape"].shape.dim.add(size=size)
     if shape == ():
         placeholder.attr["shape"].shape.SetInParent()
-    node = nodes.add(name="parse", op="ParseExampleV2", input=["text", "names", "sparse", "dense", "ragged", "d0", "d1", "^text"])
+    node = nodes.add(
+        name="parse",
+        op="ParseExampleV2",
+        input=["text", "names", "sparse", "dense", "ragged", "d0", "d1", "^text"],
+    )
     node.attr["num_sparse"].i = 1
     node.attr["sparse_types"].list.type.append(schema.DT_INT64)
     node.attr["Tdense"].list.type.extend([schema.DT_FLOAT] * 2)
@@ -169,8 +211,15 @@ def test_parse_example():
     assert change.kind == "replace_op" and not needed and node.op == "ParseExample"
     names = ["parse/sparse_key_0", "parse/dense_key_0", "parse/dense_key_1"]
     assert list(node.input) == ["text", "names", *names, "d0", "d1", "^text"]
-    assert [decode(scope.by_name[name].attr["value"].tensor).item() for name in names] == [b"s", b"d", b"e"]
-    assert (node.attr["Nsparse"].i, node.attr["Ndense"].i) == (1, 2) and "num_sparse" not in node.attr
+    assert [decode(scope.by_name[name].attr["value"].tensor).item() for name in names] == [
+        b"s",
+        b"d",
+        b"e",
+    ]
+    assert (node.attr["Nsparse"].i, node.attr["Ndense"].i) == (
+        1,
+        2,
+    ) and "num_sparse" not in node.attr
 
 
 @pytest.mark.parametrize("arguments", [{"shape": ()}, {"shape": (2, 2)}, {"ragged": True}])
@@ -190,7 +239,11 @@ def test_batch_mat_mul_of_one_dtype():
     mixed.CopyFrom(node)
     mixed.attr["Tout"].type = schema.DT_INT32
     scope = replace.Scope(schema.GraphDef(node=[node]).node, None)
-    assert replace.replace(node, scope, index, table)[0] and node.op == "BatchMatMulV2" and sorted(node.attr) == ["T"]
+    assert (
+        replace.replace(node, scope, index, table)[0]
+        and node.op == "BatchMatMulV2"
+        and sorted(node.attr) == ["T"]
+    )
     assert replace.replace(mixed, scope, index, table)[0] is None and mixed.op == "BatchMatMulV3"
 
 
@@ -253,7 +306,11 @@ def test_a_tree_is_proved_by_one_worker_and_a_crash_costs_one_model(tmp_path, mo
     done = run(tmp_path / "zoo", tmp_path / "out", "--target", "2.20", "--for", "c++", "--json")
     assert done.exit_code == 1, done.output
     proofs = {line["source"][-1]: line["proof"] for line in json.loads(done.output)["models"]}
-    assert {name: proof["status"] for name, proof in proofs.items()} == {"a": "PROVED", "b": "FAILED", "c": "PROVED"}
+    assert {name: proof["status"] for name, proof in proofs.items()} == {
+        "a": "PROVED",
+        "b": "FAILED",
+        "c": "PROVED",
+    }
     assert "SIGKILL" in proofs["b"]["why"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "c"]
     there = [generation for worker, generation in workers if worker.runtime.name == "tf2.20"]
@@ -266,7 +323,17 @@ def test_several_processes_say_what_one_says(tmp_path):
     (tmp_path / "zoo" / "b" / "saved_model.pb").write_bytes(b"\xff" * 100)
     for out, more in (("dry", ["--dry-run"]), ("out", ["--no-proof"])):
         one, several = [
-            run(tmp_path / "zoo", tmp_path / out / str(jobs), "--target", OLD, "--jobs", jobs, "--json", *more) for jobs in (1, 2)
+            run(
+                tmp_path / "zoo",
+                tmp_path / out / str(jobs),
+                "--target",
+                OLD,
+                "--jobs",
+                jobs,
+                "--json",
+                *more,
+            )
+            for jobs in (1, 2)
         ]
         assert (one.exit_code, several.exit_code) == (1, 1), several.output
         assert several.stdout.replace(f"{out}/2", f"{out}/1") == one.stdout
@@ -297,7 +364,9 @@ def test_each_process_proves_with_workers_of_its_own_and_leaves_nothing(tmp_path
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     told = [line["proof"]["status"] for line in json.loads(done.stdout)["models"]]
     assert (done.returncode, told) == (0, ["PROVED"] * 3), done.stderr
-    assert [path.name for path in temporary.iterdir() if path.name.startswith("savedmodel-compat-")] == []
+    assert [
+        path.name for path in temporary.iterdir() if path.name.startswith("savedmodel-compat-")
+    ] == []
 
 
 @pytest.mark.tensorflow
@@ -307,7 +376,9 @@ def test_links_out_of_the_model_are_followed_and_keep_it_from_being_proved(tmp_p
     from compat_matrix.runtimes import resolve
     from compat_matrix.runtimes.runtime import local_runtime
 
-    monkeypatch.setattr(resolve, "resolve", lambda release: dataclasses.replace(local_runtime(), name="old"))
+    monkeypatch.setattr(
+        resolve, "resolve", lambda release: dataclasses.replace(local_runtime(), name="old")
+    )
     model = edited(fixture("half_plus_two"), tmp_path / "m", lambda message: None)
     (tmp_path / "note.txt").write_text("kept")
     (model / "assets.extra").mkdir()
@@ -338,16 +409,27 @@ def test_a_model_with_a_state_is_proved_by_our_requests_and_by_recorded_ones(tmp
             return {"count": self.count.assign_add(step + 1)}
 
     tf.saved_model.save(Counter(), str(tmp_path / "m"))
-    monkeypatch.setattr(resolve, "resolve", lambda release: dataclasses.replace(local_runtime(), name="old"))
+    monkeypatch.setattr(
+        resolve, "resolve", lambda release: dataclasses.replace(local_runtime(), name="old")
+    )
     arguments = (tmp_path / "m", tmp_path / "out", "--target", "2.20", "--for", "c++")
     done = run(*arguments)
-    assert done.exit_code == 0 and "1 answers as recorded" in done.output, done.output  # a state is not chance
+    assert done.exit_code == 0 and "1 answers as recorded" in done.output, (
+        done.output
+    )  # a state is not chance
     requests = []
     for number, total in enumerate((3.0, 6.0)):
         tensors.save(tmp_path / f"{number}.in.npz", {"step": tensors.from_numpy(np.float32(2))})
-        tensors.save(tmp_path / f"{number}.out.npz", {"count": tensors.from_numpy(np.float32(total))})
+        tensors.save(
+            tmp_path / f"{number}.out.npz", {"count": tensors.from_numpy(np.float32(total))}
+        )
         names = {"inputs": f"{number}.in.npz", "outputs": f"{number}.out.npz"}
-        asked = {"id": str(number), "kind": "signature", "tags": ["serve"], "signature": "serving_default"}
+        asked = {
+            "id": str(number),
+            "kind": "signature",
+            "tags": ["serve"],
+            "signature": "serving_default",
+        }
         requests.append({**asked, **names})
     io = tmp_path / "io"
     io.mkdir()
@@ -359,8 +441,14 @@ def test_a_model_with_a_state_is_proved_by_our_requests_and_by_recorded_ones(tmp
     assert done.exit_code == 0 and "2 answers as recorded" in done.output, done.output
     (io / "io.json").write_text("{}")
     done = run(tmp_path / "m", tmp_path / "other", "--target", "2.20", "--requests", io)
-    assert done.exit_code == 4 and "not of schema 1" in done.output and not (tmp_path / "other").exists()
-    assert run(tmp_path, tmp_path / "zoo", "--target", "2.20", "--requests", io).exit_code == 64  # two models
+    assert (
+        done.exit_code == 4
+        and "not of schema 1" in done.output
+        and not (tmp_path / "other").exists()
+    )
+    assert (
+        run(tmp_path, tmp_path / "zoo", "--target", "2.20", "--requests", io).exit_code == 64
+    )  # two models
 
 
 @pytest.mark.tensorflow
@@ -373,7 +461,11 @@ def test_a_runtime_that_does_not_start_proves_nothing_and_disproves_nothing(tmp_
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\necho no interpreter >&2\nexit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(resolve, "resolve", lambda release: dataclasses.replace(local_runtime(), name="old", python=broken))
+    monkeypatch.setattr(
+        resolve,
+        "resolve",
+        lambda release: dataclasses.replace(local_runtime(), name="old", python=broken),
+    )
     done = run(fixture("half_plus_two"), tmp_path / "out", "--target", "2.20", "--for", "c++")
     assert done.exit_code == 3 and "UNPROVED: nothing could be asked" in done.output, done.output
     assert "not asked: c_api of" in done.output and "does not start" in done.output
@@ -395,7 +487,9 @@ def test_the_tensorflow_that_is_here_proves_its_own_release(tmp_path, monkeypatc
     monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(tmp_path / "home"))  # nothing is installed
     release = ".".join(local_runtime().tensorflow_version.split(".")[:2])
     done = run(fixture("half_plus_two"), tmp_path / "out", "--target", release, "--for", "c++")
-    assert done.exit_code == 0 and "PROVED" in done.output and "UNPROVED" not in done.output, done.output
+    assert done.exit_code == 0 and "PROVED" in done.output and "UNPROVED" not in done.output, (
+        done.output
+    )
 
 
 @pytest.mark.tensorflow

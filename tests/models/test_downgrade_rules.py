@@ -1,7 +1,9 @@
-"""Each rule by which `downgrade` rewrites, proved in the newest genuine release that lacks what it takes out.
+"""Each rule by which `downgrade` rewrites, proved in the newest genuine release that lacks what it
+takes out.
 
-A model uses the op in all dtypes and forms that the rule is for; the copy is asked there, through every loader that the release
-has, for today's answers. Runtimes are not installed by the tests: those that are missing are skipped by name.
+A model uses the op in all dtypes and forms that the rule is for; the copy is asked there, through
+every loader that the release has, for today's answers. Runtimes are not installed by the tests:
+those that are missing are skipped by name.
 """
 
 from __future__ import annotations
@@ -29,7 +31,11 @@ FLOATS = ("float16", "float32", "float64")
 
 def add(tf):
     for dtype in (*FLOATS, "int8", "int16", "uint8", "int32", "int64", "complex64", "complex128"):
-        yield dtype, lambda x, y: tf.raw_ops.AddV2(x=x, y=y), {"x": (dtype, [2, 1, 3]), "y": (dtype, [4, 1])}
+        yield (
+            dtype,
+            lambda x, y: tf.raw_ops.AddV2(x=x, y=y),
+            {"x": (dtype, [2, 1, 3]), "y": (dtype, [4, 1])},
+        )
 
 
 def products(tf, **more):
@@ -48,8 +54,16 @@ def products(tf, **more):
 
 def marked_products(tf):
     yield from (
-        ("a", lambda x, y: tf.raw_ops.MatMul(a=x, b=y, grad_a=True), {"x": ("float32", [2, 3]), "y": ("float32", [3, 2])}),
-        ("b", lambda x, y: tf.raw_ops.MatMul(a=x, b=y, grad_b=True), {"x": ("float64", [2, 3]), "y": ("float64", [3, 2])}),
+        (
+            "a",
+            lambda x, y: tf.raw_ops.MatMul(a=x, b=y, grad_a=True),
+            {"x": ("float32", [2, 3]), "y": ("float32", [3, 2])},
+        ),
+        (
+            "b",
+            lambda x, y: tf.raw_ops.MatMul(a=x, b=y, grad_b=True),
+            {"x": ("float64", [2, 3]), "y": ("float64", [3, 2])},
+        ),
         (
             "both",
             lambda x, y: tf.raw_ops.BatchMatMulV2(x=x, y=y, grad_x=True, grad_y=True),
@@ -66,17 +80,32 @@ def marked_products(tf):
 def batch_norm(tf):
     def normed(x, scale, offset, mean, variance):
         out = tf.raw_ops.FusedBatchNormV3(
-            x=x, scale=scale, offset=offset, mean=mean, variance=variance, is_training=False, epsilon=0.01
+            x=x,
+            scale=scale,
+            offset=offset,
+            mean=mean,
+            variance=variance,
+            is_training=False,
+            epsilon=0.01,
         )
         return out.y
 
     def trained(x, scale, offset):
         none = tf.constant([], tf.float32)
-        out = tf.raw_ops.FusedBatchNormV3(x=x, scale=scale, offset=offset, mean=none, variance=none, epsilon=0.01)
+        out = tf.raw_ops.FusedBatchNormV3(
+            x=x, scale=scale, offset=offset, mean=none, variance=none, epsilon=0.01
+        )
         return {"y": out.y, "mean": out.batch_mean, "variance": out.batch_variance}
 
     vector = ("float32", [3])
-    yield "inference", normed, {"x": ("float32", [2, 2, 2, 3]), **dict.fromkeys(("scale", "offset", "mean", "variance"), vector)}
+    yield (
+        "inference",
+        normed,
+        {
+            "x": ("float32", [2, 2, 2, 3]),
+            **dict.fromkeys(("scale", "offset", "mean", "variance"), vector),
+        },
+    )
     yield "training", trained, {"x": ("float32", [2, 2, 2, 3]), "scale": vector, "offset": vector}
 
 
@@ -100,14 +129,20 @@ def branches(tf, op):
     """Both branches are taken."""
     spec = [tf.TensorSpec([], tf.float32), tf.TensorSpec([3], tf.int32)]
     first = tf.function(lambda x, y: (x + 1.0, y * 2), input_signature=spec).get_concrete_function()
-    second = tf.function(lambda x, y: (x * 3.0, y - 1), input_signature=spec).get_concrete_function()
+    second = tf.function(
+        lambda x, y: (x * 3.0, y - 1), input_signature=spec
+    ).get_concrete_function()
     types = [tf.float32, tf.int32]
 
     def choose(which, x, y):
         if op == "StatelessIf":
-            out = tf.raw_ops.StatelessIf(cond=which > 0, input=[x, y], Tout=types, then_branch=first, else_branch=second)
+            out = tf.raw_ops.StatelessIf(
+                cond=which > 0, input=[x, y], Tout=types, then_branch=first, else_branch=second
+            )
         else:
-            out = tf.raw_ops.StatelessCase(branch_index=which, input=[x, y], Tout=types, branches=[first, second])
+            out = tf.raw_ops.StatelessCase(
+                branch_index=which, input=[x, y], Tout=types, branches=[first, second]
+            )
         return {"x": out[0], "y": out[1]}
 
     for value in (0, 1):
@@ -120,7 +155,9 @@ def branches(tf, op):
 
 def loop(tf):
     spec = [tf.TensorSpec([], tf.int32), tf.TensorSpec([2], tf.float32)]
-    body = tf.function(lambda i, x: (i + 1, x * 2.0 + 1.0), input_signature=spec).get_concrete_function()
+    body = tf.function(
+        lambda i, x: (i + 1, x * 2.0 + 1.0), input_signature=spec
+    ).get_concrete_function()
     condition = tf.function(lambda i, x: i < 5, input_signature=spec).get_concrete_function()
 
     def run(start, x):
@@ -136,14 +173,23 @@ def segments(tf):
             op = getattr(tf.raw_ops, name)
 
             def run(data, op=op):
-                return op(data=data, indices=tf.constant([0, 2, 1]), segment_ids=tf.constant([0, 0, 1]), sparse_gradient=True)
+                return op(
+                    data=data,
+                    indices=tf.constant([0, 2, 1]),
+                    segment_ids=tf.constant([0, 0, 1]),
+                    sparse_gradient=True,
+                )
 
             yield f"{name}_{dtype}", run, {"data": (dtype, [3, 2])}
 
 
 def dataset(tf):
     def total(x):
-        data = tf.data.Dataset.from_tensor_slices(x, name="numbers").map(lambda v: v * 2.0, name="twice").batch(2, name="pairs")
+        data = (
+            tf.data.Dataset.from_tensor_slices(x, name="numbers")
+            .map(lambda v: v * 2.0, name="twice")
+            .batch(2, name="pairs")
+        )
         return data.reduce(tf.constant(0.0), lambda a, b: a + tf.reduce_sum(b), name="total")
 
     yield "total", total, {"x": ("float32", [5])}
@@ -151,7 +197,9 @@ def dataset(tf):
 
 def convolution(tf):
     def run(x, kernel):
-        return tf.raw_ops.Conv2D(input=x, filter=kernel, strides=[1, 1, 1, 1], padding="SAME", explicit_paddings=[])
+        return tf.raw_ops.Conv2D(
+            input=x, filter=kernel, strides=[1, 1, 1, 1], padding="SAME", explicit_paddings=[]
+        )
 
     yield "conv", run, {"x": ("float32", [1, 4, 4, 1]), "kernel": ("float32", [2, 2, 1, 2])}
 
@@ -159,9 +207,15 @@ def convolution(tf):
 def ragged(tf):
     def run(values):
         splits = tf.constant([0, 2, 2, 3], tf.int64)
-        variant = tf.raw_ops.RaggedTensorToVariant(rt_nested_splits=[splits], rt_dense_values=values, batched_input=True)
+        variant = tf.raw_ops.RaggedTensorToVariant(
+            rt_nested_splits=[splits], rt_dense_values=values, batched_input=True
+        )
         out = tf.raw_ops.RaggedTensorFromVariant(
-            encoded_ragged=variant, input_ragged_rank=0, output_ragged_rank=1, Tvalues=tf.float32, Tsplits=tf.int64
+            encoded_ragged=variant,
+            input_ragged_rank=0,
+            output_ragged_rank=1,
+            Tvalues=tf.float32,
+            Tsplits=tf.int64,
         )
         return {"splits": out.output_nested_splits[0], "values": out.output_dense_values}
 
@@ -170,7 +224,10 @@ def ragged(tf):
 
 def variable(tf):
     """Exported with an object graph: variables have names, are read and assigned."""
-    weights = {dtype: tf.Variable(tf.cast([1, 2], dtype), name=f"w_{dtype}") for dtype in (*FLOATS, "int64")}
+    weights = {
+        dtype: tf.Variable(tf.cast([1, 2], dtype), name=f"w_{dtype}")
+        for dtype in (*FLOATS, "int64")
+    }
 
     def run(x, weight):
         tf.raw_ops.AssignVariableOp(resource=weight.handle, value=weight * 1, validate_shape=True)
@@ -182,8 +239,8 @@ def variable(tf):
 
 @dataclass(frozen=True)
 class Rule:
-    """``changes`` are looked for in the plan: kind, op and words. ``forms``: how the model is exported; ``stripped``: without
-    attrs at their default."""
+    """``changes`` are looked for in the plan: kind, op and words. ``forms``: how the model is
+    exported; ``stripped``: without attrs at their default."""
 
     target: str
     build: Callable[[Any], Any]
@@ -201,10 +258,17 @@ def dropped(*pairs):
     return tuple(("drop_attr", op, f"attr '{name}' of '{op}' dropped") for op, name in pairs)
 
 
-MARKED = [("MatMul", "grad_a"), ("MatMul", "grad_b"), ("BatchMatMulV2", "grad_x"), ("BatchMatMulV2", "grad_y")]
+MARKED = [
+    ("MatMul", "grad_a"),
+    ("MatMul", "grad_b"),
+    ("BatchMatMulV2", "grad_x"),
+    ("BatchMatMulV2", "grad_y"),
+]
 RULES = {
     "AddV2": Rule("1.4", add, replaced("AddV2"), ("graph",)),
-    "StatelessIf": Rule("1.8", lambda tf: branches(tf, "StatelessIf"), replaced("StatelessIf"), ("graph",)),
+    "StatelessIf": Rule(
+        "1.8", lambda tf: branches(tf, "StatelessIf"), replaced("StatelessIf"), ("graph",)
+    ),
     "StatelessWhile": Rule("1.8", loop, replaced("StatelessWhile"), ("graph",)),
     "config_proto": Rule(
         "1.12",
@@ -216,19 +280,37 @@ RULES = {
     "default": Rule("1.13", convolution, dropped(("Conv2D", "explicit_paddings")), ("graph",)),
     "ParseExampleV2": Rule("2.0", parsed, replaced("ParseExampleV2")),
     "no default": Rule(
-        "2.0", ragged, tuple(("add_attr", f"RaggedTensor{way}Variant", "Tsplits") for way in ("To", "From")), stripped=True
+        "2.0",
+        ragged,
+        tuple(("add_attr", f"RaggedTensor{way}Variant", "Tsplits") for way in ("To", "From")),
+        stripped=True,
     ),
-    "StatelessCase": Rule("2.3", lambda tf: branches(tf, "StatelessCase"), replaced("StatelessCase")),
-    "grad": Rule("2.4", marked_products, dropped(*MARKED, ("BatchMatMul", "grad_x"), ("BatchMatMul", "grad_y")), since="2.16"),
+    "StatelessCase": Rule(
+        "2.3", lambda tf: branches(tf, "StatelessCase"), replaced("StatelessCase")
+    ),
+    "grad": Rule(
+        "2.4",
+        marked_products,
+        dropped(*MARKED, ("BatchMatMul", "grad_x"), ("BatchMatMul", "grad_y")),
+        since="2.16",
+    ),
     "sparse_gradient": Rule(
         "2.4",
         segments,
-        dropped(*((f"SparseSegment{kind}", "sparse_gradient") for kind in ("Sum", "Mean", "SqrtN"))),
+        dropped(
+            *((f"SparseSegment{kind}", "sparse_gradient") for kind in ("Sum", "Mean", "SqrtN"))
+        ),
         since="2.15",
     ),
-    "metadata": Rule("2.4", dataset, dropped(("TensorSliceDataset", "metadata"), ("MapDataset", "metadata"))),
+    "metadata": Rule(
+        "2.4", dataset, dropped(("TensorSliceDataset", "metadata"), ("MapDataset", "metadata"))
+    ),
     "variables": Rule(
-        "2.4", variable, dropped(("VarHandleOp", "debug_name"), ("AssignVariableOp", "validate_shape")), ("module",), since="2.15"
+        "2.4",
+        variable,
+        dropped(("VarHandleOp", "debug_name"), ("AssignVariableOp", "validate_shape")),
+        ("module",),
+        since="2.15",
     ),
     "BatchMatMulV3": Rule("2.5", products, replaced("BatchMatMulV3")),
     "grad of BatchMatMulV3": Rule(
@@ -239,12 +321,16 @@ RULES = {
         since="2.16",
     ),
     "DisableCopyOnRead": Rule(
-        "2.9", variable, (("drop_node", "DisableCopyOnRead", "node 'DisableCopyOnRead' dropped"),), ("module",)
+        "2.9",
+        variable,
+        (("drop_node", "DisableCopyOnRead", "node 'DisableCopyOnRead' dropped"),),
+        ("module",),
     ),
 }
 
 
-# Handles that a function makes and hands out: the newest importer that reads freed memory there is that of 2.2.
+# Handles that a function makes and hands out: the newest importer that reads freed memory there is
+# that of 2.2.
 HANDLES = "2.2"
 
 
@@ -266,7 +352,9 @@ class Provers:
         if release != self.release:
             self.stack.close()
             self.release = release
-            self.prover = self.stack.enter_context(prove.Prover(release, prove.READERS, self.folder / release))
+            self.prover = self.stack.enter_context(
+                prove.Prover(release, prove.READERS, self.folder / release)
+            )
         return self.prover
 
 
@@ -281,36 +369,58 @@ def as_graph(tf, rule, path):
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
         signatures = {}
         for number, (name, function, inputs) in enumerate(rule.build(tf)):
-            fed = {key: tf.compat.v1.placeholder(dtype, shape, f"{key}_{number}") for key, (dtype, shape) in inputs.items()}
-            signatures[name] = tf.compat.v1.saved_model.predict_signature_def(fed, named(tf, function(**fed)))
+            fed = {
+                key: tf.compat.v1.placeholder(dtype, shape, f"{key}_{number}")
+                for key, (dtype, shape) in inputs.items()
+            }
+            signatures[name] = tf.compat.v1.saved_model.predict_signature_def(
+                fed, named(tf, function(**fed))
+            )
         builder = tf.compat.v1.saved_model.Builder(str(path))
-        builder.add_meta_graph_and_variables(session, ["serve"], signatures, strip_default_attrs=rule.stripped)
+        builder.add_meta_graph_and_variables(
+            session, ["serve"], signatures, strip_default_attrs=rule.stripped
+        )
         builder.save()
 
 
 def as_module(tf, rule, path):
     module, signatures = tf.Module(), {}
     for name, function, inputs in rule.build(tf):
-        specs = {key: tf.TensorSpec(shape, dtype, name=key) for key, (dtype, shape) in inputs.items()}
+        specs = {
+            key: tf.TensorSpec(shape, dtype, name=key) for key, (dtype, shape) in inputs.items()
+        }
         call = tf.function(lambda function=function, **fed: named(tf, function(**fed)))
         signatures[name] = call.get_concrete_function(**specs)
-        cells = [cell.cell_contents for cell in function.__closure__ or ()] + list(function.__defaults__ or ())
-        setattr(module, f"kept_{name}", [value for value in cells if isinstance(value, tf.Variable)])
+        cells = [cell.cell_contents for cell in function.__closure__ or ()] + list(
+            function.__defaults__ or ()
+        )
+        setattr(
+            module, f"kept_{name}", [value for value in cells if isinstance(value, tf.Variable)]
+        )
     tf.saved_model.save(module, str(path), signatures)
 
 
 def named(tf, result):
-    return {key: tf.identity(value) for key, value in (result if isinstance(result, dict) else {"out": result}).items()}
+    return {
+        key: tf.identity(value)
+        for key, value in (result if isinstance(result, dict) else {"out": result}).items()
+    }
 
 
 def order(item):
     return history().index(item[1].target), item[0], item[2]
 
 
-CASES = sorted(((name, rule, form) for name, rule in RULES.items() for form in rule.forms), key=order)
+CASES = sorted(
+    ((name, rule, form) for name, rule in RULES.items() for form in rule.forms), key=order
+)
 
 
-@pytest.mark.parametrize(("name", "rule", "form"), CASES, ids=[f"{name}-{form}-{rule.target}" for name, rule, form in CASES])
+@pytest.mark.parametrize(
+    ("name", "rule", "form"),
+    CASES,
+    ids=[f"{name}-{form}-{rule.target}" for name, rule, form in CASES],
+)
 def test_rule_in_the_newest_release_that_lacks_it(name, rule, form, tf, provers, tmp_path):
     if rule.since and Version(tf.__version__) < Version(rule.since):
         pytest.skip(f"TensorFlow writes it since {rule.since}, this one is {tf.__version__}")
@@ -319,18 +429,30 @@ def test_rule_in_the_newest_release_that_lacks_it(name, rule, form, tf, provers,
     table = history()
     index = table.index(rule.target)
     prover = provers.of(rule.target)
-    loaders = [loader for loader, reader in prove.READER_OF.items() if prover.runtime is None or reader in prover.readers]
+    loaders = [
+        loader
+        for loader, reader in prove.READER_OF.items()
+        if prover.runtime is None or reader in prover.readers
+    ]
     plan = downgrading.plan(layout.read(model), index, loaders)
     assert not plan.refused
     for kind, op, words in rule.changes:
-        assert any(change.kind == kind and change.op == op and words in change.what for change, _ in plan.changes), (
+        assert any(
+            change.kind == kind and change.op == op and words in change.what
+            for change, _ in plan.changes
+        ), (
             op,
             plan.changes,
         )
     if prover.runtime is None:
         pytest.skip(f"the proof needs another runtime: {prover.trouble}")
     proofs: list[Optional[prove.Proof]] = [None]
-    downgrading.write(layout.read(model), plan, tmp_path / "old", lambda stage: proofs.__setitem__(0, prover.prove(model, stage)))
+    downgrading.write(
+        layout.read(model),
+        plan,
+        tmp_path / "old",
+        lambda stage: proofs.__setitem__(0, prover.prove(model, stage)),
+    )
     proof = proofs[0]
     assert proof is not None and proof.status == prove.PROVED, proof
     asked = len(list(rule.build(tf)))
@@ -348,9 +470,18 @@ def later(item):
     return history().index(next_release(item[1].target)), item[0], item[2]
 
 
-@pytest.mark.parametrize(("name", "rule", "form"), CASES, ids=[f"{name}-{form}-{rule.target}" for name, rule, form in CASES])
-def test_the_newest_release_that_lacks_it_refuses_the_model_as_it_is(name, rule, form, tf, provers, tmp_path):
-    """One side of the boundary: the rule is needed. Only an attr of an op that is newer than 2.5 is passed over everywhere."""
+@pytest.mark.parametrize(
+    ("name", "rule", "form"),
+    CASES,
+    ids=[f"{name}-{form}-{rule.target}" for name, rule, form in CASES],
+)
+def test_the_newest_release_that_lacks_it_refuses_the_model_as_it_is(
+    name, rule, form, tf, provers, tmp_path
+):
+    """One side of the boundary: the rule is needed.
+
+    Only an attr of an op that is newer than 2.5 is passed over everywhere.
+    """
     if rule.since and Version(tf.__version__) < Version(rule.since):
         pytest.skip(f"TensorFlow writes it since {rule.since}, this one is {tf.__version__}")
     {"graph": as_graph, "module": as_module}[form](tf, rule, tmp_path / "model")
@@ -366,9 +497,14 @@ def test_the_newest_release_that_lacks_it_refuses_the_model_as_it_is(name, rule,
 @pytest.mark.parametrize(
     ("name", "rule", "form"),
     sorted(CASES, key=later),
-    ids=[f"{name}-{form}-{next_release(rule.target)}" for name, rule, form in sorted(CASES, key=later)],
+    ids=[
+        f"{name}-{form}-{next_release(rule.target)}"
+        for name, rule, form in sorted(CASES, key=later)
+    ],
 )
-def test_the_release_after_it_needs_no_such_rule(name, rule, form, tf, provers, tmp_path, monkeypatch):
+def test_the_release_after_it_needs_no_such_rule(
+    name, rule, form, tf, provers, tmp_path, monkeypatch
+):
     """The other side of the boundary: what the rule takes out stays in, and the release answers."""
     if rule.since and Version(tf.__version__) < Version(rule.since):
         pytest.skip(f"TensorFlow writes it since {rule.since}, this one is {tf.__version__}")
@@ -378,14 +514,24 @@ def test_the_release_after_it_needs_no_such_rule(name, rule, form, tf, provers, 
     if prover.runtime is None:
         pytest.skip(f"the proof needs another runtime: {prover.trouble}")
     table, index = history(), history().index(release)
-    if index >= table.index(attrs.IGNORED_SINCE):  # attrs that such a release does not know may stay: it passes over them
+    if index >= table.index(
+        attrs.IGNORED_SINCE
+    ):  # attrs that such a release does not know may stay: it passes over them
         monkeypatch.setattr(attrs, "fit", lambda *_: iter(()))
     loaders = [loader for loader, reader in prove.READER_OF.items() if reader in prover.readers]
     plan = downgrading.plan(layout.read(model), index, loaders)
     for kind, op, words in rule.changes:
-        assert not any(change.kind == kind and change.op == op and words in change.what for change, _ in plan.changes), op
+        assert not any(
+            change.kind == kind and change.op == op and words in change.what
+            for change, _ in plan.changes
+        ), op
     found = []
-    downgrading.write(layout.read(model), plan, tmp_path / "same", lambda stage: found.append(prover.prove(model, stage)))
+    downgrading.write(
+        layout.read(model),
+        plan,
+        tmp_path / "same",
+        lambda stage: found.append(prover.prove(model, stage)),
+    )
     (proof,) = found
     assert proof.status == prove.PROVED, proof
     asked = len(list(rule.build(tf)))
@@ -397,21 +543,35 @@ def test_handles_of_functions_are_made_by_the_main_graph(tf, tmp_path):
     model = tf.Module()
     model.table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, -1.0)
     model.table.insert(tf.constant([0, 1], tf.int64), tf.constant([5.0, 7.0]))
-    model.f = tf.function(lambda keys: {"out": model.table.lookup(keys)}, [tf.TensorSpec([4], tf.int64)])
+    model.f = tf.function(
+        lambda keys: {"out": model.table.lookup(keys)}, [tf.TensorSpec([4], tf.int64)]
+    )
     for generation in range(2):
         tf.saved_model.save(model, str(tmp_path / f"{generation}"), {"lookup": model.f})
         model = tf.saved_model.load(str(tmp_path / f"{generation}"))
-    plan = downgrading.plan(layout.read(tmp_path / "1"), history().index(HANDLES), ["session", "c++"])
-    assert not plan.refused and any("of a function that only makes a 'MutableHashTableV2'" in one.what for one, _ in plan.changes)
+    plan = downgrading.plan(
+        layout.read(tmp_path / "1"), history().index(HANDLES), ["session", "c++"]
+    )
+    assert not plan.refused and any(
+        "of a function that only makes a 'MutableHashTableV2'" in one.what
+        for one, _ in plan.changes
+    )
     source, readers = tmp_path / "1", ("v1_session", "c_api")
     with prove.Prover(HANDLES, readers, tmp_path / "prover") as prover:
         if prover.runtime is None:
             pytest.skip(f"the proof needs another runtime: {prover.trouble}")
         found = []
-        downgrading.write(layout.read(source), plan, tmp_path / "old", lambda stage: found.append(prover.prove(source, stage)))
+        downgrading.write(
+            layout.read(source),
+            plan,
+            tmp_path / "old",
+            lambda stage: found.append(prover.prove(source, stage)),
+        )
     (proof,) = found
     assert proof.status == prove.PROVED, proof
-    assert [line.partition(": ")[2] for line in proof.lines] == ["1 answers as recorded"] * len(readers)
+    assert [line.partition(": ")[2] for line in proof.lines] == ["1 answers as recorded"] * len(
+        readers
+    )
 
 
 def test_every_rule_is_among_them():
@@ -435,6 +595,7 @@ def test_a_product_with_another_output_is_refused(tf, tmp_path):
     plan = downgrading.plan(layout.read(tmp_path / "model"), history().index("2.5"))
     ((reason, loaders),) = plan.refused
     assert (
-        "lacks op 'BatchMatMulV3'" in reason and "it becomes BatchMatMulV2 where its inputs and output are of one dtype" in reason
+        "lacks op 'BatchMatMulV3'" in reason
+        and "it becomes BatchMatMulV2 where its inputs and output are of one dtype" in reason
     )
     assert loaders == ("session", "c++", "objects")

@@ -1,4 +1,7 @@
-"""Inputs and outputs called otherwise: in the SignatureDef and in the function that loaders call. Without TensorFlow."""
+"""Inputs and outputs called otherwise: in the SignatureDef and in the function that loaders call.
+
+Without TensorFlow.
+"""
 
 import json
 
@@ -29,30 +32,47 @@ def invoke(*arguments, code=0):
 
 
 def renamed(source, out, key, inputs=None, outputs=None, tags=None):
-    return edit(source, out, lambda draft: rename_arguments(draft, key, inputs or {}, outputs or {}, tags))
+    return edit(
+        source, out, lambda draft: rename_arguments(draft, key, inputs or {}, outputs or {}, tags)
+    )
 
 
 def described(model, key):
-    """What the object graph says of a signature: keywords, names of inputs, of outputs, of the function."""
+    """What the object graph says of a signature: keywords, names of inputs, of outputs, of the
+    function.
+    """
     graph = layout.read(model).meta_graph()
     objects = graph.object_graph_def
-    (holder,) = [child.node_id for child in objects.nodes[0].children if child.local_name == "signatures"]
-    (number,) = [child.node_id for child in objects.nodes[holder].children if child.local_name == key]
+    (holder,) = [
+        child.node_id for child in objects.nodes[0].children if child.local_name == "signatures"
+    ]
+    (number,) = [
+        child.node_id for child in objects.nodes[holder].children if child.local_name == key
+    ]
     bare = objects.nodes[number].bare_concrete_function
     trace = objects.concrete_functions[bare.concrete_function_name]
     positional, named = structure.decode(trace.canonicalized_input_signature)
     assert positional == ()
     for specs in (named, structure.decode(trace.output_signature)):
         assert all(spec.name == name for name, spec in specs.items())
-    spec = dict(structure.decode(bare.function_spec.fullargspec).fields) if bare.HasField("function_spec") else {}
+    spec = (
+        dict(structure.decode(bare.function_spec.fullargspec).fields)
+        if bare.HasField("function_spec")
+        else {}
+    )
     assert spec.get("kwonlyargs", []) in ([], list(bare.argument_keywords))
-    return list(bare.argument_keywords), sorted(structure.decode(trace.output_signature)), bare.concrete_function_name
+    return (
+        list(bare.argument_keywords),
+        sorted(structure.decode(trace.output_signature)),
+        bare.concrete_function_name,
+    )
 
 
 def tensors_of(graph, key):
     item = graph.signature_def[key]
     return [
-        {name: [slot.tensor for slot in slots_of(info)[1]] for name, info in side.items()} for side in (item.inputs, item.outputs)
+        {name: [slot.tensor for slot in slots_of(info)[1]] for name, info in side.items()}
+        for side in (item.inputs, item.outputs)
     ]
 
 
@@ -66,11 +86,17 @@ def test_each_signature_of_genuine_models_means_the_same_tensors_under_new_names
     source = fixture(case)
     names = all_names(source)
     rename_all(source, tmp_path / "out", names)
-    for before, after in zip(layout.read(source).saved_model.meta_graphs, layout.read(tmp_path / "out").saved_model.meta_graphs):
+    for before, after in zip(
+        layout.read(source).saved_model.meta_graphs,
+        layout.read(tmp_path / "out").saved_model.meta_graphs,
+    ):
         tags = ",".join(sorted(before.meta_info_def.tags))
         for key in set(before.signature_def) - set(RESERVED_SIGNATURES):
             old, new = tensors_of(before, key), tensors_of(after, key)
-            assert new == [{pairs[name]: held for name, held in side.items()} for side, pairs in zip(old, names[tags, key])]
+            assert new == [
+                {pairs[name]: held for name, held in side.items()}
+                for side, pairs in zip(old, names[tags, key])
+            ]
         assert before.graph_def.node == after.graph_def.node
     if all(name.isidentifier() for inputs, _ in names.values() for name in inputs):
         rename_all(tmp_path / "out", tmp_path / "back", names, back=True)
@@ -80,33 +106,53 @@ def test_each_signature_of_genuine_models_means_the_same_tensors_under_new_names
 
 
 def test_names_in_the_same_order_leave_the_function_as_it_is(tmp_path):
-    done = renamed(fixture(KERAS), tmp_path / "out", "serving_default", {"price": "cost"}, {"kind": "label"})
+    done = renamed(
+        fixture(KERAS), tmp_path / "out", "serving_default", {"price": "cost"}, {"kind": "label"}
+    )
     assert done.changes == (
         "input price of signature serving_default is called cost",
         "output kind of signature serving_default is called label",
     )
     keywords, outputs, name = described(tmp_path / "out", "serving_default")
-    assert (keywords, outputs, name) == (["cost", "words"], ["label", "value"], described(fixture(KERAS), "serving_default")[2])
-    functions = [layout.read(path).meta_graph().graph_def.library.function for path in (fixture(KERAS), tmp_path / "out")]
+    assert (keywords, outputs, name) == (
+        ["cost", "words"],
+        ["label", "value"],
+        described(fixture(KERAS), "serving_default")[2],
+    )
+    functions = [
+        layout.read(path).meta_graph().graph_def.library.function
+        for path in (fixture(KERAS), tmp_path / "out")
+    ]
     assert len(functions[0]) == len(functions[1])
     (function,) = [item for item in functions[1] if item.signature.name == name]
     assert [item.name for item in function.signature.input_arg][:2] == ["cost", "words"]
     assert function.arg_attr[0].attr["_user_specified_name"].s == b"cost"
     before, after = canonical(fixture(KERAS)), canonical(tmp_path / "out")
-    assert {key for key in before.sections if before.sections[key] != after.sections[key]} == {"signatures", "graph", "objects"}
+    assert {key for key in before.sections if before.sections[key] != after.sections[key]} == {
+        "signatures",
+        "graph",
+        "objects",
+    }
 
 
 def test_names_in_another_order_are_those_of_a_copy_of_the_function(tmp_path):
     source, out = fixture(KERAS), tmp_path / "out"
     renamed(source, out, "serving_default", {"price": "zz"}, {"kind": "zz"})
     old, new = (described(path, "serving_default") for path in (source, out))
-    assert old[:2] == (["price", "words"], ["kind", "value"]) and new[:2] == (["words", "zz"], ["value", "zz"])
+    assert old[:2] == (["price", "words"], ["kind", "value"]) and new[:2] == (
+        ["words", "zz"],
+        ["value", "zz"],
+    )
     graphs = [layout.read(path).meta_graph() for path in (source, out)]
-    libraries = [{item.signature.name: item for item in graph.graph_def.library.function} for graph in graphs]
+    libraries = [
+        {item.signature.name: item for item in graph.graph_def.library.function} for graph in graphs
+    ]
     assert libraries[1].keys() - libraries[0].keys() == {new[2]} and all(
         libraries[0][key] == libraries[1][key] for key in libraries[0]
     )
-    assert old[2] not in graphs[1].object_graph_def.concrete_functions  # only the main graph calls it now
+    assert (
+        old[2] not in graphs[1].object_graph_def.concrete_functions
+    )  # only the main graph calls it now
     one, other = libraries[0][old[2]], libraries[1][new[2]]
     assert [item.type for item in one.signature.input_arg[:2]] == [1, 9] and [
         item.type for item in other.signature.input_arg[:2]
@@ -120,8 +166,13 @@ def test_names_in_another_order_are_those_of_a_copy_of_the_function(tmp_path):
 
 
 def test_two_inputs_change_places(tmp_path):
-    renamed(fixture(KERAS), tmp_path / "out", "serving_default", {"price": "words", "words": "price"})
-    one, other = (tensors_of(layout.read(path).meta_graph(), "serving_default")[0] for path in (fixture(KERAS), tmp_path / "out"))
+    renamed(
+        fixture(KERAS), tmp_path / "out", "serving_default", {"price": "words", "words": "price"}
+    )
+    one, other = (
+        tensors_of(layout.read(path).meta_graph(), "serving_default")[0]
+        for path in (fixture(KERAS), tmp_path / "out")
+    )
     assert other == {"price": one["words"], "words": one["price"]}
     graph = layout.read(tmp_path / "out").meta_graph()
     (function,) = [
@@ -140,7 +191,10 @@ def test_a_function_that_two_signatures_share_is_copied(tmp_path):
     edit(fixture(KERAS), tmp_path / "out", change)
     assert described(tmp_path / "out", "old")[0] == ["price", "words"]
     assert described(tmp_path / "out", "serving_default")[0] == ["cost", "words"]
-    assert sorted(layout.read(tmp_path / "out").meta_graph().signature_def["old"].inputs) == ["price", "words"]
+    assert sorted(layout.read(tmp_path / "out").meta_graph().signature_def["old"].inputs) == [
+        "price",
+        "words",
+    ]
     again = signatures.drop
     edit(tmp_path / "out", tmp_path / "one", lambda draft: again(draft, ("old",)))
     assert described(tmp_path / "one", "serving_default")[0] == ["cost", "words"]
@@ -148,7 +202,9 @@ def test_a_function_that_two_signatures_share_is_copied(tmp_path):
 
 def test_a_default_goes_with_its_input(tmp_path):
     def add(message):
-        message.meta_graphs[0].signature_def["serving_default"].defaults["price"].float_val.append(2.5)
+        message.meta_graphs[0].signature_def["serving_default"].defaults["price"].float_val.append(
+            2.5
+        )
 
     edited(fixture(KERAS), tmp_path / "model", add)
     renamed(tmp_path / "model", tmp_path / "out", "serving_default", {"price": "zz"})
@@ -182,7 +238,9 @@ def test_names_that_cannot_be_are_refused(tmp_path, inputs, outputs, reason):
 
 def _bare(message):
     graph = message.meta_graphs[0].object_graph_def
-    (holder,) = [child.node_id for child in graph.nodes[0].children if child.local_name == "signatures"]
+    (holder,) = [
+        child.node_id for child in graph.nodes[0].children if child.local_name == "signatures"
+    ]
     return graph.nodes[graph.nodes[holder].children[0].node_id], graph
 
 
@@ -206,7 +264,9 @@ def _no_trace(message):
 
 def _no_structure(message):
     node, graph = _bare(message)
-    graph.concrete_functions[node.bare_concrete_function.concrete_function_name].ClearField("canonicalized_input_signature")
+    graph.concrete_functions[node.bare_concrete_function.concrete_function_name].ClearField(
+        "canonicalized_input_signature"
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,7 +281,9 @@ def _no_structure(message):
 )
 def test_an_object_graph_that_says_otherwise_is_refused(tmp_path, wrong, reason):
     edited(fixture(KERAS), tmp_path / "model", wrong)
-    with pytest.raises(RefusedError, match=f"serving_default: the object graph contradicts it: .*{reason}"):
+    with pytest.raises(
+        RefusedError, match=f"serving_default: the object graph contradicts it: .*{reason}"
+    ):
         renamed(tmp_path / "model", tmp_path / "out", "serving_default", {"price": "zz"})
 
 
@@ -229,18 +291,30 @@ def test_a_mistake_of_the_edit_would_be_noticed(tmp_path, monkeypatch):
     """Tensors that are not put in the order of the new names would be taken for each other."""
     from compat_matrix.models.edits import callee
 
-    monkeypatch.setattr(callee, "reorder", lambda function, *_: type(function).FromString(function.SerializeToString()))
-    with pytest.raises(RefusedError, match="the function of the signature would compute something else"):
+    monkeypatch.setattr(
+        callee,
+        "reorder",
+        lambda function, *_: type(function).FromString(function.SerializeToString()),
+    )
+    with pytest.raises(
+        RefusedError, match="the function of the signature would compute something else"
+    ):
         renamed(fixture(KERAS), tmp_path / "out", "serving_default", {}, {"kind": "zz"})
 
 
 def test_with_several_meta_graphs_tags_choose(tmp_path):
     source = fixture("serve_and_train")
-    key = next(key for key in layout.read(source).meta_graph("serve").signature_def if key not in RESERVED_SIGNATURES)
+    key = next(
+        key
+        for key in layout.read(source).meta_graph("serve").signature_def
+        if key not in RESERVED_SIGNATURES
+    )
     (name, *_) = layout.read(source).meta_graph("serve").signature_def[key].outputs
     renamed(source, tmp_path / "out", key, {}, {name: "found"}, "serve")
     assert "found" in layout.read(tmp_path / "out").meta_graph("serve").signature_def[key].outputs
-    assert layout.read(tmp_path / "out").meta_graph("train") == layout.read(source).meta_graph("train")
+    assert layout.read(tmp_path / "out").meta_graph("train") == layout.read(source).meta_graph(
+        "train"
+    )
 
 
 def test_the_command(tmp_path):
@@ -249,7 +323,17 @@ def test_the_command(tmp_path):
     text = invoke("signatures", "rename", model, "serving_default", *options, "--dry-run").output
     assert "input price of signature serving_default is called cost" in text and "dry run" in text
     found = json.loads(
-        invoke("signatures", "rename", model, "serving_default", "score", *options, "--out", tmp_path / "out", "--json").output
+        invoke(
+            "signatures",
+            "rename",
+            model,
+            "serving_default",
+            "score",
+            *options,
+            "--out",
+            tmp_path / "out",
+            "--json",
+        ).output
     )
     assert found["models"][0]["changes"][-1] == "signature serving_default is called score"
     assert "in  cost: float32" in invoke("signatures", "list", tmp_path / "out").output
@@ -261,7 +345,9 @@ def test_the_command(tmp_path):
         ("--input", "price=a", "--input", "price=b"),
     ):
         invoke("signatures", "rename", model, "serving_default", *wrong, "--dry-run", code=64)
-    invoke("signatures", "rename", model, "serving_default", "--input", "nope=x", "--dry-run", code=1)
+    invoke(
+        "signatures", "rename", model, "serving_default", "--input", "nope=x", "--dry-run", code=1
+    )
 
 
 def test_an_old_name_may_have_an_equals_sign(tmp_path):
@@ -271,8 +357,19 @@ def test_an_old_name_may_have_an_equals_sign(tmp_path):
         del inputs["x"]
 
     edited(fixture("half_plus_two"), tmp_path / "model", odd)
-    invoke("signatures", "rename", tmp_path / "model", "serving_default", "--input", "a=b=x", "--out", tmp_path / "out")
-    assert list(layout.read(tmp_path / "out").meta_graph().signature_def["serving_default"].inputs) == ["x"]
+    invoke(
+        "signatures",
+        "rename",
+        tmp_path / "model",
+        "serving_default",
+        "--input",
+        "a=b=x",
+        "--out",
+        tmp_path / "out",
+    )
+    assert list(
+        layout.read(tmp_path / "out").meta_graph().signature_def["serving_default"].inputs
+    ) == ["x"]
 
 
 def test_diff_tells_arguments_of_one_type_apart(tmp_path):

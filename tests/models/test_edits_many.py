@@ -1,4 +1,6 @@
-"""`slim` and the other edits over a folder: summary, processes, and a second run that goes on where the first one ended."""
+"""`slim` and the other edits over a folder: summary, processes, and a second run that goes on where
+the first one ended.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ def run(zoo, *more, code=1, command=("slim",)):
 
 
 def stamps(zoo):
-    return {path: path.stat().st_mtime_ns for path in (zoo / "out" / "inner").rglob("*") if path.is_file()}
+    return {
+        path: path.stat().st_mtime_ns
+        for path in (zoo / "out" / "inner").rglob("*")
+        if path.is_file()
+    }
 
 
 def test_a_folder_is_slimmed_by_processes_and_summed_up(zoo):
@@ -42,9 +48,14 @@ def test_a_folder_is_slimmed_by_processes_and_summed_up(zoo):
     for case in CASES:
         assert layout.read(zoo / "out" / "inner" / case).saved_model.meta_graphs
     assert not (zoo / "out" / "broken").exists()
-    alone = CliRunner().invoke(main, ["slim", str(fixture("queue_leftovers")), "--out", str(zoo / "alone")])
+    alone = CliRunner().invoke(
+        main, ["slim", str(fixture("queue_leftovers")), "--out", str(zoo / "alone")]
+    )
     assert alone.exit_code == 0 and "models" not in alone.stdout
-    one, other = (path / "saved_model.pb" for path in (zoo / "out" / "inner" / "queue_leftovers", zoo / "alone"))
+    one, other = (
+        path / "saved_model.pb"
+        for path in (zoo / "out" / "inner" / "queue_leftovers", zoo / "alone")
+    )
     assert one.read_bytes() == other.read_bytes()
 
 
@@ -55,16 +66,24 @@ def test_the_same_command_again_does_only_what_is_not_done(zoo):
     shutil.rmtree(zoo / "zoo" / "broken")
     shutil.copytree(fixture("simple_save"), zoo / "zoo" / "broken")
     done = run(zoo, code=0)
-    assert done.stdout.splitlines()[-1].startswith("4 models: ") and "2 done before" in done.stdout.splitlines()[-1]
+    assert (
+        done.stdout.splitlines()[-1].startswith("4 models: ")
+        and "2 done before" in done.stdout.splitlines()[-1]
+    )
     after = stamps(zoo)
-    assert {path.relative_to(zoo / "out").parts[1] for path in after if after[path] != before.get(path)} == {"hash_table_v2"}
+    assert {
+        path.relative_to(zoo / "out").parts[1] for path in after if after[path] != before.get(path)
+    } == {"hash_table_v2"}
     assert (zoo / "out" / "broken" / "saved_model.pb").is_file()
     again = json.loads(run(zoo, "--json", code=0).stdout)
     assert [line["done_before"] for line in again["models"]] == [True] * 4
     assert {line["output"] for line in again["models"]} == {str(zoo / "out" / "broken")} | {
         str(zoo / "out" / "inner" / case) for case in CASES
     }
-    assert sorted(path.name for path in (zoo / "out" / ".savedmodel-compat").iterdir()) == ["broken.json", "inner"]
+    assert sorted(path.name for path in (zoo / "out" / ".savedmodel-compat").iterdir()) == [
+        "broken.json",
+        "inner",
+    ]
 
 
 def test_another_edit_and_another_source_are_done_again(zoo):
@@ -75,14 +94,18 @@ def test_another_edit_and_another_source_are_done_again(zoo):
     shutil.rmtree(model)
     shutil.copytree(fixture("simple_save"), model)
     run(zoo, code=0)
-    assert {path.relative_to(zoo / "out").parts[1] for path in stamps(zoo) if stamps(zoo)[path] != before.get(path)} == {
-        "queue_leftovers"
-    }
+    assert {
+        path.relative_to(zoo / "out").parts[1]
+        for path in stamps(zoo)
+        if stamps(zoo)[path] != before.get(path)
+    } == {"queue_leftovers"}
     assert "done before" not in run(zoo, "--keep", "optimizer", code=0).stdout
     (model / "saved_model.pb").write_bytes(b"no model")
     said = run(zoo, "--keep", "optimizer").stderr
     assert "the output still holds what an earlier run put there" in said
-    assert (zoo / "out" / "inner" / "queue_leftovers" / "saved_model.pb").read_bytes() != b"no model"
+    assert (
+        zoo / "out" / "inner" / "queue_leftovers" / "saved_model.pb"
+    ).read_bytes() != b"no model"
 
 
 def test_what_an_edit_did_not_put_there_is_not_replaced(zoo):
@@ -94,14 +117,22 @@ def test_what_an_edit_did_not_put_there_is_not_replaced(zoo):
 
 @pytest.mark.parametrize(
     "command",
-    [("tags", "set"), ("signatures", "rename"), ("signatures", "copy"), ("signatures", "drop"), ("signatures", "default")],
+    [
+        ("tags", "set"),
+        ("signatures", "rename"),
+        ("signatures", "copy"),
+        ("signatures", "drop"),
+        ("signatures", "default"),
+    ],
 )
 def test_every_edit_goes_to_processes(zoo, command):
     """An edit is handed to another process, so it can be pickled."""
     words = {"set": ["mine"], "drop": ["serving_default"], "default": ["serving_default"]}.get(
         command[1], ["serving_default", "x"]
     )
-    done = CliRunner().invoke(main, [*command, str(zoo / "zoo"), *words, "--dry-run", "--jobs", "2", "--json"])
+    done = CliRunner().invoke(
+        main, [*command, str(zoo / "zoo"), *words, "--dry-run", "--jobs", "2", "--json"]
+    )
     lines = json.loads(done.stdout)["models"]
     assert len(lines) == 4 and {line.get("error", {}).get("class") for line in lines} <= {
         None,

@@ -1,4 +1,7 @@
-"""`signatures` and `tags`: edits of protos, written to a new directory, the same for every reader. Without TensorFlow."""
+"""`signatures` and `tags`: edits of protos, written to a new directory, the same for every reader.
+
+Without TensorFlow.
+"""
 
 import json
 import shutil
@@ -29,7 +32,9 @@ def map_names(model, tracked=False):
     if tracked:
         with BundleReader(model.checkpoint_prefix) as reader:
             graph = reader.object_graph()
-    (number,) = [child.node_id for child in graph.nodes[0].children if child.local_name == "signatures"]
+    (number,) = [
+        child.node_id for child in graph.nodes[0].children if child.local_name == "signatures"
+    ]
     return sorted(child.local_name for child in graph.nodes[number].children)
 
 
@@ -43,35 +48,70 @@ def changed(one, other):
 
 
 def test_a_renamed_signature_has_one_name_in_all_places(tmp_path):
-    done = edit(fixture("module_functions"), tmp_path / "out", lambda draft: signatures.rename(draft, "lookup", "find"))
+    done = edit(
+        fixture("module_functions"),
+        tmp_path / "out",
+        lambda draft: signatures.rename(draft, "lookup", "find"),
+    )
     model = layout.read(tmp_path / "out")
     assert [key for key in keys(model) if not key.startswith("__")] == ["find", "serving_default"]
     assert map_names(model) == ["find", "serving_default"]
-    assert done.before["objects"] == done.after["objects"] and done.changes == ("signature lookup is called find",)
-    # No function, weight, asset or collection is another one; "graph" has the names by which signatures mean its tensors.
-    assert changed(fixture("module_functions"), tmp_path / "out") <= {"signatures", "graph", "objects", "variables"}
+    assert done.before["objects"] == done.after["objects"] and done.changes == (
+        "signature lookup is called find",
+    )
+    # No function, weight, asset or collection is another one; "graph" has the names by which
+    # signatures mean its tensors.
+    assert changed(fixture("module_functions"), tmp_path / "out") <= {
+        "signatures",
+        "graph",
+        "objects",
+        "variables",
+    }
 
 
 def test_renaming_back_gives_the_same_model(tmp_path):
-    edit(fixture("module_functions"), tmp_path / "there", lambda draft: signatures.rename(draft, "lookup", "find"))
-    edit(tmp_path / "there", tmp_path / "back", lambda draft: signatures.rename(draft, "find", "lookup"))
+    edit(
+        fixture("module_functions"),
+        tmp_path / "there",
+        lambda draft: signatures.rename(draft, "lookup", "find"),
+    )
+    edit(
+        tmp_path / "there",
+        tmp_path / "back",
+        lambda draft: signatures.rename(draft, "find", "lookup"),
+    )
     assert canonical(tmp_path / "back").hash == canonical(fixture("module_functions")).hash
 
 
 def test_a_dropped_signature_takes_its_objects_along(tmp_path):
-    edit(fixture("module_functions"), tmp_path / "out", lambda draft: signatures.drop(draft, ("lookup",)))
+    edit(
+        fixture("module_functions"),
+        tmp_path / "out",
+        lambda draft: signatures.drop(draft, ("lookup",)),
+    )
     model, before = layout.read(tmp_path / "out"), layout.read(fixture("module_functions"))
     saved, old = (item.saved_model.meta_graphs[0].object_graph_def for item in (model, before))
     assert map_names(model) == ["serving_default"] and len(saved.nodes) < len(old.nodes)
     assert len(saved.concrete_functions) == len(old.concrete_functions) - 1
-    assert changed(fixture("module_functions"), tmp_path / "out") <= {"signatures", "graph", "objects", "variables"}
+    assert changed(fixture("module_functions"), tmp_path / "out") <= {
+        "signatures",
+        "graph",
+        "objects",
+        "variables",
+    }
 
 
 def test_a_copy_is_the_same_function(tmp_path):
-    edit(fixture("module_functions"), tmp_path / "out", lambda draft: signatures.copy(draft, "lookup", "again"))
+    edit(
+        fixture("module_functions"),
+        tmp_path / "out",
+        lambda draft: signatures.copy(draft, "lookup", "again"),
+    )
     graph = layout.read(tmp_path / "out").saved_model.meta_graphs[0]
     assert graph.signature_def["again"] == graph.signature_def["lookup"]
-    assert len(graph.object_graph_def.nodes) == len(layout.read(fixture("module_functions")).meta_graph().object_graph_def.nodes)
+    assert len(graph.object_graph_def.nodes) == len(
+        layout.read(fixture("module_functions")).meta_graph().object_graph_def.nodes
+    )
 
 
 def test_another_default(tmp_path):
@@ -81,17 +121,33 @@ def test_another_default(tmp_path):
     edit(source, tmp_path / "out", lambda draft: signatures.make_default(draft, "lookup", "former"))
     graph = layout.read(tmp_path / "out").meta_graph()
     old = layout.read(source).meta_graph()
-    assert graph.signature_def["serving_default"] == graph.signature_def["lookup"] == old.signature_def["lookup"]
+    assert (
+        graph.signature_def["serving_default"]
+        == graph.signature_def["lookup"]
+        == old.signature_def["lookup"]
+    )
     assert graph.signature_def["former"] == old.signature_def["serving_default"]
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda draft: signatures.rename(draft, "nope", "x"), "there is no such signature; there are: lookup, serving_default"),
-        (lambda draft: signatures.rename(draft, "lookup", "serving_default"), "there is a signature of this key already"),
-        (lambda draft: signatures.rename(draft, "lookup", "__saved_model_init_op"), "reserved.*API-03"),
-        (lambda draft: signatures.drop(draft, ("__saved_model_init_op",)), "names what a loader runs first"),
+        (
+            lambda draft: signatures.rename(draft, "nope", "x"),
+            "there is no such signature; there are: lookup, serving_default",
+        ),
+        (
+            lambda draft: signatures.rename(draft, "lookup", "serving_default"),
+            "there is a signature of this key already",
+        ),
+        (
+            lambda draft: signatures.rename(draft, "lookup", "__saved_model_init_op"),
+            "reserved.*API-03",
+        ),
+        (
+            lambda draft: signatures.drop(draft, ("__saved_model_init_op",)),
+            "names what a loader runs first",
+        ),
         (lambda draft: signatures.copy(draft, "lookup", "a\x1b[31m"), "cannot be a key"),
         (lambda draft: signatures.copy(draft, "lookup", ""), "cannot be a key"),
         (lambda draft: signatures.make_default(draft, "serving_default"), "the default already"),
@@ -108,7 +164,10 @@ def test_with_several_meta_graphs_tags_choose(tmp_path):
     with pytest.raises(errors.NoMetaGraphError, match="tags must choose"):
         edit(source, tmp_path / "out", lambda draft: signatures.rename(draft, "train", "fit"))
     edit(source, tmp_path / "out", lambda draft: signatures.rename(draft, "weights", "p", "train"))
-    trained, served = layout.read(tmp_path / "out").meta_graph("train"), layout.read(tmp_path / "out").meta_graph("serve")
+    trained, served = (
+        layout.read(tmp_path / "out").meta_graph("train"),
+        layout.read(tmp_path / "out").meta_graph("serve"),
+    )
     assert "p" in trained.signature_def and served == layout.read(source).meta_graph("serve")
 
 
@@ -117,15 +176,26 @@ def test_tags_are_set_and_stay_a_choice(tmp_path):
     with pytest.raises(RefusedError, match=r"another MetaGraph has these tags.*V1-05"):
         edit(source, tmp_path / "out", lambda draft: signatures.set_tags(draft, "serve", "train"))
     edit(source, tmp_path / "out", lambda draft: signatures.set_tags(draft, "serve, gpu", "train"))
-    assert set(layout.read(tmp_path / "out").tag_sets) == {frozenset({"serve"}), frozenset({"serve", "gpu"})}
-    edit(tmp_path / "out", tmp_path / "none", lambda draft: signatures.set_tags(draft, "", "serve,gpu"))
+    assert set(layout.read(tmp_path / "out").tag_sets) == {
+        frozenset({"serve"}),
+        frozenset({"serve", "gpu"}),
+    }
+    edit(
+        tmp_path / "out",
+        tmp_path / "none",
+        lambda draft: signatures.set_tags(draft, "", "serve,gpu"),
+    )
     assert frozenset() in layout.read(tmp_path / "none").tag_sets
 
 
 def test_files_that_do_not_change_are_the_same_files(tmp_path):
     shutil.copytree(fixture("hash_table_v2"), tmp_path / "model")
     (tmp_path / "model" / "README").write_text("mine")
-    edit(tmp_path / "model", tmp_path / "out", lambda draft: signatures.rename(draft, "serving_default", "x"))
+    edit(
+        tmp_path / "model",
+        tmp_path / "out",
+        lambda draft: signatures.rename(draft, "serving_default", "x"),
+    )
     before, after = layout.read(tmp_path / "model"), layout.read(tmp_path / "out")
     assert before.names == after.names
     for name in set(before.names) - {"saved_model.pb"}:
@@ -138,14 +208,21 @@ def test_text_stays_text_and_an_absent_schema_version_stays_absent(tmp_path):
     edit(fixture("pbtxt"), tmp_path / "out", lambda draft: signatures.set_tags(draft, "x"))
     assert layout.read(tmp_path / "out").file.suffix == ".pbtxt"
     shutil.copytree(fixture("half_plus_two"), tmp_path / "hub")
-    edited(tmp_path / "hub", tmp_path / "hub0", lambda message: setattr(message, "saved_model_schema_version", 0))
+    edited(
+        tmp_path / "hub",
+        tmp_path / "hub0",
+        lambda message: setattr(message, "saved_model_schema_version", 0),
+    )
     edit(tmp_path / "hub0", tmp_path / "hub1", lambda draft: signatures.set_tags(draft, "x"))
     assert layout.read(tmp_path / "hub1").saved_model.saved_model_schema_version == 0
 
 
 def test_the_output_is_a_new_directory_elsewhere(tmp_path):
     shutil.copytree(fixture("half_plus_two"), tmp_path / "model")
-    for out, reason in ((tmp_path / "model", "the model itself"), (tmp_path / "model" / "x", "lie within it")):
+    for out, reason in (
+        (tmp_path / "model", "the model itself"),
+        (tmp_path / "model" / "x", "lie within it"),
+    ):
         with pytest.raises(RefusedError, match=reason):
             edit(tmp_path / "model", out, lambda draft: signatures.set_tags(draft, "x"))
     (tmp_path / "full").mkdir()
@@ -172,19 +249,34 @@ def test_objects_that_are_not_there_are_refused(tmp_path):
 
     edited(fixture("module_functions"), tmp_path / "model", wrong)
     with pytest.raises(errors.MalformedError, match="refers to object 1000000 of"):
-        edit(tmp_path / "model", tmp_path / "out", lambda draft: signatures.drop(draft, ("lookup",)))
+        edit(
+            tmp_path / "model", tmp_path / "out", lambda draft: signatures.drop(draft, ("lookup",))
+        )
 
 
 def test_the_commands(tmp_path):
     model = fixture("module_functions")
     listed = invoke("signatures", "list", model).output
-    assert "lookup  tensorflow/serving/predict\n    in  words: string[?]\n    out ids: int64[?]" in listed
+    assert (
+        "lookup  tensorflow/serving/predict\n    in  words: string[?]\n    out ids: int64[?]"
+        in listed
+    )
     assert invoke("tags", "list", model).output == "serve  object graph, 2 signatures\n"
     dry = invoke("signatures", "drop", model, "lookup", "--dry-run").output
     assert "dry run: nothing is written" in dry and "objects 22 -> 21" in dry
-    found = json.loads(invoke("signatures", "rename", model, "lookup", "find", "--out", tmp_path / "out", "--json").output)
-    assert found["models"][0]["changes"] == ["signature lookup is called find"] and not found["dry_run"]
-    assert "is called" in invoke("signatures", "rename", tmp_path / "out", "find", "lookup", "--dry-run").output
+    found = json.loads(
+        invoke(
+            "signatures", "rename", model, "lookup", "find", "--out", tmp_path / "out", "--json"
+        ).output
+    )
+    assert (
+        found["models"][0]["changes"] == ["signature lookup is called find"]
+        and not found["dry_run"]
+    )
+    assert (
+        "is called"
+        in invoke("signatures", "rename", tmp_path / "out", "find", "lookup", "--dry-run").output
+    )
     invoke("signatures", "drop", model, "nope", "--dry-run", code=1)
     invoke("signatures", "drop", model, "lookup", code=64)
     invoke("tags", "set", model, "x", "--out", tmp_path / "o", "--dry-run")
@@ -195,15 +287,32 @@ def test_the_commands(tmp_path):
 def test_a_tree_goes_to_a_tree_and_a_refusal_costs_one_model(tmp_path):
     for case in ("half_plus_two", "train_tag_only"):
         shutil.copytree(fixture(case), tmp_path / "zoo" / case / "1")
-    result = invoke("signatures", "rename", tmp_path / "zoo", "serving_default", "x", "--out", tmp_path / "out", "--json", code=1)
+    result = invoke(
+        "signatures",
+        "rename",
+        tmp_path / "zoo",
+        "serving_default",
+        "x",
+        "--out",
+        tmp_path / "out",
+        "--json",
+        code=1,
+    )
     one, other = json.loads(result.stdout)["models"]
-    assert one["output"] == str(tmp_path / "out" / "half_plus_two" / "1") and "x" in keys(layout.read(one["output"]))
+    assert one["output"] == str(tmp_path / "out" / "half_plus_two" / "1") and "x" in keys(
+        layout.read(one["output"])
+    )
     assert other["error"]["class"] == "RefusedError"
 
 
 def test_every_fixture_keeps_its_meaning(tmp_path):
-    """Of models with one MetaGraph. In the canonical form of several, all that belongs to one is under its tags."""
-    tag_sets = {path.parent: layout.read(path).tag_sets for path in sorted(FIXTURES.glob("*/model"))}
+    """Of models with one MetaGraph.
+
+    In the canonical form of several, all that belongs to one is under its tags.
+    """
+    tag_sets = {
+        path.parent: layout.read(path).tag_sets for path in sorted(FIXTURES.glob("*/model"))
+    }
     cases = [case for case, found in tag_sets.items() if len(found) == 1]
     assert len(cases) > 50
     for case in cases[::10]:

@@ -1,4 +1,7 @@
-"""`slim`: what goes is what nobody can reach and what only training needs; what stays is as it was. Without TensorFlow."""
+"""`slim`: what goes is what nobody can reach and what only training needs; what stays is as it was.
+
+Without TensorFlow.
+"""
 
 import json
 import shutil
@@ -44,10 +47,17 @@ def test_an_optimizer_goes_from_all_places(tmp_path):
         tracked = reader.object_graph()
         raw = reader.read(OBJECT_GRAPH_KEY).item()
     named = {item.checkpoint_key for node in tracked.nodes for item in node.attributes}
-    assert named == keys(after) - {OBJECT_GRAPH_KEY} and not any(node.slot_variables for node in tracked.nodes)
+    assert named == keys(after) - {OBJECT_GRAPH_KEY} and not any(
+        node.slot_variables for node in tracked.nodes
+    )
     # What the graph stores when it saves itself is the same object graph.
-    assert raw in [value for node in graph.graph_def.node for value in node.attr["value"].tensor.string_val]
-    assert any("8 slot variables" in text for text in done.changes) and done.before["objects"] > done.after["objects"]
+    assert raw in [
+        value for node in graph.graph_def.node for value in node.attr["value"].tensor.string_val
+    ]
+    assert (
+        any("8 slot variables" in text for text in done.changes)
+        and done.before["objects"] > done.after["objects"]
+    )
 
 
 def test_the_constant_of_the_object_graph_is_updated_in_either_form_of_a_tensor(tmp_path):
@@ -88,8 +98,14 @@ def test_each_call_gives_what_its_function_takes(tmp_path):
             inputs = [text for text in save.input if not text.startswith("^")]
             count = len(save.attr["dtypes"].list.type)
             assert save.op == "RestoreV2" or len(inputs) == 3 + count
-            (names,) = [inner for inner in function.node_def if inner.name == inputs[1].partition(":")[0]]
-            assert len(names.attr["value"].tensor.string_val) == count == names.attr["value"].tensor.tensor_shape.dim[0].size
+            (names,) = [
+                inner for inner in function.node_def if inner.name == inputs[1].partition(":")[0]
+            ]
+            assert (
+                len(names.attr["value"].tensor.string_val)
+                == count
+                == names.attr["value"].tensor.tensor_shape.dim[0].size
+            )
 
 
 def test_what_is_slim_stays_as_it_is(tmp_path):
@@ -104,33 +120,51 @@ def test_what_is_slim_stays_as_it_is(tmp_path):
 def test_optimizers_of_graphs_are_told_by_their_ops(tmp_path):
     done = slimmed(fixture("queue_leftovers"), tmp_path / "out")
     model = layout.read(tmp_path / "out")
-    assert keys(layout.read(fixture("queue_leftovers"))) - keys(model) == {"beta1_power", "beta2_power", "w/Adam", "w/Adam_1"}
-    assert not {"train_op", "losses", "summaries", "queue_runners"} & set(model.meta_graph().collection_def)
+    assert keys(layout.read(fixture("queue_leftovers"))) - keys(model) == {
+        "beta1_power",
+        "beta2_power",
+        "w/Adam",
+        "w/Adam_1",
+    }
+    assert not {"train_op", "losses", "summaries", "queue_runners"} & set(
+        model.meta_graph().collection_def
+    )
     assert {item.key for item in restore_plan(model.meta_graph())} == keys(model)
     assert done.after["nodes"] < done.before["nodes"] / 4
     variables = model.meta_graph().collection_def["variables"].bytes_list.value
-    assert [schema.parse(schema.VariableDef, value).variable_name for value in variables] == ["global_step:0", "w:0"]
+    assert [schema.parse(schema.VariableDef, value).variable_name for value in variables] == [
+        "global_step:0",
+        "w:0",
+    ]
 
 
 def test_what_somebody_needs_is_kept_with_the_reason(tmp_path):
     def serve_a_slot(message):
         (graph,) = message.meta_graphs
         graph.signature_def["slot"].method_name = "tensorflow/serving/predict"
-        graph.signature_def["slot"].outputs["m"].CopyFrom(next(iter(graph.signature_def["serving_default"].outputs.values())))
+        graph.signature_def["slot"].outputs["m"].CopyFrom(
+            next(iter(graph.signature_def["serving_default"].outputs.values()))
+        )
         graph.signature_def["slot"].outputs["m"].name = "w/Adam/read:0"
 
     edited(fixture("queue_leftovers"), tmp_path / "model", serve_a_slot)
     done = slimmed(tmp_path / "model", tmp_path / "out")
     assert done.kept == ("variable w/Adam, which an optimizer changes: signature slot needs it",)
-    assert "w/Adam" in keys(layout.read(tmp_path / "out")) and "w/Adam_1" not in keys(layout.read(tmp_path / "out"))
+    assert "w/Adam" in keys(layout.read(tmp_path / "out")) and "w/Adam_1" not in keys(
+        layout.read(tmp_path / "out")
+    )
 
 
 def test_parts_can_be_kept(tmp_path):
     done = slimmed(fixture(KERAS), tmp_path / "out", keep=("optimizer", "training"))
-    assert done.changes == () and keys(layout.read(tmp_path / "out")) == keys(layout.read(fixture(KERAS)))
+    assert done.changes == () and keys(layout.read(tmp_path / "out")) == keys(
+        layout.read(fixture(KERAS))
+    )
     assert not differences(canonical(fixture(KERAS)), canonical(tmp_path / "out"))
     slimmed(fixture("queue_leftovers"), tmp_path / "graph", keep=("training",))
-    assert "w/Adam" in keys(layout.read(tmp_path / "graph"))  # its op is what the collection train_op names
+    assert "w/Adam" in keys(
+        layout.read(tmp_path / "graph")
+    )  # its op is what the collection train_op names
 
 
 def test_serving_only_leaves_the_signatures(tmp_path):
@@ -143,33 +177,51 @@ def test_serving_only_leaves_the_signatures(tmp_path):
     names = {item.signature.name.rpartition("_")[0] for item in graph.graph_def.library.function}
     assert {"__inference__creator", "__inference__initializer"} <= names
     assert done.after["functions"] < done.before["functions"]
-    assert canonical(tmp_path / "out").sections["signatures"] == canonical(fixture("module_functions")).sections["signatures"]
+    assert (
+        canonical(tmp_path / "out").sections["signatures"]
+        == canonical(fixture("module_functions")).sections["signatures"]
+    )
 
 
 def test_after_a_signature_is_dropped_slim_takes_what_it_alone_needed(tmp_path):
-    edit(fixture("module_functions"), tmp_path / "less", lambda draft: signatures.drop(draft, ("lookup",)))
+    edit(
+        fixture("module_functions"),
+        tmp_path / "less",
+        lambda draft: signatures.drop(draft, ("lookup",)),
+    )
     done = slimmed(tmp_path / "less", tmp_path / "out", keep=("training",))
-    assert "lookup_words" in done.removed["nodes"] and any("signature_wrapper" in name for name in done.removed["functions"])
+    assert "lookup_words" in done.removed["nodes"] and any(
+        "signature_wrapper" in name for name in done.removed["functions"]
+    )
 
 
 def test_meta_graphs_for_training_are_left_alone_unless_chosen(tmp_path):
     source = fixture("serve_and_train")
     done = slimmed(source, tmp_path / "out")
     assert done.kept == ("the MetaGraph train, which is not for serving (--tags chooses it)",)
-    assert layout.read(tmp_path / "out").meta_graph("train") == layout.read(source).meta_graph("train")
+    assert layout.read(tmp_path / "out").meta_graph("train") == layout.read(source).meta_graph(
+        "train"
+    )
     assert keys(layout.read(tmp_path / "out")) == keys(layout.read(source))
 
 
 def test_what_cannot_be_taken_out_of_a_saver_is_refused_by_name(tmp_path):
     def printed(message):
         (graph,) = message.meta_graphs
-        (restore,) = [f for f in graph.graph_def.library.function if any(node.op == "RestoreV2" for node in f.node_def)]
+        (restore,) = [
+            f
+            for f in graph.graph_def.library.function
+            if any(node.op == "RestoreV2" for node in f.node_def)
+        ]
         for node in restore.node_def:
             if node.op == "Identity" and node.input[0].startswith("RestoreV2:tensors:"):
                 node.op = "Negate"
 
     edited(fixture(KERAS), tmp_path / "model", printed)
-    with pytest.raises(RefusedError, match=r"Identity_\d+: Negate takes what would not be restored any more.*--keep optimizer"):
+    with pytest.raises(
+        RefusedError,
+        match=r"Identity_\d+: Negate takes what would not be restored any more.*--keep optimizer",
+    ):
         slimmed(tmp_path / "model", tmp_path / "out")
     slimmed(tmp_path / "model", tmp_path / "out", keep=("optimizer",))
 
@@ -182,7 +234,9 @@ def test_a_saver_that_contradicts_itself_is_refused(tmp_path):
                     del node.attr["dtypes"].list.type[3:]
 
     edited(fixture(KERAS), tmp_path / "model", fewer_types)
-    with pytest.raises(RefusedError, match="RestoreV2: its keys, slices, types and values are not of one number"):
+    with pytest.raises(
+        RefusedError, match="RestoreV2: its keys, slices, types and values are not of one number"
+    ):
         slimmed(tmp_path / "model", tmp_path / "out")
 
 
@@ -197,45 +251,62 @@ def test_every_fixture_keeps_its_signatures_weights_and_assets(tmp_path):
             and before.sections["assets"] == after.sections["assets"]
         )
         slim_model = layout.read(tmp_path / str(number))
-        assert [list(faults(slim_model, index)) for index in range(len(slim_model.saved_model.meta_graphs))] == [[]] * len(
-            slim_model.saved_model.meta_graphs
-        )
+        assert [
+            list(faults(slim_model, index))
+            for index in range(len(slim_model.saved_model.meta_graphs))
+        ] == [[]] * len(slim_model.saved_model.meta_graphs)
 
 
 def test_the_command(tmp_path):
-    result = CliRunner().invoke(main, ["slim", str(fixture(KERAS)), "--out", str(tmp_path / "out"), "--json"])
+    result = CliRunner().invoke(
+        main, ["slim", str(fixture(KERAS)), "--out", str(tmp_path / "out"), "--json"]
+    )
     assert result.exit_code == 0, result.output
     (line,) = json.loads(result.stdout)["models"]
-    assert len(line["removed"]["keys"]) == 13 and line["after"]["checkpoint_bytes"] < line["before"]["checkpoint_bytes"]
+    assert (
+        len(line["removed"]["keys"]) == 13
+        and line["after"]["checkpoint_bytes"] < line["before"]["checkpoint_bytes"]
+    )
     dry = CliRunner().invoke(main, ["slim", str(FIXTURES / "queue_leftovers"), "--dry-run"])
     assert dry.exit_code == 0 and "4 variables of optimizers are dropped: beta1_power" in dry.stdout
 
 
 @pytest.mark.parametrize("case", ["keras_compiled_save", "queue_leftovers", "module_functions"])
 def test_a_dry_run_tells_the_sizes_that_the_files_get(case, tmp_path):
-    """Of a checkpoint with keys dropped, of one whose object graph is written again, of one that stays."""
+    """Of a checkpoint with keys dropped, of one whose object graph is written again, of one that
+    stays.
+    """
     model = FIXTURES / case / "model"
     told = [edit(model, out, slim).to_json() for out in (None, tmp_path / "out")]
-    sizes = sum(file.stat().st_size for file in (tmp_path / "out" / "variables").glob("variables.*"))
+    sizes = sum(
+        file.stat().st_size for file in (tmp_path / "out" / "variables").glob("variables.*")
+    )
     assert told[0]["after"] == told[1]["after"] and told[0]["after"]["checkpoint_bytes"] == sizes
 
 
 def test_a_model_with_a_fault_is_slimmed_if_the_fault_was_there_before(tmp_path):
     source = fixture(KERAS)
     message = layout.read(source).saved_model
-    message.meta_graphs[0].graph_def.library.function[0].node_def.add(name="odd", op="NoOp", input=["^nobody"])
+    message.meta_graphs[0].graph_def.library.function[0].node_def.add(
+        name="odd", op="NoOp", input=["^nobody"]
+    )
     faulty = tmp_path / "faulty"
     shutil.copytree(source, faulty)
     (faulty / "saved_model.pb").write_bytes(schema.serialize(message))
     assert [fault for fault in faults(layout.read(faulty), 0) if "nobody" in fault]
     done = slimmed(faulty, tmp_path / "out")
-    assert any("slot variables" in text for text in done.changes) and (tmp_path / "out" / "saved_model.pb").exists()
+    assert (
+        any("slot variables" in text for text in done.changes)
+        and (tmp_path / "out" / "saved_model.pb").exists()
+    )
 
 
 def test_functions_that_stay_as_they_are_written_are_not_canonicalised(tmp_path, monkeypatch):
     hashed = []
     monkeypatch.setattr(
-        Functions, "digest", lambda self, name, digest=Functions.digest: hashed.append(name) or digest(self, name)
+        Functions,
+        "digest",
+        lambda self, name, digest=Functions.digest: hashed.append(name) or digest(self, name),
     )
     slimmed(fixture(KERAS), tmp_path / "out")
     assert hashed == []

@@ -1,4 +1,6 @@
-"""`slim` of today's models: what only has the names of an optimizer, or only reads like a call for training, stays and works."""
+"""`slim` of today's models: what only has the names of an optimizer, or only reads like a call for
+training, stays and works.
+"""
 
 import model_edits
 import pytest
@@ -21,7 +23,9 @@ def tf():
 def slimmed(tf, root, tmp_path, writer):
     """The model saved by a writer, slim and loaded by both loaders, and what `slim` said."""
     save = tf.saved_model.save if writer == "shipped" else reference_impl.save
-    save(root, str(tmp_path / "model"), signatures={})  # no default signature: the functions stand for themselves
+    save(
+        root, str(tmp_path / "model"), signatures={}
+    )  # no default signature: the functions stand for themselves
     done = edit(tmp_path / "model", tmp_path / "out", slim)
     loaded = [load(str(tmp_path / "out")) for load in (tf.saved_model.load, reference_impl.load)]
     return done, loaded
@@ -50,12 +54,16 @@ def test_an_object_that_only_has_the_names_of_an_optimizer_stays(tf, tmp_path, w
     done, loaded = slimmed(tf, root, tmp_path, writer)
     assert any("solver, which has the attributes of an optimizer" in text for text in done.kept)
     for again in loaded:
-        assert again.solver.iterations.numpy() == 12 and again.solver._variables[1].numpy().tolist() == [4.0, 5.0]
+        assert again.solver.iterations.numpy() == 12 and again.solver._variables[
+            1
+        ].numpy().tolist() == [4.0, 5.0]
 
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("step", ["reads", "counts", "changes_weights_only"])
-def test_functions_of_such_an_object_stay_unless_they_change_weights_with_its_variables(tf, tmp_path, writer, step):
+def test_functions_of_such_an_object_stay_unless_they_change_weights_with_its_variables(
+    tf, tmp_path, writer, step
+):
     root = tf.Module()
     root.w = tf.Variable([1.0, 2.0])
     root.solver = made = solver(tf)
@@ -71,7 +79,10 @@ def test_functions_of_such_an_object_stay_unless_they_change_weights_with_its_va
     root.solve = solve
     want = solve(tf.constant([1.0, 1.0])).numpy()
     done, loaded = slimmed(tf, root, tmp_path, writer)
-    assert len(done.kept) == 1 and "no function changes its variables together with weights" in done.kept[0]
+    assert (
+        len(done.kept) == 1
+        and "no function changes its variables together with weights" in done.kept[0]
+    )
     for again in loaded:
         assert again.solve(tf.constant([1.0, 1.0])).numpy().tolist() == want.tolist()
         assert again.solver._state[0].numpy().tolist() == [7.0, 8.0]
@@ -94,7 +105,11 @@ def test_an_optimizer_is_recognised_by_the_weights_that_it_trains(tf, tmp_path, 
     done, loaded = slimmed(tf, root, tmp_path, writer)
     assert done.kept == () and any("weights that it trains" in text for text in done.changes)
     for again in loaded:
-        assert not hasattr(again, "optimizer") and not hasattr(again, "train") and again.w.numpy().tolist() == [1.0, 2.0]
+        assert (
+            not hasattr(again, "optimizer")
+            and not hasattr(again, "train")
+            and again.w.numpy().tolist() == [1.0, 2.0]
+        )
 
 
 @pytest.mark.parametrize("name", ["Adam", "SGD", "Ftrl", "Nadam"])
@@ -110,7 +125,9 @@ def test_optimizers_of_keras_3_go(tf, tmp_path, name):
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-@pytest.mark.parametrize("text", ["training=True", "a, training=True, b", "(training=True)", "x', training=True)"])
+@pytest.mark.parametrize(
+    "text", ["training=True", "a, training=True, b", "(training=True)", "x', training=True)"]
+)
 def test_a_text_is_not_the_parameter(tf, tmp_path, writer, text):
     root = tf.Module()
     root.f = tf.function(lambda x, mode, training=False: x + (1.0 if mode == text else 2.0))
@@ -155,7 +172,11 @@ def test_the_trace_for_training_goes_where_its_twin_stays(tf, tmp_path, writer, 
     assert done.changes[0] == "1 of 3 traces of function f (training=True) dropped"
     for again in loaded:
         assert again.f(tf.constant(1.0), training=False).numpy() == 2.0
-        assert again.f(tf.constant([1.0, 2.0, 3.0]), training=True).numpy().tolist() == [11.0, 12.0, 13.0]
+        assert again.f(tf.constant([1.0, 2.0, 3.0]), training=True).numpy().tolist() == [
+            11.0,
+            12.0,
+            13.0,
+        ]
         with pytest.raises(ValueError):
             again.f(tf.constant(1.0), training=True)
 
@@ -176,12 +197,18 @@ def test_no_trace_is_lost_without_a_word(tf, tmp_path):
     root.w = tf.Variable([1.0, 2.0])
     root.solver = solver(tf, counter="float32")
     done, _ = slimmed(tf, root, tmp_path, "shipped")
-    before, after = (layout.read(tmp_path / name).meta_graph().object_graph_def for name in ("model", "out"))
-    assert len(before.nodes) == len(after.nodes) and "the iteration is not an integer" in done.kept[0]
+    before, after = (
+        layout.read(tmp_path / name).meta_graph().object_graph_def for name in ("model", "out")
+    )
+    assert (
+        len(before.nodes) == len(after.nodes) and "the iteration is not an integer" in done.kept[0]
+    )
 
 
 def test_other_implementations_of_a_function_that_stays_stay_too(tf, tmp_path):
-    """Keras 2 has an LSTM for GPUs that nothing refers to: the runtime swaps it in by an attribute of both functions."""
+    """Keras 2 has an LSTM for GPUs that nothing refers to: the runtime swaps it in by an attribute
+    of both functions.
+    """
     root = tf.Module()
     inner = tf.function(lambda x: 2 * x)
     root.f = tf.function(lambda x: inner(x) + 1, input_signature=[tf.TensorSpec([None])])
@@ -189,8 +216,17 @@ def test_other_implementations_of_a_function_that_stays_stay_too(tf, tmp_path):
 
     def implement_twice(message):
         library = message.meta_graphs[0].graph_def.library
-        called = {node.attr["f"].func.name for f in library.function for node in f.node_def if "PartitionedCall" in node.op}
-        cpu = next(f for f in library.function if f.signature.name in called and any(node.op == "Mul" for node in f.node_def))
+        called = {
+            node.attr["f"].func.name
+            for f in library.function
+            for node in f.node_def
+            if "PartitionedCall" in node.op
+        }
+        cpu = next(
+            f
+            for f in library.function
+            if f.signature.name in called and any(node.op == "Mul" for node in f.node_def)
+        )
         cpu.attr["api_implements"].s, cpu.attr["api_preferred_device"].s = b"double", b"CPU"
         for name, implements in (("gpu", b"double"), ("unrelated", b"triple")):
             copy = library.function.add()

@@ -1,4 +1,6 @@
-"""Edited exports of today's TensorFlow, in every consumer: the answers are those of the model before, under the new names."""
+"""Edited exports of today's TensorFlow, in every consumer: the answers are those of the model
+before, under the new names.
+"""
 
 import json
 
@@ -30,10 +32,14 @@ def tf():
 
 @pytest.fixture(scope="module")
 def model(tf, tmp_path_factory):
-    """Two signatures, a table, an optimizer with slots, a function that trains, a custom gradient."""
+    """Two signatures, a table, an optimizer with slots, a function that trains, a custom
+    gradient.
+    """
 
     class Optimizer(tf.Module):
-        """Momentum, with the attributes of every Keras optimizer: Keras itself differs between the releases tested."""
+        """Momentum, with the attributes of every Keras optimizer: Keras itself differs between the
+        releases tested.
+        """
 
         def __init__(self, variables):
             super().__init__()
@@ -80,7 +86,12 @@ def model(tf, tmp_path_factory):
     made.train(tf.constant(X))
     path = tmp_path_factory.mktemp("models") / "model"
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
-    tf.saved_model.save(made, str(path), signatures={"serving_default": made.call, "find": made.find}, options=options)
+    tf.saved_model.save(
+        made,
+        str(path),
+        signatures={"serving_default": made.call, "find": made.find},
+        options=options,
+    )
     return path
 
 
@@ -108,7 +119,10 @@ def test_an_optimizer_and_what_it_remembers_are_gone(model, edited):
     assert sizes == [7, 3]  # weights, bias and the object graph stay
     names = [item.signature.name for item in graph.graph_def.library.function]
     assert not [name for name in names if "train" in name]
-    assert not any(child.local_name in ("train", "optimizer") for child in graph.object_graph_def.nodes[0].children)
+    assert not any(
+        child.local_name in ("train", "optimizer")
+        for child in graph.object_graph_def.nodes[0].children
+    )
 
 
 @pytest.mark.parametrize("loader", ["shipped", "reference"])
@@ -122,7 +136,9 @@ def test_the_loaders_of_python_agree(tf, model, edited, loader):
     want = before.signatures["serving_default"](x=x)["y"].numpy()
     for function in (after.signatures["predict"], after.signatures["score"], after.call):
         assert function(x=x)["y"].numpy().tobytes() == want.tobytes()
-    assert after.signatures["serving_default"](key=tf.constant(["b", "?"]))["id"].numpy().tolist() == [2.0, -1.0]
+    assert after.signatures["serving_default"](key=tf.constant(["b", "?"]))[
+        "id"
+    ].numpy().tolist() == [2.0, -1.0]
     assert not hasattr(after, "train") and not hasattr(after, "optimizer")
     gradients = []
     for root in (before, after):
@@ -145,31 +161,53 @@ def test_it_is_saved_again_by_the_shipped_writer(tf, edited, tmp_path):
 def test_a_checkpoint_reader_finds_the_variables(tf, edited):
     variable = tf.Variable([0.0, 0.0, 0.0])
     root = tf.train.Checkpoint(w=variable)
-    root.read(str(layout.read(edited).checkpoint_prefix)).assert_existing_objects_matched().expect_partial()
+    root.read(
+        str(layout.read(edited).checkpoint_prefix)
+    ).assert_existing_objects_matched().expect_partial()
     assert variable.numpy().any()
 
 
 @pytest.mark.parametrize("consumer", ["v1_session", "c_api", "tf2", "reference"])
-def test_each_consumer_of_the_matrix_gives_the_answers_of_before(tf, model, edited, tmp_path, consumer, warm_host):
+def test_each_consumer_of_the_matrix_gives_the_answers_of_before(
+    tf, model, edited, tmp_path, consumer, warm_host
+):
     before = tf.saved_model.load(str(model))
     answers = {"y": before.signatures["serving_default"](x=tf.constant(X))["y"].numpy()}
     io = tmp_path / "io"
     io.mkdir()
     tensors.save(io / "in.npz", {"x": tensors.from_numpy(X)})
-    tensors.save(io / "out.npz", {name: tensors.from_numpy(value) for name, value in answers.items()})
+    tensors.save(
+        io / "out.npz", {name: tensors.from_numpy(value) for name, value in answers.items()}
+    )
     asked = [
-        {"id": key, "kind": "signature", "tags": ["serve"], "signature": key, "inputs": "in.npz", "outputs": "out.npz"}
+        {
+            "id": key,
+            "kind": "signature",
+            "tags": ["serve"],
+            "signature": key,
+            "inputs": "in.npz",
+            "outputs": "out.npz",
+        }
         for key in ("predict", "score")
     ]
     # A session optimises across the call: sums of three products are rounded once more or less.
     tolerance = {"rtol": 1e-6, "atol": 0.0, "reason": "fused kernels"}
-    (io / "io.json").write_text(json.dumps({"schema": 1, "stateful": False, "tolerance": tolerance, "requests": asked}))
+    (io / "io.json").write_text(
+        json.dumps({"schema": 1, "stateful": False, "tolerance": tolerance, "requests": asked})
+    )
     artifact = as_artifact(edited, tmp_path / "artifacts", RELEASES, io).directory
     version = str(local_runtime().tensorflow_version)
     places = {"runtime": "local", "producer_runtime": "local", "artifact": str(artifact)}
     for check in ("values", "signatures", "relocate", "checkpoint"):
-        names = {"case": "edited", "producer": "fixture", "producer_version": version, "consumer_version": version}
-        seen = run_cell(Cell(**names, consumer=consumer, check=check, **places), warm_host, warm_host.out)
+        names = {
+            "case": "edited",
+            "producer": "fixture",
+            "producer_version": version,
+            "consumer_version": version,
+        }
+        seen = run_cell(
+            Cell(**names, consumer=consumer, check=check, **places), warm_host, warm_host.out
+        )
         assert seen.outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE), (check, seen.message)
 
 

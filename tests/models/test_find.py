@@ -18,12 +18,16 @@ def names(found):
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """A zoo: one model a level down, a server's versions, a text model, and a folder without any."""
+    """A zoo: one model a level down, a server's versions, a text model, and a folder without
+    any.
+    """
     monkeypatch.chdir(tmp_path)
     for name in ("zoo/b/1", "zoo/b/10", "zoo/a"):
         layout_models.save(tmp_path / name)
     layout_models.put(tmp_path / "zoo/c/d", "saved_model.pbtxt", b"saved_model_schema_version: 1")
-    layout_models.put(tmp_path / "zoo/a", "assets/saved_model.pb", b"an asset of that name is no model")
+    layout_models.put(
+        tmp_path / "zoo/a", "assets/saved_model.pb", b"an asset of that name is no model"
+    )
     (tmp_path / "zoo/empty").mkdir()
     return tmp_path
 
@@ -63,7 +67,9 @@ def test_lists(tree):
 @pytest.mark.parametrize("argument", ["absent", "zoo/empty", "zoo\0", "list.txt"])
 def test_what_names_no_model_is_refused(tree, argument):
     (tree / "list.txt").write_text("zoo", encoding="utf-8")
-    with pytest.raises(Unusable, match=r"no such file|no SavedModel is there|neither a directory nor"):
+    with pytest.raises(
+        Unusable, match=r"no such file|no SavedModel is there|neither a directory nor"
+    ):
         find([argument])
     with pytest.raises(Unusable, match="no model is named"):
         find([])
@@ -89,7 +95,10 @@ def test_a_folder_of_links_holds_no_model(tree):
     (tree / "links").mkdir()
     for name in ("one", "two"):
         (tree / "links" / name).symlink_to(tree / "zoo" / "b")
-    with pytest.raises(Unusable, match=r"behind links: links/one is a symbolic link .*--follow-links.*, and 1 more like it"):
+    with pytest.raises(
+        Unusable,
+        match=r"behind links: links/one is a symbolic link .*--follow-links.*, and 1 more like it",
+    ):
         find(["links"])
     assert len(find(["links"], follow_links=True).models) > 0
 
@@ -99,7 +108,10 @@ def test_what_cannot_be_a_model_is_told(tree):
     os.mkfifo(tree / "zoo/empty/saved_model.pb")
     found = find(["zoo"])
     assert [item.name for item in found.skipped] == ["zoo/empty", "zoo/unfinished"]
-    assert "not a regular file" in found.skipped[0].reason and "not finished" in found.skipped[1].reason
+    assert (
+        "not a regular file" in found.skipped[0].reason
+        and "not finished" in found.skipped[1].reason
+    )
     assert len(find(["zoo/unfinished"]).skipped) == 1
 
 
@@ -125,8 +137,13 @@ def test_a_url_without_its_package_names_the_package(tree):
         "try: find(['gs://bucket/zoo'])\n"
         "except Unusable as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")
-    assert "gs://bucket/zoo: reading gs:// needs the package fsspec: pip install 'fsspec[gs]'" in done.stdout, done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8"
+    )
+    assert (
+        "gs://bucket/zoo: reading gs:// needs the package fsspec: pip install 'fsspec[gs]'"
+        in done.stdout
+    ), done.stderr
 
 
 def test_a_file_url_needs_no_package(tree):
@@ -138,14 +155,23 @@ def bucket():
     """An in-memory file system of fsspec with a zoo of two models."""
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed (extra dev)")
     memory = fsspec.filesystem("memory")
-    memory.pipe({"/zoo/m/saved_model.pb": b"12345", "/zoo/m/variables/variables.index": b"678", "/zoo/n/1/saved_model.pb": b"9"})
+    memory.pipe(
+        {
+            "/zoo/m/saved_model.pb": b"12345",
+            "/zoo/m/variables/variables.index": b"678",
+            "/zoo/n/1/saved_model.pb": b"9",
+        }
+    )
     yield memory
     memory.rm("/zoo", recursive=True)
 
 
 def test_a_remote_tree_is_listed_and_copied_when_asked_for(bucket):
     found = find(["memory://zoo"])
-    assert [(m.name, m.relative) for m in found.models] == [("memory://zoo/m", "m"), ("memory://zoo/n/1", "n/1")]
+    assert [(m.name, m.relative) for m in found.models] == [
+        ("memory://zoo/m", "m"),
+        ("memory://zoo/n/1", "n/1"),
+    ]
     with found.models[0].local() as path:
         assert (path / "saved_model.pb").read_bytes() == b"12345"
         assert (path / "variables/variables.index").read_bytes() == b"678"
@@ -158,7 +184,10 @@ def test_a_remote_tree_is_listed_and_copied_when_asked_for(bucket):
 
 def test_a_remote_model_larger_than_the_limit_is_not_copied(bucket, monkeypatch):
     monkeypatch.setattr(remote, "MAX_BYTES", 6)
-    with pytest.raises(remote.Unreachable, match="larger than 6 bytes"), find(["memory://zoo/m"]).models[0].local():
+    with (
+        pytest.raises(remote.Unreachable, match="larger than 6 bytes"),
+        find(["memory://zoo/m"]).models[0].local(),
+    ):
         pass
 
 

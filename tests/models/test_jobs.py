@@ -1,4 +1,6 @@
-"""`--jobs`: as in one process, in order; a process that dies costs its model; an interruption ends all of them."""
+"""`--jobs`: as in one process, in order; a process that dies costs its model; an interruption ends
+all of them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 
 
 def fate(folder, ending, item):
-    """Item 1 ends its process; item 0 waits until that has happened, so that others are done before it."""
+    """Item 1 ends its process; item 0 waits until that has happened, so that others are done before
+    it.
+    """
     if item == 1:
         (folder / "seen").touch()
         os.kill(os.getpid(), ending)
@@ -38,8 +42,17 @@ def fate(folder, ending, item):
 )
 def test_a_process_that_dies_costs_its_item(tmp_path, ending, name):
     found = list(ordered(partial(fate, tmp_path, ending), range(6), 2))
-    assert [item if isinstance(item, Died) else item[0] for item in found] == [0, found[1], 20, 30, 40, 50]
-    assert isinstance(found[1], Died) and found[1].reason.startswith(f"its process ended with {name}")
+    assert [item if isinstance(item, Died) else item[0] for item in found] == [
+        0,
+        found[1],
+        20,
+        30,
+        40,
+        50,
+    ]
+    assert isinstance(found[1], Died) and found[1].reason.startswith(
+        f"its process ended with {name}"
+    )
     others = {item[1] for item in found if not isinstance(item, Died)}
     assert os.getpid() not in others and len(others) <= 2
     assert list(ordered(partial(fate, tmp_path, ending), [3], 8)) == [(30, os.getpid())]
@@ -58,11 +71,24 @@ def test_verify_and_diff_say_the_same_of_a_tree(tree):
     shutil.copytree(tree, tree.parent / "other")
     shutil.rmtree(tree.parent / "other" / "0")
     (tree.parent / "other" / "2" / "variables" / "variables.index").unlink()
-    for arguments in (["verify", str(tree)], ["verify", "--json", str(tree)], ["diff", str(tree), str(tree.parent / "other")]):
-        one, several = [CliRunner().invoke(main, [*arguments, "--jobs", jobs]) for jobs in ("1", "3")]
+    for arguments in (
+        ["verify", str(tree)],
+        ["verify", "--json", str(tree)],
+        ["diff", str(tree), str(tree.parent / "other")],
+    ):
+        one, several = [
+            CliRunner().invoke(main, [*arguments, "--jobs", jobs]) for jobs in ("1", "3")
+        ]
         assert (several.output, several.exit_code) == (one.output, one.exit_code), arguments
         assert one.exit_code == 1
-    assert len(json.loads(CliRunner().invoke(main, ["verify", "--json", "--jobs", "2", str(tree)]).stdout)["models"]) == 4
+    assert (
+        len(
+            json.loads(
+                CliRunner().invoke(main, ["verify", "--json", "--jobs", "2", str(tree)]).stdout
+            )["models"]
+        )
+        == 4
+    )
 
 
 def stay(folder, item):
@@ -87,7 +113,9 @@ def test_an_interruption_ends_all(tmp_path):
         **os.environ,
         "PYTHONPATH": os.pathsep.join([os.fspath(Path(__file__).parent), *filter(None, sys.path)]),
     }
-    process = subprocess.Popen([sys.executable, script], env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, script], env=environment, stderr=subprocess.PIPE, text=True
+    )
     while len(list(tmp_path.iterdir())) < 2:
         assert process.poll() is None, process.stderr.read()
     process.send_signal(signal.SIGINT)

@@ -1,4 +1,6 @@
-"""``migrate``, end to end: real TF 1 models, the command, one warm worker; what it makes is asked by TensorFlow."""
+"""``migrate``, end to end: real TF 1 models, the command, one warm worker; what it makes is asked
+by TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,15 @@ from reference_impl.format import schema
 from reference_impl.graph.edges import parse_input
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
-CASES = ("contrib_op", "empty_tags", "escaped_names", "half_plus_two", "hash_table_v2", "keras_functional_save", "table_no_init")
+CASES = (
+    "contrib_op",
+    "empty_tags",
+    "escaped_names",
+    "half_plus_two",
+    "hash_table_v2",
+    "keras_functional_save",
+    "table_no_init",
+)
 
 
 def migrate(*arguments):
@@ -52,7 +62,11 @@ def edited(folder, edit):
 
 def wait_for(graph, node):
     """The answers of all signatures wait for a node."""
-    answers = {parse_input(info.name).source for item in graph.signature_def.values() for info in item.outputs.values()}
+    answers = {
+        parse_input(info.name).source
+        for item in graph.signature_def.values()
+        for info in item.outputs.values()
+    }
     for other in graph.graph_def.node:
         if other.name in answers:
             other.input.append("^" + node)
@@ -85,7 +99,9 @@ def zoo(tmp_path_factory):
     shutil.copytree(FIXTURES / "keras_functional_save", folder / "no_variables")
     shutil.rmtree(folder / "no_variables/model/variables")
     (folder / "broken").mkdir()
-    (folder / "broken" / "saved_model.pb").write_bytes((FIXTURES / "half_plus_two/model/saved_model.pb").read_bytes()[:500])
+    (folder / "broken" / "saved_model.pb").write_bytes(
+        (FIXTURES / "half_plus_two/model/saved_model.pb").read_bytes()[:500]
+    )
     return folder
 
 
@@ -109,7 +125,9 @@ def done(zoo, synced, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
     before = {path: path.read_bytes() for path in zoo.rglob("*") if path.is_file()}
     result = migrate(zoo, "--out", out, "--json")
-    assert {path: path.read_bytes() for path in zoo.rglob("*") if path.is_file()} == before, "the source is only read"
+    assert {path: path.read_bytes() for path in zoo.rglob("*") if path.is_file()} == before, (
+        "the source is only read"
+    )
     return result, out
 
 
@@ -154,17 +172,30 @@ def test_models_are_migrated_proved_and_the_others_named(done):
     }
     assert result.exit_code == ExitCode.UNEXPECTED
     assert found["totals"]["migrated"] == 5
-    assert sorted(path.name for path in (out / "models").iterdir()) == sorted(set(CASES) - {"contrib_op"})
-    half = next(model for model in found["models"] if model["relative"].startswith("half"))["parts"][0]
+    assert sorted(path.name for path in (out / "models").iterdir()) == sorted(
+        set(CASES) - {"contrib_op"}
+    )
+    half = next(model for model in found["models"] if model["relative"].startswith("half"))[
+        "parts"
+    ][0]
     states = {item["what"]: item["state"] for item in half["verdicts"]}
-    assert {what: states[what] for what in states if what.startswith(("answers", "gradients"))} == dict.fromkeys(
+    assert {
+        what: states[what] for what in states if what.startswith(("answers", "gradients"))
+    } == dict.fromkeys(
         ("answers, reference", "answers, tf2", "gradients, tf2", "answers, c_api"), "equal"
     )
     assert states["weights"] == states["signatures"] == states["next generation"] == "equal"
     assert sorted(half["names"]) == ["a", "b"]
-    tables = next(model for model in found["models"] if model["relative"].startswith("hash_table"))["parts"][0]["verdicts"]
-    assert [(item["state"], item["detail"]) for item in tables if item["what"] == "tables"] == [("equal", "2 compared")]
-    words = {model["relative"].split("/")[0]: (model["reason"], model["fix"]) for model in found["models"]}
+    tables = next(model for model in found["models"] if model["relative"].startswith("hash_table"))[
+        "parts"
+    ][0]["verdicts"]
+    assert [(item["state"], item["detail"]) for item in tables if item["what"] == "tables"] == [
+        ("equal", "2 compared")
+    ]
+    words = {
+        model["relative"].split("/")[0]: (model["reason"], model["fix"])
+        for model in found["models"]
+    }
     assert words["contrib_op"][0].startswith("TensorFlow knows no op 'Resampler': node '")
     assert "Addons>Resampler" in words["contrib_op"][1]
     assert "SMC201" in found["models"][[*words].index("no_variables")]["parts"][0]["notes"][0]
@@ -172,7 +203,9 @@ def test_models_are_migrated_proved_and_the_others_named(done):
     assert "assertion failed" in words["silent"][0]
     assert "io/io.json" in words["silent"][1]
     assert "no signature" in words["unsigned"][0]
-    assert all(fix for reason, fix in words.values() if reason), "each has something that can be done"
+    assert all(fix for reason, fix in words.values() if reason), (
+        "each has something that can be done"
+    )
 
 
 @pytest.mark.tensorflow
@@ -188,7 +221,9 @@ def test_what_is_made_is_a_savedmodel_of_tf_2(done):
 
     _, out = done
     loaded = tf.saved_model.load(str(out / "models/half_plus_two/model"))
-    assert loaded.signatures["serving_default"](x=tf.constant([[4.0]]))["y"].numpy().tolist() == [[4.0]]
+    assert loaded.signatures["serving_default"](x=tf.constant([[4.0]]))["y"].numpy().tolist() == [
+        [4.0]
+    ]
     assert len(loaded.variables) == 2
     several = json.loads((out / "models/empty_tags/model/manifest.json").read_text())["models"]
     assert sorted(map(tuple, (entry["tags"] for entry in several))) == [(), ("my tag é",)]
@@ -201,7 +236,9 @@ def test_reports_agree(done):
     result, out = done
     assert (out / "report.json").read_text() == result.stdout
     rows = list(csv.DictReader((out / "report.csv").read_text().splitlines()))
-    assert [row["status"] for row in rows] == [model["status"] for model in json.loads(result.stdout)["models"]]
+    assert [row["status"] for row in rows] == [
+        model["status"] for model in json.loads(result.stdout)["models"]
+    ]
     page = (out / "report.html").read_text()
     assert "6 of 11 models are in the output" in page
     assert "Addons&gt;Resampler" in page
@@ -211,7 +248,10 @@ def test_reports_agree(done):
 @pytest.mark.tensorflow
 def test_paths_may_be_relative(zoo, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert migrate(os.path.relpath(zoo / "half_plus_two"), "--out", "out").exit_code == ExitCode.AS_EXPECTED
+    assert (
+        migrate(os.path.relpath(zoo / "half_plus_two"), "--out", "out").exit_code
+        == ExitCode.AS_EXPECTED
+    )
     assert (tmp_path / "out/models/model/saved_model.pb").exists()
 
 
@@ -223,9 +263,15 @@ def test_requests_that_lead_out_or_are_none_are_named_and_not_asked(tmp_path, in
     text = json.loads(io.read_text())
     text["requests"][0]["inputs"] = inputs
     io.write_text(json.dumps(text))
-    (model,) = json.loads(migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--json").stdout)["models"]
+    (model,) = json.loads(migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--json").stdout)[
+        "models"
+    ]
     assert model["status"] == "migrated"
-    assert [note for note in model["parts"][0]["notes"] if "io.json" in note and "cannot be used" in note]
+    assert [
+        note
+        for note in model["parts"][0]["notes"]
+        if "io.json" in note and "cannot be used" in note
+    ]
 
 
 @pytest.mark.tensorflow
@@ -249,7 +295,9 @@ def test_a_second_run_does_only_what_changed(done, zoo, tmp_path):
 def test_a_killed_run_goes_on_and_leaves_only_whole_models(zoo, tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "compat_matrix", "migrate", str(zoo), "--out", str(out)]
-    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while not list((out / "records").rglob("*.json")):
         assert process.poll() is None, "it ended before it was killed"
         time.sleep(0.02)
@@ -262,14 +310,22 @@ def test_a_killed_run_goes_on_and_leaves_only_whole_models(zoo, tmp_path):
 
 @pytest.mark.tensorflow
 def test_a_model_that_kills_its_worker_costs_itself_only(zoo, tmp_path):
-    """Its op ends the process in every loader; the ones before and after are migrated by a worker each."""
+    """Its op ends the process in every loader; the ones before and after are migrated by a worker
+    each.
+    """
     other = tmp_path / "zoo"
     shutil.copytree(FIXTURES / "half_plus_two", other / "a")
     edited(other / "b", deadly)
     shutil.copytree(FIXTURES / "half_plus_two", other / "c")
     result = migrate(other, "--out", tmp_path / "out", "--json")
-    found = {model["relative"].split("/")[0]: model for model in json.loads(result.stdout)["models"]}
-    assert {name: model["status"] for name, model in found.items()} == {"a": "migrated", "b": "crashed", "c": "migrated"}
+    found = {
+        model["relative"].split("/")[0]: model for model in json.loads(result.stdout)["models"]
+    }
+    assert {name: model["status"] for name, model in found.items()} == {
+        "a": "migrated",
+        "b": "crashed",
+        "c": "migrated",
+    }
     assert "SIGABRT" in found["b"]["reason"]
     assert "ends the process" in found["b"]["fix"]
     assert not (tmp_path / "out/models/b").exists()
@@ -328,8 +384,13 @@ def test_a_process_that_dies_of_the_new_model_costs_that_model_only(tmp_path, mo
     monkeypatch.setattr(values, "ask_all", dying)
     result = migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--json")
     found = {model["relative"]: model for model in json.loads(result.stdout)["models"]}
-    assert {name: model["status"] for name, model in found.items()} == {"a": "crashed", "b": "migrated"}
-    assert "tf2@" in found["a"]["reason"] and "SIGKILL" in found["a"]["reason"] and found["a"]["fix"]
+    assert {name: model["status"] for name, model in found.items()} == {
+        "a": "crashed",
+        "b": "migrated",
+    }
+    assert (
+        "tf2@" in found["a"]["reason"] and "SIGKILL" in found["a"]["reason"] and found["a"]["fix"]
+    )
     assert not (tmp_path / "out/models/a").exists()
 
 
@@ -364,19 +425,28 @@ def test_a_model_that_is_saved_again_is_the_same_or_becomes_so(tmp_path, generat
 
 @pytest.mark.tensorflow
 def test_every_entry_of_every_kind_of_table_is_seen():
-    """With other dtypes TensorFlow ends the process; a table without a value, or none, is left out."""
+    """With other dtypes TensorFlow ends the process; a table without a value, or none, is left
+    out.
+    """
     import tensorflow as tf
 
     from compat_matrix.workers import table_contents
 
     lookup = tf.lookup.experimental
-    types = [(key, value) for key in ("int64", "string") for value in ("float32", "int64", "string")]
+    types = [
+        (key, value) for key in ("int64", "string") for value in ("float32", "int64", "string")
+    ]
 
     def seen(table):
-        return [text.rpartition(" ")[0] for _, _, text in table_contents.of_resources(tf, [table], types)]
+        return [
+            text.rpartition(" ")[0]
+            for _, _, text in table_contents.of_resources(tf, [table], types)
+        ]
 
     rows = lookup.MutableHashTable(tf.string, tf.float32, [0.0, 1.0])
-    dense = lookup.DenseHashTable(tf.int64, tf.float32, default_value=[0.0, 0.0], empty_key=-1, deleted_key=-2)
+    dense = lookup.DenseHashTable(
+        tf.int64, tf.float32, default_value=[0.0, 0.0], empty_key=-1, deleted_key=-2
+    )
     assert seen(rows) == []
     before = []
     for table, key in ((rows, tf.constant(["x"])), (dense, tf.constant([7], tf.int64))):
@@ -387,11 +457,15 @@ def test_every_entry_of_every_kind_of_table_is_seen():
         assert seen(table) and table_contents.of_resources(tf, [table], types) not in before
     initializer = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
     assert seen(tf.lookup.StaticHashTable(initializer, 0)) == ["string -> int64, 2 entries"]
-    assert seen(collections.namedtuple("Resource", "resource_handle")(tf.Variable(1.0).handle)) == []
+    assert (
+        seen(collections.namedtuple("Resource", "resource_handle")(tf.Variable(1.0).handle)) == []
+    )
 
 
 @pytest.mark.tensorflow
-def test_a_disk_that_does_not_take_it_is_said_and_nothing_gets_into_the_output(tmp_path, monkeypatch):
+def test_a_disk_that_does_not_take_it_is_said_and_nothing_gets_into_the_output(
+    tmp_path, monkeypatch
+):
     def full(_):
         raise OSError(28, "No space left on device")
 
@@ -414,11 +488,15 @@ def test_a_disk_that_fails_is_no_fault_of_the_model(tmp_path, monkeypatch):
     assert (model["status"], result.exit_code) == ("failed", ExitCode.HARNESS_ERROR)
 
 
-@pytest.mark.skipif(not isolation.without_network(), reason="this platform gives no process another network")
+@pytest.mark.skipif(
+    not isolation.without_network(), reason="this platform gives no process another network"
+)
 def test_models_are_run_without_a_network():
     words = worker.command(local_runtime(), "migration_worker")
     assert tuple(words[: len(isolation.without_network())]) == isolation.without_network()
-    code = "import socket; socket.create_connection(('127.0.0.1', int(__import__('sys').argv[1])), 5)"
+    code = (
+        "import socket; socket.create_connection(('127.0.0.1', int(__import__('sys').argv[1])), 5)"
+    )
     with socket.create_server(("127.0.0.1", 0)) as server:
         for prefix, wanted in (((), 0), (isolation.without_network(), 1)):
             command = [*prefix, sys.executable, "-c", code, str(server.getsockname()[1])]
@@ -429,12 +507,18 @@ def test_models_are_run_without_a_network():
 @pytest.mark.parametrize(
     "error",
     [
-        ReplyError("convert", {"status": "error", "error_class": "ResourceExhaustedError", "message": "OOM"}, ""),
+        ReplyError(
+            "convert",
+            {"status": "error", "error_class": "ResourceExhaustedError", "message": "OOM"},
+            "",
+        ),
         WorkerDied("convert", Crashed("SIGKILL", "killed"), ""),
         MemoryError(),
     ],
 )
-def test_a_model_that_memory_is_too_small_for_is_told_so_and_tried_again(tmp_path, monkeypatch, error):
+def test_a_model_that_memory_is_too_small_for_is_told_so_and_tried_again(
+    tmp_path, monkeypatch, error
+):
     def no_memory(*arguments):
         raise error
 
@@ -462,7 +546,10 @@ def test_a_signature_without_dtypes_and_a_model_without_a_schema_version_are_mig
     path.write_bytes(message.SerializeToString())
     done = migrate(tmp_path / "zoo", "--out", tmp_path / "out")
     (model,) = json.loads((tmp_path / "out/report.json").read_text())["models"]
-    assert done.exit_code == 0 and model["status"] == Status.MIGRATED, (model["status"], model["reason"])
+    assert done.exit_code == 0 and model["status"] == Status.MIGRATED, (
+        model["status"],
+        model["reason"],
+    )
 
 
 @pytest.mark.tensorflow
@@ -474,7 +561,11 @@ def test_a_later_schema_version_is_refused_with_a_way_out(tmp_path):
     path.write_bytes(message.SerializeToString())
     assert migrate(tmp_path / "zoo", "--out", tmp_path / "out").exit_code == 1
     (model,) = json.loads((tmp_path / "out/report.json").read_text())["models"]
-    assert model["status"] == Status.REFUSED and "is 2, not 1" in model["reason"] and "version 1" in model["fix"]
+    assert (
+        model["status"] == Status.REFUSED
+        and "is 2, not 1" in model["reason"]
+        and "version 1" in model["fix"]
+    )
 
 
 @pytest.mark.tensorflow

@@ -18,7 +18,9 @@ def test_of_the_fixtures_only_the_metric_of_an_estimator_is_left_to_chance():
             for key in graph.signature_def:
                 if not graph.HasField("object_graph_def") and left_to_chance(graph, key):
                     found[model.parent.name, key] = left_to_chance(graph, key)
-    assert found == {("estimator_all_modes", "eval"): {"metrics/error/value": "mean_absolute_error/count"}}
+    assert found == {
+        ("estimator_all_modes", "eval"): {"metrics/error/value": "mean_absolute_error/count"}
+    }
 
 
 NODES = {

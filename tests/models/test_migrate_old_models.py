@@ -1,4 +1,6 @@
-"""What the old model itself does is no fault of the new one: it draws weights, its gradients end the process, rounding."""
+"""What the old model itself does is no fault of the new one: it draws weights, its gradients end
+the process, rounding.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,20 @@ def saved_by_v1(folder, build):
         outputs, start = build(tf, session, x)
         builder = v1.saved_model.Builder(str(folder))
         signature = v1.saved_model.predict_signature_def({"x": x}, outputs)
-        builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature}, main_op=start)
+        builder.add_meta_graph_and_variables(
+            session, ["serve"], {"serving_default": signature}, main_op=start
+        )
         builder.save()
 
 
 def drawn_weights(tf, session, x):
-    """Its main op runs the initialisers, as that of some exporters: of one weight it draws another value each time."""
+    """Its main op runs the initialisers, as that of some exporters: of one weight it draws another
+    value each time.
+    """
     v1 = tf.compat.v1
-    noise = v1.get_variable("noise", [4, 2], initializer=v1.random_normal_initializer(), use_resource=True)
+    noise = v1.get_variable(
+        "noise", [4, 2], initializer=v1.random_normal_initializer(), use_resource=True
+    )
     w = v1.get_variable("w", initializer=[[1.0], [2.0], [3.0], [4.0]], use_resource=True)
     start = v1.global_variables_initializer()
     session.run(start)
@@ -60,16 +68,23 @@ def deadly_gradient(tf, session, x):
 
 
 def deep(tf, session, x):
-    """Large terms that nearly cancel: what TensorFlow's optimizer orders otherwise is rounded otherwise."""
+    """Large terms that nearly cancel: what TensorFlow's optimizer orders otherwise is rounded
+    otherwise.
+    """
     large, one = tf.constant([100.1, 100.2, 100.3, 100.7]), tf.constant([1.0003] * 4)
     w = tf.compat.v1.get_variable("w", initializer=[[1.0], [2.0], [3.0], [4.0]], use_resource=True)
     session.run(w.initializer)  # the optimizer passes over a graph of very few nodes
-    return {"y": (x + 1.1) * large * one - (x + 1.1) * tf.constant([100.03] * 4), "z": tf.nn.relu(tf.matmul(x, w))}, None
+    return {
+        "y": (x + 1.1) * large * one - (x + 1.1) * tf.constant([100.03] * 4),
+        "z": tf.nn.relu(tf.matmul(x, w)),
+    }, None
 
 
 def bucketized(tf, session, x):
     """As tf.Transform wrote it: the last release with a kernel of the op is 2.8."""
-    (buckets,) = tf.raw_ops.BoostedTreesBucketize(float_values=[x[:, 0]], bucket_boundaries=[[0.0, 1.0, 2.0]])
+    (buckets,) = tf.raw_ops.BoostedTreesBucketize(
+        float_values=[x[:, 0]], bucket_boundaries=[[0.0, 1.0, 2.0]]
+    )
     return {"bucket": buckets}, None
 
 
@@ -88,7 +103,9 @@ def done(tmp_path_factory):
     for node in text.meta_graphs[0].graph_def.node:
         node.op = "RougeL" if node.op == "Softsign" else node.op
     file.write_bytes(text.SerializeToString())
-    said = CliRunner().invoke(cli.main, ["migrate", str(zoo), "--out", str(zoo.with_name("out")), "--json"])
+    said = CliRunner().invoke(
+        cli.main, ["migrate", str(zoo), "--out", str(zoo.with_name("out")), "--json"]
+    )
     return {model["relative"]: model for model in json.loads(said.stdout)["models"]}
 
 
@@ -116,11 +133,15 @@ def test_gradients_of_the_old_model_that_end_the_process_cost_themselves_only(do
 def test_answers_are_compared_as_far_as_rounding_moves_those_of_the_old_model(done):
     model = done["deep"]
     assert model["status"] == "migrated", model["reason"]
-    assert any("as far as rounding moves" in item["detail"] for item in model["parts"][0]["verdicts"])
+    assert any(
+        "as far as rounding moves" in item["detail"] for item in model["parts"][0]["verdicts"]
+    )
 
 
 def test_advice_is_made_from_the_op_history_first(done):
-    """It used to be by the name of the op alone: no TensorFlow 2 reads it. 2.8 does, as `compat` says."""
+    """It used to be by the name of the op alone: no TensorFlow 2 reads it. 2.8 does, as `compat`
+    says.
+    """
     model = done["bucketized"]
     assert model["status"] == "unproved", model["reason"]
     assert re.match(r"TensorFlow [\d.]+ to 2\.8 loads and answers it", model["fix"]), model["fix"]

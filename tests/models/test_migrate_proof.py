@@ -1,4 +1,6 @@
-"""What counts as proved in ``migrate``, and what becomes of proved output when a later run fails."""
+"""What counts as proved in ``migrate``, and what becomes of proved output when a later run
+fails.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def migrate(*arguments):
 
 
 def half_plus_two(folder, edit=lambda graph: None):
-    """A copy of the fixture without its requests, with one signature and with each MetaGraph edited."""
+    """A copy of the fixture without its requests, with one signature and with each MetaGraph
+    edited.
+    """
     shutil.copytree(FIXTURES / "half_plus_two/model", folder)
     path = folder / "saved_model.pb"
     found = schema.parse(schema.SavedModel, path.read_bytes())
@@ -72,7 +76,9 @@ def never_answers_ours(graph):
 def without_kernel(graph):
     """An op that only GPUs have: no session on a CPU loads the model."""
     constant(graph, "one", schema.DT_INT32, int_val=1)
-    size = graph.graph_def.node.add(name="size", op="CudnnRNNParamsSize", input=["one", "one", "one"])
+    size = graph.graph_def.node.add(
+        name="size", op="CudnnRNNParamsSize", input=["one", "one", "one"]
+    )
     size.attr["T"].type, size.attr["S"].type = schema.DT_FLOAT, schema.DT_INT32
     second_signature(graph, "size", "size", schema.DT_INT32, [1])
 
@@ -86,7 +92,9 @@ def drawn_at_random(graph):
 
 
 def test_a_model_is_not_proved_when_one_of_three_signatures_was_not_asked(tmp_path):
-    code, model = migrate(half_plus_two(tmp_path / "m", never_answers_ours), "--out", tmp_path / "out")
+    code, model = migrate(
+        half_plus_two(tmp_path / "m", never_answers_ours), "--out", tmp_path / "out"
+    )
     assert (code, model["status"]) == (ExitCode.UNEXPECTED, "unproved")
     (part,) = model["parts"]
     assert sorted(part["asked"]) == ["open", "serving_default"]
@@ -122,7 +130,9 @@ def proved(tmp_path):
 
 
 def files(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 def test_a_run_that_takes_too_long_keeps_what_was_proved(proved):
@@ -176,7 +186,9 @@ def test_output_goes_when_the_model_now_proves_bad(proved):
 
 
 def test_tensors_of_many_zeros_are_read_back(tmp_path):
-    """Gradients of a large model may be all zeros: they must not become a file that looks like an attack."""
+    """Gradients of a large model may be all zeros: they must not become a file that looks like an
+    attack.
+    """
     import numpy as np
 
     from compat_matrix.workers import tensors

@@ -1,4 +1,6 @@
-"""Models that draw numbers: what is random proves nothing, the rest is compared, and every run says the same."""
+"""Models that draw numbers: what is random proves nothing, the rest is compared, and every run says
+the same.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,25 @@ pytestmark = pytest.mark.tensorflow
 
 
 def saved_by_v1(folder, build, main_op=None):
-    """A model of TF 1.x with a variable; ``build`` makes outputs of an input and of the variable."""
+    """A model of TF 1.x with a variable; ``build`` makes outputs of an input and of the
+    variable.
+    """
     import tensorflow as tf
 
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None, 4], name="x")
-        w = v1.get_variable("w", initializer=tf.reshape(tf.range(20.0) / 7 - 1, [4, 5]), use_resource=True)
+        w = v1.get_variable(
+            "w", initializer=tf.reshape(tf.range(20.0) / 7 - 1, [4, 5]), use_resource=True
+        )
         outputs = build(tf, x, w)
         session.run(v1.global_variables_initializer())
         signature = v1.saved_model.predict_signature_def({"x": x}, outputs)
         builder = v1.saved_model.Builder(str(folder))
         start = main_op(tf) if main_op else None
-        builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature}, main_op=start)
+        builder.add_meta_graph_and_variables(
+            session, ["serve"], {"serving_default": signature}, main_op=start
+        )
         builder.save()
     return folder
 
@@ -35,7 +43,9 @@ def saved_by_v1(folder, build, main_op=None):
 def sampled_class(tf, x, w):
     """A class that changes only in a few of many calls: two models may well answer alike."""
     sampled = 0 * w + tf.random.normal([4, 5])
-    return {"class": tf.argmax(tf.matmul(x, sampled) + tf.constant([0.0, 0.0, 1.0, 0.0, 0.0]), axis=1)}
+    return {
+        "class": tf.argmax(tf.matmul(x, sampled) + tf.constant([0.0, 0.0, 1.0, 0.0, 0.0]), axis=1)
+    }
 
 
 def random_beside_a_score(tf, x, w):
@@ -94,7 +104,14 @@ def test_drawn_numbers_are_followed_through_functions_and_variables(tmp_path):
             self.held.assign(other)
             seeded = x * tf.random.uniform([2], seed=3)
             chosen = tf.cond(tf.reduce_sum(x) > 0, lambda: other, lambda: x)
-            return {"same": same, "other": other, "held": self.held + 1, "seeded": seeded, "size": tf.shape(other), "if": chosen}
+            return {
+                "same": same,
+                "other": other,
+                "held": self.held + 1,
+                "seeded": seeded,
+                "size": tf.shape(other),
+                "if": chosen,
+            }
 
     model = Model()
     tf.saved_model.save(model, str(tmp_path / "m"), signatures=model.serve)
@@ -119,7 +136,9 @@ def runs(tmp_path_factory):
         saved_by_v1(zoo / name, globals()[name])
     found = []
     for run in ("one", "two"):
-        said = CliRunner().invoke(cli.main, ["migrate", str(zoo), "--out", str(zoo.with_name(run)), "--json"])
+        said = CliRunner().invoke(
+            cli.main, ["migrate", str(zoo), "--out", str(zoo.with_name(run)), "--json"]
+        )
         found.append({model["relative"]: model for model in json.loads(said.stdout)["models"]})
     return found
 
@@ -133,6 +152,12 @@ def test_two_runs_say_the_same_of_models_that_draw(runs):
 def test_what_is_random_is_named_and_the_rest_is_compared(runs):
     for run in runs:
         (part,) = run["random_beside_a_score"]["parts"]
-        assert any(note.startswith("output 'noisy' of signature 'serving_default' is not compared") for note in part["notes"])
+        assert any(
+            note.startswith("output 'noisy' of signature 'serving_default' is not compared")
+            for note in part["notes"]
+        )
         states = {item["what"]: item["state"] for item in part["verdicts"]}
-        assert states["answers, tf2"] in ("equal", "close") and states["gradients, tf2"] in ("equal", "close")
+        assert states["answers, tf2"] in ("equal", "close") and states["gradients, tf2"] in (
+            "equal",
+            "close",
+        )

@@ -34,7 +34,9 @@ def test_the_worst_part_is_what_becomes_of_the_model():
 
 
 def test_a_record_survives_the_disk_and_a_strange_one_is_none(tmp_path):
-    part = records.Part(["serve"], Status.MIGRATED, verdicts=[records.Verdict("weights", "equal")], names={"a": "k"})
+    part = records.Part(
+        ["serve"], Status.MIGRATED, verdicts=[records.Verdict("weights", "equal")], names={"a": "k"}
+    )
     kept = record("x", Status.MIGRATED, parts=[part])
     records.save(kept, tmp_path / "x.json", tmp_path)
     assert records.load(tmp_path / "x.json") == kept
@@ -44,7 +46,10 @@ def test_a_record_survives_the_disk_and_a_strange_one_is_none(tmp_path):
 
 
 def test_reports_are_no_way_into_a_browser_or_a_spreadsheet():
-    bad = [record("<script>alert(1)</script>", reason="=cmd()"), record("b", reason="=cmd()", fix="f")]
+    bad = [
+        record("<script>alert(1)</script>", reason="=cmd()"),
+        record("b", reason="=cmd()", fix="f"),
+    ]
     assert "<script>alert" not in report.as_html(bad)
     rows = list(csv.DictReader(report.as_csv(bad).splitlines()))
     assert {row["reason"] for row in rows} == {"'=cmd()"}
@@ -67,18 +72,39 @@ def test_no_place_is_inside_of_another_or_too_long_for_a_file_system():
         def __init__(self, name, relative):
             self.name, self.relative = name, relative
 
-    names = ["a", "a/b", "x/y", "X", "a.json", "a.json/c", "é" * 300, "e" * 300, "e" * 301, "~", "..", ""]
+    names = [
+        "a",
+        "a/b",
+        "x/y",
+        "X",
+        "a.json",
+        "a.json/c",
+        "é" * 300,
+        "e" * 300,
+        "e" * 301,
+        "~",
+        "..",
+        "",
+    ]
     jobs = run.jobs_of([Model(f"{number}/{name}", name) for number, name in enumerate(names)])
     places = [job.relative for job in jobs]
     assert len({place.lower() for place in places}) == len(names)
     for place in places:
         assert not [other for other in places if other.lower().startswith(f"{place.lower()}/")]
-        assert all(len(part) <= 120 and not part.startswith(".") and not part.endswith(".json") for part in place.split("/"))
+        assert all(
+            len(part) <= 120 and not part.startswith(".") and not part.endswith(".json")
+            for part in place.split("/")
+        )
 
 
 def test_many_models_get_a_page_each(tmp_path, monkeypatch):
     hostile = "<img src=x>/../" + "n" * 300
-    bad = [records.Record(hostile, "d/" + "n" * 200, reason="<script>", fix="f", parts=[records.Part(["<b>"])]), record("x/y")]
+    bad = [
+        records.Record(
+            hostile, "d/" + "n" * 200, reason="<script>", fix="f", parts=[records.Part(["<b>"])]
+        ),
+        record("x/y"),
+    ]
     report.write(bad, tmp_path)
     assert not list((tmp_path / "pages").glob("*")), "few are on one page"
     monkeypatch.setattr(report, "ON_ONE_PAGE", 1)
@@ -88,12 +114,17 @@ def test_many_models_get_a_page_each(tmp_path, monkeypatch):
         page, ours, _ = (tmp_path / "report.html").read_text().partition("<script>\n(function")
         assert ours
         links = sorted(set(re.findall(r'href="(pages/[^"]*)"', page)))
-        assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("pages/*/*")) == links
+        assert (
+            sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("pages/*/*"))
+            == links
+        )
         assert len(links) == 2
         texts = [(tmp_path / link).read_text() for link in links]
         assert sum(reason in text for text in texts) == 1
         assert all('href="../../report.html"' in text for text in texts)
-        assert not [text for text in (*texts, page) if "<script>" in text or "<img" in text or "<b>" in text]
+        assert not [
+            text for text in (*texts, page) if "<script>" in text or "<img" in text or "<b>" in text
+        ]
 
 
 def test_a_disk_that_is_full_leaves_the_old_report(tmp_path, monkeypatch):
@@ -117,7 +148,9 @@ class _Refusing:
         self.work = work
 
     def migrate(self, name, relative, folder, target, digest):
-        return records.Record(name, relative, digest, "1 partial=False", status=Status.REFUSED, reason="no such op")
+        return records.Record(
+            name, relative, digest, "1 partial=False", status=Status.REFUSED, reason="no such op"
+        )
 
 
 @pytest.mark.tensorflow
@@ -128,20 +161,31 @@ def test_a_refusal_is_told_once_with_its_reason_and_what_to_do(tmp_path, monkeyp
             found.fix = "rename the op"
             return found
 
-    monkeypatch.setattr(run, "migrator_for", lambda work, settings: contextlib.nullcontext(Refusing(work)))
+    monkeypatch.setattr(
+        run, "migrator_for", lambda work, settings: contextlib.nullcontext(Refusing(work))
+    )
     shutil.copytree(edits.fixture("half_plus_two"), tmp_path / "zoo" / "half")
-    done = CliRunner().invoke(main, ["migrate", str(tmp_path / "zoo"), "--out", str(tmp_path / "out")])
-    said = [line for line in (done.stdout + done.stderr).splitlines() if "no such op" in line or "rename the op" in line]
+    done = CliRunner().invoke(
+        main, ["migrate", str(tmp_path / "zoo"), "--out", str(tmp_path / "out")]
+    )
+    said = [
+        line
+        for line in (done.stdout + done.stderr).splitlines()
+        if "no such op" in line or "rename the op" in line
+    ]
     assert said == ["refused 1: half: no such op; rename the op"]
 
 
 @pytest.mark.tensorflow
 def test_the_speed_is_told_by_the_models_of_this_run_alone(tmp_path, monkeypatch):
-    """Three of four models were done by an earlier run: they say nothing about how long the fourth takes.
+    """Three of four models were done by an earlier run: they say nothing about how long the fourth
+    takes.
 
     In the first minute no run says what is left.
     """
-    monkeypatch.setattr(run, "migrator_for", lambda work, settings: contextlib.nullcontext(_Refusing(work)))
+    monkeypatch.setattr(
+        run, "migrator_for", lambda work, settings: contextlib.nullcontext(_Refusing(work))
+    )
     monkeypatch.chdir(tmp_path)
 
     def migrate(*cases):
@@ -150,13 +194,23 @@ def test_the_speed_is_told_by_the_models_of_this_run_alone(tmp_path, monkeypatch
         return CliRunner().invoke(main, ["migrate", "zoo", "--out", "out"])
 
     first = migrate("half_plus_two", "simple_save", "string_ops")
-    assert re.search(r"3/3 models, 3 not migrated, [\d.]+/s$", first.stderr, re.MULTILINE), first.stderr
+    assert re.search(r"3/3 models, 3 not migrated, [\d.]+/s$", first.stderr, re.MULTILINE), (
+        first.stderr
+    )
     assert "kept" not in first.stderr
     again = migrate()
-    assert re.search(r"3/3 models, 3 not migrated, 3 kept$", again.stderr, re.MULTILINE), again.stderr
+    assert re.search(r"3/3 models, 3 not migrated, 3 kept$", again.stderr, re.MULTILINE), (
+        again.stderr
+    )
     assert first.stderr.startswith("3 models to run\n")
-    assert again.stderr.startswith("3 models: 3 done by an earlier run unless changed since, 0 to run\n"), again.stderr
+    assert again.stderr.startswith(
+        "3 models: 3 done by an earlier run unless changed since, 0 to run\n"
+    ), again.stderr
     more = migrate("while_loop")
-    assert more.stderr.startswith("4 models: 3 done by an earlier run unless changed since, 1 to run\n"), more.stderr
-    assert re.search(r"4/4 models, 4 not migrated, 3 kept, [\d.]+/s$", more.stderr, re.MULTILINE), more.stderr
+    assert more.stderr.startswith(
+        "4 models: 3 done by an earlier run unless changed since, 1 to run\n"
+    ), more.stderr
+    assert re.search(r"4/4 models, 4 not migrated, 3 kept, [\d.]+/s$", more.stderr, re.MULTILINE), (
+        more.stderr
+    )
     assert "done_before" not in (tmp_path / "out" / "report.json").read_text()

@@ -1,4 +1,6 @@
-"""What notebooks show of `inspect`, `verify` and `diff`: all that matters, and nothing that a model can run or hide."""
+"""What notebooks show of `inspect`, `verify` and `diff`: all that matters, and nothing that a model
+can run or hide.
+"""
 
 import subprocess
 import sys
@@ -12,7 +14,10 @@ from compat_matrix.models.diff import diff
 from compat_matrix.models.verify.run import verify
 
 # Markup, an attribute's end, a formula that notebooks would typeset, a direction override.
-HOSTILE = "x\"'><img src=y onerror=alert(1)></code><script>alert(2)</script>$\\href{javascript:alert(3)}{z}$\u202e"
+HOSTILE = (
+    "x\"'><img src=y"
+    " onerror=alert(1)></code><script>alert(2)</script>$\\href{javascript:alert(3)}{z}$\u202e"
+)
 SHOWN = HOSTILE.replace("\u202e", "\\u202e")
 OURS = {"div", "details", "summary", "table", "tr", "th", "td", "b", "span", "code", "br"}
 
@@ -45,7 +50,9 @@ def page(result):
 
 
 def hostile(tmp_path, name="hostile"):
-    """A fixture whose signature, its argument, a tag, a node, an asset and a variable have hostile names."""
+    """A fixture whose signature, its argument, a tag, a node, an asset and a variable have hostile
+    names.
+    """
 
     def edit(message):
         (graph,) = message.meta_graphs
@@ -109,7 +116,10 @@ def test_inspect_shows_signatures_variables_functions_and_problems():
 
 def test_inspect_shows_what_acts_on_the_machine(tmp_path):
     shown = page(reference_impl.inspect(hostile(tmp_path)))
-    assert "Acts on the machine" in shown.text and "when fetched by name: WriteFile writes a file" in shown.code
+    assert (
+        "Acts on the machine" in shown.text
+        and "when fetched by name: WriteFile writes a file" in shown.code
+    )
 
 
 def test_verify_shows_severity_rule_place_and_fix():
@@ -117,7 +127,9 @@ def test_verify_shows_severity_rule_place_and_fix():
     shown = page(report)
     (finding,) = report.findings
     assert shown.text.index("1 error") < shown.text.index(finding.rule)
-    assert all(text in shown.code for text in (finding.rule, finding.where, finding.message, finding.fix))
+    assert all(
+        text in shown.code for text in (finding.rule, finding.where, finding.message, finding.fix)
+    )
     assert "nothing found" in page(verify(edits.fixture("half_plus_two"))).text
 
 
@@ -125,7 +137,9 @@ def test_verify_does_not_call_a_model_sound_that_it_could_not_look_at():
     from compat_matrix.models.verify.run import Report
 
     shown = page(Report("model", error="no permission"))
-    assert "could not be looked at: no permission" in shown.text and "nothing found" not in shown.text
+    assert (
+        "could not be looked at: no permission" in shown.text and "nothing found" not in shown.text
+    )
 
 
 def test_diff_shows_the_verdict_and_the_changes_that_count_first(tmp_path):
@@ -146,7 +160,11 @@ def test_a_long_table_says_how_many_rows_are_not_shown(tmp_path):
     model = edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit)
     (graph,) = reference_impl.inspect(model).meta_graphs
     shown = page(reference_impl.inspect(model))
-    assert len(graph.signatures) == 52 and "another_19" in shown.code and "another_20" not in shown.code
+    assert (
+        len(graph.signatures) == 52
+        and "another_19" in shown.code
+        and "another_20" not in shown.code
+    )
     assert "… 32 more" in shown.text
 
 
@@ -161,5 +179,7 @@ from compat_matrix.models.verify.run import verify
 model = {str(edits.fixture("half_plus_two"))!r}
 print(all(item._repr_html_().startswith("<div") for item in (reference_impl.inspect(model), verify(model), diff(model, model))))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.stdout == "True\n", done.stderr

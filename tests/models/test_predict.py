@@ -1,4 +1,6 @@
-"""What the op history predicts of an unknown op is what happens, wherever the op stands and whoever reads the model."""
+"""What the op history predicts of an unknown op is what happens, wherever the op stands and whoever
+reads the model.
+"""
 
 import json
 import shutil
@@ -30,7 +32,8 @@ ANSWERS = {
     "look": ({"x": np.array([b"a", b"c"], object)}, {"y": np.int64([1, -1])}),
     "keep": ({"x": np.array([b"a", b"c"], object)}, {"y": np.int64([5, -1])}),
 }
-# Of the model with an object graph: a part of the function's name, the op that becomes unknown, and the requests.
+# Of the model with an object graph: a part of the function's name, the op that becomes unknown, and
+# the requests.
 IN_FUNCTIONS = {
     "the function that creates a table": ("creator", "HashTableV2", ("plain", "look")),
     "the function that fills a table": ("initializer", "LookupTableImportV2", ("plain", "look")),
@@ -60,23 +63,36 @@ def tf():
 
 @pytest.fixture(scope="module")
 def objects(tf, tmp_path_factory):
-    """A model with an object graph, a static table, and a mutable one whose content is in the checkpoint."""
+    """A model with an object graph, a static table, and a mutable one whose content is in the
+    checkpoint.
+    """
     root = tf.Module()
-    root.static = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([1], tf.int64)), -1)
+    root.static = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([1], tf.int64)), -1
+    )
     root.mutable = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
     root.mutable.insert(["a"], tf.constant([5], tf.int64))
     root.one = tf.Variable(1.0)
-    floats, words = tf.TensorSpec([None], tf.float32, name="x"), tf.TensorSpec([None], tf.string, name="x")
+    floats, words = (
+        tf.TensorSpec([None], tf.float32, name="x"),
+        tf.TensorSpec([None], tf.string, name="x"),
+    )
 
     def plain(x):
-        return {"y": tf.cond(root.one > 0.0, lambda: tf.nn.relu(x) * root.one, lambda: tf.math.softplus(x))}
+        return {
+            "y": tf.cond(
+                root.one > 0.0, lambda: tf.nn.relu(x) * root.one, lambda: tf.math.softplus(x)
+            )
+        }
 
     root.plain = tf.function(plain, input_signature=[floats])
     root.look = tf.function(lambda x: {"y": root.static.lookup(x)}, input_signature=[words])
     root.keep = tf.function(lambda x: {"y": root.mutable.lookup(x)}, input_signature=[words])
     root.unused = tf.function(tf.math.softsign, input_signature=[floats])
     folder = tmp_path_factory.mktemp("objects") / "model"
-    tf.saved_model.save(root, str(folder), signatures={name: getattr(root, name) for name in ANSWERS})
+    tf.saved_model.save(
+        root, str(folder), signatures={name: getattr(root, name) for name in ANSWERS}
+    )
     return folder
 
 
@@ -86,19 +102,28 @@ def main_graph(tf, tmp_path_factory):
     v1 = tf.compat.v1
     folder = tmp_path_factory.mktemp("main_graph") / "model"
     with v1.Graph().as_default(), v1.Session() as session:
-        x, words = v1.placeholder(tf.float32, [None], name="x"), v1.placeholder(tf.string, [None], name="words")
+        x, words = (
+            v1.placeholder(tf.float32, [None], name="x"),
+            v1.placeholder(tf.string, [None], name="words"),
+        )
         y = tf.nn.relu(x) * v1.get_variable("one", initializer=1.0)
         tf.math.softsign(x)
-        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([1], tf.int64)), -1)
+        table = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([1], tf.int64)), -1
+        )
         found = table.lookup(words)
         session.run([v1.global_variables_initializer(), v1.tables_initializer()])
         infos = v1.saved_model.build_tensor_info
         signatures = {
-            name: v1.saved_model.build_signature_def({"x": infos(given)}, {"y": infos(result)}, "tensorflow/serving/predict")
+            name: v1.saved_model.build_signature_def(
+                {"x": infos(given)}, {"y": infos(result)}, "tensorflow/serving/predict"
+            )
             for name, given, result in (("plain", x, y), ("look", words, found))
         }
         builder = v1.saved_model.Builder(str(folder))
-        builder.add_meta_graph_and_variables(session, ["serve"], signatures, main_op=v1.tables_initializer())
+        builder.add_meta_graph_and_variables(
+            session, ["serve"], signatures, main_op=v1.tables_initializer()
+        )
         builder.save()
     return folder
 
@@ -120,7 +145,9 @@ def artifact(model, folder, nodes_of, op, asked):
             tensors.save(folder / "io" / f"{key}.{name}.npz", found)
         request = {"id": key, "kind": "signature", "tags": ["serve"], "signature": key}
         requests.append({**request, "inputs": f"{key}.in.npz", "outputs": f"{key}.out.npz"})
-    (folder / "io" / "io.json").write_text(json.dumps({"schema": 1, "stateful": False, "requests": requests}))
+    (folder / "io" / "io.json").write_text(
+        json.dumps({"schema": 1, "stateful": False, "requests": requests})
+    )
     (folder / "provenance.json").write_text(json.dumps({"schema": 1, "files": hash_files(folder)}))
     return folder
 
@@ -133,10 +160,21 @@ def asked_of(host, folder):
     for reader in READERS:
         for check in ASKED:
             consumer = CONSUMERS[reader]
-            if CHECKS[check].among(consumer.checks) and not CHECKS[check].not_applicable(consumer.capabilities, ["signature"]):
-                names = {"case": "planted", "producer": "fixture", "producer_version": version, "consumer_version": version}
+            if CHECKS[check].among(consumer.checks) and not CHECKS[check].not_applicable(
+                consumer.capabilities, ["signature"]
+            ):
+                names = {
+                    "case": "planted",
+                    "producer": "fixture",
+                    "producer_version": version,
+                    "consumer_version": version,
+                }
                 cell = Cell(**names, consumer=reader, check=check, **places)
-                yield cell, predictor.of(cell), Result.observed("", cell.id, run_cell(cell, host, host.out))
+                yield (
+                    cell,
+                    predictor.of(cell),
+                    Result.observed("", cell.id, run_cell(cell, host, host.out)),
+                )
 
 
 def as_predicted(host, folder):
@@ -144,7 +182,10 @@ def as_predicted(host, folder):
     for cell, foretold, found in asked_of(host, folder):
         outcomes[cell.consumer, cell.check] = found.outcome
         if not prediction.holds(foretold, found):
-            wrong.append(f"{cell.consumer}, {cell.check}: predicted {foretold}; {found.outcome} {found.message}")
+            wrong.append(
+                f"{cell.consumer}, {cell.check}: predicted {foretold}; {found.outcome}"
+                f" {found.message}"
+            )
     assert not wrong, "\n".join(wrong)
     assert len(outcomes) == 13
     return outcomes
@@ -155,16 +196,26 @@ def test_an_unknown_op_in_a_function(objects, warm_host, tmp_path, place):
     word, op, asked = IN_FUNCTIONS[place]
 
     def nodes(graph):
-        return [node for item in graph.library.function if word in item.signature.name for node in item.node_def]
+        return [
+            node
+            for item in graph.library.function
+            if word in item.signature.name
+            for node in item.node_def
+        ]
 
     outcomes = as_predicted(warm_host, artifact(objects, tmp_path / "artifact", nodes, op, asked))
-    assert outcomes["reference", "load"] is Outcome.PASS and outcomes["tf2", "load"] is Outcome.LOAD_ERROR
+    assert (
+        outcomes["reference", "load"] is Outcome.PASS
+        and outcomes["tf2", "load"] is Outcome.LOAD_ERROR
+    )
 
 
 @pytest.mark.parametrize("place", IN_THE_MAIN_GRAPH)
 def test_an_unknown_op_in_a_main_graph(main_graph, warm_host, tmp_path, place):
     op, asked = IN_THE_MAIN_GRAPH[place]
-    outcomes = as_predicted(warm_host, artifact(main_graph, tmp_path / "artifact", lambda graph: graph.node, op, asked))
+    outcomes = as_predicted(
+        warm_host, artifact(main_graph, tmp_path / "artifact", lambda graph: graph.node, op, asked)
+    )
     assert outcomes["tf2", "load"] is Outcome.LOAD_ERROR
     assert (outcomes["reference", "load"] is Outcome.PASS) == (place != "the restore op")
 

@@ -20,7 +20,10 @@ def model(tf, tmp_path):
     (tmp_path / "words.txt").write_text("a\nb\n")
     root = tf.Module()
     root.v, root.file = tf.Variable(2.0), tf.saved_model.Asset(str(tmp_path / "words.txt"))
-    root.f = tf.function(lambda x: (x * root.v, tf.io.read_file(root.file.asset_path)), input_signature=[tf.TensorSpec([])])
+    root.f = tf.function(
+        lambda x: (x * root.v, tf.io.read_file(root.file.asset_path)),
+        input_signature=[tf.TensorSpec([])],
+    )
     return root
 
 

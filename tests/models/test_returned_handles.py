@@ -1,4 +1,6 @@
-"""Handles that functions hand out: the releases whose importer dies of them, and what `downgrade` makes of that."""
+"""Handles that functions hand out: the releases whose importer dies of them, and what `downgrade`
+makes of that.
+"""
 
 import pytest
 from google.protobuf import text_format
@@ -22,13 +24,19 @@ USE = """node { name: 'size' op: 'LookupTableSizeV2' input: 'restored' input: '^
 
 
 def nest(made=TABLE, depth=2, used=True):
-    """A table made ``depth`` calls deep, as one that was loaded and saved ``depth - 1`` times is."""
+    """A table made ``depth`` calls deep, as one that was loaded and saved ``depth - 1`` times
+    is.
+    """
 
     def edit(message):
         graph = message.meta_graphs[0].graph_def
         text, out = made, "table_handle"
         for level in range(depth):
-            function = FUNCTION.replace("BODY", text).replace("OUT", out).replace("NAME", f"creator_{level}")
+            function = (
+                FUNCTION.replace("BODY", text)
+                .replace("OUT", out)
+                .replace("NAME", f"creator_{level}")
+            )
             text_format.Merge("library { " + function + " }", graph)
             text, out = CALL.replace("NAME", f"creator_{level}"), "output"
         text_format.Merge("node { name: 'restored' " + text + " } " + (USE if used else ""), graph)
@@ -45,16 +53,29 @@ def loads(path, release, loader):
 
 def test_releases_whose_importer_reads_freed_memory_are_told(tmp_path):
     model = edited(fixture("module_functions"), tmp_path / "m", nest())
-    for release, safe in (("1.13", True), ("1.14", False), ("1.15", False), ("2.2", False), ("2.3", True)):
+    for release, safe in (
+        ("1.13", True),
+        ("1.14", False),
+        ("1.15", False),
+        ("2.2", False),
+        ("2.3", True),
+    ):
         for loader in ("session", "c++"):
             verdict = loads(model, release, loader)
-            assert verdict.loads == safe or any("safe memory" not in reason for reason in verdict.reasons), (release, verdict)
+            assert verdict.loads == safe or any(
+                "safe memory" not in reason for reason in verdict.reasons
+            ), (release, verdict)
             assert any("safe memory" in reason for reason in verdict.reasons) != safe
     # An object loader got through with it, with luck: a risk.
-    assert "creator_0" in loads(model, "2.1", "objects").risks[0] and not loads(model, "2.3", "objects").risks
+    assert (
+        "creator_0" in loads(model, "2.1", "objects").risks[0]
+        and not loads(model, "2.3", "objects").risks
+    )
 
 
-@pytest.mark.parametrize("edit", [nest(used=False), nest(TABLE.replace("Mutable", ""))], ids=["unused", "no shapes"])
+@pytest.mark.parametrize(
+    "edit", [nest(used=False), nest(TABLE.replace("Mutable", ""))], ids=["unused", "no shapes"]
+)
 def test_handles_that_nobody_looks_at_and_tables_without_shapes_are_sound(edit, tmp_path):
     model = edited(fixture("module_functions"), tmp_path / "m", edit)
     assert not any("safe memory" in reason for reason in loads(model, "1.15", "session").reasons)
@@ -67,15 +88,26 @@ def test_the_main_graph_makes_the_handle_itself(tmp_path):
     assert not plan.refused and [change.kind for change, _ in plan.changes] == ["replace_op"]
     (graph,) = plan.message.meta_graphs
     nodes = {node.name: node for node in graph.graph_def.node}
-    assert nodes["restored"].op == "MutableHashTableV2" and nodes["restored"].attr["shared_name"].s == b"table_7"
-    assert "f" not in nodes["restored"].attr and list(nodes["size"].input) == ["restored", "^restored"]
+    assert (
+        nodes["restored"].op == "MutableHashTableV2"
+        and nodes["restored"].attr["shared_name"].s == b"table_7"
+    )
+    assert "f" not in nodes["restored"].attr and list(nodes["size"].input) == [
+        "restored",
+        "^restored",
+    ]
     # The object loader calls the functions: they stay.
-    assert {function.signature.name for function in graph.graph_def.library.function} >= {"creator_0", "creator_1"}
+    assert {function.signature.name for function in graph.graph_def.library.function} >= {
+        "creator_0",
+        "creator_1",
+    }
     newer = downgrading.plan(layout.read(model), history().index("2.3"))
     assert not newer.refused and not newer.changes
 
 
-@pytest.mark.parametrize("edit", [nest(TABLE.replace("'table_7'", "''")), nest(TABLE + " input: 'seed'")])
+@pytest.mark.parametrize(
+    "edit", [nest(TABLE.replace("'table_7'", "''")), nest(TABLE + " input: 'seed'")]
+)
 def test_a_handle_that_would_be_another_one_is_refused(edit, tmp_path):
     model = edited(fixture("module_functions"), tmp_path / "m", edit)
     plan = downgrading.plan(layout.read(model), history().index("1.15"), ["session"])
@@ -86,7 +118,10 @@ def test_circles_and_gaps_are_no_handles():
     library = schema.FunctionDefLibrary()
     for name, called in (("a", "b"), ("b", "a"), ("c", "gone")):
         text_format.Merge(
-            FUNCTION.replace("BODY", CALL.replace("NAME", called)).replace("OUT", "output").replace("NAME", name), library
+            FUNCTION.replace("BODY", CALL.replace("NAME", called))
+            .replace("OUT", "output")
+            .replace("NAME", name),
+            library,
         )
     graph = schema.GraphDef()
     for name in ("a", "c"):

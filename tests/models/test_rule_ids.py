@@ -4,7 +4,10 @@ from pathlib import Path
 
 from compat_matrix.models.verify.rules import all_rules
 
-KNOWN = dict(line.split() for line in Path(__file__).with_name("rule_ids.txt").read_text(encoding="utf-8").splitlines())
+KNOWN = dict(
+    line.split()
+    for line in Path(__file__).with_name("rule_ids.txt").read_text(encoding="utf-8").splitlines()
+)
 
 
 def test_no_id_goes():

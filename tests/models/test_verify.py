@@ -26,7 +26,9 @@ def ids(report, least=Severity.INFO):
 def test_every_rule_has_a_planted_model():
     assert [rule.id for rule in all_rules()] == sorted(verify_planted.PLANTED)
     for rule in all_rules():
-        assert rule.summary.endswith(".") and rule.why.endswith(".") and rule.fix.endswith("."), rule.id
+        assert rule.summary.endswith(".") and rule.why.endswith(".") and rule.fix.endswith("."), (
+            rule.id
+        )
 
 
 @pytest.mark.parametrize("rule", sorted(set(verify_planted.PLANTED) - {"SMC102"}))
@@ -50,16 +52,22 @@ def test_an_unfinished_export_is_found(tmp_path):
 def test_a_genuine_model(case):
     """Nothing worth a warning, unless the fixture has the defect on purpose."""
     report = verify(edits.fixture(case))
-    assert ids(report, Severity.WARNING) == verify_planted.DEFECTIVE.get(case, set()), report.findings
+    assert ids(report, Severity.WARNING) == verify_planted.DEFECTIVE.get(case, set()), (
+        report.findings
+    )
 
 
 def test_an_object_graph_without_a_checkpoint_is_found(tmp_path):
-    """Also without variables: a public model lost its (empty) variables/, and `tf.saved_model.load` refuses it."""
+    """Also without variables: a public model lost its (empty) variables/, and `tf.saved_model.load`
+    refuses it.
+    """
     message, graph = edits.new_model()
     assert "SMC201" not in ids(verify(edits.write(message, tmp_path / "v1")))
     graph.object_graph_def.nodes.add().user_object.identifier = "_generic_user_object"
     report = verify(edits.write(message, tmp_path / "v2"))
-    assert [finding.file for finding in report.findings if finding.rule == "SMC201"] == ["variables/variables.index"]
+    assert [finding.file for finding in report.findings if finding.rule == "SMC201"] == [
+        "variables/variables.index"
+    ]
 
 
 def test_where_a_finding_is(tmp_path):
@@ -86,10 +94,16 @@ def test_a_path_that_a_constant_holds_as_content_is_found(tmp_path):
 
 @pytest.mark.clause("GOAL-09")
 def test_a_captured_variable_that_is_not_restored_is_found(tmp_path):
-    """What Python answers and a server does not: the functions use another handle than the restore function assigns."""
+    """What Python answers and a server does not: the functions use another handle than the restore
+    function assigns.
+    """
 
     def edit(graph):
-        restore = next(item for item in graph.graph_def.library.function if any(node.op == "RestoreV2" for node in item.node_def))
+        restore = next(
+            item
+            for item in graph.graph_def.library.function
+            if any(node.op == "RestoreV2" for node in item.node_def)
+        )
         node = next(node for node in restore.node_def if node.op == "AssignVariableOp")
         node.op = "NoOp"
         node.ClearField("input")
@@ -140,14 +154,20 @@ def damaged_assets(folder):
     effects.write_at_init(folder)
     path = folder / "saved_model.pb"
     message = schema.parse(schema.SavedModel, path.read_bytes())
-    message.meta_graphs[0].collection_def["saved_model_assets"].any_list.value.add(value=b"\xff\xff")
+    message.meta_graphs[0].collection_def["saved_model_assets"].any_list.value.add(
+        value=b"\xff\xff"
+    )
     path.write_bytes(message.SerializeToString())
     return folder
 
 
-@pytest.mark.parametrize("select", [(), ("--select", "SMC601"), ("--select", "SMC6", "--ignore", "SMC100")])
+@pytest.mark.parametrize(
+    "select", [(), ("--select", "SMC601"), ("--select", "SMC6", "--ignore", "SMC100")]
+)
 def test_a_rule_of_safety_that_cannot_be_applied_fails_the_run(tmp_path, select):
     """Whatever is damaged: a model must not pass because a rule could not look at it."""
-    result = CliRunner().invoke(cli.main, ["verify", *select, str(damaged_assets(tmp_path / "model"))])
+    result = CliRunner().invoke(
+        cli.main, ["verify", *select, str(damaged_assets(tmp_path / "model"))]
+    )
     assert result.exit_code == ExitCode.UNEXPECTED
     assert "SMC601" in result.stdout and "SMC100" in result.stdout

@@ -26,7 +26,11 @@ def zoo(tmp_path, monkeypatch):
     """A sound model, one with an error, one with a warning, an unfinished one."""
     monkeypatch.chdir(tmp_path)
     verify_planted.whole("half_plus_two", tmp_path / "zoo/sound")
-    for rule, name in (("SMC203", "damaged"), ("SMC413", "pinned to a path"), ("SMC102", "unfinished")):
+    for rule, name in (
+        ("SMC203", "damaged"),
+        ("SMC413", "pinned to a path"),
+        ("SMC102", "unfinished"),
+    ):
         verify_planted.PLANTED[rule](tmp_path / "zoo" / name)
     return tmp_path
 
@@ -38,7 +42,10 @@ def test_text_says_what_where_and_what_to_do(zoo):
     assert lines[0] == "zoo/damaged"
     assert lines[1].startswith("  error    SMC203  node b: ChecksumError: ")
     assert lines[2].startswith("           fix: Copy variables/ again")
-    assert any(line.startswith("  warning  SMC413  [serve] node path: holds the path '/home/me/data") for line in lines)
+    assert any(
+        line.startswith("  warning  SMC413  [serve] node path: holds the path '/home/me/data")
+        for line in lines
+    )
     assert lines[-1] == "4 models: 2 errors, 1 warning"
     assert "zoo/sound" not in done.output
 
@@ -88,33 +95,55 @@ def test_a_defect_of_ours_costs_one_model_and_not_the_run(zoo, monkeypatch):
     monkeypatch.setattr(running, "findings_of", fail)
     done = run("zoo")
     assert done.exit_code == 4
-    assert "zoo/sound\n  could not be looked at: a defect of ours: RuntimeError: oops" in done.output
+    assert (
+        "zoo/sound\n  could not be looked at: a defect of ours: RuntimeError: oops" in done.output
+    )
     assert "SMC203" in done.output and "1 could not be looked at" in done.output
 
 
 def test_json(zoo):
     done = run("zoo", "--json")
     found = json.loads(done.stdout)
-    assert (found["schema"], found["counts"], found["skipped"]) == (1, {"error": 2, "warning": 1}, [])
+    assert (found["schema"], found["counts"], found["skipped"]) == (
+        1,
+        {"error": 2, "warning": 1},
+        [],
+    )
     assert found["rules"] == [rule.id for rule in all_rules()]
     models = {model["name"]: model["findings"] for model in found["models"]}
     assert models["zoo/sound"] == []
     (finding,) = models["zoo/damaged"]
-    assert set(finding) == {"rule", "severity", "message", "fix", "tags", "file", "node", "function"}
+    assert set(finding) == {
+        "rule",
+        "severity",
+        "message",
+        "fix",
+        "tags",
+        "file",
+        "node",
+        "function",
+    }
     assert (finding["rule"], finding["severity"], finding["node"]) == ("SMC203", "error", "b")
     assert finding["file"] == "variables/variables.data-00000-of-00001"
     assert done.stdout == run("zoo", "--json").stdout
 
 
-# What the published schema of SARIF 2.1.0 asks of the objects that are written: their properties, and those that must be there.
+# What the published schema of SARIF 2.1.0 asks of the objects that are written: their properties,
+# and those that must be there.
 SARIF = {
     "log": ({"$schema", "version", "runs"}, {"version", "runs"}),
     "run": ({"tool", "invocations", "columnKind", "results"}, {"tool"}),
     "driver": ({"name", "version", "rules"}, {"name"}),
-    "rule": ({"id", "name", "shortDescription", "fullDescription", "help", "defaultConfiguration"}, {"id"}),
+    "rule": (
+        {"id", "name", "shortDescription", "fullDescription", "help", "defaultConfiguration"},
+        {"id"},
+    ),
     "invocation": ({"executionSuccessful", "toolExecutionNotifications"}, {"executionSuccessful"}),
     "notification": ({"level", "message"}, {"message"}),
-    "result": ({"ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"}, {"message"}),
+    "result": (
+        {"ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"},
+        {"message"},
+    ),
     "location": ({"physicalLocation", "logicalLocations"}, set()),
     "logical": ({"name", "fullyQualifiedName", "kind"}, set()),
 }
@@ -134,18 +163,28 @@ def test_sarif(zoo):
     (made,) = log["runs"]
     is_a("run", made)
     assert made["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
-    assert [is_a("invocation", item)["executionSuccessful"] for item in made["invocations"]] == [True]
+    assert [is_a("invocation", item)["executionSuccessful"] for item in made["invocations"]] == [
+        True
+    ]
     rules = [is_a("rule", item) for item in is_a("driver", made["tool"]["driver"])["rules"]]
     assert [item["id"] for item in rules] == [rule.id for rule in all_rules()]
     assert {item["defaultConfiguration"]["level"] for item in rules} == {"error", "warning", "note"}
     results = [is_a("result", item) for item in made["results"]]
     for item in results:
-        assert rules[item["ruleIndex"]]["id"] == item["ruleId"] and item["level"] in ("none", "note", "warning", "error")
+        assert rules[item["ruleIndex"]]["id"] == item["ruleId"] and item["level"] in (
+            "none",
+            "note",
+            "warning",
+            "error",
+        )
         assert item["message"]["text"]
         for location in item["locations"]:
             for logical in is_a("location", location).get("logicalLocations", ()):
                 is_a("logical", logical)
-    uris = {item["ruleId"]: item["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for item in results}
+    uris = {
+        item["ruleId"]: item["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for item in results
+    }
     assert uris["SMC203"] == "zoo/damaged/variables/variables.data-00000-of-00001"
     assert uris["SMC413"] == "zoo/pinned%20to%20a%20path/saved_model.pb"
     assert len({item["partialFingerprints"]["finding/v1"] for item in results}) == len(results) == 3
@@ -154,7 +193,9 @@ def test_sarif(zoo):
 def test_junit(zoo):
     run("zoo", "--junit", "out.xml")
     suite = ElementTree.parse(zoo / "out.xml").getroot()[0]
-    states = {(case.get("classname"), case.get("name")): [child.tag for child in case] for case in suite}
+    states = {
+        (case.get("classname"), case.get("name")): [child.tag for child in case] for case in suite
+    }
     assert states == {
         ("zoo/sound", "verify"): [],
         ("zoo/damaged", "SMC203"): ["failure"],
@@ -166,7 +207,9 @@ def test_junit(zoo):
 
 def test_a_rule_explained():
     done = run("--rule", "smc401")
-    assert done.exit_code == 0 and done.output.startswith("SMC401 table-not-initialised (error)\n\nA signature looks up")
+    assert done.exit_code == 0 and done.output.startswith(
+        "SMC401 table-not-initialised (error)\n\nA signature looks up"
+    )
     assert run("--rule", "asset-missing").output.startswith("SMC411")
     assert run("--rule", "SMC999").exit_code == 64
 
@@ -193,11 +236,15 @@ def test_names_from_a_model_cannot_steer_the_terminal(tmp_path):
 def test_starts_without_heavy_imports():
     """No TensorFlow, no NumPy, and none of the harness."""
     program = (
-        "import sys\nfrom click.testing import CliRunner\nfrom compat_matrix.cli import main\n"
-        f"done = CliRunner().invoke(main, ['verify', {str(edits.fixture('module_functions'))!r}])\n"
-        "print(done.exit_code, sorted({'tensorflow', 'numpy', 'rich', 'jinja2', 'pytest', 'fsspec'} & set(sys.modules)))"
+        "import sys\nfrom click.testing import CliRunner\nfrom compat_matrix.cli import main\ndone"
+        " = CliRunner().invoke(main, ['verify',"
+        f" {str(edits.fixture('module_functions'))!r}])\nprint(done.exit_code,"
+        " sorted({'tensorflow', 'numpy', 'rich', 'jinja2', 'pytest', 'fsspec'} &"
+        " set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8"
+    )
     assert done.stdout == "0 []\n", done.stderr
 
 
@@ -214,6 +261,9 @@ def test_links_out_of_a_model(tmp_path):
 def test_a_narrowed_verify_names_the_rules_that_it_did_not_apply():
     """The words `nothing found` are about the rules that were applied."""
     model = edits.fixture("half_plus_two")
-    whole, part = (CliRunner().invoke(main, ["verify", str(model), *more]).output for more in ((), ("--select", "SMC2")))
+    whole, part = (
+        CliRunner().invoke(main, ["verify", str(model), *more]).output
+        for more in ((), ("--select", "SMC2"))
+    )
     assert "not applied" not in whole
     assert "rules not applied (SMC1" in part.splitlines()[-1]

@@ -1,4 +1,6 @@
-"""What findings stop: `verify` and `compat` take it from one list, and severities are those for the releases of a target."""
+"""What findings stop: `verify` and `compat` take it from one list, and severities are those for the
+releases of a target.
+"""
 
 import json
 
@@ -17,7 +19,8 @@ from compat_matrix.skew.history import history
 from reference_impl.format import schema
 
 NEWEST = len(history().releases) - 1
-# Errors that stop no loader of `compat`: of a server's own file, or of what the model does to the machine.
+# Errors that stop no loader of `compat`: of a server's own file, or of what the model does to the
+# machine.
 STOPS_NONE = {"SMC541", "SMC601"}
 UNREADABLE = {"SMC100", "SMC101", "SMC102", "SMC108"}
 
@@ -35,7 +38,9 @@ def cells(path, *releases):
     found = {}
     for use in graph.uses:
         verdicts = use.verdicts.values()
-        found[use.loader, use.part] = None if use.untold and use.members else all(item.loads for item in verdicts)
+        found[use.loader, use.part] = (
+            None if use.untold and use.members else all(item.loads for item in verdicts)
+        )
     return found
 
 
@@ -54,7 +59,11 @@ def test_compat_does_not_pass_a_model_that_verify_calls_broken(rule, tmp_path):
 def test_what_is_proved_of_a_signature_leaves_the_others_alone(tmp_path):
     verify_planted.PLANTED["SMC522"](tmp_path / "model")
     found = cells(tmp_path / "model", NEWEST)
-    assert found["session", "load"] and found["c++", "load"] and found["session", "signature serving_default"]
+    assert (
+        found["session", "load"]
+        and found["c++", "load"]
+        and found["session", "signature serving_default"]
+    )
     assert not found["session", "signature planted"] and not found["c++", "signature planted"]
     assert not found["objects", "load"] and not found["objects", "signature serving_default"]
 
@@ -75,14 +84,18 @@ def test_a_severity_is_that_for_the_target(tmp_path):
     verify_planted.PLANTED["SMC531"](tmp_path / "model")
     assert severity(tmp_path / "model", "SMC531") == "error"
     assert severity(tmp_path / "model", "SMC531", "--target", "2.15") == "error"
-    assert severity(tmp_path / "model", "SMC531", "--target", "1.15") == "warning"  # nobody has seen it refuse the model
+    assert (
+        severity(tmp_path / "model", "SMC531", "--target", "1.15") == "warning"
+    )  # nobody has seen it refuse the model
     assert severity(tmp_path / "model", "SMC531", "--target", ">=1.15") == "error"
     assert severity(edits.fixture("dtypes_removed_kernels"), "SMC529") == "error"
     assert severity(edits.fixture("dtypes_removed_kernels"), "SMC529", "--target", "1.15") is None
 
 
 def test_a_target_that_is_none_is_wrong_usage(tmp_path):
-    done = CliRunner().invoke(main, ["verify", str(edits.fixture("half_plus_two")), "--target", "9.9"])
+    done = CliRunner().invoke(
+        main, ["verify", str(edits.fixture("half_plus_two")), "--target", "9.9"]
+    )
     assert done.exit_code == 64 and "9.9" in done.output
 
 
@@ -105,9 +118,15 @@ def test_a_version_that_python_cannot_parse_stops_sessions(version, tmp_path):
     assert not found["session", "load"] and not found["objects", "load"] and found["c++", "load"]
 
 
-@pytest.mark.parametrize(("dtype", "found"), [(schema.DT_FLOAT, False), (schema.DT_DOUBLE, True), (schema.DT_INVALID, False)])
+@pytest.mark.parametrize(
+    ("dtype", "found"),
+    [(schema.DT_FLOAT, False), (schema.DT_DOUBLE, True), (schema.DT_INVALID, False)],
+)
 def test_promised_dtypes(dtype, found, tmp_path):
-    """Of the output of a call, in a model with objects. A dtype that is not stated promises nothing."""
+    """Of the output of a call, in a model with objects.
+
+    A dtype that is not stated promises nothing.
+    """
 
     def edit(graph):
         next(iter(graph.signature_def["serving_default"].outputs.values())).dtype = dtype

@@ -1,4 +1,6 @@
-"""A number in a file that is too large for a rule never switches the rule off: it is found, and the exit code says so."""
+"""A number in a file that is too large for a rule never switches the rule off: it is found, and the
+exit code says so.
+"""
 
 import model_edits as edits
 import pytest
@@ -60,13 +62,20 @@ def test_unknown_ops_do_not_hide_what_no_release_accepts(tmp_path):
 def test_outputs_are_counted_not_listed():
     op = history().op("Split").definition(len(history().releases) - 1)
     outputs = arguments.outputs(op, {"num_split": 2**63 - 1})
-    assert outputs.total == 2**63 - 1 and outputs.kind(2**62) == "T" and outputs.kind(2**63 - 1) is None
+    assert (
+        outputs.total == 2**63 - 1
+        and outputs.kind(2**62) == "T"
+        and outputs.kind(2**63 - 1) is None
+    )
 
 
 def test_a_rule_that_a_limit_stops_is_an_error(tmp_path):
     verify_planted.PLANTED["SMC100"](tmp_path / "model")
     (finding,) = verify(tmp_path / "model").findings
-    assert (finding.rule, finding.severity) == ("SMC100", Severity.ERROR) and "LimitError" in finding.message
+    assert (finding.rule, finding.severity) == (
+        "SMC100",
+        Severity.ERROR,
+    ) and "LimitError" in finding.message
 
 
 def reshaping(count):
@@ -87,7 +96,13 @@ def reshaping(count):
 
 
 @pytest.mark.parametrize(
-    ("count", "rule"), [(65, "SMC531"), (shapes._MAX_VALUES, "SMC531"), (shapes._MAX_VALUES + 1, "SMC100"), (2**40, "SMC100")]
+    ("count", "rule"),
+    [
+        (65, "SMC531"),
+        (shapes._MAX_VALUES, "SMC531"),
+        (shapes._MAX_VALUES + 1, "SMC100"),
+        (2**40, "SMC100"),
+    ],
 )
 def test_a_long_shape_is_compared_or_named(count, rule, tmp_path):
     report = verify(edits.write(reshaping(count), tmp_path / "model"))
@@ -113,7 +128,11 @@ def test_what_a_fingerprint_was_not_compared_with_is_named(tmp_path, monkeypatch
 def chain(nodes, first, last, count):
     """``count`` Identities between two nodes."""
     for number in range(count):
-        node = nodes.add(name=f"{last}_{number}", op="Identity", input=[first if not number else f"{last}_{number - 1}"])
+        node = nodes.add(
+            name=f"{last}_{number}",
+            op="Identity",
+            input=[first if not number else f"{last}_{number - 1}"],
+        )
         node.attr["T"].type = schema.DT_RESOURCE
     return f"{last}_{count - 1}"
 
@@ -125,7 +144,9 @@ def test_a_long_chain_before_an_assignment_is_followed():
     last = chain(graph.graph_def.node, "handle", "same", 10_001)
     verify_planted.node(graph, "assign", "AssignVariableOp", last, "value")
     view = GraphView(graph)
-    assert assignments.Assignments(view.library, view.main.by_name).assigned(view.reached(["assign"])) == {"handle"}
+    assert assignments.Assignments(view.library, view.main.by_name).assigned(
+        view.reached(["assign"])
+    ) == {"handle"}
 
 
 def test_assignments_have_a_limit_that_is_named(monkeypatch):
@@ -170,7 +191,9 @@ def test_a_node_that_a_collection_names_is_kept_however_long_its_name():
 
 def test_functions_beyond_those_that_are_told_are_told_together(tmp_path, monkeypatch):
     monkeypatch.setattr(compat, "MAX_FUNCTIONS", 0)
-    (graph,) = schema.parse(schema.SavedModel, (forge.SEEDS / "fn_namedtuples.pb").read_bytes()).meta_graphs
+    (graph,) = schema.parse(
+        schema.SavedModel, (forge.SEEDS / "fn_namedtuples.pb").read_bytes()
+    ).meta_graphs
     names = [name for name, _ in compat._Asker(graph, [], history())._functions()]
     assert names == ["1 more functions"]
 

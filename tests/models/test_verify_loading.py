@@ -1,4 +1,6 @@
-"""`verify` foretells what the Python loaders of the newest TensorFlow refuse: held against TensorFlow, fixtures, real models."""
+"""`verify` foretells what the Python loaders of the newest TensorFlow refuse: held against
+TensorFlow, fixtures, real models.
+"""
 
 import csv
 from collections import defaultdict
@@ -60,11 +62,17 @@ def tf():
 
 
 def findings(path, tags):
-    """The rules with a finding of a warning or worse about the MetaGraph of these tags, or about the whole directory."""
+    """The rules with a finding of a warning or worse about the MetaGraph of these tags, or about
+    the whole directory.
+    """
     report = verify(path)
     assert report.error is None, report.error
     named = ", ".join(sorted(tags))
-    return {item.rule for item in report.findings if item.severity >= Severity.WARNING and item.tags in (None, named)}
+    return {
+        item.rule
+        for item in report.findings
+        if item.severity >= Severity.WARNING and item.tags in (None, named)
+    }
 
 
 @pytest.mark.tensorflow
@@ -80,7 +88,16 @@ def test_tensorflow_refuses_what_a_rule_finds(rule, tf, tmp_path):
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(
     ("name", "loads"),
-    [("match", True), ("a b", True), ("_", True), ("1", True), ("π", True), ("None", False), ("", False), ("a²", False)],
+    [
+        ("match", True),
+        ("a b", True),
+        ("_", True),
+        ("1", True),
+        ("π", True),
+        ("None", False),
+        ("", False),
+        ("a²", False),
+    ],
 )
 def test_names_of_inputs(name, loads, tf, tmp_path):
     def edit(graph):
@@ -99,7 +116,16 @@ def test_names_of_inputs(name, loads, tf, tmp_path):
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(
-    "text", ["", "1.15", "1.15.0-rc1", "2.1.0-dev20200101", "1.12.0+nv18.11", "unknown", "1.4.0-19-ga52c8d9b01"]
+    "text",
+    [
+        "",
+        "1.15",
+        "1.15.0-rc1",
+        "2.1.0-dev20200101",
+        "1.12.0+nv18.11",
+        "unknown",
+        "1.4.0-19-ga52c8d9b01",
+    ],
 )
 def test_versions_of_writers(text, tf, tmp_path):
     def edit(graph):
@@ -119,7 +145,9 @@ def test_versions_of_writers(text, tf, tmp_path):
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("case", sorted(path.parent.name for path in edits.FIXTURES.glob("*/model")))
+@pytest.mark.parametrize(
+    "case", sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
+)
 def test_a_fixture_is_refused_where_a_rule_says_so_and_loaded_elsewhere(case, tf):
     path = edits.fixture(case)
     graphs = layout.read(path).saved_model.meta_graphs
@@ -151,7 +179,12 @@ MISFITS = [  # op, its attrs, shapes of its inputs (or values), whether TensorFl
     ("BiasAdd", {"T": "type:float32"}, [(3,), (3,)], False),
     ("Reshape", {"T": "type:float32"}, [(2, 3), [6]], True),
     ("Reshape", {"T": "type:float32"}, [(2, 3), [-1, 2]], True),
-    ("Reshape", {"T": "type:float32"}, [(None, 3), [4]], None),  # that 3 does not divide 4 only TensorFlow says
+    (
+        "Reshape",
+        {"T": "type:float32"},
+        [(None, 3), [4]],
+        None,
+    ),  # that 3 does not divide 4 only TensorFlow says
     ("Reshape", {"T": "type:float32"}, [(2, 3), [4]], False),
     ("Reshape", {"T": "type:float32"}, [(2, 3), [-1, 4]], False),
     ("ExpandDims", {"T": "type:float32", "Tdim": "type:int32"}, [(2,), [2]], False),
@@ -163,19 +196,49 @@ MISFITS = [  # op, its attrs, shapes of its inputs (or values), whether TensorFl
     ("Transpose", {"T": "type:float32"}, [(2, 3), [1, 0, 2]], False),
     ("Sum", {"T": "type:float32"}, [(2, 3), [1]], True),
     ("Sum", {"T": "type:float32"}, [(2, 3), [2]], False),
-    ("Conv2D", {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1]}, [BIG, (3, 3, 7, 2)], True),
-    ("Conv2D", {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1]}, [BIG, (3, 3, 4, 2)], False),
-    ("Conv2D", {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1]}, [(5, 6, 7), (3, 3, 7, 2)], False),
-    ("MaxPool", {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1], "ksize": [1, 2, 2, 1]}, [(5, 6, 7)], False),
+    (
+        "Conv2D",
+        {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1]},
+        [BIG, (3, 3, 7, 2)],
+        True,
+    ),
+    (
+        "Conv2D",
+        {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1]},
+        [BIG, (3, 3, 4, 2)],
+        False,
+    ),
+    (
+        "Conv2D",
+        {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1]},
+        [(5, 6, 7), (3, 3, 7, 2)],
+        False,
+    ),
+    (
+        "MaxPool",
+        {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1], "ksize": [1, 2, 2, 1]},
+        [(5, 6, 7)],
+        False,
+    ),
     ("ResizeBilinear", {"T": "type:float32"}, [(5, 6, 7), [2, 2]], False),
     ("ReluGrad", {"T": "type:float32"}, [(2, 3), (2, 3)], True),
     ("ReluGrad", {"T": "type:float32"}, [(2, 3), (2, 4)], False),
-    ("TanhGrad", {"T": "type:float32"}, [(2, 3), (2, 4)], True),  # TensorFlow looks at the first alone
+    (
+        "TanhGrad",
+        {"T": "type:float32"},
+        [(2, 3), (2, 4)],
+        True,
+    ),  # TensorFlow looks at the first alone
     ("AddN", {"T": "type:float32", "N": 2}, [(2, None), (2, 4)], True),
     ("AddN", {"T": "type:float32", "N": 2}, [(2, 3), (2, 4)], False),
     ("BiasAddGrad", {"T": "type:float32"}, [(2, 3)], True),
     ("BiasAddGrad", {"T": "type:float32"}, [(3,)], False),
-    ("MaxPoolGrad", {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1], "ksize": [1, 2, 2, 1]}, [BIG] * 3, True),
+    (
+        "MaxPoolGrad",
+        {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1], "ksize": [1, 2, 2, 1]},
+        [BIG] * 3,
+        True,
+    ),
     (
         "MaxPoolGrad",
         {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1], "ksize": [1, 2, 2, 1]},
@@ -195,7 +258,9 @@ def shape_model(op, values, inputs):
             name = f"in{number}"
             names.append(name)
             if isinstance(given, tuple):
-                verify_planted.placeholder(graph, name, [-1 if size is None else size for size in given])
+                verify_planted.placeholder(
+                    graph, name, [-1 if size is None else size for size in given]
+                )
                 continue
             constant = verify_planted.node(graph, name, "Const")
             tensor = constant.attr["value"].tensor
@@ -248,8 +313,12 @@ GRADIENTS = [  # op, its attrs, its inputs, the shape of its first output as Ten
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(("op", "values", "inputs", "shape"), GRADIENTS)
 @pytest.mark.parametrize("fits", [True, False])
-def test_a_gradient_that_says_another_shape_than_follows(op, values, inputs, shape, fits, tf, tmp_path):
-    """`_output_shapes` of a training graph: TensorFlow refuses one that contradicts, and takes one that says the same."""
+def test_a_gradient_that_says_another_shape_than_follows(
+    op, values, inputs, shape, fits, tf, tmp_path
+):
+    """`_output_shapes` of a training graph: TensorFlow refuses one that contradicts, and takes one
+    that says the same.
+    """
     said = shape if fits else (*shape[:-1], shape[-1] + 1)
 
     def edit(message):
@@ -285,14 +354,18 @@ def test_a_signature_that_says_another_shape_than_follows(tf, tmp_path):
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(("producer", "taken"), [(21, False), (22, False), (15, False)])
-def test_a_placeholder_of_old_graphs_becomes_a_scalar_when_its_signature_is_copied(producer, taken, tf, tmp_path):
+def test_a_placeholder_of_old_graphs_becomes_a_scalar_when_its_signature_is_copied(
+    producer, taken, tf, tmp_path
+):
     """Behind the input of a signature, where the nodes are copied all the same."""
 
     def edit(graph):
         graph.graph_def.versions.producer = producer
         verify_planted.placeholder(graph, "given", ())
         verify_planted.placeholder(graph, "matrix", (2, 2))
-        verify_planted.node(graph, "product", "MatMul", "given", "matrix").attr["T"].type = schema.DT_FLOAT
+        verify_planted.node(graph, "product", "MatMul", "given", "matrix").attr[
+            "T"
+        ].type = schema.DT_FLOAT
         verify_planted.node(graph, "between", "Identity", "product")
         verify_planted.node(graph, "taken", "Identity", "between")
         verify_planted.signature(graph, {"x": "between:0"}, {"y": "taken:0"})
@@ -335,7 +408,11 @@ def test_no_shape_is_inferred_that_tensorflow_does_not_infer(tf):
                     compared += 1
                     assert tensor.shape.rank == len(mine), (tensor.name, mine, tensor.shape)
                     theirs = tensor.shape.as_list()
-                    assert all(one in (None, other) for one, other in zip(mine, theirs)), (tensor.name, mine, theirs)
+                    assert all(one in (None, other) for one, other in zip(mine, theirs)), (
+                        tensor.name,
+                        mine,
+                        theirs,
+                    )
     assert compared > 3000
 
 

@@ -1,4 +1,6 @@
-"""`verify` finds what ends a load: nodes that contradict their ops, names of children that TensorFlow calls, devices."""
+"""`verify` finds what ends a load: nodes that contradict their ops, names of children that
+TensorFlow calls, devices.
+"""
 
 import functools
 
@@ -20,7 +22,10 @@ FOUND = {
     nodes.fewer_tensors_than_none: ("SMC310", "'N' is -5"),
     nodes.two_billion_tensors: ("SMC310", "'N' asks for 2147483647 tensors"),
     nodes.number_in_place_of_a_type: ("SMC310", "'T' is not of type 'type', but 'i'"),
-    nodes.constant_of_two_dtypes: ("SMC310", "a constant of the dtype 1 has a value of the dtype 23"),
+    nodes.constant_of_two_dtypes: (
+        "SMC310",
+        "a constant of the dtype 1 has a value of the dtype 23",
+    ),
     nodes.constant_reference: ("SMC310", "a tensor has the dtype 101"),
     nodes.damaged_tensor_list: ("SMC310", "a list of tensors has 1099511627776 elements"),
     nodes.damaged_dataset_constant: ("SMC310", "WrappedDatasetVariant"),
@@ -34,8 +39,14 @@ FOUND = {
     nodes.number_of_33_bits: ("SMC310", "a number of more than 32 bits"),
     nodes.paddings_that_nothing_asks_for: ("SMC310", "'explicit_paddings' has 1 items"),
     nodes.keys_of_an_example: ("SMC310", "takes a constant of shape [3] for one text"),
-    nodes.list_of_a_computed_length: ("SMC310", "makes a list whose computed length may be more than 33554432"),
-    nodes.array_of_a_computed_length: ("SMC310", "makes a list whose computed length may be more than 33554432"),
+    nodes.list_of_a_computed_length: (
+        "SMC310",
+        "makes a list whose computed length may be more than 33554432",
+    ),
+    nodes.array_of_a_computed_length: (
+        "SMC310",
+        "makes a list whose computed length may be more than 33554432",
+    ),
     nodes.device_as_a_path: ("SMC316", "'/job:../../x:;'"),
     naming.child_that_a_load_calls: ("SMC317", "the loader of TensorFlow runs it"),
     naming.child_that_breaks_a_load: ("SMC317", "the loader of TensorFlow fails"),
@@ -52,17 +63,30 @@ def test_what_ends_a_load_is_an_error(tmp_path, attack):
 
 
 @pytest.mark.parametrize(
-    "device", ["", "CPU", "/cpu:0", "/device:GPU:1", "/job:worker/replica:0/task:*/device:CPU:0", "/job:localhost", "TPU:*"]
+    "device",
+    [
+        "",
+        "CPU",
+        "/cpu:0",
+        "/device:GPU:1",
+        "/job:worker/replica:0/task:*/device:CPU:0",
+        "/job:localhost",
+        "TPU:*",
+    ],
 )
 def test_devices_as_tensorflow_writes_them_are_no_finding(tmp_path, device):
-    verify_planted.graph_edit("module_functions", lambda graph: verify_planted.table_on(graph, device))(tmp_path / "model")
+    verify_planted.graph_edit(
+        "module_functions", lambda graph: verify_planted.table_on(graph, device)
+    )(tmp_path / "model")
     assert "SMC316" not in {finding.rule for finding in verify(tmp_path / "model").findings}
 
 
 def test_an_item_of_a_dict_may_have_any_name(tmp_path):
     def edit(message):
         items = message.meta_graphs[0].object_graph_def.nodes
-        named = next(item for item in items if item.user_object.identifier == "trackable_dict_wrapper")
+        named = next(
+            item for item in items if item.user_object.identifier == "trackable_dict_wrapper"
+        )
         named.children[0].local_name = "_trackable_children"
 
     edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit)
@@ -76,9 +100,13 @@ def test_a_function_that_tensorflow_runs_because_of_its_name_acts_at_load(tmp_pa
     def edit(wanted, message):
         graph = message.meta_graphs[0]
         nodes = graph.object_graph_def.nodes
-        number = next(number for number, item in enumerate(nodes) if item.function.concrete_functions)
+        number = next(
+            number for number, item in enumerate(nodes) if item.function.concrete_functions
+        )
         trace = nodes[number].function.concrete_functions[0]
-        body = next(item for item in graph.graph_def.library.function if item.signature.name == trace)
+        body = next(
+            item for item in graph.graph_def.library.function if item.signature.name == trace
+        )
         path = forge.constant(body, "evil_path", b"/nowhere/done") + ":output:0"
         forge.node_of(body, "evil", "WriteFile", path, path)
         for item in nodes:
@@ -87,8 +115,15 @@ def test_a_function_that_tensorflow_runs_because_of_its_name_acts_at_load(tmp_pa
                     child.local_name = wanted.pop(0) if wanted else child.local_name
 
     for wanted, when in (([], "when called"), ([name], "at load")):
-        model = edits.edited(edits.fixture("module_functions"), tmp_path / when, functools.partial(edit, wanted))
-        found = [effect for graph in inspect(model).meta_graphs for effect in graph.effects if effect.op == "WriteFile"]
+        model = edits.edited(
+            edits.fixture("module_functions"), tmp_path / when, functools.partial(edit, wanted)
+        )
+        found = [
+            effect
+            for graph in inspect(model).meta_graphs
+            for effect in graph.effects
+            if effect.op == "WriteFile"
+        ]
         assert [effect.when for effect in found] == [when], found
         rules = {finding.rule for finding in verify(model).findings}
         assert ("SMC601" in rules) == (when == "at load")

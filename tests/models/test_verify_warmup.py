@@ -1,4 +1,6 @@
-"""Warm-up requests run while a model server loads a model: `verify` counts what they reach as run at load."""
+"""Warm-up requests run while a model server loads a model: `verify` counts what they reach as run
+at load.
+"""
 
 import pytest
 from model_edits import fixture
@@ -8,11 +10,16 @@ from compat_matrix.models.verify.run import verify
 from property_tests.attacks import effects, forge
 from reference_impl.format import limits
 
-AT_LOAD = "at load in a model server, by a warm-up request (signature serving_default) WriteFile writes a file"
+AT_LOAD = (
+    "at load in a model server, by a warm-up request (signature serving_default) WriteFile writes a"
+    " file"
+)
 
 
 def found(folder, rule):
-    return [(item.severity.word, item.message) for item in verify(folder).findings if item.rule == rule]
+    return [
+        (item.severity.word, item.message) for item in verify(folder).findings if item.rule == rule
+    ]
 
 
 def made(attack, tmp_path):
@@ -33,12 +40,16 @@ def test_without_such_a_request_it_runs_at_a_call(tmp_path):
     assert not found(model, "SMC601") and found(model, "SMC602")
 
 
-@pytest.mark.parametrize("kind", ["predict_log", "classify_log", "regress_log", "multi_inference_log"])
+@pytest.mark.parametrize(
+    "kind", ["predict_log", "classify_log", "regress_log", "multi_inference_log"]
+)
 def test_requests_of_every_kind_count(kind, tmp_path):
     model = made(effects.write_when_called, tmp_path)
     log = effects.PredictionLog()
     request = getattr(log, kind).request
-    (request.tasks.add() if kind == "multi_inference_log" else request).model_spec.signature_name = ""  # the default one
+    (
+        request.tasks.add() if kind == "multi_inference_log" else request
+    ).model_spec.signature_name = ""  # the default one
     forge.warmup(model, log.SerializeToString())
     assert found(model, "SMC601")[0][1].startswith(AT_LOAD)
 
@@ -48,7 +59,10 @@ def test_requests_of_every_kind_count(kind, tmp_path):
     [
         (effects.warmup_of_junk, "corrupted record at"),
         (effects.warmup_of_many, "it has more than 1000 records"),
-        (effects.warmup_of_nobody, "a request asks the signature 'nobody', which the model does not have"),
+        (
+            effects.warmup_of_nobody,
+            "a request asks the signature 'nobody', which the model does not have",
+        ),
     ],
 )
 def test_requests_that_a_server_refuses_are_named(attack, message, tmp_path):
@@ -68,9 +82,15 @@ def test_a_rule_of_safety_does_not_pass_a_file_that_is_too_large_for_it(tmp_path
     model = made(effects.write_when_warmed_up, tmp_path)
     monkeypatch.setattr(limits, "WARMUP_RECORD_BYTES", 10)
     (finding,) = verify(model, choose(all_rules(), ["SMC601"])).findings
-    assert finding.rule == "SMC100" and finding.severity.word == "error" and "warmup record" in finding.message
+    assert (
+        finding.rule == "SMC100"
+        and finding.severity.word == "error"
+        and "warmup record" in finding.message
+    )
 
 
 def test_real_requests():
-    assert not found(fixture("warmup_estimator"), "SMC541") and not found(fixture("warmup_estimator"), "SMC601")
+    assert not found(fixture("warmup_estimator"), "SMC541") and not found(
+        fixture("warmup_estimator"), "SMC601"
+    )
     assert "Is this even a TFRecord file?" in found(fixture("estimator_custom"), "SMC541")[0][1]

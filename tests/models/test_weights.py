@@ -1,4 +1,6 @@
-"""`weights`: the tensors of a checkpoint by path, name and key, listed and written, without TensorFlow."""
+"""`weights`: the tensors of a checkpoint by path, name and key, listed and written, without
+TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,17 @@ def listed(*arguments):
 
 @pytest.fixture
 def model(tmp_path):
-    """Make a model of TF 1.x whose checkpoint holds the given arrays, each the value of a variable of the same name."""
+    """Make a model of TF 1.x whose checkpoint holds the given arrays, each the value of a variable
+    of the same name.
+    """
 
     def make(tensors):
         place = tmp_path / "model"
         shutil.copytree(fixture("half_plus_two"), place)
         shutil.rmtree(place / "variables")
-        with BundleWriter(place / "variables" / "variables") as writer:  # its end finishes the files
+        with BundleWriter(
+            place / "variables" / "variables"
+        ) as writer:  # its end finishes the files
             for key, array in sorted(tensors.items()):
                 writer.add(key, array)
         return place
@@ -50,7 +56,15 @@ def model(tmp_path):
 
 def test_each_weight_has_name_dtype_shape_bytes_and_digest():
     first, second = listed(fixture("half_plus_two"))
-    expected = {"key": "a", "name": "a", "path": None, "dtype": "float32", "shape": [], "size": 4, "trainable": True}
+    expected = {
+        "key": "a",
+        "name": "a",
+        "path": None,
+        "dtype": "float32",
+        "shape": [],
+        "size": 4,
+        "trainable": True,
+    }
     assert {**first, "digest": None} == {**expected, "digest": None}
     assert first["digest"] == hashlib.sha256(np.float32(0.5).tobytes()).hexdigest()
     assert second["digest"] == hashlib.sha256(np.float32(2.0).tobytes()).hexdigest()
@@ -67,12 +81,17 @@ def test_an_object_has_a_path_and_a_slot_has_its_key():
 def test_parts_of_a_variable_are_put_together_from_all_shards(tmp_path):
     run(fixture("partitioned_variables"), "--out", tmp_path / "w.npz")
     with np.load(tmp_path / "w.npz") as found:
-        assert {name: array.shape for name, array in found.items()} == {"columns": (2, 5), "rows": (7, 2)}
+        assert {name: array.shape for name, array in found.items()} == {
+            "columns": (2, 5),
+            "rows": (7, 2),
+        }
 
 
 @pytest.mark.parametrize("case", FIXTURES, ids=lambda case: case.name)
 def test_every_fixture_is_written_as_it_is_or_named(case, tmp_path):
-    done = CliRunner().invoke(main, ["weights", str(case / "model"), "--by", "key", "--out", str(tmp_path / "w.npz")])
+    done = CliRunner().invoke(
+        main, ["weights", str(case / "model"), "--by", "key", "--out", str(tmp_path / "w.npz")]
+    )
     if done.exit_code:
         refused = "V1CheckpointError" in done.output or ".npz has no type for" in done.output
         assert done.exit_code == 1 and refused and not (tmp_path / "w.npz").exists(), done.output
@@ -94,14 +113,17 @@ def test_two_files_of_the_same_weights_have_the_same_bytes(tmp_path):
     for name in ("one.npz", "two.npz", "one.safetensors", "two.safetensors"):
         run(fixture("conv_batch_norm"), "--out", tmp_path / name)
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
-    assert (tmp_path / "one.safetensors").read_bytes() == (tmp_path / "two.safetensors").read_bytes()
+    assert (tmp_path / "one.safetensors").read_bytes() == (
+        tmp_path / "two.safetensors"
+    ).read_bytes()
 
 
 def test_safetensors_reads_back_what_was_stored(model, tmp_path):
     half = np.arange(6, dtype=ml_dtypes.bfloat16).reshape(2, 3)
     place = model({"scope/bf16": half, "flag": np.array([True, False]), "scalar": np.float64(0.1)})
     run(place, "--out", tmp_path / "w.safetensors")
-    # NumPy's side of safetensors reads no bfloat16: the file is a length, a JSON object, and the bytes.
+    # NumPy's side of safetensors reads no bfloat16: the file is a length, a JSON object, and the
+    # bytes.
     data = (tmp_path / "w.safetensors").read_bytes()
     size = int.from_bytes(data[:8], "little")
     head = json.loads(data[8 : 8 + size])
@@ -110,7 +132,11 @@ def test_safetensors_reads_back_what_was_stored(model, tmp_path):
     assert data[8 + size + begin : 8 + size + end] == half.tobytes()
     run(place, "--out", tmp_path / "w.safetensors", "--only", "[!s]*", "--only", "scalar")
     found = load_file(tmp_path / "w.safetensors")
-    assert found["scalar"] == 0.1 and found["scalar"].shape == () and found["flag"].tolist() == [True, False]
+    assert (
+        found["scalar"] == 0.1
+        and found["scalar"].shape == ()
+        and found["flag"].tolist() == [True, False]
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,10 +148,14 @@ def test_safetensors_reads_back_what_was_stored(model, tmp_path):
         (".safetensors", np.ones(2, np.complex128), "complex128"),
     ],
 )
-def test_what_a_format_cannot_carry_is_named_and_nothing_is_written(model, tmp_path, suffix, array, dtype):
+def test_what_a_format_cannot_carry_is_named_and_nothing_is_written(
+    model, tmp_path, suffix, array, dtype
+):
     place, out = model({"odd": array, "usual": np.ones(2, np.float32)}), tmp_path / f"w{suffix}"
     done = run(place, "--out", out, code=1)
-    assert f"odd: {suffix} has no type for {dtype}" in done.stderr and list(tmp_path.glob("*w*")) == []
+    assert (
+        f"odd: {suffix} has no type for {dtype}" in done.stderr and list(tmp_path.glob("*w*")) == []
+    )
     run(place, "--out", out, "--only", "us*")
     assert out.exists()
 
@@ -138,7 +168,10 @@ def test_two_weights_of_one_name_are_refused(tmp_path):
         if node.HasField("variable"):
             node.variable.name = "same"
     (place / "saved_model.pb").write_bytes(message.SerializeToString())
-    assert "same: is the name of " in run(place, "--by", "name", "--out", tmp_path / "w.npz", code=1).stderr
+    assert (
+        "same: is the name of "
+        in run(place, "--by", "name", "--out", tmp_path / "w.npz", code=1).stderr
+    )
     run(place, "--by", "key", "--out", tmp_path / "w.npz")
 
 
@@ -161,6 +194,9 @@ def test_a_damaged_value_is_an_error_and_leaves_no_file(model, tmp_path):
 
 def test_wrong_uses_are_told_apart(tmp_path):
     assert "matches nothing*" in run(fixture("half_plus_two"), "--only", "nothing*", code=64).stderr
-    assert "ends in none of" in run(fixture("half_plus_two"), "--out", tmp_path / "w.h5", code=64).stderr
+    assert (
+        "ends in none of"
+        in run(fixture("half_plus_two"), "--out", tmp_path / "w.h5", code=64).stderr
+    )
     assert "V1CheckpointError" in run(fixture("v1_checkpoint"), code=1).stderr
     assert run(fixture("hash_table_v2")).stdout.splitlines()[-1] == "0 weights, 0 bytes"

@@ -1,4 +1,6 @@
-"""The wheel, installed alone into an empty environment, as a user does who wants to look at models."""
+"""The wheel, installed alone into an empty environment, as a user does who wants to look at
+models.
+"""
 
 import os
 import subprocess
@@ -36,7 +38,14 @@ for line in sys.stdin.read().splitlines():
 
 
 def run(*command, folder, **more):
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""}, **more)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ""},
+        **more,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +59,9 @@ def built(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(built, tmp_path_factory):
-    """The folder of programs of an environment that has the wheel and what it requires, nothing else."""
+    """The folder of programs of an environment that has the wheel and what it requires, nothing
+    else.
+    """
     folder = tmp_path_factory.mktemp("base")
     (wheel,) = built.glob("*.whl")
     for step in (
@@ -63,7 +74,15 @@ def installed(built, tmp_path_factory):
 
 
 def test_twine_accepts_the_distributions(built):
-    done = run(sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(built.glob("savedmodel*"))), folder=built)
+    done = run(
+        sys.executable,
+        "-m",
+        "twine",
+        "check",
+        "--strict",
+        *map(str, sorted(built.glob("savedmodel*"))),
+        folder=built,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -106,12 +125,21 @@ def test_models_are_looked_at_and_edited_without_the_extras(installed, tmp_path,
 
 @pytest.mark.parametrize(
     ("options", "code", "word"),
-    [((), 0, "optional"), (("--serving",), 1, "missing"), (("--runtime", "local"), 1, "missing"), (("--json",), 0, '"ok": true')],
+    [
+        ((), 0, "optional"),
+        (("--serving",), 1, "missing"),
+        (("--runtime", "local"), 1, "missing"),
+        (("--json",), 0, '"ok": true'),
+    ],
 )
-def test_the_doctor_runs_without_the_extras_that_it_looks_for(installed, tmp_path, options, code, word):
+def test_the_doctor_runs_without_the_extras_that_it_looks_for(
+    installed, tmp_path, options, code, word
+):
     done = run(installed / "savedmodel-compat", "doctor", *options, folder=tmp_path)
     assert (done.returncode, done.stderr) == (code, "")
-    assert word in done.stdout.splitlines()[0] and "savedmodel-compat[" in done.stdout.splitlines()[0]
+    assert (
+        word in done.stdout.splitlines()[0] and "savedmodel-compat[" in done.stdout.splitlines()[0]
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Plans over many runtimes: what is asked of whom, in which order, and what the report makes of it."""
+"""Plans over many runtimes: what is asked of whom, in which order, and what the report makes of
+it.
+"""
 
 import json
 import shutil
@@ -24,7 +26,9 @@ from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger, tally
 
 ROOT = Path(__file__).parents[2]
-OLD = Runtime("tf2.4", Path("old"), "2.4.4", lacks={"reference": "needs 2.12", "c_api": "not exported"})
+OLD = Runtime(
+    "tf2.4", Path("old"), "2.4.4", lacks={"reference": "needs 2.12", "c_api": "not exported"}
+)
 NEW = Runtime("tf2.21", Path("new"), "2.21.0")
 FIXTURE = PlannedArtifact("f", "fixture", "1.15.5", "/f", frozenset({"signature"}))
 
@@ -32,7 +36,13 @@ FIXTURE = PlannedArtifact("f", "fixture", "1.15.5", "/f", frozenset({"signature"
 def made_by(runtime, case="a", **facts):
     version = runtime.tensorflow_version
     return PlannedArtifact(
-        case, "tf2", version, f"artifacts/{case}/tf2@{version}", frozenset({"signature"}), runtime.name, **facts
+        case,
+        "tf2",
+        version,
+        f"artifacts/{case}/tf2@{version}",
+        frozenset({"signature"}),
+        runtime.name,
+        **facts,
     )
 
 
@@ -42,9 +52,13 @@ def planned(*artifacts, runtimes=(OLD, NEW), **axes):
 
 def test_everybody_reads_what_everybody_wrote():
     plan = planned(FIXTURE, made_by(OLD), made_by(NEW))
-    pairs = {(c.producer, c.producer_version, c.consumer_version) for c in plan if not c.is_production}
+    pairs = {
+        (c.producer, c.producer_version, c.consumer_version) for c in plan if not c.is_production
+    }
     assert pairs == {
-        (p, w, r) for p, w in (("fixture", "1.15.5"), ("tf2", "2.4.4"), ("tf2", "2.21.0")) for r in ("2.4.4", "2.21.0")
+        (p, w, r)
+        for p, w in (("fixture", "1.15.5"), ("tf2", "2.4.4"), ("tf2", "2.21.0"))
+        for r in ("2.4.4", "2.21.0")
     }
     assert {(c.id, c.runtime, c.producer_runtime) for c in plan if c.is_production} == {
         ("a/tf2@2.4.4/-/produce", "tf2.4", "tf2.4"),
@@ -58,7 +72,12 @@ def test_everybody_reads_what_everybody_wrote():
 def test_productions_come_first_then_one_runtime_after_the_other():
     plan = planned(FIXTURE, made_by(NEW), made_by(OLD))
     kinds = [(cell.is_production, cell.runtime) for cell in plan]
-    assert list(dict.fromkeys(kinds)) == [(True, "tf2.4"), (True, "tf2.21"), (False, "tf2.4"), (False, "tf2.21")]
+    assert list(dict.fromkeys(kinds)) == [
+        (True, "tf2.4"),
+        (True, "tf2.21"),
+        (False, "tf2.4"),
+        (False, "tf2.21"),
+    ]
 
 
 def test_one_question_for_a_pair_the_strongest_there_is():
@@ -77,8 +96,17 @@ def test_the_home_runtime_is_asked_everything_about_what_is_its_own():
     for cell in plan:
         if cell.consumer == "v1_session":
             asked.setdefault((cell.producer_version, cell.consumer_version), set()).add(cell.check)
-    assert asked["1.15.5", "2.21.0"] == asked["2.21.0", "2.21.0"] > {"load", "values", "relocate", "reexport"}
-    assert asked["2.4.4", "2.21.0"] == asked["2.21.0", "2.4.4"] == asked["1.15.5", "2.4.4"] == {"values"}
+    assert (
+        asked["1.15.5", "2.21.0"]
+        == asked["2.21.0", "2.21.0"]
+        > {"load", "values", "relocate", "reexport"}
+    )
+    assert (
+        asked["2.4.4", "2.21.0"]
+        == asked["2.21.0", "2.4.4"]
+        == asked["1.15.5", "2.4.4"]
+        == {"values"}
+    )
 
 
 def test_given_checks_are_asked_of_all():
@@ -88,13 +116,17 @@ def test_given_checks_are_asked_of_all():
 
 def test_what_a_runtime_lacks_does_not_apply():
     plan = planned(FIXTURE)
-    assert plan.by_id["f/fixture@1.15.5/reference@2.4.4/values"].decided == Decision(Outcome.NOT_APPLICABLE, "needs 2.12")
+    assert plan.by_id["f/fixture@1.15.5/reference@2.4.4/values"].decided == Decision(
+        Outcome.NOT_APPLICABLE, "needs 2.12"
+    )
     assert plan.by_id["f/fixture@1.15.5/reference@2.21.0/values"].decided is None
 
 
 def test_nobody_is_asked_about_what_is_not_made():
     plan = planned(made_by(OLD, refused="the case requires 2.12"), made_by(NEW))
-    assert plan.by_id["a/tf2@2.4.4/-/produce"].decided == Decision(Outcome.NOT_APPLICABLE, "the case requires 2.12")
+    assert plan.by_id["a/tf2@2.4.4/-/produce"].decided == Decision(
+        Outcome.NOT_APPLICABLE, "the case requires 2.12"
+    )
     assert {c.producer_version for c in plan if not c.is_production} == {"2.21.0"}
 
 
@@ -102,11 +134,17 @@ def test_a_producer_that_a_runtime_lacks_makes_nothing(tmp_path):
     world = World(tmp_path)
     world.case("gamma", [SIGNATURE])
     without = Runtime("tf1.13", Path("p"), "1.13.2", lacks={"tf2": "came with 2.0"})
-    refused = {a.producer: a.refused for a in case_artifacts(all_cases(world.cases), without) if a.case == "gamma"}
+    refused = {
+        a.producer: a.refused
+        for a in case_artifacts(all_cases(world.cases), without)
+        if a.case == "gamma"
+    }
     assert refused["tf2"] == "came with 2.0"
 
 
-@pytest.mark.parametrize("other", [Runtime("tf2.21", Path("x"), "2.20.0"), Runtime("other", Path("x"), "2.21.0")])
+@pytest.mark.parametrize(
+    "other", [Runtime("tf2.21", Path("x"), "2.20.0"), Runtime("other", Path("x"), "2.21.0")]
+)
 def test_runtimes_that_cannot_be_told_apart(other):
     with pytest.raises(PlanError, match="LABEL=RUNTIME"):
         planned(FIXTURE, runtimes=(NEW, other))
@@ -114,12 +152,17 @@ def test_runtimes_that_cannot_be_told_apart(other):
 
 def test_a_label_tells_two_of_one_version_apart():
     labelled = NEW.labelled("candidate")
-    assert (labelled.name, labelled.tensorflow_version, labelled.python) == ("candidate", "2.21.0+candidate", NEW.python)
+    assert (labelled.name, labelled.tensorflow_version, labelled.python) == (
+        "candidate",
+        "2.21.0+candidate",
+        NEW.python,
+    )
     plan = planned(FIXTURE, runtimes=(NEW, labelled))
     assert "f/fixture@1.15.5/tf2@2.21.0+candidate/values" in plan.by_id
 
 
-# The report ---------------------------------------------------------------------------------------------------------------
+# The report
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def results_of(plan, outcomes):
@@ -128,7 +171,9 @@ def results_of(plan, outcomes):
     for cell in plan:
         if cell.decided:
             continue
-        outcome, expected = outcomes.get((cell.producer_version, cell.consumer_version), ("PASS", True))
+        outcome, expected = outcomes.get(
+            (cell.producer_version, cell.consumer_version), ("PASS", True)
+        )
         if outcome == "NOT_RUN":
             found[cell.id] = Result.not_executed(plan.plan_id, cell.id, Outcome.NOT_RUN, expected)
         elif outcome:
@@ -151,7 +196,9 @@ def test_a_field_counts_cells_and_says_what_became_of_the_rest():
         ),
     )
     (table,) = [t for t in tally.tables(facts) if t["consumer"] == "tf2"]
-    assert [(writer, [grid.field_words(field) for field in fields]) for writer, fields in table["rows"]] == [
+    assert [
+        (writer, [grid.field_words(field) for field in fields]) for writer, fields in table["rows"]
+    ] == [
         ("2.4.4", ["0/2", "2/2"]),
         ("2.21.0", ["0/1 !1", "0/1 ?1"]),
     ]
@@ -169,13 +216,18 @@ def test_a_field_counts_cells_and_says_what_became_of_the_rest():
 def test_what_nobody_selected_is_in_no_field():
     plan = planned(made_by(OLD), made_by(NEW))
     facts = tally.tally(
-        plan, results_of(plan, {("2.4.4", "2.4.4"): ("NOT_RUN", DESELECTED), ("2.4.4", "2.21.0"): ("NOT_RUN", "?")})
+        plan,
+        results_of(
+            plan,
+            {("2.4.4", "2.4.4"): ("NOT_RUN", DESELECTED), ("2.4.4", "2.21.0"): ("NOT_RUN", "?")},
+        ),
     )
     assert "2.4.4" not in facts["read"]["tf2"]["2.4.4"]["tf2"]
     assert facts["read"]["tf2"]["2.4.4"]["tf2"]["2.21.0"] == {"not_run": 1}
 
 
-# What changed -------------------------------------------------------------------------------------------------------------
+# What changed
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -185,15 +237,27 @@ def test_what_nobody_selected_is_in_no_field():
             ["docs/index.md", "tests/cli/test_cli.py", "README.md", "compat_matrix/report/html.py"],
             Changes(None, frozenset(), frozenset()),
         ),
-        (["compat_matrix/cases/tree_tuples.py"], Changes(None, frozenset({"tree_tuples"}), frozenset())),
-        (["fixtures_v1/main_op/model/saved_model.pb"], Changes(None, frozenset({"main_op"}), frozenset())),
+        (
+            ["compat_matrix/cases/tree_tuples.py"],
+            Changes(None, frozenset({"tree_tuples"}), frozenset()),
+        ),
+        (
+            ["fixtures_v1/main_op/model/saved_model.pb"],
+            Changes(None, frozenset({"main_op"}), frozenset()),
+        ),
         (["fixtures_v1/recorder.py"], Changes("fixtures_v1/recorder.py", frozenset(), frozenset())),
-        (["compat_matrix/runtimes/locks/tf2.12.1.txt"], Changes(None, frozenset(), frozenset({"tf2.12.1"}))),
+        (
+            ["compat_matrix/runtimes/locks/tf2.12.1.txt"],
+            Changes(None, frozenset(), frozenset({"tf2.12.1"})),
+        ),
         (
             ["compat_matrix/cases/a.py", "compat_matrix/workers/protocol.py"],
             Changes("compat_matrix/workers/protocol.py", frozenset({"a"}), frozenset()),
         ),
-        (["reference_impl/format/bundle/reader.py"], Changes("reference_impl/format/bundle/reader.py", frozenset(), frozenset())),
+        (
+            ["reference_impl/format/bundle/reader.py"],
+            Changes("reference_impl/format/bundle/reader.py", frozenset(), frozenset()),
+        ),
     ],
 )
 def test_what_a_change_can_have_an_effect_on(names, changes):
@@ -203,7 +267,10 @@ def test_what_a_change_can_have_an_effect_on(names, changes):
 def test_git_says_what_changed(tmp_path):
     def git(*command):
         subprocess.run(
-            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *command], cwd=tmp_path, check=True, capture_output=True
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *command],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
         )
 
     (tmp_path / "compat_matrix" / "cases").mkdir(parents=True)
@@ -224,13 +291,20 @@ GRID_CASES = "tree_tuples,rfc_net2,half_plus_two"
 
 @pytest.fixture
 def grid_of(monkeypatch, tmp_path):
-    """Arguments of `grid` -> its plan and what it would run, when a case and the lock of TF 2.12 have changed."""
+    """Arguments of `grid` -> its plan and what it would run, when a case and the lock of TF 2.12
+    have changed.
+    """
     asked = [replace(NEW, spec="tf2.21"), Runtime("old", Path("p"), "2.12.1+old", spec="old=2.12")]
     changes = Changes(None, frozenset({"tree_tuples"}), frozenset({"tf2.12.1-py3.11"}))
     orders = []
-    monkeypatch.setattr("compat_matrix.commands.parts.planned.asked_runtimes", lambda names, install: tuple(asked))
+    monkeypatch.setattr(
+        "compat_matrix.commands.parts.planned.asked_runtimes", lambda names, install: tuple(asked)
+    )
     monkeypatch.setattr("compat_matrix.plan.changed.changed_since", lambda revision: changes)
-    monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda *given: orders.append(given[1]) or {"exit_code": 0})
+    monkeypatch.setattr(
+        "compat_matrix.engine.running.carry_out",
+        lambda *given: orders.append(given[1]) or {"exit_code": 0},
+    )
 
     def run(*arguments):
         command = ["grid", "--out", str(tmp_path), "--changed-since", "main", *arguments]
@@ -245,21 +319,32 @@ def test_a_run_of_one_tensorflow_too_runs_only_what_changed(monkeypatch, tmp_pat
     orders = []
     changes = Changes(None, frozenset({"tree_tuples"}), frozenset())
     monkeypatch.setattr("compat_matrix.plan.changed.changed_since", lambda revision: changes)
-    monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda *given: orders.append(given[1]) or {"exit_code": 0})
+    monkeypatch.setattr(
+        "compat_matrix.engine.running.carry_out",
+        lambda *given: orders.append(given[1]) or {"exit_code": 0},
+    )
     words = ["matrix", "run", "--out", str(tmp_path), "--changed-since", "main"]
     assert CliRunner().invoke(main, [*words, "--case", "tree_*"]).exit_code == 0
     assert {cell.split("/")[0] for cell in orders[0].chosen} == {"tree_tuples"}
     assert orders[0].selection["changed_since"] == ["main"]
     done = CliRunner().invoke(main, [*words, "--case", "op_*"])
-    assert (done.exit_code, "nothing that a selected cell depends on changed" in done.stderr, len(orders)) == (64, True, 1)
+    assert (
+        done.exit_code,
+        "nothing that a selected cell depends on changed" in done.stderr,
+        len(orders),
+    ) == (64, True, 1)
 
 
 def test_the_cells_of_a_changed_case_and_of_a_changed_lock_are_run(grid_of):
     plan, chosen = grid_of("--cases", GRID_CASES)
-    assert {cell.case for cell in chosen if {cell.runtime, cell.producer_runtime} <= {"tf2.21", ""}} == {"tree_tuples"}
+    assert {
+        cell.case for cell in chosen if {cell.runtime, cell.producer_runtime} <= {"tf2.21", ""}
+    } == {"tree_tuples"}
     renewed = {cell.id for cell in plan if "old" in (cell.runtime, cell.producer_runtime)}
     assert renewed < {cell.id for cell in chosen} < set(plan.by_id)
-    assert {(cell.runtime, cell.producer_runtime) for cell in chosen if cell.case == "rfc_net2"} == {
+    assert {
+        (cell.runtime, cell.producer_runtime) for cell in chosen if cell.case == "rfc_net2"
+    } == {
         ("old", "old"),
         ("old", "tf2.21"),
         ("tf2.21", "old"),
@@ -271,7 +356,8 @@ def test_a_changed_case_is_run_whatever_the_usual_ones_are(grid_of):
     assert {cell.case for cell in chosen} == {"rfc_net2", "tree_tuples"}
 
 
-# A real one ---------------------------------------------------------------------------------------------------------------
+# A real one
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.tensorflow
@@ -284,11 +370,31 @@ def test_two_runtimes_write_and_read(tmp_path, processes):
         shutil.copytree(ROOT / "fixtures_v1" / name, tmp_path / "fixtures" / name)
     command = ["matrix", "run", "--out", str(tmp_path / "out"), "-n", processes]
     command += ["--cases-dir", str(tmp_path / "cases"), "--fixtures", str(tmp_path / "fixtures")]
-    command += ["--runtime", "a=local", "--runtime", "b=local", "--case", "simple_save", "--case", "tree_tuples"]
-    command += ["--consumer", "v1_session", "--consumer", "c_api", "--consumer", "-", "--expectations", str(NO_ENTRIES)]
+    command += [
+        "--runtime",
+        "a=local",
+        "--runtime",
+        "b=local",
+        "--case",
+        "simple_save",
+        "--case",
+        "tree_tuples",
+    ]
+    command += [
+        "--consumer",
+        "v1_session",
+        "--consumer",
+        "c_api",
+        "--consumer",
+        "-",
+        "--expectations",
+        str(NO_ENTRIES),
+    ]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 0, done.output
-    facts = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
+    facts = [
+        json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    ]
     passed = {fact["cell"]: fact for fact in facts if fact["outcome"] == "PASS"}
     version = next(iter(passed.values()))["versions"]["tensorflow"]
     for writer in "ab":
@@ -298,12 +404,17 @@ def test_two_runtimes_write_and_read(tmp_path, processes):
                 assert cell in passed, sorted(passed)
                 assert "--runtime" in passed[cell]["replay"]
     assert f"simple_save/fixture@1.15.5/c_api@{version}+b/values" in passed
-    assert f"tree_tuples/tf2@{version}+a/c_api@{version}+a/relocate" in passed  # the first runtime is asked everything
+    assert (
+        f"tree_tuples/tf2@{version}+a/c_api@{version}+a/relocate" in passed
+    )  # the first runtime is asked everything
     assert f"tree_tuples/tf2@{version}+b/c_api@{version}+b/relocate" not in passed
     assert "written by tf2, read by c_api" in done.output
     again = CliRunner().invoke(main, [*command, "--resume"])
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert (again.exit_code, summary["observed"]) == (0, len(passed))  # nothing was left to do, and nothing is forgotten
+    assert (again.exit_code, summary["observed"]) == (
+        0,
+        len(passed),
+    )  # nothing was left to do, and nothing is forgotten
     assert summary["not_applicable"] > 0 and summary["by_outcome"]["NOT_RUN"] > 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "read by each TensorFlow" in page and "Everything as expected" in page

@@ -14,7 +14,14 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Decision, Plan, PlanError, parse_cell_id
 from compat_matrix.cells.results import Observation
 from compat_matrix.checks import CHECKS
-from compat_matrix.plan.planning import Axes, PlannedArtifact, case_artifacts, expand, fixture_artifacts, make_plan
+from compat_matrix.plan.planning import (
+    Axes,
+    PlannedArtifact,
+    case_artifacts,
+    expand,
+    fixture_artifacts,
+    make_plan,
+)
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import Ledger
 
@@ -22,7 +29,9 @@ SCHEMAS = Path(compat_matrix.__path__[0]) / "schemas"
 RUNTIME = Runtime("local", Path("python"), "2.21.0")
 NO_TENSORFLOW = Runtime("local", Path("python"), None)
 PRODUCTION = Cell("a", "tf2", "2.21.0", "-", "", "produce", "local", "artifacts/a/tf2@2.21.0")
-LOAD = Cell("a", "tf2", "2.21.0", "c_api", "2.21.0", "load", "local", "artifacts/a/tf2@2.21.0", timeout=5)
+LOAD = Cell(
+    "a", "tf2", "2.21.0", "c_api", "2.21.0", "load", "local", "artifacts/a/tf2@2.21.0", timeout=5
+)
 
 
 @pytest.fixture
@@ -73,7 +82,13 @@ def test_a_cell_id_and_its_parts_are_the_same(cell):
     "text",
     [
         *("", "a/tf2@1/tf2@1", "a/tf2/tf2@1/load", "a/tf2@1/-/load", "a/tf2@1/tf2@1/produce"),
-        *("../x/tf2@1/tf2@1/load", "a/tf2@1/tf2@1/load/x", "a b/tf2@1/tf2@1/load", "a/tf2@1/tf2@1/load\n", "a/tf2@/tf2@1/load"),
+        *(
+            "../x/tf2@1/tf2@1/load",
+            "a/tf2@1/tf2@1/load/x",
+            "a b/tf2@1/tf2@1/load",
+            "a/tf2@1/tf2@1/load\n",
+            "a/tf2@/tf2@1/load",
+        ),
     ],
 )
 def test_what_is_no_cell_id(text):
@@ -82,7 +97,13 @@ def test_what_is_no_cell_id(text):
 
 
 @pytest.mark.parametrize(
-    "change", [{"id": "b/tf2@1/tf2@1/load"}, {"check": "values"}, {"more": 1}, {"decided": {"outcome": "PASS"}}]
+    "change",
+    [
+        {"id": "b/tf2@1/tf2@1/load"},
+        {"check": "values"},
+        {"more": 1},
+        {"decided": {"outcome": "PASS"}},
+    ],
 )
 def test_a_cell_that_contradicts_itself_is_refused(change):
     with pytest.raises(PlanError):
@@ -102,20 +123,34 @@ def artifact(**changes):
 
 
 def planned(*artifacts, runtime=RUNTIME, ledger="", consumers=CONSUMERS):
-    return expand(artifacts, consumers, CHECKS, Axes((runtime,), home=(runtime.name,)), Ledger.parse("schema = 1\n" + ledger))
+    return expand(
+        artifacts,
+        consumers,
+        CHECKS,
+        Axes((runtime,), home=(runtime.name,)),
+        Ledger.parse("schema = 1\n" + ledger),
+    )
 
 
 def test_the_product_of_all_axes_in_order():
     plan = planned(artifact(case="b"), artifact(runtime="", producer="fixture", version="1.15.5"))
     ids = [cell.id for cell in plan]
     pairs = [cell.id for cell in plan if cell.sides]
-    assert pairs == [cell.id.replace("/cpp@", "/c_api+cpp@") for cell in plan if cell.consumer == "cpp" and not cell.decided]
-    assert len(ids) == 1 + len(pairs) + 2 * sum(len(CHECKS if one.checks is None else one.checks) for one in CONSUMERS.values())
+    assert pairs == [
+        cell.id.replace("/cpp@", "/c_api+cpp@")
+        for cell in plan
+        if cell.consumer == "cpp" and not cell.decided
+    ]
+    assert len(ids) == 1 + len(pairs) + 2 * sum(
+        len(CHECKS if one.checks is None else one.checks) for one in CONSUMERS.values()
+    )
     assert ids[0] == "a/fixture@1.15.5/tf2@2.21.0/load"
     first_of_b = next(i for i, cell_id in enumerate(ids) if cell_id.startswith("b/"))
     assert ids[first_of_b] == "b/tf2@2.21.0/-/produce"
     assert all(cell_id.startswith("b/") for cell_id in ids[first_of_b:])
-    consumers = list(dict.fromkeys(parse_cell_id(cell_id)["consumer"] for cell_id in ids[:first_of_b]))
+    consumers = list(
+        dict.fromkeys(parse_cell_id(cell_id)["consumer"] for cell_id in ids[:first_of_b])
+    )
     assert consumers == [*CONSUMERS, "c_api+cpp"]
     assert [parse_cell_id(cell_id)["check"] for cell_id in ids[: len(CHECKS)]] == list(CHECKS)
 
@@ -125,9 +160,13 @@ def decisions(plan):
 
 
 def test_capabilities_decide_what_does_not_apply():
-    able = Consumer("able", "x", frozenset({"describe", "functions", "resave", "variables", "tags"}), "")
+    able = Consumer(
+        "able", "x", frozenset({"describe", "functions", "resave", "variables", "tags"}), ""
+    )
     unable = Consumer("unable", "x", frozenset(), "")
-    plan = planned(artifact(kinds=frozenset({"function"})), consumers={"able": able, "unable": unable})
+    plan = planned(
+        artifact(kinds=frozenset({"function"})), consumers={"able": able, "unable": unable}
+    )
     found = decisions(plan)
     assert all(found["able", check] is None for check in CHECKS)
     reasons = {check: found["unable", check] and found["unable", check].reason for check in CHECKS}
@@ -160,7 +199,8 @@ def test_a_production_that_is_expected_to_fail_leaves_nothing_to_ask():
             assert cell.decided is None or "expected to refuse" not in cell.decided.reason
         else:
             assert cell.decided == Decision(
-                Outcome.NOT_APPLICABLE, "producer is expected to refuse this case: the RFC forbids it"
+                Outcome.NOT_APPLICABLE,
+                "producer is expected to refuse this case: the RFC forbids it",
             )
 
 
@@ -168,11 +208,16 @@ def test_without_tensorflow_cells_are_planned_and_not_run():
     plan = planned(artifact(version="absent"), runtime=NO_TENSORFLOW)
     outcomes = {cell.decided.outcome for cell in plan}
     assert outcomes == {Outcome.NOT_RUN, Outcome.NOT_APPLICABLE}
-    assert 'no TensorFlow in runtime local (pip install "savedmodel-compat[tf]")' in {cell.decided.reason for cell in plan}
+    assert 'no TensorFlow in runtime local (pip install "savedmodel-compat[tf]")' in {
+        cell.decided.reason for cell in plan
+    }
     assert plan.cells[1].id == "a/tf2@absent/tf2@absent/load"
 
 
-@pytest.mark.parametrize(("version", "refused"), [("2.11.0", True), ("2.12.0rc1", True), ("2.12.0", False), ("2.13.0rc1", False)])
+@pytest.mark.parametrize(
+    ("version", "refused"),
+    [("2.11.0", True), ("2.12.0rc1", True), ("2.12.0", False), ("2.13.0rc1", False)],
+)
 def test_a_case_may_require_a_version(world, version, refused):
     world.case("newer", [SIGNATURE], 'REQUIRES = "tensorflow>=2.12"')
     runtime = Runtime("local", Path("python"), version)
@@ -181,7 +226,9 @@ def test_a_case_may_require_a_version(world, version, refused):
     asked = {cell.check for cell in plan if not cell.decided}
     assert (asked == set()) == refused
     if refused:
-        assert {c.decided.reason for c in plan} == {f"the case requires tensorflow>=2.12, the runtime has {version}"}
+        assert {c.decided.reason for c in plan} == {
+            f"the case requires tensorflow>=2.12, the runtime has {version}"
+        }
 
 
 def test_what_the_files_of_a_fixture_say(world):
@@ -248,7 +295,9 @@ def test_a_plan_that_was_changed_is_refused(tmp_path, tamper):
 
 def test_the_plan_id_is_the_questions_not_the_place(world):
     plan = planned(artifact())
-    assert planned(artifact(path="/elsewhere")).plan_id == plan.plan_id == planned(artifact()).plan_id
+    assert (
+        planned(artifact(path="/elsewhere")).plan_id == plan.plan_id == planned(artifact()).plan_id
+    )
     assert planned(artifact(timeout=3)).plan_id != plan.plan_id
     assert planned(artifact(kinds=frozenset())).plan_id != plan.plan_id
 
@@ -256,7 +305,10 @@ def test_the_plan_id_is_the_questions_not_the_place(world):
 def test_the_plan_of_this_checkout():
     plan = make_plan(Ledger())
     assert len(plan.cells) >= 600
-    committed = {path.parent.name for path in (Path(__file__).parents[2] / "fixtures_v1").glob("*/provenance.json")}
+    committed = {
+        path.parent.name
+        for path in (Path(__file__).parents[2] / "fixtures_v1").glob("*/provenance.json")
+    }
     assert {cell.case for cell in plan if cell.producer == "fixture"} == committed
     assert {cell.case for cell in plan if cell.is_production} == {case.name for case in all_cases()}
     assert {cell.consumer for cell in plan} == {*CONSUMERS, "-", "c_api+cpp"}
@@ -265,6 +317,16 @@ def test_the_plan_of_this_checkout():
 def test_function_requests_are_asked_of_those_who_can(world):
     world.case("gamma", [FUNCTION])
     plan = make_plan(Ledger(), world.fixtures, world.cases)
-    asked = {c.consumer: c.decided for c in plan if (c.case, c.producer, c.check) == ("gamma", "tf2", "values")}
-    not_applicable = {name for name, decided in asked.items() if decided and decided.outcome is Outcome.NOT_APPLICABLE}
-    assert not_applicable == {name for name, consumer in CONSUMERS.items() if "functions" not in consumer.capabilities}
+    asked = {
+        c.consumer: c.decided
+        for c in plan
+        if (c.case, c.producer, c.check) == ("gamma", "tf2", "values")
+    }
+    not_applicable = {
+        name
+        for name, decided in asked.items()
+        if decided and decided.outcome is Outcome.NOT_APPLICABLE
+    }
+    assert not_applicable == {
+        name for name, consumer in CONSUMERS.items() if "functions" not in consumer.capabilities
+    }

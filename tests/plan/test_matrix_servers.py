@@ -1,4 +1,6 @@
-"""Model servers in a plan: what is asked of one, what it means when none is here, how a report counts it."""
+"""Model servers in a plan: what is asked of one, what it means when none is here, how a report
+counts it.
+"""
 
 import shutil
 from dataclasses import replace
@@ -24,9 +26,17 @@ from compat_matrix.verdict.summary import summarise
 
 LOCAL = Runtime("local", Path("python"), "2.21.0")
 STANDIN = Runtime("standin2.21.0", Path("python"), "2.21.0", server="standin", consumer="standin")
-REAL = Runtime("serving2.19.1", Path("python"), "2.19.1", server="tensorflow/serving:2.19.1", consumer="serving")
+REAL = Runtime(
+    "serving2.19.1",
+    Path("python"),
+    "2.19.1",
+    server="tensorflow/serving:2.19.1",
+    consumer="serving",
+)
 FIXTURE = PlannedArtifact("f", "fixture", "1.15.5", "/f", frozenset({"signature"}))
-CASE = PlannedArtifact("a", "tf2", "2.21.0", "artifacts/a/tf2@2.21.0", frozenset({"signature"}), "local")
+CASE = PlannedArtifact(
+    "a", "tf2", "2.21.0", "artifacts/a/tf2@2.21.0", frozenset({"signature"}), "local"
+)
 
 
 def planned(*artifacts, runtimes=(LOCAL, STANDIN, REAL), **axes):
@@ -40,7 +50,9 @@ def served(plan):
 def test_every_artifact_is_put_behind_every_server_and_servers_write_nothing():
     plan = planned(FIXTURE, CASE, served_only=True)
     checks = {
-        f"{server}/{check}" for server in ("standin@2.21.0", "serving@2.19.1") for check in ("serve", "serve_grpc", "serve_rest")
+        f"{server}/{check}"
+        for server in ("standin@2.21.0", "serving@2.19.1")
+        for check in ("serve", "serve_grpc", "serve_rest")
     }
     assert served(plan) == checks
     assert {cell.id for cell in plan if not cell.is_served} == {"a/tf2@2.21.0/-/produce"}
@@ -70,24 +82,46 @@ def test_other_consumers_are_asked_as_without_a_server():
 )
 def test_what_a_case_is_limited_to_limits_its_server_too(checks, asked):
     limited = PlannedArtifact("a", "tf2", "2.21.0", "a", frozenset({"signature"}), "local", checks)
-    assert {cell.check for cell in planned(limited, runtimes=[LOCAL, STANDIN], served_only=True) if cell.is_served} == asked
+    assert {
+        cell.check
+        for cell in planned(limited, runtimes=[LOCAL, STANDIN], served_only=True)
+        if cell.is_served
+    } == asked
 
 
 def test_functions_cannot_be_asked_over_the_wire():
-    plan = planned(PlannedArtifact("f", "fixture", "1.15.5", "/f", frozenset({"function"})), runtimes=[STANDIN], served_only=True)
+    plan = planned(
+        PlannedArtifact("f", "fixture", "1.15.5", "/f", frozenset({"function"})),
+        runtimes=[STANDIN],
+        served_only=True,
+    )
     decided = {cell.check: cell.decided and cell.decided.outcome for cell in plan}
-    assert decided == {"serve": None, "serve_grpc": Outcome.NOT_APPLICABLE, "serve_rest": Outcome.NOT_APPLICABLE}
+    assert decided == {
+        "serve": None,
+        "serve_grpc": Outcome.NOT_APPLICABLE,
+        "serve_rest": Outcome.NOT_APPLICABLE,
+    }
 
 
 def test_a_server_that_is_not_here_is_not_run_with_the_command_that_provides_it():
-    absent = Runtime("x", Path("p"), "2.19.1", unready={"serving": "no image; docker pull x"}, server="x", consumer="serving")
+    absent = Runtime(
+        "x",
+        Path("p"),
+        "2.19.1",
+        unready={"serving": "no image; docker pull x"},
+        server="x",
+        consumer="serving",
+    )
     plan = planned(FIXTURE, runtimes=[absent], served_only=True)
     assert {cell.decided for cell in plan} == {Decision(Outcome.NOT_RUN, "no image; docker pull x")}
 
 
 def test_two_servers_of_one_version_need_a_label_and_a_tensorflow_beside_them_does_not():
     with pytest.raises(PlanError, match="LABEL=RUNTIME"):
-        planned(FIXTURE, runtimes=[REAL, Runtime("other", Path("p"), "2.19.1", server="y", consumer="serving")])
+        planned(
+            FIXTURE,
+            runtimes=[REAL, Runtime("other", Path("p"), "2.19.1", server="y", consumer="serving")],
+        )
     planned(FIXTURE, runtimes=[REAL, REAL.labelled("nightly"), STANDIN, LOCAL])
 
 
@@ -108,21 +142,32 @@ def test_a_server_makes_no_artifact(tmp_path):
 
 def test_a_pattern_of_the_ledger_selects_no_server():
     def selected(consumer):
-        facts = 'case = "f"\nproducer = "*"\ncheck = "*"\noutcome = "CRASH"\nkind = "bug"\nreason = "x"\nadded = 2025-01-01\n'
+        facts = (
+            'case = "f"\nproducer = "*"\ncheck = "*"\noutcome = "CRASH"\nkind = "bug"\nreason ='
+            ' "x"\nadded = 2025-01-01\n'
+        )
         ledger = Ledger.parse(f'schema = 1\n[[expect]]\n{facts}consumer = "{consumer}"\n')
         plan = planned(FIXTURE, home=("local",))
-        return {cell.consumer for cell in plan if ledger.entry_for(cell)}, not judge_entries(ledger, plan, TODAY).dead_entry
+        return {cell.consumer for cell in plan if ledger.entry_for(cell)}, not judge_entries(
+            ledger, plan, TODAY
+        ).dead_entry
 
     assert selected("*") == (set(CONSUMERS), True)
-    assert selected("s*") == (set(), True), "no program of that name is in the plan, so it speaks of another one"
+    assert selected("s*") == (
+        set(),
+        True,
+    ), "no program of that name is in the plan, so it speaks of another one"
     assert selected("standin") == ({"standin"}, True)
 
 
-# The verdict -------------------------------------------------------------------------------------------------------------
+# The verdict
+# -------------------------------------------------------------------------------------------------------------
 
 
 def cell(index, consumer="serving", decided=None, check="serve"):
-    return Cell(f"c{index}", "fixture", "1.15.5", consumer, "2.19.1", check, "x", "/x", decided=decided)
+    return Cell(
+        f"c{index}", "fixture", "1.15.5", consumer, "2.19.1", check, "x", "/x", decided=decided
+    )
 
 
 def exit_code(plan, results, require=False):
@@ -137,15 +182,35 @@ def test_absent_servers_are_a_failure_only_under_require():
     absent = Result.not_executed(plan.plan_id, plan.cells[0].id, Outcome.NOT_RUN, ABSENT.reason)
     passed = Result.observed(plan.plan_id, plan.cells[1].id, Observation(Outcome.PASS))
     passed.expected = True
-    codes = {require: exit_code(plan, [absent, passed], require) for require in (False, "serving", True)}
+    codes = {
+        require: exit_code(plan, [absent, passed], require) for require in (False, "serving", True)
+    }
     assert codes == {False: 0, "serving": 3, True: 3}
 
 
 def test_a_run_that_compared_nothing_is_never_green():
     plan = Plan((cell(0, decided=ABSENT),))
-    assert exit_code(plan, [Result.not_executed(plan.plan_id, plan.cells[0].id, Outcome.NOT_RUN, ABSENT.reason)]) == 3
-    other = Plan((cell(0, "tf2", Decision(Outcome.NOT_RUN, "no TensorFlow in runtime local"), "load"),))
-    assert exit_code(other, [Result.not_executed(other.plan_id, other.cells[0].id, Outcome.NOT_RUN, "no TensorFlow")]) == 3
+    assert (
+        exit_code(
+            plan,
+            [Result.not_executed(plan.plan_id, plan.cells[0].id, Outcome.NOT_RUN, ABSENT.reason)],
+        )
+        == 3
+    )
+    other = Plan(
+        (cell(0, "tf2", Decision(Outcome.NOT_RUN, "no TensorFlow in runtime local"), "load"),)
+    )
+    assert (
+        exit_code(
+            other,
+            [
+                Result.not_executed(
+                    other.plan_id, other.cells[0].id, Outcome.NOT_RUN, "no TensorFlow"
+                )
+            ],
+        )
+        == 3
+    )
 
 
 def test_artifacts_that_nobody_is_asked_about_are_no_comparison():
@@ -153,8 +218,20 @@ def test_artifacts_that_nobody_is_asked_about_are_no_comparison():
     plan = Plan((made, cell(1, decided=ABSENT)))
     passed = Result.observed(plan.plan_id, made.id, Observation(Outcome.PASS))
     passed.expected = True
-    for reason, code in ((ABSENT.reason, 3), (DESELECTED, 0)):  # whoever selects productions alone asks for no more
-        assert exit_code(plan, [passed, Result.not_executed(plan.plan_id, plan.cells[1].id, Outcome.NOT_RUN, reason)]) == code
+    for reason, code in (
+        (ABSENT.reason, 3),
+        (DESELECTED, 0),
+    ):  # whoever selects productions alone asks for no more
+        assert (
+            exit_code(
+                plan,
+                [
+                    passed,
+                    Result.not_executed(plan.plan_id, plan.cells[1].id, Outcome.NOT_RUN, reason),
+                ],
+            )
+            == code
+        )
 
 
 def test_require_serving_does_not_ask_for_what_nobody_selected():
@@ -162,12 +239,15 @@ def test_require_serving_does_not_ask_for_what_nobody_selected():
     passed, left_out = (Observation(Outcome.PASS), [plan.cells[1], plan.cells[2]])
     results = [Result.observed(plan.plan_id, plan.cells[0].id, passed)]
     results[0].expected = True
-    results += [Result.not_executed(plan.plan_id, one.id, Outcome.NOT_RUN, DESELECTED) for one in left_out]
+    results += [
+        Result.not_executed(plan.plan_id, one.id, Outcome.NOT_RUN, DESELECTED) for one in left_out
+    ]
     assert exit_code(plan, results, "serving") == 0
     assert exit_code(plan, results, True) == 3
 
 
-# What a command line names -----------------------------------------------------------------------------------------------
+# What a command line names
+# -----------------------------------------------------------------------------------------------
 
 
 class Fake:
@@ -194,7 +274,11 @@ def says(monkeypatch):
 def test_a_server_says_itself_what_it_is(says):
     says(ServerIdentity("standin", "2.21.0", "tensorflow/serving:latest"))
     runtime = server_runtime("tensorflow/serving:latest")
-    assert (runtime.consumer, runtime.tensorflow_version, runtime.server) == ("standin", "2.21.0", "tensorflow/serving:latest")
+    assert (runtime.consumer, runtime.tensorflow_version, runtime.server) == (
+        "standin",
+        "2.21.0",
+        "tensorflow/serving:latest",
+    )
     says(ServerIdentity("remote", None))
     assert server_runtime("remote:h:1").tensorflow_version == UNKNOWN
 

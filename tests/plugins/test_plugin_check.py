@@ -1,4 +1,7 @@
-"""``plugin-check``: a right consumer passes, and each mistake is called by its name. Needs no TensorFlow."""
+"""``plugin-check``: a right consumer passes, and each mistake is called by its name.
+
+Needs no TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,9 @@ ENDS = ("stays_after_bye", "hangs_at_the_end", "ignores_sigterm")
 
 
 def outcome(mistake: str, only: str):
-    program = found.command_of(f"{sys.executable} {ROOT / 'tests' / 'support' / 'wrong_plugins.py'} {mistake}")
+    program = found.command_of(
+        f"{sys.executable} {ROOT / 'tests' / 'support' / 'wrong_plugins.py'} {mistake}"
+    )
     settings = Settings(HANGS.get(mistake, 600.0), 0.5 if mistake in ENDS else 120.0, 1, [only])
     return next(one for one in check(program, settings) if one.state != PASSED)
 
@@ -97,10 +102,15 @@ def test_a_mistake_is_called_by_its_name(mistake: str, monkeypatch: pytest.Monke
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     only, words = MISTAKES[mistake]
     seen = outcome(mistake, only)
-    assert (seen.check, seen.state) == (only, FAILED) or (mistake, seen.check) == ("says_more", "hello"), seen
+    assert (seen.check, seen.state) == (only, FAILED) or (mistake, seen.check) == (
+        "says_more",
+        "hello",
+    ), seen
     assert re.search(words, seen.message), seen.message
     record = seen.to_json()
-    assert record["asks"] == RULES[record["rule"]] and record["where"].startswith("docs/protocol.md")
+    assert record["asks"] == RULES[record["rule"]] and record["where"].startswith(
+        "docs/protocol.md"
+    )
     assert record["sent"] or mistake == "floods"
 
 
@@ -108,7 +118,10 @@ def test_a_mistake_is_called_by_its_name(mistake: str, monkeypatch: pytest.Monke
 def numpy_outcomes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
-        return check(found.command_of(f"{sys.executable} {SAMPLES / 'numpy_consumer.py'}"), Settings(600.0, 120.0, 1))
+        return check(
+            found.command_of(f"{sys.executable} {SAMPLES / 'numpy_consumer.py'}"),
+            Settings(600.0, 120.0, 1),
+        )
 
 
 def test_the_python_sample_passes_everything(numpy_outcomes) -> None:
@@ -126,7 +139,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no C compiler: the C sample is not tested")
     binary = tmp_path_factory.mktemp("toy") / "toy_consumer"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1"]
-    subprocess.run([compiler, *flags, "-o", str(binary), str(SAMPLES / "toy_consumer.c")], check=True)
+    subprocess.run(
+        [compiler, *flags, "-o", str(binary), str(SAMPLES / "toy_consumer.c")], check=True
+    )
     return binary
 
 
@@ -146,7 +161,10 @@ def test_a_right_plug_in_passes_a_single_check(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     program = found.command_of(f"{sys.executable} {SAMPLES / 'numpy_consumer.py'}")
     outcomes = check(program, Settings(600.0, 120.0, 1, ["understood"]))
-    assert [(one.check, one.state) for one in outcomes] == [("hello", PASSED), ("understood", PASSED)]
+    assert [(one.check, one.state) for one in outcomes] == [
+        ("hello", PASSED),
+        ("understood", PASSED),
+    ]
 
 
 def test_every_check_has_a_mistake_and_rules() -> None:

@@ -1,4 +1,7 @@
-"""Plug-ins: found in files and entry points, planned, run, told of; and the pages that say how. Needs no TensorFlow."""
+"""Plug-ins: found in files and entry points, planned, run, told of; and the pages that say how.
+
+Needs no TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ from compat_matrix.verdict import Ledger
 from compat_matrix.workers import tensors
 
 PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
-LOCKED = 'command = ["{python}", "consumer.py"]\nlock = "mine.lock"\nversion = "0.1"\ncapabilities = ["tags"]\n'
+LOCKED = (
+    'command = ["{python}", "consumer.py"]\nlock = "mine.lock"\nversion = "0.1"\ncapabilities ='
+    ' ["tags"]\n'
+)
 
 
 @pytest.fixture
@@ -33,9 +39,13 @@ def folder(tmp_path):
 
 
 def test_a_consumer_written_from_the_page_alone_passes_plugin_check(folder):
-    (command,) = re.findall(r"^savedmodel-compat (plugin-check) (\"python consumer.py\")$", PAGE, re.MULTILINE)
+    (command,) = re.findall(
+        r"^savedmodel-compat (plugin-check) (\"python consumer.py\")$", PAGE, re.MULTILINE
+    )
     words = command[1].strip('"').replace("python", sys.executable)
-    done = ours([command[0], words, "--json", "--large", "1", "--limit", "600", "--grace", "120"], folder)
+    done = ours(
+        [command[0], words, "--json", "--large", "1", "--limit", "600", "--grace", "120"], folder
+    )
     record = json.loads(done.stdout)
     states = {one["check"]: (one["state"], one["message"]) for one in record["checks"]}
     assert done.returncode == 0, states
@@ -48,7 +58,10 @@ def test_one_that_is_wrong_fails_with_the_mistake_by_its_name(folder):
     (folder / "consumer.py").write_text(text.replace('{**reply, "id": id}', '{**reply, "id": 0}'))
     done = ours(["plugin-check", f"{sys.executable} consumer.py"], folder)
     assert done.returncode == 1
-    assert "hello            FAILED: the reply has the id 0, which is not that of the request" in done.stdout
+    assert (
+        "hello            FAILED: the reply has the id 0, which is not that of the request"
+        in done.stdout
+    )
     assert RULES["P-02"] in done.stdout and re.search(r"docs/protocol.md:\d+", done.stdout)
 
 
@@ -58,7 +71,14 @@ def world(folder):
     return plugin_world(folder)
 
 
-ASKED = ("--plugins", "plugins.toml", "--consumer", "mine", "--consumer", "numpy_sample=python numpy_consumer.py")
+ASKED = (
+    "--plugins",
+    "plugins.toml",
+    "--consumer",
+    "mine",
+    "--consumer",
+    "numpy_sample=python numpy_consumer.py",
+)
 
 
 def test_exporter_and_consumers_of_the_page_are_cells_of_the_matrix(world):
@@ -76,14 +96,21 @@ def test_exporter_and_consumers_of_the_page_are_cells_of_the_matrix(world):
         assert seen[f"linear/mytrainer@1.0/numpy_sample@1.0/{check}"] == "PASS"
     assert seen["linear/mytrainer@1.0/mine@0.1/load"] == "PASS"
     assert seen["linear/mytrainer@1.0/mine@0.1/values"] == "REJECTED"
-    of_mine = {cell.rpartition("/")[2] for cell in seen if cell.startswith("scaled/mytrainer@1.0/mine")}
+    of_mine = {
+        cell.rpartition("/")[2] for cell in seen if cell.startswith("scaled/mytrainer@1.0/mine")
+    }
     assert of_mine == {"load", "values"}
-    provenance = json.loads((world.out / "artifacts/linear/mytrainer@1.0/provenance.json").read_text())
+    provenance = json.loads(
+        (world.out / "artifacts/linear/mytrainer@1.0/provenance.json").read_text()
+    )
     assert provenance["producer"]["versions"]["numpy_exporter"] == "1.0"
     assert (provenance["title"], provenance["clauses"]) == ("A linear model", ["SIG-01"])
     assert "mine" in (world.out / "report.html").read_text()
     replay = results(world)["linear/mytrainer@1.0/numpy_sample@1.0/values"]["replay"]
-    assert f"--plugins {world.root}/plugins.toml" in replay and str(world.root / "numpy_consumer.py") in replay
+    assert (
+        f"--plugins {world.root}/plugins.toml" in replay
+        and str(world.root / "numpy_consumer.py") in replay
+    )
 
 
 def test_artifacts_that_exist_are_a_producer(world):
@@ -131,24 +158,47 @@ def test_entry_points_are_found_and_a_broken_one_costs_its_own_cells(world):
     distribution(world.site, "broken", "consumers", "broken_module:CONSUMER")
     (world.site / "broken_module.py").write_text("import no_such_module\n")
     (world.site / "numpy_consumer.py").write_bytes((world.root / "numpy_consumer.py").read_bytes())
-    words = ("--consumer", "worker_class", "--consumer", "broken", "--producer", "mytrainer", "--case", "scaled")
+    words = (
+        "--consumer",
+        "worker_class",
+        "--consumer",
+        "broken",
+        "--producer",
+        "mytrainer",
+        "--case",
+        "scaled",
+    )
     done = run(world, "--plugins", "plugins.toml", *words)
     seen = results(world)
     assert done.returncode == 4, done.stdout + done.stderr
     assert seen["scaled/mytrainer@1.0/worker_class@1.0/values"]["outcome"] == "PASS"
     record = seen["scaled/mytrainer@1.0/broken@unknown/values"]
     assert record["outcome"] == "SETUP_ERROR"
-    for words in ("entry point savedmodel_compat.consumers: broken = broken_module:CONSUMER of broken 1.2", "no_such_module"):
+    for words in (
+        "entry point savedmodel_compat.consumers: broken = broken_module:CONSUMER of broken 1.2",
+        "no_such_module",
+    ):
         assert words in record["message"]
 
 
 def test_the_ledger_of_a_plug_in_is_rewritten_from_its_cells(world):
     """What ours says of others is not its business."""
     (world.root / "known.toml").write_text("schema = 1\n")
-    (world.root / "plugins.toml").write_text((world.root / "plugins.toml").read_text().replace('"load", ', ""))
+    (world.root / "plugins.toml").write_text(
+        (world.root / "plugins.toml").read_text().replace('"load", ', "")
+    )
     words = ("--plugins", "plugins.toml", "--consumer", "mine", "--producer", "mytrainer")
     assert run(world, *words).returncode == 1
-    update = ["matrix", "expect", "update", "out", "--expectations", "known.toml", "--reason", "It knows two ops."]
+    update = [
+        "matrix",
+        "expect",
+        "update",
+        "out",
+        "--expectations",
+        "known.toml",
+        "--reason",
+        "It knows two ops.",
+    ]
     done = ours(update, world.root)
     assert done.returncode == 0, done.stderr
     assert (world.root / "known.toml").read_text().count("[[expect]]") == 2
@@ -156,7 +206,10 @@ def test_the_ledger_of_a_plug_in_is_rewritten_from_its_cells(world):
 
 
 def test_a_lock_is_an_environment_of_its_own(folder, monkeypatch):
-    """Made once, and not before it is needed; the interpreter of the consumer is in it. The lock here is of nothing."""
+    """Made once, and not before it is needed; the interpreter of the consumer is in it.
+
+    The lock here is of nothing.
+    """
     monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(folder / "home"))
     (folder / "mine.lock").write_text("# nothing\n")
     (folder / "plugins.toml").write_text(f"[consumer.mine]\n{LOCKED}")
@@ -172,25 +225,36 @@ def test_a_lock_is_an_environment_of_its_own(folder, monkeypatch):
 
 def test_a_script_finds_our_modules_whatever_its_python_has(folder):
     """`{workers}`: the sample consumer with our package out of sight."""
-    script = "from savedmodel_compat_workers import protocol\nclass W(protocol.Worker):\n    name = 'bare'\nprotocol.serve(W)\n"
+    script = (
+        "from savedmodel_compat_workers import protocol\nclass W(protocol.Worker):\n    name ="
+        " 'bare'\nprotocol.serve(W)\n"
+    )
     (folder / "bare.py").write_text(script)
-    (folder / "plugins.toml").write_text('[consumer.mine]\ncommand = ["{python}", "{workers}", "bare.py"]\n')
+    (folder / "plugins.toml").write_text(
+        '[consumer.mine]\ncommand = ["{python}", "{workers}", "bare.py"]\n'
+    )
     made = found.registry(found.Asked(file=folder / "plugins.toml")).consumers["mine"]
     assert (made.program.broken, made.capabilities) == ("", frozenset())
 
 
 @pytest.mark.parametrize(
-    ("tolerance", "outcome"), [("", "FAIL_VALUE"), ('tolerance = {atol = 2.0, reason = "rounds to even numbers"}', "PASS")]
+    ("tolerance", "outcome"),
+    [("", "FAIL_VALUE"), ('tolerance = {atol = 2.0, reason = "rounds to even numbers"}', "PASS")],
 )
 def test_a_consumer_that_computes_in_its_own_way_says_how_far_it_is_off(folder, tolerance, outcome):
     worker = (SAMPLES / "numpy_consumer.py").read_text()
     (folder / "consumer.py").write_text(worker.replace("a + b,", "np.rint(a + b),"))
     text = f'[consumer.rounding]\ncommand = ["{{python}}", "consumer.py"]\n{tolerance}\n'
-    text += '[producer.plain]\ncommand = ["{python}", "numpy_exporter.py"]\nversion = "1"\nexports = ["linear"]\n'
+    text += (
+        '[producer.plain]\ncommand = ["{python}", "numpy_exporter.py"]\nversion = "1"\nexports ='
+        ' ["linear"]\n'
+    )
     (folder / "plugins.toml").write_text(text)
     cell = "linear/plain@1/rounding@1.0/values"
     done = run(plugin_world(folder), "--plugins", "plugins.toml", "--cell", cell)
-    (result,) = [result for result in read_results(folder / "out" / "results.jsonl") if result.cell == cell] or [done.stderr]
+    (result,) = [
+        result for result in read_results(folder / "out" / "results.jsonl") if result.cell == cell
+    ] or [done.stderr]
     assert str(result.outcome) == outcome, result.message
 
 
@@ -205,10 +269,16 @@ def test_a_consumer_that_computes_in_its_own_way_says_how_far_it_is_off(folder, 
         ("[consumer.a]\n", "consumer a: has no command"),
         ('[consumer.a]\ncomand = ["x"]', "unknown field 'comand' (known: command,"),
         ('[consumer.a]\ncommand = ["x"]\nversion = "one"', "version: Invalid version"),
-        ('[consumer.a]\ncommand = ["x"]\ncapabilities = ["fly"]', "capabilities holds 'fly'; known: functions"),
+        (
+            '[consumer.a]\ncommand = ["x"]\ncapabilities = ["fly"]',
+            "capabilities holds 'fly'; known: functions",
+        ),
         ('[consumer.a]\ncommand = ["x"]\nchecks = ["vibes"]', "checks holds 'vibes'"),
         ('[consumer.a]\ncommand = ["x"]\nlock = "none.lock"', "lock: there is no file"),
-        ('[consumer.a]\ncommand = ["x"]\ntensorflow = true\nversion = "1"', "the version and the interpreter are the runtime's"),
+        (
+            '[consumer.a]\ncommand = ["x"]\ntensorflow = true\nversion = "1"',
+            "the version and the interpreter are the runtime's",
+        ),
         ('[producer.a]\ncommand = ["{python}", "plugins.toml"]\nversion = "1"', "has no exports"),
         ('[producer.a]\ncommand = ["{python}", "plugins.toml"]\nexports = ["x"]', "has no version"),
         ('[producer.a]\nartifacts = "nowhere"', "no folder"),
@@ -232,7 +302,8 @@ def test_a_wrong_file_is_a_usage_error(folder):
 
 def test_pyproject_is_asked_by_name_only(folder, monkeypatch):
     (folder / "pyproject.toml").write_text(
-        '[tool.savedmodel-compat.consumer.mine]\ncommand = "{python} consumer.py"\nversion = "3"\ncapabilities = []\n'
+        '[tool.savedmodel-compat.consumer.mine]\ncommand = "{python} consumer.py"\nversion ='
+        ' "3"\ncapabilities = []\n'
     )
     monkeypatch.chdir(folder)
     assert found.registry(found.Asked()) == OURS
@@ -249,7 +320,10 @@ def test_an_entry_point_cannot_stand_in_for_ours(tmp_path, monkeypatch):
 
 def test_a_consumer_that_nobody_declares_is_a_usage_error(folder):
     done = ours(["matrix", "plan", "--consumer", "nobody"], folder)
-    assert (done.returncode, "no consumer is called nobody. There are: c_api," in done.stderr) == (64, True), done.stderr
+    assert (done.returncode, "no consumer is called nobody. There are: c_api," in done.stderr) == (
+        64,
+        True,
+    ), done.stderr
 
 
 def test_what_a_plug_in_was_registered_with_it_must_say(folder, monkeypatch):
@@ -257,9 +331,22 @@ def test_what_a_plug_in_was_registered_with_it_must_say(folder, monkeypatch):
     text = (folder / "plugins.toml").read_text()
     (folder / "plugins.toml").write_text(text.replace('version = "0.1"', 'version = "0.2"'))
     world = plugin_world(folder)
-    run(world, "--plugins", "plugins.toml", "--consumer", "mine", "--producer", "mytrainer", "--case", "scaled")
+    run(
+        world,
+        "--plugins",
+        "plugins.toml",
+        "--consumer",
+        "mine",
+        "--producer",
+        "mytrainer",
+        "--case",
+        "scaled",
+    )
     record = results(world)["scaled/mytrainer@1.0/mine@0.2/load"]
-    assert record["outcome"] == "SETUP_ERROR" and "registered with the version 0.2, and says 0.1" in record["message"]
+    assert (
+        record["outcome"] == "SETUP_ERROR"
+        and "registered with the version 0.2, and says 0.1" in record["message"]
+    )
 
 
 def test_a_registry_goes_through_a_file(folder, tmp_path):
@@ -273,12 +360,16 @@ def test_a_registry_goes_through_a_file(folder, tmp_path):
 
 def test_a_pattern_of_the_ledger_means_our_consumers():
     """Else our known failures would be expected of programs that nobody here has seen."""
-    text = 'schema = 1\n[[expect]]\ncase = "*"\nproducer = "*"\nconsumer = "*"\ncheck = "*"\noutcome = "CRASH"\nkind = "bug"\n'
+    text = (
+        'schema = 1\n[[expect]]\ncase = "*"\nproducer = "*"\nconsumer = "*"\ncheck = "*"\noutcome ='
+        ' "CRASH"\nkind = "bug"\n'
+    )
     (entry,) = Ledger.parse(text + 'reason = "x"\nadded = 2025-01-31\n').entries
     assert {name for name in (*CONSUMERS, "mine", "serving") if entry.asks(name)} == set(CONSUMERS)
 
 
-# The page of the protocol ---------------------------------------------------------------------------------------------
+# The page of the protocol
+# ---------------------------------------------------------------------------------------------
 
 
 def test_the_page_has_every_rule_and_no_other():
@@ -293,14 +384,24 @@ def test_the_schema_is_that_of_the_grammar():
 def test_the_table_of_messages_is_the_grammar():
     section = PROTOCOL[PROTOCOL.index("## Messages") : PROTOCOL.index("## Capabilities")]
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|([^|]*)\|$", section, re.MULTILINE)
-    told = {op: [re.findall(r"`(\w+)`", side) for side in sides] for op, *sides in rows if op in grammar.MESSAGES}
-    assert told == {op: [list(asked), list(answered)] for op, (asked, answered, _) in grammar.MESSAGES.items()}
+    told = {
+        op: [re.findall(r"`(\w+)`", side) for side in sides]
+        for op, *sides in rows
+        if op in grammar.MESSAGES
+    }
+    assert told == {
+        op: [list(asked), list(answered)] for op, (asked, answered, _) in grammar.MESSAGES.items()
+    }
 
 
 def test_every_dtype_is_told_as_it_travels():
     """Section Tensors names those that have no NumPy type."""
     section = PROTOCOL[PROTOCOL.index("## Tensors") :]
-    carried = {one: carrier for one, carrier in tensors.CARRIERS.items() if one != carrier and not one.startswith("float4")}
+    carried = {
+        one: carrier
+        for one, carrier in tensors.CARRIERS.items()
+        if one != carrier and not one.startswith("float4")
+    }
     assert carried
     for dtype, carrier in carried.items():
         family = re.sub(r"_e.*", "_*", dtype)
@@ -310,7 +411,11 @@ def test_every_dtype_is_told_as_it_travels():
 def replayed(command, tmp_path, environment):
     """Send the requests of the page to a program; what it answers beside what the page says."""
     model = ROOT / "fixtures_v1" / "half_plus_two"
-    known = {"$MODEL": str(model / "model"), "$IO": str(model / "io"), "$OUT": str(tmp_path / "out.npz")}
+    known = {
+        "$MODEL": str(model / "model"),
+        "$IO": str(model / "io"),
+        "$OUT": str(tmp_path / "out.npz"),
+    }
     (block,) = re.findall(r"```replay\n(.*?)```", PROTOCOL, re.DOTALL)
     for name, value in known.items():
         block = block.replace(name, value)
@@ -318,7 +423,9 @@ def replayed(command, tmp_path, environment):
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
     environment = {**environment, "SAVEDMODEL_COMPAT_FD": f"{theirs_in},{theirs_out}"}
-    with subprocess.Popen(command, env=environment, pass_fds=(theirs_in, theirs_out), cwd=tmp_path) as process:
+    with subprocess.Popen(
+        command, env=environment, pass_fds=(theirs_in, theirs_out), cwd=tmp_path
+    ) as process:
         os.close(theirs_in)
         os.close(theirs_out)
         with os.fdopen(ours_out, "w", buffering=1) as send, os.fdopen(ours_in) as receive:
@@ -340,7 +447,9 @@ def check_replay(pairs):
 
 def test_the_examples_of_the_page_are_what_happens(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    check_replay(replayed([sys.executable, str(SAMPLES / "numpy_consumer.py")], tmp_path, environment))
+    check_replay(
+        replayed([sys.executable, str(SAMPLES / "numpy_consumer.py")], tmp_path, environment)
+    )
 
 
 @pytest.mark.tensorflow

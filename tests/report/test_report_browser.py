@@ -1,4 +1,5 @@
-"""Every HTML report in a real browser: no console errors, not wider than a phone, readable colours, working filters and links.
+"""Every HTML report in a real browser: no console errors, not wider than a phone, readable colours,
+working filters and links.
 
 Skipped where no Chromium is installed.
 """
@@ -21,11 +22,19 @@ from compat_matrix.report import gate_html, grid_html, html
 from compat_matrix.verdict import Ledger
 from compat_matrix.verdict.summary import summarise
 
-pytestmark = pytest.mark.skipif(browser.PROGRAM is None, reason=f"needs a browser: {', '.join(browser.NAMES)}")
+pytestmark = pytest.mark.skipif(
+    browser.PROGRAM is None, reason=f"needs a browser: {', '.join(browser.NAMES)}"
+)
 
 LONG = "a_case_with_a_name_that_no_phone_has_room_for_in_one_line_of_text"
-MESSAGE = f"node 'model/{'layer/' * 40}MatMul' of the graph {'x' * 300} cannot be read. Export the model again."
-FAILS = {"error_class": "tensorflow.python.framework.errors_impl.InvalidArgumentError", "message": MESSAGE}
+MESSAGE = (
+    f"node 'model/{'layer/' * 40}MatMul' of the graph {'x' * 300} cannot be read. Export the model"
+    " again."
+)
+FAILS = {
+    "error_class": "tensorflow.python.framework.errors_impl.InvalidArgumentError",
+    "message": MESSAGE,
+}
 CONSUMERS = [f"a_consumer_of_somebody_{number}" for number in range(18)]
 OUTCOMES = [outcome.value for outcome in Outcome if outcome.observable]
 WHEN = {"started": "2026-11-23T05:30:12+00:00"}
@@ -69,8 +78,12 @@ def pages(tmp_path_factory):
         "grid": grid_page(folder),
         "gate": gate_page(folder),
         "migration": migration.as_html(models(), {}, "2.21.0", WHEN["started"]),
-        "migration of many": migration.as_html(models(), {LONG: "pages/x.html"} | {f"{n}": "pages/x.html" for n in range(30)}),
-        "model": html.environment().get_template("migration_model.html.j2").render(record=models()[0]),
+        "migration of many": migration.as_html(
+            models(), {LONG: "pages/x.html"} | {f"{n}": "pages/x.html" for n in range(30)}
+        ),
+        "model": (
+            html.environment().get_template("migration_model.html.j2").render(record=models()[0])
+        ),
     }
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
@@ -80,7 +93,10 @@ def pages(tmp_path_factory):
 def matrix_page(folder, name=""):
     cells = [cell(f"{LONG}_{case}", "1.15.5", "2.21.0", check, "fixture", who)
              for case in range(8) for who in CONSUMERS for check in ("load", "values")]  # fmt: skip
-    what = [(one, "PASS") if n % 5 else (one, OUTCOMES[n // 5 % len(OUTCOMES)], FAILS) for n, one in enumerate(cells)]
+    what = [
+        (one, "PASS") if n % 5 else (one, OUTCOMES[n // 5 % len(OUTCOMES)], FAILS)
+        for n, one in enumerate(cells)
+    ]
     plan, records, summary = judged(folder / "matrix", what)
     about = None
     if name:
@@ -88,7 +104,9 @@ def matrix_page(folder, name=""):
         cause = {"outcome": "CRASH", "models": [LONG] * 8, "title": f"{CONSUMERS[0]} / load", "lines": [MESSAGE], "cells": failed,
                  "evidence": [f"evidence/{LONG}"], "replay": f"savedmodel-compat check {name}"}  # fmt: skip
         about = {"names": {one.case: name for one in cells}, "causes": [cause]}
-    tails = {record["cell"]: {"stderr": MESSAGE} for record in records if record["expected"] is False}
+    tails = {
+        record["cell"]: {"stderr": MESSAGE} for record in records if record["expected"] is False
+    }
     return html.render(plan.to_json(), records, summary, None, tails, about)
 
 
@@ -112,22 +130,49 @@ def grid_page(folder):
 
 
 def gate_page(folder):
-    outcomes = (("PASS", "CRASH"), ("CRASH", "PASS"), ("CRASH", "LOAD_ERROR"), ("CRASH", "CRASH"), ("PASS", "PASS"))
+    outcomes = (
+        ("PASS", "CRASH"),
+        ("CRASH", "PASS"),
+        ("CRASH", "LOAD_ERROR"),
+        ("CRASH", "CRASH"),
+        ("PASS", "PASS"),
+    )
     runs = []
     for side, version in enumerate(("2.20.0", "2.21.0")):
         what = [(cell(f"{LONG}_{n}", "1.15.5", version, "values", "fixture", who), outcomes[n][side])
                 for n in range(len(outcomes)) for who in CONSUMERS]  # fmt: skip
-        runs.append(run(folder / version, *((*item, FAILS) if item[1] != "PASS" else item for item in what)))
+        runs.append(
+            run(folder / version, *((*item, FAILS) if item[1] != "PASS" else item for item in what))
+        )
     return gate_html.render(compare(pairs_of_folders(*runs), SIDES, lambda pair: [])[1])
 
 
 def models():
-    part = Part(["serve"], Status.DIFFERS, verdicts=[Verdict("weights", "differs", MESSAGE), Verdict("assets", "equal")])
+    part = Part(
+        ["serve"],
+        Status.DIFFERS,
+        verdicts=[Verdict("weights", "differs", MESSAGE), Verdict("assets", "equal")],
+    )
     part.names = {f"{LONG}/{LONG}/kernel": f"{LONG}/.ATTRIBUTES/VARIABLE_VALUE"}
-    first = Record(f"/models/{LONG}/{LONG}", LONG, status=Status.DIFFERS, reason=MESSAGE, fix=MESSAGE, parts=[part])
+    first = Record(
+        f"/models/{LONG}/{LONG}",
+        LONG,
+        status=Status.DIFFERS,
+        reason=MESSAGE,
+        fix=MESSAGE,
+        parts=[part],
+    )
     return [
         first,
-        *(Record(f"model {n}", f"{n}", status=Status.MIGRATED if n % 2 else Status.REFUSED, reason=MESSAGE) for n in range(30)),
+        *(
+            Record(
+                f"model {n}",
+                f"{n}",
+                status=Status.MIGRATED if n % 2 else Status.REFUSED,
+                reason=MESSAGE,
+            )
+            for n in range(30)
+        ),
     ]
 
 
@@ -140,7 +185,9 @@ NAMES = ("matrix", "check", "grid", "gate", "migration", "migration of many", "m
 def test_a_report_fits_its_window_and_can_be_read(chromium, pages, name, width, dark):
     page = chromium.open(pages[name], width, dark=dark)
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true })")
-    wide, room = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    wide, room = page.evaluate(
+        "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
     assert wide <= room == width
     assert page.evaluate(PALE) == []
     assert page.errors == []
@@ -149,13 +196,18 @@ def test_a_report_fits_its_window_and_can_be_read(chromium, pages, name, width, 
 @pytest.mark.parametrize("name", ["matrix", "check", "gate", "migration", "migration of many"])
 def test_a_search_and_a_choice_leave_what_fits(chromium, pages, name):
     page = chromium.open(pages[name])
-    shown = "[...document.querySelectorAll('.filtered')].filter((item) => item.getClientRects().length).length"
+    shown = (
+        "[...document.querySelectorAll('.filtered')].filter((item) =>"
+        " item.getClientRects().length).length"
+    )
     every = page.evaluate(shown)
     page.evaluate("document.getElementById('q').focus()")
     page.type("MODEL 3" if "migration" in name else f"{LONG}_3 node")
     some = page.evaluate(shown)
     assert 0 < some < every
-    assert page.evaluate("document.getElementById('shown').textContent") == f"{some} of {every} shown"
+    assert (
+        page.evaluate("document.getElementById('shown').textContent") == f"{some} of {every} shown"
+    )
     page.type(" nothing like it")
     assert page.evaluate(shown) == 0
     page.evaluate("q.value = ''; q.dispatchEvent(new Event('input'))")
@@ -176,8 +228,14 @@ def test_a_link_opens_what_it_leads_to_and_drops_a_filter_that_hides_it(chromium
     page.evaluate("document.querySelector('#unexpected + ul a').click()")
     place = f"document.getElementById({json.dumps(target)})"
     page.evaluate(f"new Promise((done) => setTimeout(done, 0)).then(() => {place}.open)")
-    assert page.evaluate(f"[{place}.open, {place}.getClientRects().length > 0, q.value]") == [True, True, ""]
-    top, controls = page.evaluate(f"[{place}.getBoundingClientRect().top, shown.parentElement.getBoundingClientRect().bottom]")
+    assert page.evaluate(f"[{place}.open, {place}.getClientRects().length > 0, q.value]") == [
+        True,
+        True,
+        "",
+    ]
+    top, controls = page.evaluate(
+        f"[{place}.getBoundingClientRect().top, shown.parentElement.getBoundingClientRect().bottom]"
+    )
     assert top >= controls, "the filter is in front of what the link leads to"
 
 

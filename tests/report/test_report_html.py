@@ -1,4 +1,6 @@
-"""The HTML page: a pure function that says first what is unexpected, escapes everything and fits its own links."""
+"""The HTML page: a pure function that says first what is unexpected, escapes everything and fits
+its own links.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,23 @@ def cell(case, consumer, check):
 
 
 def result(of, outcome, **more):
-    return {"cell": of["id"], "outcome": outcome, "expected": outcome == "PASS", "versions": {"tensorflow": "2.21.0"}, **more}
+    return {
+        "cell": of["id"],
+        "outcome": outcome,
+        "expected": outcome == "PASS",
+        "versions": {"tensorflow": "2.21.0"},
+        **more,
+    }
 
 
 @pytest.fixture
 def run():
-    cells = [cell(case, consumer, check) for case in ("alpha", "beta") for consumer in CONSUMERS for check in ("load", "values")]
+    cells = [
+        cell(case, consumer, check)
+        for case in ("alpha", "beta")
+        for consumer in CONSUMERS
+        for check in ("load", "values")
+    ]
     results = [result(c, "PASS", timings={"load": 0.5}) for c in cells]
     counts = {"PASS": len(cells)}
     summary = {"exit_code": 0, "planned": len(cells), "cells": len(cells), "observed": len(cells), "plan_id": "abc",
@@ -70,10 +83,16 @@ def test_a_clean_run_says_so(run):
 def test_what_is_unexpected_comes_before_the_matrix(run):
     plan, results, summary = run
     results[1] = result(
-        plan["cells"][1], "FAIL_VALUE", message="element [0] is 2.0, expected 1.0", error_class="x.Y", replay="replay me"
+        plan["cells"][1],
+        "FAIL_VALUE",
+        message="element [0] is 2.0, expected 1.0",
+        error_class="x.Y",
+        replay="replay me",
     )
     summary.update(exit_code=1, by_outcome={"PASS": 7, "FAIL_VALUE": 1})
-    page = Page(render(*run, None, {plan["cells"][1]["id"]: {"stderr": "what the worker said last"}}))
+    page = Page(
+        render(*run, None, {plan["cells"][1]["id"]: {"stderr": "what the worker said last"}})
+    )
     assert "1 unexpected result" in page.text
     assert "what the worker said last" in page.text
     assert page.text.index("element [0] is 2.0") < page.text.index("Matrix")
@@ -86,7 +105,9 @@ def test_cells_that_fail_alike_are_one_cause(run):
     for number in (1, 3, 5):
         said = {"message": f"no op at line {number}", "message_normalised": "no op at line #"}
         results[number] = result(plan["cells"][number], "LOAD_ERROR", **said)
-    results[7] = result(plan["cells"][7], "LOAD_ERROR", message="no file", message_normalised="no file")
+    results[7] = result(
+        plan["cells"][7], "LOAD_ERROR", message="no file", message_normalised="no file"
+    )
     summary.update(exit_code=1, by_outcome={"PASS": 4, "LOAD_ERROR": 4})
     source = render(plan, results, summary)
     first = source.partition('<h2 id="unexpected">')[2].partition("</ul>")[0]
@@ -97,12 +118,23 @@ def test_cells_that_fail_alike_are_one_cause(run):
 def test_two_answers_of_one_loader_are_shown_with_both_cells(run):
     summary = run[2]
     said = {"outcome": "PASS", "error_class": None}
-    sides = {name: {"cell": f"alpha/fixture@1.15.5/{name}@2.21.0/load", **said} for name in CONSUMERS}
-    pair = {"cell": "alpha/fixture@1.15.5/c_api+tf2@2.21.0/load", "differs": "answers", "message": "r1 differs", "sides": sides}
+    sides = {
+        name: {"cell": f"alpha/fixture@1.15.5/{name}@2.21.0/load", **said} for name in CONSUMERS
+    }
+    pair = {
+        "cell": "alpha/fixture@1.15.5/c_api+tf2@2.21.0/load",
+        "differs": "answers",
+        "message": "r1 differs",
+        "sides": sides,
+    }
     summary.update(exit_code=1, compared=8, disagreements=[{**pair, "expected": False}])
     page = Page(render(*run))
     assert "1 unexpected result" in page.text and "r1 differs" in page.text
-    assert {f"cell-alpha-fixture-1.15.5-{name}-2.21.0-load" for name in CONSUMERS} <= set(page.links) <= set(page.ids)
+    assert (
+        {f"cell-alpha-fixture-1.15.5-{name}-2.21.0-load" for name in CONSUMERS}
+        <= set(page.links)
+        <= set(page.ids)
+    )
     summary.update(exit_code=0, disagreements=[{**pair, "expected": True}])
     assert "Everything as expected" in Page(render(*run)).text
     assert "answers (known)" in Page(render(*run)).text
@@ -111,7 +143,9 @@ def test_two_answers_of_one_loader_are_shown_with_both_cells(run):
 def test_known_failures_carry_their_reason(run):
     plan, results, _summary = run
     results[0] = {**result(plan["cells"][0], "CRASH"), "expected": True, "expectation": 3}
-    page = Page(render(*run, {3: {"kind": "bug", "reason": "because of the weather", "issue": None}}))
+    page = Page(
+        render(*run, {3: {"kind": "bug", "reason": "because of the weather", "issue": None}})
+    )
     assert "because of the weather" in page.text
     assert "CRASH (known)" in page.text
     assert "Nothing." in page.text
@@ -120,7 +154,9 @@ def test_known_failures_carry_their_reason(run):
 def test_a_cell_without_result_is_shown_as_not_run(run):
     plan, results, summary = run
     del results[0]
-    summary["not_run"] = [{"cell": plan["cells"][0]["id"], "reason": "interrupted", "on_purpose": False}]
+    summary["not_run"] = [
+        {"cell": plan["cells"][0]["id"], "reason": "interrupted", "on_purpose": False}
+    ]
     page = Page(render(*run))
     assert "1 cell: interrupted" in page.text
     assert "NOT_RUN" in page.text
@@ -129,7 +165,9 @@ def test_a_cell_without_result_is_shown_as_not_run(run):
 def test_artifacts_that_were_not_selected_are_left_out_of_the_matrix(run):
     plan, results, summary = run
     summary["not_run"] = [
-        {"cell": c["id"], "reason": "deselected", "on_purpose": True} for c in plan["cells"] if c["case"] == "beta"
+        {"cell": c["id"], "reason": "deselected", "on_purpose": True}
+        for c in plan["cells"]
+        if c["case"] == "beta"
     ]
     results = [r for r in results if r["cell"].startswith("alpha")]
     page = Page(render(plan, results, summary))
@@ -147,14 +185,19 @@ def test_stale_entries_block(run):
 
 def test_an_expectation_that_was_only_not_asked_does_not_block(run):
     summary = run[2]
-    summary["ledger"]["listed_not_run"] = [{"entry": 4, "title": "entry 5", "cells": ["beta/fixture@1.15.5/tf2@2.21.0/load"]}]
+    summary["ledger"]["listed_not_run"] = [
+        {"entry": 4, "title": "entry 5", "cells": ["beta/fixture@1.15.5/tf2@2.21.0/load"]}
+    ]
     text = Page(render(*run)).text
     assert "What blocks" not in text and "1 expectation has cells that did not run" in text
 
 
 def test_a_selection_is_told_from_what_could_not_be_run(run):
     plan, results, summary = run
-    left_out = [{"cell": f"{number}/a@1/b@1/load", "reason": "deselected", "on_purpose": True} for number in range(1500)]
+    left_out = [
+        {"cell": f"{number}/a@1/b@1/load", "reason": "deselected", "on_purpose": True}
+        for number in range(1500)
+    ]
     summary.update(planned=8 + 1500, not_run=left_out, by_outcome={"PASS": 8, "NOT_RUN": 1500})
     page = Page(render(plan, results, summary))
     assert "8 of 8 selected cells observed" in page.text and "0 not run" in page.text
@@ -170,7 +213,13 @@ def test_names_from_models_cannot_write_html_or_terminal_escapes(run):
     plan, results, _summary = run
     evil = "<script>alert(1)</script>\x1b[31m\u202e"
     plan["cells"][0]["case"] = evil
-    results[0] = result(plan["cells"][0], "LOAD_ERROR", message=evil, details={evil: [evil]}, evidence={"log": 'a"b<c.txt'})
+    results[0] = result(
+        plan["cells"][0],
+        "LOAD_ERROR",
+        message=evil,
+        details={evil: [evil]},
+        evidence={"log": 'a"b<c.txt'},
+    )
     source = render(*run)
     assert "<script>alert" not in source
     assert not re.search("[\x1b\u202e]", source)
@@ -206,7 +255,8 @@ def test_a_version_skew_is_named_where_the_cell_is(run):
     assert "\u202e" not in page.text
 
 
-# The first is the worst: what makes all else untrustworthy, then deaths, errors, wrong answers, refusals, and what is well.
+# The first is the worst: what makes all else untrustworthy, then deaths, errors, wrong answers,
+# refusals, and what is well.
 SEVERITY = (
     "SETUP_ERROR", "ENV_ERROR", "CRASH", "TIMEOUT", "LOAD_ERROR", "CALL_ERROR", "FAIL_VALUE", "FAIL_SIGNATURE", "FAIL_STRUCTURE",
     "REJECTED", "NOT_RUN", "PASS",
@@ -216,10 +266,17 @@ SEVERITY = (
 @pytest.mark.parametrize(("worse", "better"), list(itertools.combinations(SEVERITY, 2)))
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_field_shows_the_worst_of_its_cells(run, worse, better, order):
-    """Whatever comes first in the plan. All are expected: what is not expected comes before all that is."""
+    """Whatever comes first in the plan.
+
+    All are expected: what is not expected comes before all that is.
+    """
     plan, results, summary = run
     for number, outcome in enumerate([worse, better][::order]):
-        results[number] = {**result(plan["cells"][number], outcome), "expected": True, "message": "why"}
+        results[number] = {
+            **result(plan["cells"][number], outcome),
+            "expected": True,
+            "message": "why",
+        }
     page = render(plan, results, summary)
     field = page[page.index('<td data-label="c_api 2.21.0">') :].partition("</td>")[0]
     shown = re.search(r"<small>([A-Z_]+)(?: \(known\))?: ([a-z, ]+)</small>", field)
@@ -232,7 +289,11 @@ def test_a_field_shows_what_is_unexpected_before_what_is_worse(run):
     plan, results, summary = run
     results[0] = {**result(plan["cells"][0], "CRASH"), "expected": True}
     results[1] = {**result(plan["cells"][1], "REJECTED"), "expected": False}
-    field = render(plan, results, summary).partition('<td data-label="c_api 2.21.0">')[2].partition("</td>")[0]
+    field = (
+        render(plan, results, summary)
+        .partition('<td data-label="c_api 2.21.0">')[2]
+        .partition("</td>")[0]
+    )
     assert "REJECTED: values" in field and "CRASH" not in field
 
 

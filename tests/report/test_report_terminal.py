@@ -32,7 +32,9 @@ def printed(width):
     results = {}
     for cell in PLAN:
         if cell.consumer == "not_asked":
-            results[cell.id] = Result.not_executed(PLAN.plan_id, cell.id, Outcome.NOT_RUN, DESELECTED)
+            results[cell.id] = Result.not_executed(
+                PLAN.plan_id, cell.id, Outcome.NOT_RUN, DESELECTED
+            )
         else:
             results[cell.id] = Result.observed(PLAN.plan_id, cell.id, Observation(Outcome.PASS))
     console = Console(file=io.StringIO(), width=width)
@@ -45,7 +47,9 @@ def printed(width):
 def test_every_consumer_that_was_asked_has_a_column_that_can_be_read(width):
     text = printed(width)
     assert all(len(line) <= width for line in text.splitlines())
-    headers = [word for line in text.splitlines() for word in line.split() if word.startswith("consumer")]
+    headers = [
+        word for line in text.splitlines() for word in line.split() if word.startswith("consumer")
+    ]
     assert headers == CONSUMERS  # each once, in full
     assert "not_asked" not in text
     assert text.count("pass 2") == 2 * len(CONSUMERS)
@@ -59,14 +63,18 @@ def test_no_outcome_is_cut(width):
     """The longest outcome is longer than the names of most consumers."""
     results = {}
     for cell in PLAN:
-        results[cell.id] = Result.observed(PLAN.plan_id, cell.id, Observation(Outcome.FAIL_STRUCTURE))
+        results[cell.id] = Result.observed(
+            PLAN.plan_id, cell.id, Observation(Outcome.FAIL_STRUCTURE)
+        )
         results[cell.id].expected = True
     console = Console(file=io.StringIO(), width=width)
     for table in matrix_tables(PLAN, results, {cell.artifact_id for cell in PLAN}, width):
         console.print(table)
     text = console.file.getvalue()
     assert "\u2026" not in text and text.count("FAIL_STRUCTURE") == 2 * (len(CONSUMERS) + 1)
-    assert all(line.rstrip()[-1] in "┓┃┩│┘" and len(line.rstrip()) <= width for line in text.splitlines())
+    assert all(
+        line.rstrip()[-1] in "┓┃┩│┘" and len(line.rstrip()) <= width for line in text.splitlines()
+    )
 
 
 def test_one_consumer_has_a_column_however_narrow_the_terminal_is():
@@ -86,9 +94,14 @@ def test_of_an_error_of_a_graph_the_informative_line_is_shown():
     cell = Cell("case", "fixture", "1.15.5", "tf2", "2.21.0", "values", "local", "x")
     plan = Plan((cell,))
     message = (
-        'request 0-f: Graph execution error:\n\nDetected at node a/b defined at (most recent call last):\n  File "x"\nBad value\n'
+        "request 0-f: Graph execution error:\n\nDetected at node a/b defined at (most recent call"
+        ' last):\n  File "x"\nBad value\n'
     )
-    result = Result.observed(plan.plan_id, cell.id, Observation(Outcome.CALL_ERROR, "x.Error", message + "\t [[{{node a/b}}]]"))
+    result = Result.observed(
+        plan.plan_id,
+        cell.id,
+        Observation(Outcome.CALL_ERROR, "x.Error", message + "\t [[{{node a/b}}]]"),
+    )
     summary = summarise(plan, [result], Ledger(), datetime.date(2026, 11, 24), {})
     console = Console(file=io.StringIO(), width=100)
     render(plan, [result], summary, console)

@@ -1,4 +1,6 @@
-"""The time that is left, on the record of a real run (tests/data/run_seconds), with simulated clocks."""
+"""The time that is left, on the record of a real run (tests/data/run_seconds), with simulated
+clocks.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ from compat_matrix.report.progress import Progress
 from compat_matrix.report.time_left import TimeLeft
 from docs import cell_costs
 
-RECORD = json.loads(gzip.decompress((Path(__file__).parents[1] / "data" / "run_seconds" / "cells.json.gz").read_bytes()))
+RECORD = json.loads(
+    gzip.decompress(
+        (Path(__file__).parents[1] / "data" / "run_seconds" / "cells.json.gz").read_bytes()
+    )
+)
 PROCESSES = RECORD["processes"]
 START = 8.0  # seconds in which a process starts TensorFlow
 PER_CELL = 0.0027  # seconds that pytest and the transport need for each cell
@@ -28,14 +34,25 @@ WITHIN = 1.5
 
 
 def artifacts():
-    """Return the cells of each artifact with their seconds, those of most cells first, as pytest-xdist sends them."""
+    """Return the cells of each artifact with their seconds, those of most cells first, as
+    pytest-xdist sends them.
+    """
     found = []
     for case, producer, version, pairs in RECORD["seconds"]:
         cells = []
         for name, milliseconds in zip(pairs[::2], pairs[1::2]):
             consumer, check = name.rsplit("/", 1)
             reader = ("", "") if check == PRODUCE else ("2.21.0", "local")
-            cell = Cell(case, producer, version, consumer, reader[0], check, reader[1] or "local", "artifacts/x")
+            cell = Cell(
+                case,
+                producer,
+                version,
+                consumer,
+                reader[0],
+                check,
+                reader[1] or "local",
+                "artifacts/x",
+            )
             assert (cell.consumer == NO_CONSUMER) is cell.is_production
             cells.append((cell, milliseconds / 1000 + PER_CELL))
         found.append(cells)
@@ -51,7 +68,9 @@ class Simulated:
 
 
 def simulated(slower, processes=PROCESSES, noise=0.0, seed=0):
-    """Run the record on a machine that is ``slower`` times as slow; the artifacts take longer or shorter by a random factor."""
+    """Run the record on a machine that is ``slower`` times as slow; the artifacts take longer or
+    shorter by a random factor.
+    """
     chance = random.Random(seed)
     free = [START * slower] * processes
     ended = []
@@ -69,9 +88,11 @@ def test_the_simulation_is_the_recorded_run():
 
 
 def worst(run, costs, processes=PROCESSES):
-    """Return the largest factor between estimate and truth, after the first minute until a fifth of the run is left.
+    """Return the largest factor between estimate and truth, after the first minute until a fifth of
+    the run is left.
 
-    At the end one process may be busy with the last model while the others wait: the error is small, its factor is not.
+    At the end one process may be busy with the last model while the others wait: the error is
+    small, its factor is not.
     """
     left = TimeLeft(costs, [cell for _, cell in run.ended], processes)
     factors = []
@@ -103,7 +124,10 @@ def test_the_number_of_cells_alone_would_not_do():
 
 
 def test_kinds_of_cells_have_costs_of_their_own():
-    heavy, light = (Cell("mine", "tf2", "2", *words, "local", "x") for words in (("tf2", "2", "reexport"), ("cpp", "2", "load")))
+    heavy, light = (
+        Cell("mine", "tf2", "2", *words, "local", "x")
+        for words in (("tf2", "2", "reexport"), ("cpp", "2", "load"))
+    )
     assert recorded().of(heavy) > 10 * recorded().of(light) > 0
 
 
@@ -133,16 +157,24 @@ def test_a_run_prints_it(monkeypatch):
         progress.advance(cell=cell)
     lines = console.file.getvalue().splitlines()
     first = next(i for i, line in enumerate(lines) if "left" in line)
-    assert len(lines) > 100 and 1 < first < 6  # a line each ten seconds, after a start of half a minute
+    assert (
+        len(lines) > 100 and 1 < first < 6
+    )  # a line each ten seconds, after a start of half a minute
     assert any(f"{minutes} min left" in lines[first] for minutes in range(16, 30))  # of 21
     assert lines[-1].endswith(" 0 s left")
 
 
 def test_the_file_is_what_its_command_writes(tmp_path):
     seconds = [pair for cells in artifacts() for pair in cells]
-    made = cell_costs.costs([(cell, one - PER_CELL) for cell, one in seconds], 7.9, RECORD["wall"], PROCESSES)
+    made = cell_costs.costs(
+        [(cell, one - PER_CELL) for cell, one in seconds], 7.9, RECORD["wall"], PROCESSES
+    )
     kept = json.loads(cell_costs.COSTS_FILE.read_text())
     assert made["kinds"].keys() == kept["kinds"].keys() and made["cells"] == kept["cells"]
-    assert {kind: round(cost, 2) for kind, cost in made["kinds"].items()} == pytest.approx(kept["kinds"], abs=0.01)
+    assert {kind: round(cost, 2) for kind, cost in made["kinds"].items()} == pytest.approx(
+        kept["kinds"], abs=0.01
+    )
     heavy = {case for case, factor in kept["cases"].items() if factor > 3}
-    assert heavy and all(made["cases"][case] == pytest.approx(kept["cases"][case], rel=0.1) for case in heavy)
+    assert heavy and all(
+        made["cases"][case] == pytest.approx(kept["cases"][case], rel=0.1) for case in heavy
+    )

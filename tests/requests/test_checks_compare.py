@@ -11,7 +11,15 @@ import pytest
 
 from compat_matrix.checks.kinds.signatures import compare_signatures
 from compat_matrix.requests import policies as policies_module
-from compat_matrix.requests.compare import COMPLEX, EXACT, FLOATS, Tolerance, compare_named, compare_nests, compare_tensor
+from compat_matrix.requests.compare import (
+    COMPLEX,
+    EXACT,
+    FLOATS,
+    Tolerance,
+    compare_named,
+    compare_nests,
+    compare_tensor,
+)
 from compat_matrix.requests.limits import limit_of
 from compat_matrix.requests.policies import Policy
 from compat_matrix.workers.tensors import Tensor, from_numpy
@@ -75,7 +83,13 @@ DIFFERENT = [
     ("complex64", [complex(1, NAN)], [complex(NAN, 1)], EXACT, "[0]"),
     ("complex128", [complex(1, 1)], [complex(1, 1.1)], LOOSE, "[0]"),
     ("complex64", [complex(0, 0)], [complex(0, -0.0)], EXACT, "[0]"),
-    ("int64", [[1, 2], [3, 4]], [[1, 2], [3, 5]], LOOSE, "element [1, 1] is 5, expected 4 (1 of 4 differ)"),
+    (
+        "int64",
+        [[1, 2], [3, 4]],
+        [[1, 2], [3, 5]],
+        LOOSE,
+        "element [1, 1] is 5, expected 4 (1 of 4 differ)",
+    ),
     ("uint8", 1, 2, EXACT, "the scalar is 2, expected 1"),
     ("qint8", [1], [2], LOOSE, "is 2, expected 1"),
     ("bool", [True], [False], EXACT, "is False, expected True"),
@@ -95,21 +109,35 @@ def test_different(dtype: str, expected: Any, got: Any, tolerance: Tolerance, wo
 def test_a_dtype_and_a_shape_are_compared_before_the_elements() -> None:
     one = tensor([1.0], "float32")
     difference = compare_tensor("y", one, tensor([1.0], "float64"))
-    assert difference is not None and (difference.kind, str(difference)) == ("dtype", "y: is float64, expected float32")
+    assert difference is not None and (difference.kind, str(difference)) == (
+        "dtype",
+        "y: is float64, expected float32",
+    )
     # The same carrier, so that nothing but the name tells them apart.
     assert compare_tensor("y", tensor([1], "int8"), tensor([1], "qint8")) is not None
     difference = compare_tensor("y", one, tensor([[1.0]], "float32"))
-    assert difference is not None and (difference.kind, difference.details) == ("shape", {"expected": [1], "got": [1, 1]})
-    assert compare_tensor("y", tensor([], "float32"), tensor(np.zeros((0, 2)), "float32")) is not None
+    assert difference is not None and (difference.kind, difference.details) == (
+        "shape",
+        {"expected": [1], "got": [1, 1]},
+    )
+    assert (
+        compare_tensor("y", tensor([], "float32"), tensor(np.zeros((0, 2)), "float32")) is not None
+    )
     assert compare_tensor("y", tensor(1.0, "float32"), tensor([1.0], "float32")) is not None
 
 
 def test_errors_are_taken_over_finite_elements() -> None:
-    difference = compare_tensor("y", tensor([1.0, 2.0, NAN], "float32"), tensor([INF, 2.5, 7.0], "float32"))
+    difference = compare_tensor(
+        "y", tensor([1.0, 2.0, NAN], "float32"), tensor([INF, 2.5, 7.0], "float32")
+    )
     assert difference is not None
     assert difference.details["differing"] == 3
     assert difference.details["max_abs_error"] == 0.5
-    difference = compare_tensor("y", tensor([-np.finfo("float64").max], "float64"), tensor([np.finfo("float64").max], "float64"))
+    difference = compare_tensor(
+        "y",
+        tensor([-np.finfo("float64").max], "float64"),
+        tensor([np.finfo("float64").max], "float64"),
+    )
     assert difference is not None
     assert difference.details["max_ulp_error"] > 2**63
 
@@ -141,9 +169,21 @@ A, B = tensor([1.0], "float32"), tensor([2.0], "float32")
         ([1, 2], {"$tuple": [1, 2]}, "result: is a tuple of 2 (0, 1), expected a list of 2 (0, 1)"),
         ({"$tuple": [1, 2]}, {"$tuple": [1]}, "result: is a tuple of 1"),
         ({"$dict": [["a", 1]]}, {"$dict": [["b", 1]]}, "expected a dict of 1 (a)"),
-        ({"$dict": [["a", [True]]]}, {"$dict": [["a", [1]]]}, "result['a'][0]: is int 1, expected bool True"),
-        ({"$namedtuple": ["P", [["x", 1]]]}, {"$namedtuple": ["Q", [["x", 1]]]}, "is a Q of 1 (x), expected a P of 1 (x)"),
-        ({"$namedtuple": ["P", [["x", 1]]]}, {"$namedtuple": ["P", [["x", 2]]]}, "result['x']: is int 2, expected int 1"),
+        (
+            {"$dict": [["a", [True]]]},
+            {"$dict": [["a", [1]]]},
+            "result['a'][0]: is int 1, expected bool True",
+        ),
+        (
+            {"$namedtuple": ["P", [["x", 1]]]},
+            {"$namedtuple": ["Q", [["x", 1]]]},
+            "is a Q of 1 (x), expected a P of 1 (x)",
+        ),
+        (
+            {"$namedtuple": ["P", [["x", 1]]]},
+            {"$namedtuple": ["P", [["x", 2]]]},
+            "result['x']: is int 2, expected int 1",
+        ),
         ({"$float": "nan"}, {"$float": "nan"}, None),
         ({"$float": "nan"}, {"$float": "inf"}, "result: is float inf, expected float nan"),
         (None, {"$tensor": "o0"}, "result: is a tensor, expected NoneType None"),
@@ -182,19 +222,43 @@ def signatures(inputs: dict[str, Any], outputs: dict[str, Any], key: str = "f") 
 @pytest.mark.parametrize(
     ("expected", "got", "words"),
     [
-        (signatures({"x": spec()}, {"y": spec()}), signatures({"x": spec(shape=(-1, 2))}, {"y": spec()}), None),
+        (
+            signatures({"x": spec()}, {"y": spec()}),
+            signatures({"x": spec(shape=(-1, 2))}, {"y": spec()}),
+            None,
+        ),
         (signatures({"x": spec(shape=None)}, {}), signatures({"x": spec(shape=None)}, {}), None),
-        (signatures({"x": spec()}, {"y": spec()}), signatures({"x": spec(None, "unseen")}, {"y": spec(shape="unseen")}), None),
+        (
+            signatures({"x": spec()}, {"y": spec()}),
+            signatures({"x": spec(None, "unseen")}, {"y": spec(shape="unseen")}),
+            None,
+        ),
         (signatures({"x": spec()}, {"y": spec()}), {"f": {}}, None),
         (signatures({"x": spec("float32_ref")}, {}), signatures({"x": spec("float32")}, {}), None),
         (signatures({"x/values": spec()}, {}), signatures({"x_values": spec()}, {}), None),
         (signatures({}, {}), {}, "signature 'f' is missing"),
         ({}, signatures({}, {}), "signature 'f' is not in the file"),
-        (signatures({"x": spec()}, {}), signatures({"x": spec("float64")}, {}), "input of 'f': 'x' has the dtype float64"),
-        (signatures({}, {"y": spec()}), signatures({}, {"y": spec(shape=(3, 2))}), "output of 'f': 'y' has the shape [3, 2]"),
-        (signatures({}, {"y": spec()}), signatures({}, {"y": spec(shape=None)}), "has the shape None"),
+        (
+            signatures({"x": spec()}, {}),
+            signatures({"x": spec("float64")}, {}),
+            "input of 'f': 'x' has the dtype float64",
+        ),
+        (
+            signatures({}, {"y": spec()}),
+            signatures({}, {"y": spec(shape=(3, 2))}),
+            "output of 'f': 'y' has the shape [3, 2]",
+        ),
+        (
+            signatures({}, {"y": spec()}),
+            signatures({}, {"y": spec(shape=None)}),
+            "has the shape None",
+        ),
         (signatures({"x": spec()}, {}), signatures({"z": spec()}, {}), "'x' is missing"),
-        (signatures({}, {"y": spec()}), signatures({}, {"y": spec(), "z": spec()}), "'z' is not in the file"),
+        (
+            signatures({}, {"y": spec()}),
+            signatures({}, {"y": spec(), "z": spec()}),
+            "'z' is not in the file",
+        ),
     ],
 )
 def test_signatures(expected: Any, got: Any, words: str | None) -> None:
@@ -205,7 +269,8 @@ def test_signatures(expected: Any, got: Any, words: str | None) -> None:
         assert words in found[0]
 
 
-# What an artifact states about itself -----------------------------------------------------------------------------------
+# What an artifact states about itself
+# -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", sorted(FLOATS | COMPLEX.keys()))
@@ -217,7 +282,9 @@ def test_a_stated_tolerance_counts_up_to_the_limit_of_the_dtype(dtype: str) -> N
     assert difference is not None and f"for {dtype} only" in str(difference)
     near = 1 + limit_of(dtype).rtol  # what rounds to it is within
     assert compare_tensor("y", one, tensor([near], dtype), endless) is None
-    assert compare_tensor("y", one, tensor([4.0], dtype), Tolerance(rtol=1e300)) is None  # as the user says
+    assert (
+        compare_tensor("y", one, tensor([4.0], dtype), Tolerance(rtol=1e300)) is None
+    )  # as the user says
 
 
 def test_every_policy_of_ours_is_within_the_limit_of_every_dtype() -> None:
@@ -226,13 +293,19 @@ def test_every_policy_of_ours_is_within_the_limit_of_every_dtype() -> None:
     for policy in policies:
         bounds = policy.tolerance.bounds
         for dtype in FLOATS | COMPLEX.keys():
-            assert Tolerance(stated_rtol=bounds.rtol, stated_atol=bounds.atol).of(dtype) == (bounds.rtol, bounds.atol)
+            assert Tolerance(stated_rtol=bounds.rtol, stated_atol=bounds.atol).of(dtype) == (
+                bounds.rtol,
+                bounds.atol,
+            )
 
 
 def test_what_a_consumer_allows_adds_to_what_an_artifact_states() -> None:
     allowed = Tolerance(stated_rtol=1e300).or_wider(0.5, 0.25)
     assert allowed.of("float32") == (0.5, 0.25)
-    assert Tolerance(stated_rtol=1e-4).or_wider(*Tolerance(stated_atol=1e-5)).of("float32") == (1e-4, 1e-5)
+    assert Tolerance(stated_rtol=1e-4).or_wider(*Tolerance(stated_atol=1e-5)).of("float32") == (
+        1e-4,
+        1e-5,
+    )
 
 
 def test_the_page_has_the_limits() -> None:

@@ -39,17 +39,27 @@ VALUES = [
 def test_equal_digests_mean_bit_equal_answers(one: Tensor) -> None:
     for other in VALUES:
         same = not compare_named({"y": one}, {"y": other}, EXACT)
-        assert (answer_digest(SIGNATURE, None, {"y": one}) == answer_digest(SIGNATURE, None, {"y": other})) is same
+        assert (
+            answer_digest(SIGNATURE, None, {"y": one})
+            == answer_digest(SIGNATURE, None, {"y": other})
+        ) is same
 
 
 def test_a_digest_of_a_signature_depends_on_names_not_on_their_order() -> None:
     a, b = VALUES[0], VALUES[5]
-    assert answer_digest(SIGNATURE, None, {"x": a, "y": b}) == answer_digest(SIGNATURE, None, {"y": b, "x": a})
+    assert answer_digest(SIGNATURE, None, {"x": a, "y": b}) == answer_digest(
+        SIGNATURE, None, {"y": b, "x": a}
+    )
     assert answer_digest(SIGNATURE, None, {"x": a}) != answer_digest(SIGNATURE, None, {"y": a})
 
 
 def nest(*names: str) -> dict[str, Any]:
-    return {"$dict": [["a", {"$tuple": [{"$tensor": names[0]}, 1]}], ["b", {"$sparse": list(names[1:])}]]}
+    return {
+        "$dict": [
+            ["a", {"$tuple": [{"$tensor": names[0]}, 1]}],
+            ["b", {"$sparse": list(names[1:])}],
+        ]
+    }
 
 
 def test_a_digest_of_a_function_depends_on_places_not_on_the_names_of_tensors() -> None:
@@ -57,14 +67,22 @@ def test_a_digest_of_a_function_depends_on_places_not_on_the_names_of_tensors() 
     renamed = {f"p{9 - i}": from_numpy(np.float32([i])) for i in range(4)}
     left, right = nest("o0", "o1", "o2", "o3"), nest("p9", "p8", "p7", "p6")
     assert answer_digest(FUNCTION, left, named) == answer_digest(FUNCTION, right, renamed)
-    assert answer_digest(FUNCTION, left, named) != answer_digest(FUNCTION, nest("o1", "o0", "o2", "o3"), named)
-    assert answer_digest(FUNCTION, left, named) != answer_digest(FUNCTION, {"$list": left["$dict"]}, named)
-    assert answer_digest(FUNCTION, {"$tuple": [1]}, {}) != answer_digest(FUNCTION, {"$tuple": [2]}, {})
+    assert answer_digest(FUNCTION, left, named) != answer_digest(
+        FUNCTION, nest("o1", "o0", "o2", "o3"), named
+    )
+    assert answer_digest(FUNCTION, left, named) != answer_digest(
+        FUNCTION, {"$list": left["$dict"]}, named
+    )
+    assert answer_digest(FUNCTION, {"$tuple": [1]}, {}) != answer_digest(
+        FUNCTION, {"$tuple": [2]}, {}
+    )
 
 
 def test_the_paths_of_flattened_tensors_are_those_of_the_comparison() -> None:
     named = {f"o{i}": from_numpy(np.float32([i])) for i in range(4)}
     other = {name: from_numpy(tensor.array + 1) for name, tensor in named.items()}
     structure = nest("o0", "o1", "o2", "o3")
-    paths = [difference.where for difference in compare_nests(structure, structure, named, other, EXACT)]
+    paths = [
+        difference.where for difference in compare_nests(structure, structure, named, other, EXACT)
+    ]
     assert list(flatten(structure, named)[1]) == paths

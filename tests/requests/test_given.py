@@ -28,7 +28,9 @@ def test_a_link_out_of_the_model_is_refused(tmp_path):
 
 
 def test_tags_are_a_set_whatever_their_order():
-    """The exporter of this artifact wrote its requests with the tags in another order than they are sorted in."""
+    """The exporter of this artifact wrote its requests with the tags in another order than they are
+    sorted in.
+    """
     artifact = read_artifact(FIXTURES / "serve_gpu_only")
     found = layout.read(artifact.model)
     asked = questions.from_artifact(artifact, found).questions

@@ -1,4 +1,6 @@
-"""Inputs that are made up for a signature, and the line of an error that says why none was taken."""
+"""Inputs that are made up for a signature, and the line of an error that says why none was
+taken.
+"""
 
 import numpy as np
 import pytest
@@ -24,7 +26,9 @@ def test_the_parts_of_a_sparse_tensor_fit_each_other():
     assert requests
     for made in requests:
         for prefix, rank in (("a$", 2), ("", 3)):
-            values, indices, shape = (made[prefix + part].array for part in ("values", "indices", "dense_shape"))
+            values, indices, shape = (
+                made[prefix + part].array for part in ("values", "indices", "dense_shape")
+            )
             assert indices.shape == (len(values), rank)
             assert (indices >= 0).all() and (indices < shape).all()
             assert len(np.unique(indices, axis=0)) == len(values)
@@ -42,7 +46,9 @@ def test_examples_are_tried_with_and_without_what_may_be_absent():
     for name, value in (("dense", [b"d"]), ("sparse", [b"s"])):
         node = graph.graph_def.node.add(name=name, op="Const")
         node.attr["value"].tensor.CopyFrom(encode(np.array(value[0], dtype=object)))
-    parser = graph.graph_def.node.add(name="parse", op="ParseExample", input=["x", "n", "sparse", "dense", "default"])
+    parser = graph.graph_def.node.add(
+        name="parse", op="ParseExample", input=["x", "n", "sparse", "dense", "default"]
+    )
     parser.attr["dense_shapes"].list.shape.add().dim.add(size=2)
     parser.attr["Tdense"].list.type.append(schema.DT_FLOAT)
     parser.attr["sparse_types"].list.type.append(schema.DT_INT64)
@@ -57,18 +63,32 @@ def test_examples_are_tried_with_and_without_what_may_be_absent():
         ("", ""),
         ("one\ntwo", "one"),
         (
-            "Graph execution error:\n\nDetected at node 'a/b' defined at (most recent call last):\nNode: 'a/b'\n"
-            "Table not initialized.\n\t [[{{node a/b}}]]\n\nOriginal stack trace for 'a/b':\n",
+            (
+                "Graph execution error:\n\nDetected at node 'a/b' defined at (most recent call"
+                " last):\nNode: 'a/b'\nTable not initialized.\n\t [[{{node a/b}}]]\n\nOriginal"
+                " stack trace for 'a/b':\n"
+            ),
             "Table not initialized. (node 'a/b')",
         ),
         (
-            'Graph execution error:\n\nDetected at node c defined at (most recent call last):\n  File "x.py", line 1\n'
-            "\nassertion failed: [no]\n\t [[{{node c}}]] [Op:f]",
+            (
+                "Graph execution error:\n\nDetected at node c defined at (most recent call last):\n"
+                '  File "x.py", line 1\n\nassertion failed: [no]\n\t [[{{node c}}]] [Op:f]'
+            ),
             "assertion failed: [no] (node 'c')",
         ),
-        ("Graph execution error:\n\n2 root error(s) found.\n  (0) INTERNAL: bad\n\t [[{{node d}}]]", "INTERNAL: bad (node 'd')"),
+        (
+            (
+                "Graph execution error:\n\n2 root error(s) found.\n  (0) INTERNAL: bad\n\t [[{{node"
+                " d}}]]"
+            ),
+            "INTERNAL: bad (node 'd')",
+        ),
         ("Graph execution error:", "Graph execution error:"),
-        ("request 0-f: Graph execution error:\n\n2 root error(s) found.\n  (0) INTERNAL: bad", "request 0-f: INTERNAL: bad"),
+        (
+            "request 0-f: Graph execution error:\n\n2 root error(s) found.\n  (0) INTERNAL: bad",
+            "request 0-f: INTERNAL: bad",
+        ),
         ("word " * 99, "word " * 59 + "wo..."),
     ],
 )

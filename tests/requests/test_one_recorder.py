@@ -77,7 +77,12 @@ def model(request, tmp_path):
 
     path = tmp_path / "model_of_many"
     request.param(tf, path)
-    warmup.put(tf, str(path), [("predict", "fed_by_warm_up", {"x": np.array([101.0, 102.0], np.float32)})], "m")
+    warmup.put(
+        tf,
+        str(path),
+        [("predict", "fed_by_warm_up", {"x": np.array([101.0, 102.0], np.float32)})],
+        "m",
+    )
     return path
 
 
@@ -88,31 +93,56 @@ def invoke(*words):
 def checked(model, folder, monkeypatch):
     document = json.loads(
         invoke(
-            "check", model, "--out", folder / "check", "--check", "values", "--json", "--consumer", "tf2", "--consumer", "c_api"
+            "check",
+            model,
+            "--out",
+            folder / "check",
+            "--check",
+            "values",
+            "--json",
+            "--consumer",
+            "tf2",
+            "--consumer",
+            "c_api",
         ).stdout
     )
     (export,) = document["exports"]
     answers = {
-        name for cell in document["cells"] if cell["cell"].endswith("/values") for name in cell["details"].get("answers", ())
+        name
+        for cell in document["cells"]
+        if cell["cell"].endswith("/values")
+        for name in cell["details"].get("answers", ())
     }
     requests = json.loads((folder / "check/given/model_of_many/io/io.json").read_text())["requests"]
-    return {request["signature"] for request in requests if request["id"] in answers}, export["left_out"]
+    return {request["signature"] for request in requests if request["id"] in answers}, export[
+        "left_out"
+    ]
 
 
 def migrated(model, folder, monkeypatch):
-    (found,) = json.loads(invoke("migrate", model, "--out", folder / "migrated", "--json").stdout)["models"]
+    (found,) = json.loads(invoke("migrate", model, "--out", folder / "migrated", "--json").stdout)[
+        "models"
+    ]
     (part,) = found["parts"]
-    return set(part["asked"]), [f"signature {name!r}: {why}" for name, why in part["not_asked"].items()]
+    return set(part["asked"]), [
+        f"signature {name!r}: {why}" for name, why in part["not_asked"].items()
+    ]
 
 
 def contracted(model, folder, monkeypatch):
     path = folder / "m.contract.json"
     done = invoke("contract", "write", model, "--out", path, "--answers")
     assert done.exit_code == 0, done.output
-    said = [line.removeprefix("not recorded: ") for line in done.stderr.splitlines() if line.startswith("not recorded: ")]
+    said = [
+        line.removeprefix("not recorded: ")
+        for line in done.stderr.splitlines()
+        if line.startswith("not recorded: ")
+    ]
     kept = invoke("contract", "check", model, path, "--answers")
     assert kept.exit_code == 0, kept.output
-    return {request["signature"] for request in json.loads(path.read_text())["answers"]["requests"]}, said
+    return {
+        request["signature"] for request in json.loads(path.read_text())["answers"]["requests"]
+    }, said
 
 
 def downgraded(model, folder, monkeypatch):
@@ -120,10 +150,14 @@ def downgraded(model, folder, monkeypatch):
         return dataclasses.replace(local_runtime(), name=f"tf{release}")
 
     monkeypatch.setattr(resolve, "resolve", old)
-    done = invoke("downgrade", model, "--out", folder / "old", "--target", "2.20", "--for", "c++", "--json")
+    done = invoke(
+        "downgrade", model, "--out", folder / "old", "--target", "2.20", "--for", "c++", "--json"
+    )
     (found,) = json.loads(done.stdout)["models"]
     assert found["proof"]["status"] == "PROVED", found
-    assert any(f": {len(ASKED)} answers as recorded" in line for line in found["proof"]["lines"]), found
+    assert any(f": {len(ASKED)} answers as recorded" in line for line in found["proof"]["lines"]), (
+        found
+    )
     return ASKED, found["proof"]["left_out"]
 
 
@@ -132,7 +166,10 @@ def test_every_command_says_the_same_of_each_signature(model, tmp_path, monkeypa
         asked, left_out = command(model, tmp_path, monkeypatch)
         assert asked == ASKED, (command.__name__, left_out)
         said = {line.split(": ")[0]: line.partition(": ")[2] for line in left_out}
-        assert said.keys() == {"signature 'noise'", "signature 'never'"}, (command.__name__, left_out)
+        assert said.keys() == {"signature 'noise'", "signature 'never'"}, (
+            command.__name__,
+            left_out,
+        )
         assert said["signature 'noise'"].startswith(RANDOM), command.__name__
         assert said["signature 'never'"].startswith(UNANSWERED), command.__name__
         assert "assertion failed" in said["signature 'never'"], command.__name__
@@ -146,11 +183,20 @@ def test_names_of_requests_lead_nowhere(tmp_path):
     shutil.copytree(Path(__file__).parents[2] / "fixtures_v1/half_plus_two", tmp_path / "given")
     path = tmp_path / "given/io/io.json"
     document = json.loads(path.read_text())
-    (request,) = [one for one in document["requests"] if one.get("signature") == "serving_default"][:1]
+    (request,) = [one for one in document["requests"] if one.get("signature") == "serving_default"][
+        :1
+    ]
     document["requests"] = [{**request, "id": "../../../outside", "outputs": None}]
     path.write_text(json.dumps(document))
     done = invoke(
-        "check", tmp_path / "given/model", "--requests", tmp_path / "given/io", "--out", tmp_path / "a/b/c", "--check", "values"
+        "check",
+        tmp_path / "given/model",
+        "--requests",
+        tmp_path / "given/io",
+        "--out",
+        tmp_path / "a/b/c",
+        "--check",
+        "values",
     )
     assert done.exit_code == 0, done.output
     assert not list(tmp_path.rglob("outside*"))

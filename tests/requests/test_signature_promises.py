@@ -33,7 +33,10 @@ def test_dtype_rank_and_known_sizes(array, broken):
 
 
 def test_what_a_signature_leaves_open_fits_every_answer():
-    for promise in ({"dtype": "invalid", "shape": None}, {"dtype": "float32_ref", "shape": [None, -1]}):
+    for promise in (
+        {"dtype": "invalid", "shape": None},
+        {"dtype": "float32_ref", "shape": [None, -1]},
+    ):
         assert kinds({"y": promise}, answered(y=np.zeros([3, 2], np.float32))) == []
 
 

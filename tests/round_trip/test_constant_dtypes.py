@@ -1,4 +1,6 @@
-"""Constants of types that TensorFlow has no op to serialise: 8-bit floating point, narrower ones, quantized integers."""
+"""Constants of types that TensorFlow has no op to serialise: 8-bit floating point, narrower ones,
+quantized integers.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +8,14 @@ import pytest
 import reference_impl
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.clause("RES-04")]
-FLOATS = ("float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "float4_e2m1fn")
+FLOATS = (
+    "float8_e5m2",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e4m3b11fnuz",
+    "float8_e5m2fnuz",
+    "float4_e2m1fn",
+)
 INTEGERS = ("int4", "uint4", "int2", "uint2")
 QUANTIZED = ("qint8", "quint8", "qint16", "quint16", "qint32")
 
@@ -41,16 +50,27 @@ def available(tf, name):
 
 
 ALL = (*FLOATS, *INTEGERS, *QUANTIZED, "bfloat16", "float16", "complex64", "bool", "uint64")
-NOT_TRACED_WHEN_SMALL = ("float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz")  # TypeError of TensorFlow's capture
+NOT_TRACED_WHEN_SMALL = (
+    "float8_e4m3fnuz",
+    "float8_e4m3b11fnuz",
+    "float8_e5m2fnuz",
+)  # TypeError of TensorFlow's capture
 SHAPES = [(name, shape) for name in ALL for shape in ("matrix", "scalar", "empty")]
 
 
-@pytest.mark.parametrize("name, shape", [pair for pair in SHAPES if pair[1] == "matrix" or pair[0] not in NOT_TRACED_WHEN_SMALL])
+@pytest.mark.parametrize(
+    "name, shape",
+    [pair for pair in SHAPES if pair[1] == "matrix" or pair[0] not in NOT_TRACED_WHEN_SMALL],
+)
 def test_constants_keep_their_bits_in_two_generations(tf, tmp_path, name, shape):
     if not available(tf, name):
         pytest.skip(f"TensorFlow {tf.__version__} has no {name}")
     constant = values(tf, name)
-    given = {"matrix": constant.numpy(), "scalar": constant.numpy()[0, 1], "empty": constant.numpy()[:0]}[shape]
+    given = {
+        "matrix": constant.numpy(),
+        "scalar": constant.numpy()[0, 1],
+        "empty": constant.numpy()[:0],
+    }[shape]
     constant = tf.constant(np.asarray(given), constant.dtype)
     root = root_with(tf, constant)
     for generation in range(2):

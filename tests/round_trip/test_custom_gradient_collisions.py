@@ -1,9 +1,10 @@
-"""Generated gradient names of a file that meet names of the process: the numbers of two processes may be equal by chance.
+"""Generated gradient names of a file that meet names of the process: the numbers of two processes
+may be equal by chance.
 
 `tf.saved_model.save` keeps the first order of a custom gradient. The functions that it writes name
 further gradients, such as ``CustomGradient-130``, which no one registers. `tf.saved_model.load`
-numbers the gradients of the file anew, from a counter of the process. The programs below advance the
-counter so that both numbers meet.
+numbers the gradients of the file anew, from a counter of the process. The programs below advance
+the counter so that both numbers meet.
 """
 
 import hashlib
@@ -54,7 +55,8 @@ model = {"tf2": tf.saved_model.load, "reference": reference_impl.load}[loader](s
 reference_impl.save(model, target)
 """
 
-# Prints f(x) and its derivatives, errors as texts. With a start, the counter is advanced before the load.
+# Prints f(x) and its derivatives, errors as texts. With a start, the counter is advanced before the
+# load.
 READER = """
 import json, sys
 import tensorflow as tf, reference_impl
@@ -118,8 +120,8 @@ def digest(folder):
 def written(request, tmp_path_factory):
     """A model of TensorFlow; its gradients have custom gradients again.
 
-    ``one``: those of both functions. ``last``: that of the first. ``callee``: those of both, and a function that one calls has a
-    custom gradient too, which is in the file.
+    ``one``: those of both functions. ``last``: that of the first. ``callee``: those of both, and a
+    function that one calls has a custom gradient too, which is in the file.
     """
     folder = tmp_path_factory.mktemp(request.param) / "model"
     run(WRITER, folder, request.param)
@@ -193,7 +195,9 @@ def test_verify_says_that_a_second_derivative_is_refused_or_wrong(written):
 
 
 def test_copies_of_branches_and_loops_that_tensorflow_loaded_keep_their_gradients(tmp_path):
-    """To differentiate an If or While, TensorFlow copies its functions; the copies name the gradients of the originals."""
+    """To differentiate an If or While, TensorFlow copies its functions; the copies name the
+    gradients of the originals.
+    """
     writer = """
 import sys
 import tensorflow as tf
@@ -224,7 +228,8 @@ reference_impl.save(model, sys.argv[2])
 """
     run(writer, tmp_path / "0")
     run(resaver, tmp_path / "0", tmp_path / "1")
-    # With t = tripled: f = t(t(x)^2)^2, f' = 36 t(t(x)^2) t(x), f'' = 36 (3 * 6 x * x + 3 x^2) = 756 x^2.
+    # With t = tripled: f = t(t(x)^2)^2, f' = 36 t(t(x)^2) t(x), f'' = 36 (3 * 6 x * x + 3 x^2) =
+    # 756 x^2.
     for loader in ("reference", "tf2"):
         value, first, _ = answers(loader, tmp_path / "1")
         assert (value, first) == ([36.0, 288.0], [756.0, 3024.0])

@@ -1,4 +1,6 @@
-"""A TF 1.x model names its Python gradients and brings none: a re-export keeps the names by which a program knows them."""
+"""A TF 1.x model names its Python gradients and brings none: a re-export keeps the names by which a
+program knows them.
+"""
 
 import pytest
 
@@ -31,7 +33,11 @@ def export(tf, folder, gradient):
 def names(folder):
     (graph,) = layout.read(folder).saved_model.meta_graphs
     nodes = [node for function in graph.graph_def.library.function for node in function.node_def]
-    return {node.attr["_gradient_op_type"].s.decode() for node in nodes if "_gradient_op_type" in node.attr}
+    return {
+        node.attr["_gradient_op_type"].s.decode()
+        for node in nodes
+        if "_gradient_op_type" in node.attr
+    }
 
 
 def differentiated(tf, signature, variable):
@@ -75,7 +81,9 @@ REGISTERED: list[str] = []  # a process registers a name once
 
 
 def test_a_name_that_nothing_stands_for_is_not_given_to_a_gradient_that_is_there(tf, tmp_path):
-    """The old name becomes a refusal, else the old model would be differentiated by the new one's function."""
+    """The old name becomes a refusal, else the old model would be differentiated by the new one's
+    function.
+    """
     old = reference_impl.load(export(tf, tmp_path / "old", "CustomGradient-0"))
 
     @tf.custom_gradient
@@ -84,10 +92,18 @@ def test_a_name_that_nothing_stands_for_is_not_given_to_a_gradient_that_is_there
 
     root = tf.Module()
     root.old, root.v = old, tf.Variable(2.0)
-    root.new = tf.function(lambda x: {"y": tripled(x * root.v)}, input_signature=[tf.TensorSpec([], name="x")])
-    reference_impl.save(root, tmp_path / "both", signatures={"old": old.signatures["serving_default"], "new": root.new})
+    root.new = tf.function(
+        lambda x: {"y": tripled(x * root.v)}, input_signature=[tf.TensorSpec([], name="x")]
+    )
+    reference_impl.save(
+        root,
+        tmp_path / "both",
+        signatures={"old": old.signatures["serving_default"], "new": root.new},
+    )
     assert len(names(tmp_path / "both")) == 2
     again = reference_impl.load(tmp_path / "both")
     assert differentiated(tf, again.signatures["new"], again.v) == 9.0
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"There is no gradient here: .*CustomGradient-0"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"There is no gradient here: .*CustomGradient-0"
+    ):
         differentiated(tf, again.signatures["old"], again.old.variables[0])

@@ -1,6 +1,8 @@
-"""Gradients of custom gradients: those that are custom gradients too, without end, and those that cannot be differentiated.
+"""Gradients of custom gradients: those that are custom gradients too, without end, and those that
+cannot be differentiated.
 
-A saved model is read in a new process: in the one that made it, the program's own gradients would answer for missing ones.
+A saved model is read in a new process: in the one that made it, the program's own gradients would
+answer for missing ones.
 """
 
 import json
@@ -52,7 +54,11 @@ def derivatives(reader, folder, orders):
 def module(tf, function):
     root = tf.Module()
     root.v = tf.Variable(3.0)
-    root.f = tf.function(lambda x: function(x, root.v), input_signature=[tf.TensorSpec([], tf.float32)], autograph=False)
+    root.f = tf.function(
+        lambda x: function(x, root.v),
+        input_signature=[tf.TensorSpec([], tf.float32)],
+        autograph=False,
+    )
     return root
 
 
@@ -78,11 +84,17 @@ def test_the_order_that_is_not_in_the_file_is_refused_in_every_generation(tf, tm
     composed.f = tf.function(lambda x: composed.model.f(x), input_signature=[tf.TensorSpec([])])
     reference_impl.save(composed, tmp_path / "2")
     tf.saved_model.save(reference_impl.load(tmp_path / "2"), str(tmp_path / "3"))
-    assert derivatives("tf2", tmp_path / "3", 1) == [48.0, 96.0]  # tf.saved_model.save keeps no gradient of a gradient
+    assert derivatives("tf2", tmp_path / "3", 1) == [
+        48.0,
+        96.0,
+    ]  # tf.saved_model.save keeps no gradient of a gradient
     for generation in range(3):
         *known, unknown = derivatives("reference", tmp_path / str(generation), 4)
         assert known == [48.0, 96.0, 144.0, 144.0]
-        assert "There is no gradient here: the model was saved with custom gradients of up to order 3" in unknown
+        assert (
+            "There is no gradient here: the model was saved with custom gradients of up to order 3"
+            in unknown
+        )
     *known, unknown = derivatives("tf2", tmp_path / "1", 4)
     assert known == [48.0, 96.0, 144.0, 144.0] and "No gradient defined" in unknown
 
@@ -111,7 +123,9 @@ def test_recompute_grad_over_variables_trains_after_a_load(tf, tmp_path):
 
 
 def squared(tf, inner):
-    """x^2 whose gradient uses `inner`, a custom gradient, of the gradient that comes in and of 2x."""
+    """x^2 whose gradient uses `inner`, a custom gradient, of the gradient that comes in and of
+    2x.
+    """
 
     @tf.custom_gradient
     def outer(x):
@@ -145,7 +159,9 @@ def with_tensors_of_the_forward_function(tf):
 @pytest.mark.parametrize("inner", [with_arguments, with_tensors_of_the_forward_function])
 def test_a_gradient_of_a_gradient_uses_tensors_of_both_functions(tf, tmp_path, reader, inner):
     root = module(tf, lambda x, v: squared(tf, inner(tf))(x) * x)
-    x = tf.constant(2.0)  # executed eagerly: the traced function of TensorFlow cannot be differentiated twice
+    x = tf.constant(
+        2.0
+    )  # executed eagerly: the traced function of TensorFlow cannot be differentiated twice
     with tf.GradientTape() as tape:
         tape.watch(x)
         with tf.GradientTape() as within:
@@ -158,7 +174,9 @@ def test_a_gradient_of_a_gradient_uses_tensors_of_both_functions(tf, tmp_path, r
 
 
 def test_a_training_step_with_recompute_grad_is_saved(tf, tmp_path):
-    """`tf.saved_model.save` raises ValueError: the step holds an operation whose gradient raises NotImplementedError."""
+    """`tf.saved_model.save` raises ValueError: the step holds an operation whose gradient raises
+    NotImplementedError.
+    """
     root = tf.Module()
     root.v = tf.Variable(1.0)
     layer = tf.recompute_grad(lambda x: x * root.v * root.v)
@@ -172,7 +190,11 @@ def test_a_training_step_with_recompute_grad_is_saved(tf, tmp_path):
 
     root.f = step
     reference_impl.save(root, tmp_path / "m")
-    assert derivatives("reference", tmp_path / "m", 0) == derivatives("tf2", tmp_path / "m", 0) == [2.0]
+    assert (
+        derivatives("reference", tmp_path / "m", 0)
+        == derivatives("tf2", tmp_path / "m", 0)
+        == [2.0]
+    )
     loaded = reference_impl.load(tmp_path / "m")
     loaded.f(tf.constant(2.0))
     assert loaded.v.numpy() == 0.0

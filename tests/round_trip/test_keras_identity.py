@@ -52,7 +52,12 @@ def newer(tmp_path):
     for number, node in enumerate(saved_model.meta_graphs[0].object_graph_def.nodes):
         saved = node.user_object
         if saved.identifier.startswith("_tf_keras_"):
-            metadata.nodes.add(node_id=number, identifier=saved.identifier, metadata=saved.metadata, version=saved.version)
+            metadata.nodes.add(
+                node_id=number,
+                identifier=saved.identifier,
+                metadata=saved.metadata,
+                version=saved.version,
+            )
             saved.metadata = ""
     (directory / "saved_model.pb").write_bytes(saved_model.SerializeToString())
     (directory / layout.KERAS_METADATA).write_bytes(metadata.SerializeToString())

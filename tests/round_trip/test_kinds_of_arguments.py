@@ -46,8 +46,12 @@ def test_partitions_of_ragged_tensors(tf, through, reader):
     root.size(shape)
     loaded = through(root)
     specs = loaded.size.concrete_functions[0].structured_input_signature[0]
-    assert type(specs[0]) is type(root.size.get_concrete_function(shape).structured_input_signature[0][0])
-    if reader == "reference":  # a function that shipped TensorFlow has loaded cannot flatten this value
+    assert type(specs[0]) is type(
+        root.size.get_concrete_function(shape).structured_input_signature[0][0]
+    )
+    if (
+        reader == "reference"
+    ):  # a function that shipped TensorFlow has loaded cannot flatten this value
         assert int(loaded.size(tf.experimental.DynamicRaggedShape.from_lengths([2, (2, 1)]))) == 2
 
 
@@ -68,8 +72,13 @@ def test_bounds_of_specs(tf, through):
     root = tf.Module()
     root.f = tf.function(lambda x: x + 1.0, input_signature=[spec])
     loaded = through(root)
-    assert loaded.f.input_signature == (spec,) and type(loaded.f.input_signature[0]) is BoundedTensorSpec
-    assert loaded.f([3.0]).numpy().tolist() == [4.0]  # TensorFlow does not compare values with the bounds
+    assert (
+        loaded.f.input_signature == (spec,)
+        and type(loaded.f.input_signature[0]) is BoundedTensorSpec
+    )
+    assert loaded.f([3.0]).numpy().tolist() == [
+        4.0
+    ]  # TensorFlow does not compare values with the bounds
 
 
 @pytest.mark.parametrize("name", ["f", "g"])
@@ -79,6 +88,8 @@ def test_a_value_that_an_op_cannot_convert_is_an_error_of_its_argument(tf, throu
     root.f = tf.function(lambda x: x, input_signature=[tf.TensorSpec(None, tf.uint8)])
     root.g = root.f.get_concrete_function()
     loaded = through(root)
-    expected = TypeError if reader == "reference" else (TypeError, tf.errors.OpError)  # the latter before 2.13
+    expected = (
+        TypeError if reader == "reference" else (TypeError, tf.errors.OpError)
+    )  # the latter before 2.13
     with pytest.raises(expected, match="x"):
         getattr(loaded, name)(range(3))

@@ -1,4 +1,6 @@
-"""Every kind of object that TensorFlow saves as the root of a model keeps its signatures, when it is loaded and saved again."""
+"""Every kind of object that TensorFlow saves as the root of a model keeps its signatures, when it
+is loaded and saved again.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,17 @@ def table_with_content(tf, tmp_path):
 def asset(tf, tmp_path):
     (tmp_path / "words.txt").write_text("ant")
     root = tf.saved_model.Asset(str(tmp_path / "words.txt"))
-    return root, lambda x: x + tf.cast(tf.strings.length(tf.io.read_file(root.asset_path)), tf.float32)
+    return (
+        root,
+        lambda x: x + tf.cast(tf.strings.length(tf.io.read_file(root.asset_path)), tf.float32),
+    )
 
 
 def concrete_function(tf, tmp_path):
     number = tf.constant(3.0)
-    root = tf.function(lambda x: x + number, input_signature=[tf.TensorSpec([])]).get_concrete_function()
+    root = tf.function(
+        lambda x: x + number, input_signature=[tf.TensorSpec([])]
+    ).get_concrete_function()
     return root, lambda x: x + number
 
 

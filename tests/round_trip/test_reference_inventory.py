@@ -1,6 +1,8 @@
-"""What a model holds before and after load and save: tags, signatures, variables with values, assets, tables, the object tree.
+"""What a model holds before and after load and save: tags, signatures, variables with values,
+assets, tables, the object tree.
 
-Answers alone do not show a signature, a variable or a table entry that was lost and that no request asks for (V1-17, RES-15).
+Answers alone do not show a signature, a variable or a table entry that was lost and that no request
+asks for (V1-17, RES-15).
 """
 
 from __future__ import annotations
@@ -82,13 +84,18 @@ def lost(tf: Any, path: Path, tags: tuple[str, ...], target: Path, converted: bo
         reference_impl.save(root, target, options=options)
     found = inventory.compare(inventory.of(path, tags), inventory.of(target), converted)
     if found is None and has_tables(meta_graph):
-        found = inventory.compare_tables(inventory.tables(path, list(tags)), inventory.tables(target, sorted({"serve", *tags})))
+        found = inventory.compare_tables(
+            inventory.tables(path, list(tags)), inventory.tables(target, sorted({"serve", *tags}))
+        )
     return found
 
 
 def has_tables(meta_graph: Any) -> bool:
     library = meta_graph.graph_def.library.function
-    nodes = [*meta_graph.graph_def.node, *(node for function in library for node in function.node_def)]
+    nodes = [
+        *meta_graph.graph_def.node,
+        *(node for function in library for node in function.node_def),
+    ]
     return any(node.op.startswith(inventory.TABLE_OPS) for node in nodes)
 
 
@@ -100,9 +107,16 @@ REFUSED = {
 }  # what no TensorFlow of today can load
 
 CORRECTED = {
-    "false_input_shape": "signature serving_default: inputs {'x': ('float32', (None, 7))}: {'x': ('float32', (None,))}",
-    "false_output_shape": "signature serving_default: outputs {'y': ('float32', (4,))}: {'y': ('float32', (2, 3))}",
-}  # SignatureDefs that the graph contradicts: the graph is followed, and the copy says what it says (V1-01)
+    "false_input_shape": (
+        "signature serving_default: inputs {'x': ('float32', (None, 7))}: {'x': ('float32',"
+        " (None,))}"
+    ),
+    "false_output_shape": (
+        "signature serving_default: outputs {'y': ('float32', (4,))}: {'y': ('float32', (2, 3))}"
+    ),
+    # SignatureDefs that the graph contradicts: the graph is followed, and the copy says what it
+    # says (V1-01)
+}
 
 
 @pytest.mark.clause("V1-16", "V1-17", "RES-15")
@@ -112,7 +126,9 @@ def test_a_model_of_tf_1_keeps_all_it_has(tf, path, tags, tmp_path):
         with pytest.raises(Exception, match=REFUSED[path.parent.name]):
             reference_impl.load(path, tags)
         return
-    assert lost(tf, path, tags, tmp_path / "again", converted=True) == CORRECTED.get(path.parent.name)
+    assert lost(tf, path, tags, tmp_path / "again", converted=True) == CORRECTED.get(
+        path.parent.name
+    )
 
 
 @pytest.mark.clause("RES-15", "PRIM-06")
@@ -124,10 +140,15 @@ def test_a_model_of_tf_2_keeps_all_it_has(tf, name, tmp_path):
     requirement = read_case(case).requires
     if requirement and tf.__version__ not in Requirement(requirement).specifier:
         pytest.skip(f"the case requires {requirement}")
-    producing.produce(str(case), str(tmp_path / "case"), str(tmp_path / "scratch"), tf.saved_model.save)
+    producing.produce(
+        str(case), str(tmp_path / "case"), str(tmp_path / "scratch"), tf.saved_model.save
+    )
     path = tmp_path / "case" / "model"
     (meta_graph,) = layout.read(path).saved_model.meta_graphs
-    assert lost(tf, path, tuple(meta_graph.meta_info_def.tags), tmp_path / "again", converted=False) is None
+    assert (
+        lost(tf, path, tuple(meta_graph.meta_info_def.tags), tmp_path / "again", converted=False)
+        is None
+    )
 
 
 def drop_signature(path: Path) -> None:
@@ -167,14 +188,17 @@ def full(tf: Any, tmp_path_factory: Any) -> dict[str, Any]:
     module = tf.Module()
     module.part = tf.Module()
     module.part.weight = tf.Variable(
-        1.0, aggregation=tf.VariableAggregation.SUM, synchronization=tf.VariableSynchronization.ON_READ
+        1.0,
+        aggregation=tf.VariableAggregation.SUM,
+        synchronization=tf.VariableSynchronization.ON_READ,
     )
     spec = [tf.TensorSpec([], name="x")]
     two = tf.constant(2.0)
     module.part.f = tf.function(lambda x=two: x * module.part.weight, input_signature=spec)
     (tmp_path_factory.getbasetemp() / "note").write_text("note")
     options = reference_impl.SaveOptions(
-        function_aliases={"alias": module.part.f}, extra_assets={"note": tmp_path_factory.getbasetemp() / "note"}
+        function_aliases={"alias": module.part.f},
+        extra_assets={"note": tmp_path_factory.getbasetemp() / "note"},
     )
     path = tmp_path_factory.mktemp("full") / "model"
     reference_impl.save(module, path, module.part.f, options=options)
@@ -188,9 +212,14 @@ LOSSES = {
     "file": lambda found: found["extra"].clear(),
     "variable": lambda found: found["variables"].popitem(),
     "child": lambda found: [children.pop("weight", None) for children, _ in found["tree"]],
-    "attributes of a variable": lambda found: found.update(nodes=[item[:3] for item in found["nodes"]]),
+    "attributes of a variable": lambda found: found.update(
+        nodes=[item[:3] for item in found["nodes"]]
+    ),
     "nodes of a function": lambda found: [
-        body.discard(item) for body in found["bodies"].values() for item in sorted(body, key=str) if item[0] == "node"
+        body.discard(item)
+        for body in found["bodies"].values()
+        for item in sorted(body, key=str)
+        if item[0] == "node"
     ],
 }
 

@@ -1,4 +1,6 @@
-"""Functions that TensorFlow traced again from what we loaded: the same functions, generation after generation."""
+"""Functions that TensorFlow traced again from what we loaded: the same functions, generation after
+generation.
+"""
 
 import re
 
@@ -12,7 +14,9 @@ pytestmark = pytest.mark.tensorflow
 
 @pytest.fixture(scope="module")
 def generations(tmp_path_factory):
-    """A model with an effect before its result, an inner function, and a literal; saved four times by tf.saved_model.save."""
+    """A model with an effect before its result, an inner function, and a literal; saved four times
+    by tf.saved_model.save.
+    """
     import tensorflow as tf
 
     import reference_impl
@@ -49,7 +53,10 @@ def generations(tmp_path_factory):
 
 def functions(directory):
     library = layout.read(directory).meta_graph(["serve"]).graph_def.library
-    return {function.signature.name: sorted(node.op for node in function.node_def) for function in library.function}
+    return {
+        function.signature.name: sorted(node.op for node in function.node_def)
+        for function in library.function
+    }
 
 
 def test_GOAL_13_traced_again_from_the_second_generation_on_nothing_changes(generations):
@@ -59,7 +66,9 @@ def test_GOAL_13_traced_again_from_the_second_generation_on_nothing_changes(gene
 
 def test_GOAL_13_traced_again_bodies_and_names_do_not_grow(generations):
     first, last = functions(generations / "1"), functions(generations / "4")
-    bodies = [body for name, body in first.items() if "wrapper" not in name and "traced" not in name]
+    bodies = [
+        body for name, body in first.items() if "wrapper" not in name and "traced" not in name
+    ]
     assert len(bodies) >= 2
     assert all(body in last.values() for body in bodies)
     assert not [name for name in last if name.count("__inference_") > 1]
@@ -76,10 +85,16 @@ def test_the_effect_still_comes_before_the_result(generations):
 
 
 def shared_names(directory):
-    """The shared names of tables without their numbers, which count what this process has made so far."""
+    """The shared names of tables without their numbers, which count what this process has made so
+    far.
+    """
     library = layout.read(directory).meta_graph(["serve"]).graph_def.library
     nodes = (node for function in library.function for node in function.node_def)
-    return [re.sub(rb"\d+", b"N", node.attr["shared_name"].s) for node in nodes if node.op == "MutableHashTableV2"]
+    return [
+        re.sub(rb"\d+", b"N", node.attr["shared_name"].s)
+        for node in nodes
+        if node.op == "MutableHashTableV2"
+    ]
 
 
 def test_RP_06_the_shared_name_of_a_table_does_not_grow(generations):

@@ -1,4 +1,6 @@
-"""How the C++ loader is built and found: the cache, the wheel's dialect, what is said where it cannot be. Nothing is compiled."""
+"""How the C++ loader is built and found: the cache, the wheel's dialect, what is said where it
+cannot be. Nothing is compiled.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ HEADER = "include/tensorflow/cc/saved_model/loader.h"
 
 
 class Machine:
-    """A compiler that only notes that it was called, and a Python that only says where its TensorFlow is."""
+    """A compiler that only notes that it was called, and a Python that only says where its
+    TensorFlow is.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root, self.calls = root, root / "calls"
@@ -43,14 +47,23 @@ class Machine:
         self.python()
 
     def compiler(self, version: str = "fake 1.0", body: str = 'touch "$out"') -> None:
-        lines = ["#!/bin/sh", f'case "$*" in *--version) echo "{version}"; exit;; esac', f'echo "$@" >> "{self.calls}"']
+        lines = [
+            "#!/bin/sh",
+            f'case "$*" in *--version) echo "{version}"; exit;; esac',
+            f'echo "$@" >> "{self.calls}"',
+        ]
         lines += ['while [ $# -gt 0 ]; do [ "$1" = -o ] && out="$2"; shift; done', body]
         (self.root / "g++").write_text("\n".join(lines) + "\n")
         (self.root / "g++").chmod(0o755)
         build._compiler_version.cache_clear()
 
     def python(self, error: str | None = None) -> None:
-        facts = {"folder": str(self.folder), "libraries": [str(self.library)], "python_library": self.libpython, "error": error}
+        facts = {
+            "folder": str(self.folder),
+            "libraries": [str(self.library)],
+            "python_library": self.libpython,
+            "error": error,
+        }
         (self.root / "python").write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(facts)}\nEND\n")
         (self.root / "python").chmod(0o755)
         wheel.wheel_of.cache_clear()
@@ -69,7 +82,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(tmp_path)
 
 
-def test_what_is_built_is_not_built_again(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_built_is_not_built_again(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
     first = build.build(machine.runtime, said.append)
     assert first.is_file() and len(said) == len(machine.compiled) == 1
@@ -101,10 +116,15 @@ def test_two_at_once_compile_once(machine: Machine) -> None:
 
 def test_a_compiler_that_fails_is_quoted_with_its_command(machine: Machine) -> None:
     machine.compiler(body="echo 'loader.h:7: error: no such thing' >&2; exit 1")
-    with pytest.raises(build.BuildError, match=r"(?s)\$ g\+\+ -std=c\+\+17 .*main\.cc.*no such thing"):
+    with pytest.raises(
+        build.BuildError, match=r"(?s)\$ g\+\+ -std=c\+\+17 .*main\.cc.*no such thing"
+    ):
         build.build(machine.runtime)
     assert [path.suffix for path in (machine.root / "home" / "native").iterdir()] == [".lock"]
-    with Host(machine.root / "out", {"fake": machine.runtime}) as host, pytest.raises(NotStarted, match="no such thing"):
+    with (
+        Host(machine.root / "out", {"fake": machine.runtime}) as host,
+        pytest.raises(NotStarted, match="no such thing"),
+    ):
         host.worker("fake", CONSUMERS[CPP].program).hello()
     machine.compiler()
     assert build.build(machine.runtime).is_file()
@@ -118,7 +138,9 @@ def test_a_compiler_that_fails_is_quoted_with_its_command(machine: Machine) -> N
         (NEW + CPP14, ["-std=c++14", "-D_GLIBCXX_USE_CXX11_ABI=1"]),
     ],
 )
-def test_the_dialect_is_read_from_the_wheel(machine: Machine, content: bytes, flags: list[str]) -> None:
+def test_the_dialect_is_read_from_the_wheel(
+    machine: Machine, content: bytes, flags: list[str]
+) -> None:
     machine.library.write_bytes(content)
     machine.python()
     build.build(machine.runtime)
@@ -144,7 +166,10 @@ def test_an_extension_module_is_linked_with_the_python_it_needs(machine: Machine
         (lambda m: (m.folder / HEADER).unlink(), "no header tensorflow/cc/saved_model/loader.h"),
         (lambda m: m.library.write_bytes(b"nothing"), "exports no tensorflow::LoadSavedModel"),
         (lambda m: m.python("no package called tensorflow"), "no package called tensorflow"),
-        (lambda m: (m.root / "python").write_text("#!/bin/sh\necho wrong >&2; exit 3\n"), "does not say where its TensorFlow is"),
+        (
+            lambda m: (m.root / "python").write_text("#!/bin/sh\necho wrong >&2; exit 3\n"),
+            "does not say where its TensorFlow is",
+        ),
     ],
 )
 def test_a_wheel_that_allows_none_says_why(machine: Machine, damage, reason: str) -> None:
@@ -157,7 +182,9 @@ def test_a_wheel_that_allows_none_says_why(machine: Machine, damage, reason: str
     assert machine.compiled == []
 
 
-def test_without_a_compiler_the_cells_are_not_run(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_cells_are_not_run(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (machine.root / "g++").unlink()
     monkeypatch.setattr(build, "COMPILERS", ("no-such-compiler",))
     monkeypatch.setattr("compat_matrix.plan.planning.all_cases", lambda *_: [])
@@ -168,8 +195,15 @@ def test_without_a_compiler_the_cells_are_not_run(machine: Machine, monkeypatch:
         assert cell.decided is not None
         if cell.decided.outcome is not Outcome.NOT_APPLICABLE:
             assert cell.decided.outcome is Outcome.NOT_RUN
-            assert "no C++ compiler (no-such-compiler) on PATH; install g++ or set CXX" in cell.decided.reason
-    assert all(not cell.decided or cell.decided.outcome is Outcome.NOT_APPLICABLE for cell in plan if cell.consumer == "c_api")
+            assert (
+                "no C++ compiler (no-such-compiler) on PATH; install g++ or set CXX"
+                in cell.decided.reason
+            )
+    assert all(
+        not cell.decided or cell.decided.outcome is Outcome.NOT_APPLICABLE
+        for cell in plan
+        if cell.consumer == "c_api"
+    )
     monkeypatch.setenv("CXX", "nowhere/g++")
     assert "CXX is 'nowhere/g++'" in str(build.why_not(machine.runtime))
 

@@ -1,4 +1,7 @@
-"""Pasts: drawn from a seed, the same on every machine, and close to the numbers in a file. Needs no TensorFlow."""
+"""Pasts: drawn from a seed, the same on every machine, and close to the numbers in a file.
+
+Needs no TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ def test_the_plain_past_changes_nothing():
 
 @pytest.fixture
 def model(tmp_path):
-    text = b"\x0f CustomGradient-712\x00__inference_f_345\x12__forward_g_h_77 table__load3 a_load_9 __inference_f_99999999"
+    text = (
+        b"\x0f CustomGradient-712\x00__inference_f_345\x12__forward_g_h_77 table__load3 a_load_9"
+        b" __inference_f_99999999"
+    )
     (tmp_path / "saved_model.pb").write_bytes(text)
     return tmp_path
 

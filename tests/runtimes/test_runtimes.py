@@ -1,4 +1,7 @@
-"""The registry of runtimes, and from the text that names a runtime to the runtime. Nothing is installed here."""
+"""The registry of runtimes, and from the text that names a runtime to the runtime.
+
+Nothing is installed here.
+"""
 
 from __future__ import annotations
 
@@ -49,20 +52,31 @@ def environment(place: Path, record: records.Record, installed: str | None = Non
     """Something that looks like an environment: an interpreter, a distribution, a record."""
     (place / "bin").mkdir(parents=True)
     (place / "bin" / "python").symlink_to(sys.executable)
-    (place / f"lib/python3.11/site-packages/tensorflow_cpu-{installed or record.tensorflow}.dist-info").mkdir(parents=True)
+    (
+        place
+        / f"lib/python3.11/site-packages/tensorflow_cpu-{installed or record.tensorflow}.dist-info"
+    ).mkdir(parents=True)
     records.write(place, record)
 
 
 def record_of(target: wanted.Wanted, **changed) -> records.Record:
-    fields = {"name": target.name, "spec": target.spec, "tensorflow": target.tensorflow, "python": f"{target.python}.1"}
+    fields = {
+        "name": target.name,
+        "spec": target.spec,
+        "tensorflow": target.tensorflow,
+        "python": f"{target.python}.1",
+    }
     return records.Record(**{**fields, "locked": "0" * 64 if target.lock else None, **changed})
 
 
-# Our registry -------------------------------------------------------------------------------------------------------
+# Our registry
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_the_registry_has_every_minor_release_of_tf_2_and_six_of_tf_1(known):
-    wanted_names = [f"tf1.{minor}" for minor in (4, 8, 12, 13, 14, 15)] + [f"tf2.{minor}" for minor in range(22)]
+    wanted_names = [f"tf1.{minor}" for minor in (4, 8, 12, 13, 14, 15)] + [
+        f"tf2.{minor}" for minor in range(22)
+    ]
     assert list(known.stanzas) == wanted_names
 
 
@@ -70,15 +84,24 @@ def test_every_lock_pins_what_its_requirements_ask_for_with_hashes_and_names_no_
     for stanza in known.stanzas.values():
         text = stanza.lock.read_text(encoding="utf-8")
         assert "://" not in text and "--index" not in text, stanza.lock
-        pins = dict(re.findall(r"^([a-z0-9-]+)==([^ ;]+)(?: ;[^\\]*)? \\\n    --hash=sha256:", text, re.MULTILINE))
+        pins = dict(
+            re.findall(
+                r"^([a-z0-9-]+)==([^ ;]+)(?: ;[^\\]*)? \\\n    --hash=sha256:", text, re.MULTILINE
+            )
+        )
         assert len(pins) == len(re.findall(r"^[a-z]", text, re.MULTILINE)), stanza.lock
         for requirement in map(Requirement, known.locked_requirements(stanza)):
-            assert requirement.specifier.contains(pins[requirement.name]), (stanza.lock, str(requirement))
+            assert requirement.specifier.contains(pins[requirement.name]), (
+                stanza.lock,
+                str(requirement),
+            )
 
 
 def test_what_reference_impl_needs_is_what_the_project_declares(known):
     project = tomlkit.parse((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = map(Requirement, [*project["dependencies"], *project["optional-dependencies"]["matrix"]])
+    declared = map(
+        Requirement, [*project["dependencies"], *project["optional-dependencies"]["matrix"]]
+    )
     by_name = {one.name: one.specifier for one in declared}
     assert known.reference
     for requirement in map(Requirement, known.reference):
@@ -114,14 +137,23 @@ def _changed(**fields) -> str:
         (_changed(tensorflow=None), "runtime tf9.9: has no tensorflow"),
         (_changed(lock=7), "runtime tf9.9: lock is not of type str"),
         (_changed(colour="red"), "runtime tf9.9: unknown colour"),
-        (_changed(tensorflow="9.8.0", requirements=["tensorflow==9.8.0"]), "the name of TensorFlow 9.8.0 is tf9.8"),
+        (
+            _changed(tensorflow="9.8.0", requirements=["tensorflow==9.8.0"]),
+            "the name of TensorFlow 9.8.0 is tf9.8",
+        ),
         (_changed(tensorflow="9.9"), "tensorflow is '9.9', not like 2.12.1"),
         (_changed(tensorflow="nine"), "runtime tf9.9: Invalid version"),
         (_changed(python="3"), "python is '3', not like 3.11"),
-        (_changed(requirements=["tensorflow>=9.9.9"]), "requirements pin TensorFlow >=9.9.9, tensorflow is 9.9.9"),
+        (
+            _changed(requirements=["tensorflow>=9.9.9"]),
+            "requirements pin TensorFlow >=9.9.9, tensorflow is 9.9.9",
+        ),
         (_changed(requirements=["numpy"]), "requirements pin TensorFlow not at all"),
         (_changed(requirements=["tensorflow=9.9.9"]), "runtime tf9.9: 'tensorflow=9.9.9': "),
-        (_changed(requirements=[]), "runtime tf9.9: requirements: is not a list of strings, or is empty"),
+        (
+            _changed(requirements=[]),
+            "runtime tf9.9: requirements: is not a list of strings, or is empty",
+        ),
         (_changed(lock="/etc/lock.txt"), "lock is an absolute path"),
         (tiny_runtime.TEXT.replace("<10", ">10"), "lacks 1: no runtime is in the range >10"),
         (tiny_runtime.TEXT.replace("<10", "about 9"), "lacks 1: Invalid specifier"),
@@ -148,19 +180,31 @@ def test_the_locks_that_fixtures_cite_are_not_rewritten(known):
     assert known.stanzas["tf1.15"].lock.read_bytes() == before
 
 
-# Specs ----------------------------------------------------------------------------------------------------------------
+# Specs
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spec", ["tf2.12", "2.12", "2.12.1", "tf2.12.1", " 2.12 "])
 def test_every_spelling_of_a_runtime_of_the_registry(known, spec):
     target = wanted.parse(spec, known)
-    assert (target.name, target.spec, target.tensorflow, target.python) == ("tf2.12", "tf2.12", "2.12.1", "3.11")
+    assert (target.name, target.spec, target.tensorflow, target.python) == (
+        "tf2.12",
+        "tf2.12",
+        "2.12.1",
+        "3.11",
+    )
 
 
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ("2.99", r"no runtime is called 2\.99\. Did you mean tf2\.9.* Any other release: tensorflow==2\.99\.\*"),
+        (
+            "2.99",
+            (
+                r"no runtime is called 2\.99\. Did you mean tf2\.9.* Any other release:"
+                r" tensorflow==2\.99\.\*"
+            ),
+        ),
         ("2.12.0", r"tf2\.12 is TensorFlow 2\.12\.1; any other by tensorflow==2\.12\.0"),
         ("nonsense here", "is not a runtime: give a name of"),
         ("keras==3.0", "installs no TensorFlow"),
@@ -175,11 +219,17 @@ def test_what_is_no_runtime_is_refused_with_what_would_be_one(known, spec, compl
 
 
 def test_a_missing_runtime_names_the_command_that_installs_it(known):
-    with pytest.raises(places.NotInstalled, match=r"run: savedmodel-compat runtimes install tf2\.12$"):
+    with pytest.raises(
+        places.NotInstalled, match=r"run: savedmodel-compat runtimes install tf2\.12$"
+    ):
         resolve.resolve("2.12", known)
-    with pytest.raises(places.NotInstalled, match=re.escape("runtimes install 'tensorflow==2.21.0rc1 @3.12'")):
+    with pytest.raises(
+        places.NotInstalled, match=re.escape("runtimes install 'tensorflow==2.21.0rc1 @3.12'")
+    ):
         resolve.resolve("tensorflow==2.21.0rc1@3.12", known)
-    with pytest.raises(places.NotInstalled, match=r"runtimes install tf2\.0 'tensorflow<2\.21,>=2\.20' tf2\.4$") as caught:
+    with pytest.raises(
+        places.NotInstalled, match=r"runtimes install tf2\.0 'tensorflow<2\.21,>=2\.20' tf2\.4$"
+    ) as caught:
         resolve.resolve_all("local, 2.0, tensorflow>=2.20,<2.21, tf2.4", known)
     assert caught.value.specs == ("tf2.0", "tensorflow<2.21,>=2.20", "tf2.4")
 
@@ -197,7 +247,10 @@ def test_an_installed_runtime_is_found_with_what_it_lacks(known):
 def test_an_ad_hoc_runtime_is_found_by_its_requirement_and_by_its_name(known):
     target = wanted.parse("tensorflow-cpu==2.19.0", known)
     environment(target.place, record_of(target, python="3.12.1"))
-    assert resolve.resolve("tensorflow_cpu == 2.19.0".replace("_", "-"), known).tensorflow_version == "2.19.0"
+    assert (
+        resolve.resolve("tensorflow_cpu == 2.19.0".replace("_", "-"), known).tensorflow_version
+        == "2.19.0"
+    )
     assert resolve.resolve(target.name, known).spec == "tensorflow-cpu==2.19.0"
     with pytest.raises(places.NotInstalled):
         resolve.resolve("tensorflow-cpu==2.19.0 @3.11", known)
@@ -243,14 +296,24 @@ def test_an_interpreter_that_exists_is_asked_for_its_tensorflow(known, tmp_path)
     python = tmp_path / "venv/bin/python"
     python.parent.mkdir()
     command = (
-        f"import sys; sys.path[:] = [{str(packages)!r}] + [p for p in sys.path if 'site-packages' not in p]; exec(sys.argv[1])"
+        f"import sys; sys.path[:] = [{str(packages)!r}] + [p for p in sys.path if 'site-packages'"
+        " not in p]; exec(sys.argv[1])"
     )
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S -c "{command}" "$2"\n', encoding="utf-8")
+    python.write_text(
+        f'#!/bin/sh\nexec {sys.executable} -S -c "{command}" "$2"\n', encoding="utf-8"
+    )
     python.chmod(0o755)
     for spec in (str(python), str(tmp_path / "venv")):
         found = resolve.resolve(spec, known)
-        assert (found.tensorflow_version, found.python, found.spec) == ("2.13.1", python, str(python))
-        assert "google-crc32c, ml-dtypes" in found.lacks["reference"] and "cramjam" not in found.lacks["reference"]
+        assert (found.tensorflow_version, found.python, found.spec) == (
+            "2.13.1",
+            python,
+            str(python),
+        )
+        assert (
+            "google-crc32c, ml-dtypes" in found.lacks["reference"]
+            and "cramjam" not in found.lacks["reference"]
+        )
     (packages / "tensorflow_cpu-2.13.1.dist-info").rename(packages / "other-1.dist-info")
     with pytest.raises(places.UnknownRuntime, match="no TensorFlow is installed there"):
         resolve.resolve(str(python), known)
@@ -260,16 +323,34 @@ def test_an_interpreter_that_exists_is_asked_for_its_tensorflow(known, tmp_path)
 
 
 def test_the_local_runtime_has_the_facts_of_its_version(known, monkeypatch):
-    monkeypatch.setattr(resolve, "local_runtime", lambda: runtime.Runtime("local", Path(sys.executable), "2.9.0", spec="local"))
+    monkeypatch.setattr(
+        resolve,
+        "local_runtime",
+        lambda: runtime.Runtime("local", Path(sys.executable), "2.9.0", spec="local"),
+    )
     assert set(importing("reference_impl")) <= set(resolve.resolve("local", known).lacks)
 
 
 @pytest.mark.parametrize(
     ("spec", "is_local"),
     [
-        *(("2.12", True), ("2.12.1", True), ("tf2.12", True), ("tensorflow==2.12.1", True), ("tensorflow==2.12.1+label", True)),
-        *((f"tensorflow==2.12.1 @3.{sys.version_info.minor}", True), ("tensorflow==2.12.1 @3.7", False)),
-        *(("tensorflow==2.12.0", False), ("2.13", False), ("tensorflow[and-cuda]==2.12.1", False), ("tf-nightly==2.12.1", False)),
+        *(
+            ("2.12", True),
+            ("2.12.1", True),
+            ("tf2.12", True),
+            ("tensorflow==2.12.1", True),
+            ("tensorflow==2.12.1+label", True),
+        ),
+        *(
+            (f"tensorflow==2.12.1 @3.{sys.version_info.minor}", True),
+            ("tensorflow==2.12.1 @3.7", False),
+        ),
+        *(
+            ("tensorflow==2.12.0", False),
+            ("2.13", False),
+            ("tensorflow[and-cuda]==2.12.1", False),
+            ("tf-nightly==2.12.1", False),
+        ),
     ],
 )
 def test_the_local_runtime_answers_for_its_release(known, monkeypatch, spec, is_local):
@@ -280,7 +361,10 @@ def test_the_local_runtime_answers_for_its_release(known, monkeypatch, spec, is_
         with pytest.raises(places.NotInstalled):
             resolve.resolve(spec, known)
         return
-    assert (resolve.resolve(spec, known).name, resolve.resolve(spec, known).python) == ("local", here.python)
+    assert (resolve.resolve(spec, known).name, resolve.resolve(spec, known).python) == (
+        "local",
+        here.python,
+    )
     assert [one.name for one in resolve.resolve_all(f"local,{spec}", known)] == ["local"]
     with pytest.raises(places.NotInstalled):  # the words mean environments
         resolve.resolve_all("all", known)
@@ -298,7 +382,9 @@ def test_the_nearest_runtime_lends_its_pins_to_an_ad_hoc_one(known):
 def test_a_locked_runtime_on_another_platform_points_to_a_requirement(known, monkeypatch):
     monkeypatch.setattr(provision.platform, "machine", lambda: "arm64")
     monkeypatch.setattr(interpreters, "find", lambda version: sys.executable)
-    with pytest.raises(provision.InstallFailed, match=r"its lock is for Linux x86_64, .* tensorflow==2\.4\.4"):
+    with pytest.raises(
+        provision.InstallFailed, match=r"its lock is for Linux x86_64, .* tensorflow==2\.4\.4"
+    ):
         provision.install(wanted.parse("2.4", known), known, lambda what: None)
 
 
@@ -310,7 +396,9 @@ def test_a_python_that_is_not_here_is_named(monkeypatch, tmp_path):
     shim = tmp_path / "python3.17"
     shim.write_text("#!/bin/sh\nexit 127\n", encoding="utf-8")
     shim.chmod(0o755)
-    with pytest.raises(interpreters.NoInterpreter, match=rf"no Python 3\.17 \({re.escape(str(shim))}\)"):
+    with pytest.raises(
+        interpreters.NoInterpreter, match=rf"no Python 3\.17 \({re.escape(str(shim))}\)"
+    ):
         interpreters.find("3.17")
 
 
@@ -327,7 +415,9 @@ def test_the_newest_micro_of_pyenv_is_taken(monkeypatch, tmp_path):
 
 
 def test_a_python_that_is_installed_meanwhile_is_found(monkeypatch, tmp_path):
-    """What a machine lacks is not remembered: the process that asked may have told its user to install it."""
+    """What a machine lacks is not remembered: the process that asked may have told its user to
+    install it.
+    """
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
     monkeypatch.setattr(interpreters.uv, "run", lambda arguments, given=None: "[]")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -354,12 +444,15 @@ def test_a_network_that_could_not_be_denied_once_is_denied_later(monkeypatch):
     assert isolation.without_network() == usual
 
 
-# The command ----------------------------------------------------------------------------------------------------------
+# The command
+# ----------------------------------------------------------------------------------------------------------
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess:
     whole = [sys.executable, "-X", "importtime", "-m", "compat_matrix", "runtimes", *arguments]
-    return subprocess.run(whole, cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ)
+    return subprocess.run(
+        whole, cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ
+    )
 
 
 def test_the_list_as_json_is_complete_and_imports_nothing_heavy(known):
@@ -368,12 +461,23 @@ def test_the_list_as_json_is_complete_and_imports_nothing_heavy(known):
     done = command("list", "--json")
     assert done.returncode == 0, done.stderr
     listed = json.loads(done.stdout)
-    assert listed["schema"] == 1 and set(listed["consumers"]) == set(CONSUMERS) and set(listed["producers"]) == set(PRODUCERS)
+    assert (
+        listed["schema"] == 1
+        and set(listed["consumers"]) == set(CONSUMERS)
+        and set(listed["producers"]) == set(PRODUCERS)
+    )
     rows = {row["name"]: row for row in listed["runtimes"]}
     assert list(rows) == ["local", *known.stanzas, "tensorflow-cpu-2.19.0"]
     assert (rows["tf2.4"]["installed"], rows["tf2.4"]["why_not"]) == (False, "not installed")
-    assert (rows["tensorflow-cpu-2.19.0"]["installed"], rows["tensorflow-cpu-2.19.0"]["locked"]) == (True, False)
-    imported = {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert (
+        rows["tensorflow-cpu-2.19.0"]["installed"],
+        rows["tensorflow-cpu-2.19.0"]["locked"],
+    ) == (True, False)
+    imported = {
+        line.rsplit("|", 1)[1].strip()
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
     assert not imported & {"numpy", "rich", "jinja2", "pytest", "tensorflow", "google.protobuf"}
 
 

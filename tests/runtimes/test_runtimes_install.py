@@ -1,4 +1,6 @@
-"""Environments are really made, by uv, from a registry of one tiny runtime; no network is needed."""
+"""Environments are really made, by uv, from a registry of one tiny runtime; no network is
+needed.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,22 @@ from click.testing import CliRunner
 
 from compat_matrix.cells import consumers
 from compat_matrix.cli import main
-from compat_matrix.runtimes import interpreters, locking, places, provision, records, registry, resolve, uv, wanted
+from compat_matrix.runtimes import (
+    interpreters,
+    locking,
+    places,
+    provision,
+    records,
+    registry,
+    resolve,
+    uv,
+    wanted,
+)
 from compat_matrix.runtimes.programs import importing
 
 pytestmark = pytest.mark.skipif(
-    (platform.system(), platform.machine()) != provision.LOCKED_FOR, reason="locked runtimes are for Linux on x86_64"
+    (platform.system(), platform.machine()) != provision.LOCKED_FOR,
+    reason="locked runtimes are for Linux on x86_64",
 )
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL = """
@@ -77,13 +90,19 @@ def test_lock_then_install_then_use(world):
     assert text.startswith("tensorflow==9.9.9 \\\n    --hash=sha256:") and str(ROOT) not in text
     assert not locking.lock(stanza, world)
     done = run("install", "9.9")
-    assert (done.exit_code, "tf9.9: TensorFlow 9.9.9, Python" in done.output) == (0, True), done.output
+    assert (done.exit_code, "tf9.9: TensorFlow 9.9.9, Python" in done.output) == (
+        0,
+        True,
+    ), done.output
     assert folders() == [wanted.of_stanza(stanza).folder]
     found = resolve.resolve("9.9", world)
     assert (found.name, found.tensorflow_version) == ("tf9.9", "9.9.9")
     record = provision.installed(wanted.of_stanza(stanza))
     assert set(record.seconds) == {"venv", "install", "start"} and record.bytes["own"] > 0
-    assert f"tf9.9      TensorFlow 9.9.9    Python {platform.python_version():<8} installed" in run("list").output
+    assert (
+        f"tf9.9      TensorFlow 9.9.9    Python {platform.python_version():<8} installed"
+        in run("list").output
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +114,9 @@ def test_lock_then_install_then_use(world):
     ],
 )
 def test_all_names_are_resolved_before_anything_is_made(world, tmp_path, words):
-    done = CliRunner().invoke(main, [*words.split(), "--out", str(tmp_path / "out"), "--case", "tree_tuples"])
+    done = CliRunner().invoke(
+        main, [*words.split(), "--out", str(tmp_path / "out"), "--case", "tree_tuples"]
+    )
     assert done.exit_code in (4, 64) and words.split()[-1] in done.output, done.output
     assert not places.environments().exists() or folders() == []
 
@@ -117,7 +138,9 @@ def test_a_killed_installation_leaves_nothing_that_counts(world, offline, phase)
         (offline / "hold").touch()
     target = wanted.parse("9.9", world)
     command = [sys.executable, "-c", INSTALL, str(world.path)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line.strip() == phase:
@@ -133,7 +156,10 @@ def test_a_killed_installation_leaves_nothing_that_counts(world, offline, phase)
 
 def test_two_installations_at_once_make_one_environment(world):
     command = [sys.executable, "-c", INSTALL, str(world.path)]
-    both = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ) for _ in range(2)]
+    both = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ)
+        for _ in range(2)
+    ]
     said = [process.communicate()[0] for process in both]
     assert [text.splitlines()[-1] for text in said] == ["9.9.9", "9.9.9"]
     assert sum("installing" in text for text in said) == 1
@@ -144,13 +170,19 @@ def test_a_tensorflow_that_says_another_version_is_not_installed(world, offline)
     tiny_runtime.wheel(offline, said="9.9.8")
     locking.lock(world.stanzas["tf9.9"], world, upgrade=True)
     done = run("install", "9.9")
-    assert (done.exit_code, "said to hold TensorFlow 9.9.9, the worker uses 9.9.8" in done.output) == (4, True), done.output
+    assert (
+        done.exit_code,
+        "said to hold TensorFlow 9.9.9, the worker uses 9.9.8" in done.output,
+    ) == (4, True), done.output
     assert folders() == []
 
 
 def test_a_wheel_that_is_not_the_locked_one_is_refused(world):
     lock = world.stanzas["tf9.9"].lock
-    lock.write_text(re.sub("sha256:[0-9a-f]{8}", "sha256:01234567", lock.read_text(encoding="utf-8")), encoding="utf-8")
+    lock.write_text(
+        re.sub("sha256:[0-9a-f]{8}", "sha256:01234567", lock.read_text(encoding="utf-8")),
+        encoding="utf-8",
+    )
     done = run("install", "9.9")
     assert done.exit_code == 4 and "hash" in done.output.lower(), done.output
     assert folders() == []
@@ -186,7 +218,10 @@ def test_a_wheel_file_is_a_runtime_and_another_one_when_built_anew(world, offlin
 def test_a_requirement_that_nothing_fulfils_says_what_was_tried(world):
     done = run("install", "tensorflow==9.1.0")
     assert done.exit_code == 4
-    assert "tensorflow==9.1.0: no Python here can have it (" in done.output and "no version of tensorflow" in done.output
+    assert (
+        "tensorflow==9.1.0: no Python here can have it (" in done.output
+        and "no version of tensorflow" in done.output
+    )
 
 
 def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
@@ -195,15 +230,23 @@ def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
     monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", only)
     done = run("doctor", "9.9")
     assert done.exit_code == 0, done.output
-    assert "  v1_session: " in done.output and "  reference: none, none of the tests needs it" in done.output
+    assert (
+        "  v1_session: " in done.output
+        and "  reference: none, none of the tests needs it" in done.output
+    )
     assert "uv: uv " in done.output and "disk: " in done.output
     only["c_api"] = consumers.CONSUMERS["c_api"]  # there is no such library in the tiny wheel
     done = run("doctor", "9.9")
-    assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (1, True), done.output
+    assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (
+        1,
+        True,
+    ), done.output
     assert done.stdout.startswith("missing: c_api in tf9.9: ")
     done = CliRunner().invoke(main, ["doctor", "--runtime", "9.9", "--json"])
     told = json.loads(done.stdout)
-    bad = [(one["runtime"], one["name"]) for one in told["found"] if one["needed"] and not one["ok"]]
+    bad = [
+        (one["runtime"], one["name"]) for one in told["found"] if one["needed"] and not one["ok"]
+    ]
     assert (done.exit_code, told["ok"], bad) == (1, False, [("tf9.9", "c_api")])
 
 
@@ -237,13 +280,29 @@ def test_steps_after_the_installation_are_done_also_where_it_was_there(world, ca
 def test_no_space_or_no_right_is_one_line(world, monkeypatch, tmp_path):
     (tmp_path / "home").write_text("a file", encoding="utf-8")
     done = run("install", "9.9")
-    assert (done.exit_code, "Traceback" in done.output, "tf9.9: FAILED: " in done.output) == (4, False, True), done.output
+    assert (done.exit_code, "Traceback" in done.output, "tf9.9: FAILED: " in done.output) == (
+        4,
+        False,
+        True,
+    ), done.output
 
 
 def test_an_option_counts_whatever_the_environment_says(monkeypatch):
     """uv 0.13.9 refuses an option that contradicts a variable, as tox.ini sets it."""
     monkeypatch.setenv("UV_COMPILE_BYTECODE", "1")
-    uv.run(["pip", "install", "--no-compile-bytecode", "--dry-run", "--python", sys.executable, "-r", "-"], "")
+    uv.run(
+        [
+            "pip",
+            "install",
+            "--no-compile-bytecode",
+            "--dry-run",
+            "--python",
+            sys.executable,
+            "-r",
+            "-",
+        ],
+        "",
+    )
     asked: list[list[str]] = []
     monkeypatch.setattr(uv, "run", lambda arguments, given=None: asked.append(arguments))
     for python in ("3.7", "3.8.18", "3.13", None):

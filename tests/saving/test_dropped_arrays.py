@@ -1,4 +1,6 @@
-"""PRIM-06, FN-14: an array may be left out only if an exported function has its numbers because it reads this very array."""
+"""PRIM-06, FN-14: an array may be left out only if an exported function has its numbers because it
+reads this very array.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def _dict(tf, number):
 
 def _all_of_a_dict(tf, number):
     root = _module(tf, tables={"a": np.array(TABLE, np.int32), "b": np.array([1, 2, 4], np.int32)})
-    root.f = tf.function(lambda x: [tf.gather(table, x) for table in root.tables.values()], input_signature=number)
+    root.f = tf.function(
+        lambda x: [tf.gather(table, x) for table in root.tables.values()], input_signature=number
+    )
     return root
 
 
@@ -167,13 +171,17 @@ def _default_value(tf, number):
 def _partial(tf, number):
     table = np.array(TABLE, np.int32)
     root = _module(tf, table=table)
-    root.f = tf.function(functools.partial(lambda table, x: tf.gather(table, x), table), input_signature=number)
+    root.f = tf.function(
+        functools.partial(lambda table, x: tf.gather(table, x), table), input_signature=number
+    )
     return root
 
 
 def _model_in_a_partial(tf, number):
     root = _module(tf, table=np.array(TABLE, np.int32))
-    root.f = tf.function(functools.partial(lambda model, x: tf.gather(model.table, x), root), input_signature=number)
+    root.f = tf.function(
+        functools.partial(lambda model, x: tf.gather(model.table, x), root), input_signature=number
+    )
     return root
 
 
@@ -243,14 +251,22 @@ def _inner_function(tf, number):
 
 def _concrete(tf, number):
     root = _module(tf, table=np.array(TABLE, np.int32))
-    root.f = tf.function(lambda x: tf.cond(x > 1, lambda: tf.gather(root.table, x), lambda: x)).get_concrete_function(*number)
+    root.f = tf.function(
+        lambda x: tf.cond(x > 1, lambda: tf.gather(root.table, x), lambda: x)
+    ).get_concrete_function(*number)
     return root
 
 
 def _eager_tensors(tf, number):
-    root = _module(tf, small=tf.constant(TABLE), large=tf.range(1000), ragged=tf.ragged.constant([[1], [2, 3]]))
+    root = _module(
+        tf, small=tf.constant(TABLE), large=tf.range(1000), ragged=tf.ragged.constant([[1], [2, 3]])
+    )
     root.f = tf.function(
-        lambda x: tf.gather(root.small, x) + tf.gather(root.large, x) + tf.reduce_sum(root.ragged, axis=1)[0],
+        lambda x: (
+            tf.gather(root.small, x)
+            + tf.gather(root.large, x)
+            + tf.reduce_sum(root.ragged, axis=1)[0]
+        ),
         input_signature=number,
     )
     return root
@@ -258,7 +274,9 @@ def _eager_tensors(tf, number):
 
 def _keys_of_a_table(tf, number):
     root = _module(tf, keys=tf.constant(["a", "b"]), values=tf.constant([1, 2]))
-    root.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(root.keys, root.values), -1)
+    root.table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(root.keys, root.values), -1
+    )
     return root
 
 
@@ -278,7 +296,11 @@ def _keras_layer(tf, number):
     return root
 
 
-READ = {name[1:]: made for name, made in list(globals().items()) if name.startswith("_") and hasattr(made, "__code__")}
+READ = {
+    name[1:]: made
+    for name, made in list(globals().items())
+    if name.startswith("_") and hasattr(made, "__code__")
+}
 for _helper in ("module", "look", "doubled"):
     del READ[_helper]
 
@@ -319,7 +341,9 @@ def test_FN_14_code_without_a_source_file_is_read_too(tmp_path):
 
 def _rows(tf, **attributes):
     root = _module(tf, **attributes)
-    root.f = tf.function(lambda x: tf.reduce_sum(x, axis=[1]), input_signature=[tf.TensorSpec([None, 1])])
+    root.f = tf.function(
+        lambda x: tf.reduce_sum(x, axis=[1]), input_signature=[tf.TensorSpec([None, 1])]
+    )
     return root
 
 
@@ -339,7 +363,11 @@ def _read_elsewhere(tf, number):
 
 
 def _two_parts(tf, number):
-    root = _module(tf, used=_module(tf, table=np.array(TABLE, np.int32)), other=_module(tf, table=np.array(TABLE, np.int32)))
+    root = _module(
+        tf,
+        used=_module(tf, table=np.array(TABLE, np.int32)),
+        other=_module(tf, table=np.array(TABLE, np.int32)),
+    )
     root.f = tf.function(lambda x: tf.gather(root.used.table, x), input_signature=number)
     return root
 
@@ -354,14 +382,18 @@ def _another_function(tf, number):
 def _sibling(tf, number):
     root = _rows(tf, cfg={"table": np.array(TABLE, np.int32), "rows": np.array([1])})
     root.f = tf.function(
-        lambda x: tf.gather(root.cfg["table"], tf.reduce_sum(x, axis=[1])), input_signature=[tf.TensorSpec([None, 1], tf.int32)]
+        lambda x: tf.gather(root.cfg["table"], tf.reduce_sum(x, axis=[1])),
+        input_signature=[tf.TensorSpec([None, 1], tf.int32)],
     )
     return root
 
 
 def _name_of_a_tensors_attribute(tf, number):
     root = _module(tf, shape=np.array([1]))
-    root.f = tf.function(lambda x: tf.reduce_sum(x, axis=[1]) * x.shape[1], input_signature=[tf.TensorSpec([None, 1])])
+    root.f = tf.function(
+        lambda x: tf.reduce_sum(x, axis=[1]) * x.shape[1],
+        input_signature=[tf.TensorSpec([None, 1])],
+    )
     return root
 
 
@@ -373,7 +405,9 @@ def _other_numbers(tf, number):
 
 def _concrete_beside(tf, number):
     root = _module(tf, calibration=np.array([1]))
-    root.f = tf.function(lambda x: tf.reduce_sum(x, axis=[1])).get_concrete_function(tf.TensorSpec([None, 1]))
+    root.f = tf.function(lambda x: tf.reduce_sum(x, axis=[1])).get_concrete_function(
+        tf.TensorSpec([None, 1])
+    )
     assert root.calibration[0] == 1  # code that runs, but is not traced
     return root
 

@@ -1,4 +1,6 @@
-"""Files in assets.extra/, which no graph knows of: kept on the way through load and save, given to a save, left out."""
+"""Files in assets.extra/, which no graph knows of: kept on the way through load and save, given to
+a save, left out.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def served(tf, tmp_path) -> Path:
 
 
 def extra(path: Path) -> dict[str, bytes]:
-    return {name: (path / "assets.extra" / name).read_bytes() for name in layout.read(path).extra_assets}
+    return {
+        name: (path / "assets.extra" / name).read_bytes() for name in layout.read(path).extra_assets
+    }
 
 
 def test_they_are_kept_by_load_and_save(served, tmp_path):
@@ -56,7 +60,9 @@ def test_a_container_as_the_root_has_them_too(tf, make, tmp_path):
     path = tmp_path / "served"
     wrap = tf.__internal__.tracking.wrap
     held = {"one": tf.Variable(1.0)} if make is dict else make([tf.Variable(1.0)])
-    reference_impl.save(wrap(held), path, options=reference_impl.SaveOptions(extra_assets={"note": __file__}))
+    reference_impl.save(
+        wrap(held), path, options=reference_impl.SaveOptions(extra_assets={"note": __file__})
+    )
     reference_impl.save(reference_impl.load(path), tmp_path / "again")
     assert extra(tmp_path / "again") == {"note": Path(__file__).read_bytes()}
 
@@ -67,7 +73,9 @@ def test_what_is_saved_can_be_chosen(served, tmp_path):
     options = reference_impl.SaveOptions(extra_assets={"a/b": tmp_path / "mine"})
     reference_impl.save(root, tmp_path / "given", options=options)
     assert extra(tmp_path / "given") == {"a/b": b"mine"}
-    reference_impl.save(root, tmp_path / "none", options=reference_impl.SaveOptions(extra_assets={}))
+    reference_impl.save(
+        root, tmp_path / "none", options=reference_impl.SaveOptions(extra_assets={})
+    )
     assert extra(tmp_path / "none") == {}
     del root.extra_assets["sub/note"]
     reference_impl.save(root, tmp_path / "less")
@@ -77,7 +85,9 @@ def test_what_is_saved_can_be_chosen(served, tmp_path):
 def test_they_are_part_of_what_identifies_an_export(served, tmp_path):
     root = reference_impl.load(served)
     reference_impl.save(root, tmp_path / "one")
-    reference_impl.save(root, tmp_path / "other", options=reference_impl.SaveOptions(extra_assets={}))
+    reference_impl.save(
+        root, tmp_path / "other", options=reference_impl.SaveOptions(extra_assets={})
+    )
     one, other = (layout.read(tmp_path / name).fingerprint for name in ("one", "other"))
     assert one.uuid != other.uuid
 
@@ -89,7 +99,9 @@ def test_RES_06_one_that_has_gone_is_reported(served, tmp_path):
         reference_impl.save(root, tmp_path / "again")
     assert not (tmp_path / "again").exists()
     with pytest.warns(UserWarning, match=f"assets.extra/{WARM_UP}"):
-        reference_impl.save(root, tmp_path / "again", options=reference_impl.SaveOptions(strict=False))
+        reference_impl.save(
+            root, tmp_path / "again", options=reference_impl.SaveOptions(strict=False)
+        )
     assert extra(tmp_path / "again") == {"sub/note": b"note"}
 
 

@@ -1,4 +1,6 @@
-"""FN-05, RES-14: names that look like those of a loaded model are the author's own, whatever the process has loaded before."""
+"""FN-05, RES-14: names that look like those of a loaded model are the author's own, whatever the
+process has loaded before.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ print(*names(folder + "/both"))
 """
 
 
-@pytest.mark.parametrize(("history", "name"), [("called", "other__load1"), ("not called", "queue__load1")])
+@pytest.mark.parametrize(
+    ("history", "name"), [("called", "other__load1"), ("not called", "queue__load1")]
+)
 def test_RES_14_a_name_that_ends_like_one_of_a_load_is_kept(tmp_path, history, name):
     own, both = fresh_tensorflow.printed(PROGRAM, tmp_path, history).split()
     assert own == name

@@ -1,4 +1,6 @@
-"""The bytes of an export do not depend on the counters of the process (found by ``matrix run --pasts``)."""
+"""The bytes of an export do not depend on the counters of the process (found by ``matrix run
+--pasts``).
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,14 @@ def capture_of_a_called_function():
 def static_tables():
     root = tf.Module()
     for name in ("one", "two"):
-        given = tf.lookup.KeyValueTensorInitializer(tf.constant([100, 200], tf.int64), tf.constant([0, 1], tf.int64))
+        given = tf.lookup.KeyValueTensorInitializer(
+            tf.constant([100, 200], tf.int64), tf.constant([0, 1], tf.int64)
+        )
         setattr(root, name, tf.lookup.StaticHashTable(given, -1))
-    root.f = tf.function(lambda x: root.one.lookup(root.two.lookup(x)), input_signature=[tf.TensorSpec([None], tf.int64)])
+    root.f = tf.function(
+        lambda x: root.one.lookup(root.two.lookup(x)),
+        input_signature=[tf.TensorSpec([None], tf.int64)],
+    )
     return root
 
 
@@ -59,7 +66,9 @@ def test_an_export_is_the_same_after_the_counter_has_moved(tmp_path, build):
     for _ in range(1234):
         ops.uid()
     reference_impl.save(build(), tmp_path / "after")
-    before, after = ((tmp_path / name / "saved_model.pb").read_bytes() for name in ("before", "after"))
+    before, after = (
+        (tmp_path / name / "saved_model.pb").read_bytes() for name in ("before", "after")
+    )
     assert before == after
 
 
@@ -67,7 +76,9 @@ def test_a_table_that_tensorflow_loaded_keeps_no_number_of_the_load(tmp_path):
     exports = []
     for name in ("before", "after"):
         loaded = tf.saved_model.load(str(FIXTURES / "table_no_init" / "model"))
-        reference_impl.save(loaded, tmp_path / name, signatures=dict(sorted(loaded.signatures.items())))
+        reference_impl.save(
+            loaded, tmp_path / name, signatures=dict(sorted(loaded.signatures.items()))
+        )
         exports.append((tmp_path / name / "saved_model.pb").read_bytes())
     assert exports[0] == exports[1]
     assert b"hash_table_vocabulary.txt_-2_-1" in exports[0] and b"_load_" not in exports[0]

@@ -1,4 +1,6 @@
-"""`reference_impl.save`, read back by `tf.saved_model.load`, the v1 loader, `tf.train.Checkpoint` and by ourselves."""
+"""`reference_impl.save`, read back by `tf.saved_model.load`, the v1 loader, `tf.train.Checkpoint`
+and by ourselves.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def tf():
 
 
 def make_model(tf, folder: Path):
-    """Variables, containers, two traces, nested calls, a table with its file, a mutable table, a constant, a custom gradient."""
+    """Variables, containers, two traces, nested calls, a table with its file, a mutable table, a
+    constant, a custom gradient.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = folder / "words.txt"
     vocabulary.write_text("ant\nbee\n")
@@ -48,7 +52,9 @@ def make_model(tf, folder: Path):
     root.parts = [tf.Variable(4), {"deep": tf.Variable(b"text")}, (tf.Module(), None)]
     root.alias = root.parts[2][0]
     root.alias.parent = root
-    initializer = tf.lookup.TextFileInitializer(str(vocabulary), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+    initializer = tf.lookup.TextFileInitializer(
+        str(vocabulary), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    )
     root.words = tf.lookup.StaticHashTable(initializer, -1)
     root.counts = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -5)
     root.counts.insert(tf.constant([1, 0], tf.int64), tf.constant([11, 10], tf.int64))
@@ -92,9 +98,14 @@ def moved(saved, tmp_path_factory):
 
 
 def same_files(first: Path, second: Path) -> None:
-    names = [sorted(path.relative_to(top) for path in top.rglob("*") if path.is_file()) for top in (first, second)]
+    names = [
+        sorted(path.relative_to(top) for path in top.rglob("*") if path.is_file())
+        for top in (first, second)
+    ]
     assert names[0] == names[1]
-    _, different, odd = filecmp.cmpfiles(first, second, [str(name) for name in names[0]], shallow=False)
+    _, different, odd = filecmp.cmpfiles(
+        first, second, [str(name) for name in names[0]], shallow=False
+    )
     assert different + odd == []
 
 
@@ -104,15 +115,36 @@ def answers(tf, model) -> list:
         tape.watch(x)
         y = model.outer(x)
     words = model.lookup(tf.constant(["bee", "ant", "cat"]))
-    results = [y, model.outer(x, training=True), tape.gradient(y, x), words["id"], words["count"], model.w, model.frozen]
+    results = [
+        y,
+        model.outer(x, training=True),
+        tape.gradient(y, x),
+        words["id"],
+        words["count"],
+        model.w,
+        model.frozen,
+    ]
     return [np.asarray(result).tolist() for result in results]
 
 
 # Every reader sees the model that was saved
-@pytest.mark.clause("FN-05", "FN-12", "PRIM-01", "PRIM-02", "PRIM-03", "PRIM-04", "PRIM-05", "RES-05", "RES-15", "FMT-14")
+@pytest.mark.clause(
+    "FN-05",
+    "FN-12",
+    "PRIM-01",
+    "PRIM-02",
+    "PRIM-03",
+    "PRIM-04",
+    "PRIM-05",
+    "RES-05",
+    "RES-15",
+    "FMT-14",
+)
 @pytest.mark.parametrize("reader", ["reference", "tensorflow"])
 def test_a_loaded_export_is_the_model(tf, model, moved, reader):
-    loaded = reference_impl.load(moved) if reader == "reference" else tf.saved_model.load(str(moved))
+    loaded = (
+        reference_impl.load(moved) if reader == "reference" else tf.saved_model.load(str(moved))
+    )
     assert answers(tf, loaded) == answers(tf, model)
     assert loaded.alias.parent is loaded
     assert loaded.w.name == "weights:0" and loaded.w.trainable and not loaded.frozen.trainable
@@ -139,7 +171,11 @@ def test_a_session_runs_signatures_and_the_saver(tf, moved, tmp_path):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
         meta_graph = v1.saved_model.loader.load(session, ["serve"], str(moved))
-        assert sorted(meta_graph.signature_def) == ["__saved_model_init_op", "lookup", "serving_default"]
+        assert sorted(meta_graph.signature_def) == [
+            "__saved_model_init_op",
+            "lookup",
+            "serving_default",
+        ]
         signature = meta_graph.signature_def["lookup"]
         fetches = {key: info.name for key, info in signature.outputs.items()}
         got = session.run(fetches, {signature.inputs["word"].name: [b"bee", b"cat"]})
@@ -165,7 +201,8 @@ def test_it_is_a_checkpoint(tf, moved):
     assert not hasattr(checkpoint, "inner")
 
 
-# The second generation is a fixed point, signatures included; the same object saved twice gives the same bytes
+# The second generation is a fixed point, signatures included; the same object saved twice gives the
+# same bytes
 @pytest.mark.clause("GOAL-13", "ATTR-06")
 def test_bytes_are_a_function_of_the_model(model, saved, tmp_path):
     signatures = {"lookup": model.lookup, "serving_default": model.inner}
@@ -207,8 +244,13 @@ def test_nothing_of_the_authors_machine_and_nothing_new(model, saved):
     assert b"words.txt" in content and b"/words.txt" not in content
     meta_graph = layout.read(saved).meta_graph(None)
     functions = meta_graph.graph_def.library.function
-    nodes = [*meta_graph.graph_def.node, *(node for function in functions for node in function.node_def)]
-    assert nodes and not [node.name for node in nodes if "debug_name" in node.attr or node.op == "DisableCopyOnRead"]
+    nodes = [
+        *meta_graph.graph_def.node,
+        *(node for function in functions for node in function.node_def),
+    ]
+    assert nodes and not [
+        node.name for node in nodes if "debug_name" in node.attr or node.op == "DisableCopyOnRead"
+    ]
 
 
 def test_attributes_that_older_readers_lack_are_left_out(tf, tmp_path):
@@ -216,16 +258,23 @@ def test_attributes_that_older_readers_lack_are_left_out(tf, tmp_path):
         def _create_resource(self):
             return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="holder", **named)
 
-    named = {"debug_name": "mine"} if "debug_name" in inspect.signature(tf.raw_ops.VarHandleOp).parameters else {}
+    named = (
+        {"debug_name": "mine"}
+        if "debug_name" in inspect.signature(tf.raw_ops.VarHandleOp).parameters
+        else {}
+    )
     root = tf.Module()
     root.holder = Holder()
     reference_impl.save(root, tmp_path / "m")
     functions = layout.read(tmp_path / "m").meta_graph(None).graph_def.library.function
-    nodes = [node for function in functions for node in function.node_def if node.op == "VarHandleOp"]
+    nodes = [
+        node for function in functions for node in function.node_def if node.op == "VarHandleOp"
+    ]
     assert nodes and not [node for node in nodes if "debug_name" in node.attr]
 
 
-# A function that was differentiated knows rewritten forms of what it calls; those are no part of the model
+# A function that was differentiated knows rewritten forms of what it calls; those are no part of
+# the model
 @pytest.mark.clause("FMT-14")
 def test_custom_gradients_of_a_model_that_was_differentiated(tf, tmp_path):
     def gradient(model):
@@ -242,7 +291,9 @@ def test_custom_gradients_of_a_model_that_was_differentiated(tf, tmp_path):
     for load in (reference_impl.load, tf.saved_model.load):
         assert gradient(load(str(tmp_path / "m"))) == expected
     functions = layout.read(tmp_path / "m").meta_graph(None).graph_def.library.function
-    assert not [function.signature.name for function in functions if "forward" in function.signature.name]
+    assert not [
+        function.signature.name for function in functions if "forward" in function.signature.name
+    ]
 
 
 # What signatures read is what the restore function assigns
@@ -253,7 +304,9 @@ def test_one_variable_has_one_handle(tf, tmp_path):
     root.layer = keras.layers.Dense(2)
     root.layer.build((None, 2))
     root.inner = root.layer.kernel.value
-    root.f = tf.function(lambda x: root.layer(x), input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    root.f = tf.function(
+        lambda x: root.layer(x), input_signature=[tf.TensorSpec([None, 2], tf.float32)]
+    )
     reference_impl.save(root, tmp_path / "m")
     meta_graph = layout.read(tmp_path / "m").meta_graph(None)
     handles = [node.name for node in meta_graph.graph_def.node if node.op == "VarHandleOp"]
@@ -275,26 +328,37 @@ def test_slots_are_saved_and_saved_again(tf, tmp_path):
     np.testing.assert_array_equal(loaded.optimizer.slot_variables[key].numpy(), expected)
     reference_impl.save(loaded, tmp_path / "two")
     loaded = reference_impl.load(tmp_path / "two")
-    np.testing.assert_array_equal(loaded.optimizer.slot_variables[loaded.v.ref(), "m"].numpy(), expected)
+    np.testing.assert_array_equal(
+        loaded.optimizer.slot_variables[loaded.v.ref(), "m"].numpy(), expected
+    )
 
 
 # A plain re-save of a TF 1.x model keeps signatures, values and tables
 @pytest.mark.clause("V1-16", "V1-17", "RES-15")
-@pytest.mark.parametrize("fixture", ["estimator_custom", "mutable_hash_table", "sparse_io", "same_basename_assets"])
+@pytest.mark.parametrize(
+    "fixture", ["estimator_custom", "mutable_hash_table", "sparse_io", "same_basename_assets"]
+)
 def test_tf1_models_lose_nothing(fixture, tmp_path):
     source = ROOT / "fixtures_v1" / fixture / "model"
     first = reference_impl.load(source)
     reference_impl.save(first, tmp_path / "again")
     second = reference_impl.load(tmp_path / "again")
     assert sorted(second.signatures) == sorted(first.signatures)
-    values = [[variable.numpy().tolist() for variable in root.variables] for root in (first, second)]
+    values = [
+        [variable.numpy().tolist() for variable in root.variables] for root in (first, second)
+    ]
     assert values[0] == values[1]
-    before, after = (layout.read(path).meta_graph(["serve"]) for path in (source, tmp_path / "again"))
+    before, after = (
+        layout.read(path).meta_graph(["serve"]) for path in (source, tmp_path / "again")
+    )
     for key in first.signatures:
         one, other = before.signature_def[key], after.signature_def[key]
         assert one.method_name == other.method_name
         for side in ("inputs", "outputs"):
-            kinds = [{name: info.WhichOneof("encoding") for name, info in getattr(d, side).items()} for d in (one, other)]
+            kinds = [
+                {name: info.WhichOneof("encoding") for name, info in getattr(d, side).items()}
+                for d in (one, other)
+            ]
             assert kinds[0] == kinds[1]
     sizes = []
     for path in (source, tmp_path / "again"):
@@ -304,16 +368,24 @@ def test_tf1_models_lose_nothing(fixture, tmp_path):
     assert sizes[0] == sizes[1]
 
 
-@pytest.mark.parametrize(("fixture", "node"), [("half_plus_two", "a"), ("mutable_hash_table", "dense")])
+@pytest.mark.parametrize(
+    ("fixture", "node"), [("half_plus_two", "a"), ("mutable_hash_table", "dense")]
+)
 def test_V1_17_state_inside_of_functions_is_not_lost_silently(tf, fixture, node, tmp_path):
     loaded = tf.saved_model.load(str(ROOT / "fixtures_v1" / fixture / "model"))
-    signatures = {key: function for key, function in loaded.signatures.items() if not key.startswith("__")}
-    with pytest.raises(errors.SaveError, match=rf"(?s){node}.*Load the model with reference_impl.load") as caught:
+    signatures = {
+        key: function for key, function in loaded.signatures.items() if not key.startswith("__")
+    }
+    with pytest.raises(
+        errors.SaveError, match=rf"(?s){node}.*Load the model with reference_impl.load"
+    ) as caught:
         reference_impl.save(loaded, tmp_path / "model", signatures)
     assert caught.value.clause == "V1-17"
     assert not (tmp_path / "model").exists()
     with pytest.warns(UserWarning, match="state is left out"):
-        reference_impl.save(loaded, tmp_path / "model", signatures, options=reference_impl.SaveOptions(strict=False))
+        reference_impl.save(
+            loaded, tmp_path / "model", signatures, options=reference_impl.SaveOptions(strict=False)
+        )
 
 
 @pytest.mark.clause("API-04")
@@ -321,7 +393,9 @@ def test_an_error_leaves_the_old_export(tf, saved, monkeypatch, tmp_path):
     target = Path(shutil.copytree(saved, tmp_path / "m"))
     from reference_impl.saving import checkpoint
 
-    monkeypatch.setattr(checkpoint, "of_variable", lambda *_: (_ for _ in ()).throw(OSError("disk")))
+    monkeypatch.setattr(
+        checkpoint, "of_variable", lambda *_: (_ for _ in ()).throw(OSError("disk"))
+    )
     root = tf.Module()
     root.v = tf.Variable(1.0)
     with pytest.raises(OSError, match="disk"):
@@ -333,9 +407,9 @@ def test_an_error_leaves_the_old_export(tf, saved, monkeypatch, tmp_path):
 def test_a_killed_save_leaves_the_old_export(saved, tmp_path):
     target = Path(shutil.copytree(saved, tmp_path / "m"))
     code = (
-        "import os, sys, tensorflow as tf, reference_impl; from reference_impl.format.container import staging as w;"
-        "w._exchange = lambda *_: os.kill(os.getpid(), 9); r = tf.Module(); r.v = tf.Variable(1.0);"
-        "reference_impl.save(r, sys.argv[1])"
+        "import os, sys, tensorflow as tf, reference_impl; from reference_impl.format.container"
+        " import staging as w;w._exchange = lambda *_: os.kill(os.getpid(), 9); r = tf.Module();"
+        " r.v = tf.Variable(1.0);reference_impl.save(r, sys.argv[1])"
     )
     done = fresh_tensorflow.run(code, target)
     assert done.returncode == -signal.SIGKILL
@@ -347,7 +421,11 @@ def test_the_new_export_replaces_all_of_the_old_one(tf, saved, tmp_path):
     root = tf.Module()
     root.v = tf.Variable(1.0)
     reference_impl.save(root, os.fspath(target))
-    assert sorted(path.name for path in target.iterdir()) == ["fingerprint.pb", "saved_model.pb", "variables"]
+    assert sorted(path.name for path in target.iterdir()) == [
+        "fingerprint.pb",
+        "saved_model.pb",
+        "variables",
+    ]
 
 
 def test_saving_inside_of_a_function_is_refused(tf, tmp_path):
@@ -370,11 +448,17 @@ def test_two_loaded_models_in_one(tf, tmp_path):
         reference_impl.save(part, tmp_path / name, {})
     root = tf.Module()
     root.a, root.b = reference_impl.load(tmp_path / "a"), reference_impl.load(tmp_path / "b")
-    root.f = tf.function(lambda x: root.a.f(x) + root.b.f(x), input_signature=[tf.TensorSpec([], tf.float32)])
+    root.f = tf.function(
+        lambda x: root.a.f(x) + root.b.f(x), input_signature=[tf.TensorSpec([], tf.float32)]
+    )
     reference_impl.save(root, tmp_path / "both", root.f)
     for load in (reference_impl.load, tf.saved_model.load):
         loaded = load(str(tmp_path / "both"))
-        assert [float(f(tf.constant(1.0))) for f in (loaded.a.f, loaded.b.f, loaded.f)] == [2.0, 3.0, 5.0]
+        assert [float(f(tf.constant(1.0))) for f in (loaded.a.f, loaded.b.f, loaded.f)] == [
+            2.0,
+            3.0,
+            5.0,
+        ]
         loaded.a.v.assign(10.0)
         assert float(loaded.f(tf.constant(1.0))) == 13.0
 

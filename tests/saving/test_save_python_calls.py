@@ -22,7 +22,9 @@ def numpy_function(tf, x):
 
 
 def stateless_numpy_function(tf, x):
-    return tf.ensure_shape(tf.numpy_function(lambda a: a * np.float32(2), [x], tf.float32, stateful=False), [None])
+    return tf.ensure_shape(
+        tf.numpy_function(lambda a: a * np.float32(2), [x], tf.float32, stateful=False), [None]
+    )
 
 
 def py_function(tf, x):
@@ -34,7 +36,9 @@ def in_a_branch(tf, x):
 
 
 def generator(tf, x):
-    dataset = tf.data.Dataset.from_generator(lambda: iter([1.0, 2.0]), output_signature=tf.TensorSpec([], tf.float32))
+    dataset = tf.data.Dataset.from_generator(
+        lambda: iter([1.0, 2.0]), output_signature=tf.TensorSpec([], tf.float32)
+    )
     return x * dataset.reduce(0.0, lambda total, item: total + item)
 
 
@@ -50,13 +54,17 @@ CALLS = {
 def module(tf, call):
     root = tf.Module()
     root.inner = tf.Module()
-    root.inner.f = tf.function(lambda x: call(tf, x), input_signature=[tf.TensorSpec([None])], autograph=False)
+    root.inner.f = tf.function(
+        lambda x: call(tf, x), input_signature=[tf.TensorSpec([None])], autograph=False
+    )
     return root
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_calls_of_python_are_refused_by_name(tf, tmp_path, call):
-    with pytest.raises(errors.SaveError, match=rf"root\.inner\.f: .*\({CALLS[call]}\).*strict=False") as caught:
+    with pytest.raises(
+        errors.SaveError, match=rf"root\.inner\.f: .*\({CALLS[call]}\).*strict=False"
+    ) as caught:
         reference_impl.save(module(tf, call), tmp_path / "m")
     assert caught.value.node == "root.inner.f" and not (tmp_path / "m").exists()
 
@@ -68,7 +76,10 @@ def test_without_strict_they_are_kept_for_this_process_with_a_warning(tf, tmp_pa
         reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=False))
     x = tf.constant([1.0])
     np.testing.assert_array_equal(reference_impl.load(tmp_path / "m").inner.f(x), root.inner.f(x))
-    script = "import sys, tensorflow as tf, reference_impl; reference_impl.load(sys.argv[1]).inner.f(tf.constant([1.0]))"
+    script = (
+        "import sys, tensorflow as tf, reference_impl;"
+        " reference_impl.load(sys.argv[1]).inner.f(tf.constant([1.0]))"
+    )
     done = fresh_tensorflow.run(script, tmp_path / "m")
     assert done.returncode == 1 and "callback" in done.stderr
 
@@ -77,7 +88,9 @@ def test_a_loaded_model_with_such_calls_is_saved_as_it_is(tf, tmp_path, recwarn)
     tf.saved_model.save(module(tf, py_function), str(tmp_path / "0"))
     recwarn.clear()
     for generation in range(2):
-        reference_impl.save(reference_impl.load(tmp_path / str(generation)), tmp_path / str(generation + 1))
+        reference_impl.save(
+            reference_impl.load(tmp_path / str(generation)), tmp_path / str(generation + 1)
+        )
     assert not [item for item in recwarn if "Python" in str(item.message)]
 
 

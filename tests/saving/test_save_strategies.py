@@ -23,11 +23,20 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("scope", ["inside", "outside"])
-@pytest.mark.parametrize(("kind", "value"), [("SUM", 3.0), ("MEAN", 1.5), ("ONLY_FIRST_REPLICA", 1.0)])
+@pytest.mark.parametrize(
+    ("kind", "value"), [("SUM", 3.0), ("MEAN", 1.5), ("ONLY_FIRST_REPLICA", 1.0)]
+)
 def test_DIST_04_an_update_of_a_local_variable_is_traced_by_save(found, kind, value, scope):
-    """Of a sum as well, which no strategy updates outside of replicas. The numbers are those of `tf.saved_model.save`."""
+    """Of a sum as well, which no strategy updates outside of replicas.
+
+    The numbers are those of `tf.saved_model.save`.
+    """
     for reader in READERS:
-        assert found["updated_at_save"][f"{kind} {scope} {reader}"] == [value, value + 1.0, value + 10.0]
+        assert found["updated_at_save"][f"{kind} {scope} {reader}"] == [
+            value,
+            value + 1.0,
+            value + 10.0,
+        ]
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -55,7 +64,9 @@ def test_DIST_01_a_loaded_function_outside_of_replicas_reads_what_is_the_same_in
 
 @pytest.mark.parametrize("what", ["update", "local", "traced update"])
 def test_DIST_01_a_loaded_function_outside_of_replicas_updates_nothing_by_halves(found, what):
-    assert "needs every replica" in found["called"][what] and "strategy.run" in found["called"][what]
+    assert (
+        "needs every replica" in found["called"][what] and "strategy.run" in found["called"][what]
+    )
     assert found["called"]["value"] == 1.0
 
 

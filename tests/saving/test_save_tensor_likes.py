@@ -20,7 +20,9 @@ def tf():
 
 @pytest.fixture(scope="module")
 def tensor_like(tf):
-    """A class as those of TFP and GPflow: the exponential of its variable, wherever a tensor can stand."""
+    """A class as those of TFP and GPflow: the exponential of its variable, wherever a tensor can
+    stand.
+    """
 
     class Positive(tf.Module):
         is_tensor_like = True
@@ -36,7 +38,9 @@ def tensor_like(tf):
         def numpy(self):
             return tf.exp(self.v).numpy()
 
-    tf.register_tensor_conversion_function(Positive, lambda value, dtype=None, name=None, as_ref=False: tf.exp(value.v))
+    tf.register_tensor_conversion_function(
+        Positive, lambda value, dtype=None, name=None, as_ref=False: tf.exp(value.v)
+    )
     assert tf.is_tensor(Positive())
     return Positive
 
@@ -80,7 +84,10 @@ def in_a_gradient(tf, made):
 
     @tf.custom_gradient
     def scaled(x):
-        return x * root.t.v, lambda dy, variables=None: (dy * root.t.v, [tf.zeros([])] * len(variables or ()))
+        return x * root.t.v, lambda dy, variables=None: (
+            dy * root.t.v,
+            [tf.zeros([])] * len(variables or ()),
+        )
 
     root.f = function(tf, scaled)
     return root, lambda loaded: loaded.t

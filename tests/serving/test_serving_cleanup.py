@@ -42,20 +42,35 @@ def test_zombie_is_not_alive():
 
 def record(name, **changes):
     """A server process, and the record of it whose harness is another."""
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True
+    )
     owner = {**vars(harness.me()), **changes}
-    told = {"pid": child.pid, "started": harness.started(child.pid), "command": ["/x/server"], "harness": owner}
+    told = {
+        "pid": child.pid,
+        "started": harness.started(child.pid),
+        "command": ["/x/server"],
+        "harness": owner,
+    }
     binary.records().mkdir(parents=True, exist_ok=True)
     (binary.records() / f"{name}.json").write_text(json.dumps(told))
     return child
 
 
 def test_cleanup_ends_processes_of_dead_harnesses_only(no_engine):
-    dead, living, foreign = record("dead", started="1"), record("living"), record("foreign", host="elsewhere")
+    dead, living, foreign = (
+        record("dead", started="1"),
+        record("living"),
+        record("foreign", host="elsewhere"),
+    )
     try:
         assert "its harness is gone: would be removed" in cleanup("--dry-run")
         assert dead.poll() is None
-        (found,) = [one for one in json.loads(cleanup("--dry-run", "--json"))["found"] if one["state"] == "its harness is gone"]
+        (found,) = [
+            one
+            for one in json.loads(cleanup("--dry-run", "--json"))["found"]
+            if one["state"] == "its harness is gone"
+        ]
         assert (found["what"], found["removed"]) == (f"process {dead.pid} (server)", False)
         output = cleanup()
         assert f"process {dead.pid} (server): its harness is gone: removed" in output

@@ -25,7 +25,9 @@ def test_doctor_without_an_engine(no_engine):
 def test_an_engine_that_nobody_asked_for_is_optional(no_engine, monkeypatch):
     monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", {})
     result = CliRunner().invoke(cli.main, ["doctor"])
-    assert (result.exit_code, "optional: engine: docker info" in result.output) == (0, True), result.output
+    assert (result.exit_code, "optional: engine: docker info" in result.output) == (0, True), (
+        result.output
+    )
 
 
 def test_image_is_built_by_the_command(sdk, monkeypatch):
@@ -40,7 +42,9 @@ def test_image_is_built_by_the_command(sdk, monkeypatch):
         return "sha256:1"
 
     images_of = SimpleNamespace(get=lambda number: SimpleNamespace(tags=["mine:1"]))
-    monkeypatch.setattr(engine, "connect", lambda: SimpleNamespace(images=images_of, close=lambda: None))
+    monkeypatch.setattr(
+        engine, "connect", lambda: SimpleNamespace(images=images_of, close=lambda: None)
+    )
     monkeypatch.setattr(image, "build", build)
     done = CliRunner().invoke(cli.main, ["serving", "image", "2.20", "--tag", "mine:1"])
     assert (done.exit_code, done.output) == (0, "mine:1: sha256:1\n")
@@ -58,11 +62,15 @@ def test_a_stand_in_that_cannot_be_built_is_one_line(sdk, monkeypatch, tmp_path)
     from compat_matrix.serving.standin import image, rootfs
 
     def build(client):
-        raise rootfs.NoImage("python cannot run the stand-in: ImportError: no package called tensorflow")
+        raise rootfs.NoImage(
+            "python cannot run the stand-in: ImportError: no package called tensorflow"
+        )
 
     monkeypatch.setattr(engine, "connect", lambda: SimpleNamespace(close=lambda: None))
     monkeypatch.setattr(image, "build", build)
-    done = CliRunner().invoke(cli.main, ["serving", "run", "--server", "standin", "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(
+        cli.main, ["serving", "run", "--server", "standin", "--out", str(tmp_path / "out")]
+    )
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (
         4,
         "Error: python cannot run the stand-in: ImportError: no package called tensorflow",

@@ -1,4 +1,6 @@
-"""Containers and images, as engines tell of them: ports, exit states, logs, kinds, versions, digests."""
+"""Containers and images, as engines tell of them: ports, exit states, logs, kinds, versions,
+digests.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,22 @@ from compat_matrix.serving.drivers.docker import DockerDriver
 __all__ = ["home", "sdk"]  # fixtures, imported by name
 
 
-# Containers, as engines tell of them ----------------------------------------------------------------------------------
+# Containers, as engines tell of them
+# ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("mapping", "expected"),
     [
         ([{"HostIp": "127.0.0.1", "HostPort": "49153"}], ("127.0.0.1", 49153)),
-        ([{"HostIp": "0.0.0.0", "HostPort": "1"}, {"HostIp": "::", "HostPort": "2"}], ("127.0.0.1", 1)),
-        ([{"HostIp": "::", "HostPort": "2"}, {"HostIp": "0.0.0.0", "HostPort": "1"}], ("127.0.0.1", 1)),
+        (
+            [{"HostIp": "0.0.0.0", "HostPort": "1"}, {"HostIp": "::", "HostPort": "2"}],
+            ("127.0.0.1", 1),
+        ),
+        (
+            [{"HostIp": "::", "HostPort": "2"}, {"HostIp": "0.0.0.0", "HostPort": "1"}],
+            ("127.0.0.1", 1),
+        ),
         ([{"HostIp": "::", "HostPort": "2"}], ("::1", 2)),
         ([{"HostIp": "::1", "HostPort": "2"}], ("::1", 2)),
         ([{"HostIp": "", "HostPort": "3"}], ("127.0.0.1", 3)),
@@ -42,7 +51,14 @@ def test_port_is_read_from_the_mapping(mapping, expected):
 def test_exit_state_of_a_container():
     assert ended({"Status": "running", "Running": True}) is None
     assert ended({"Status": "created", "Running": False}) is None
-    killed = ended({"Status": "exited", "ExitCode": 137, "OOMKilled": True, "FinishedAt": "2026-11-21T21:00:00Z"})
+    killed = ended(
+        {
+            "Status": "exited",
+            "ExitCode": 137,
+            "OOMKilled": True,
+            "FinishedAt": "2026-11-21T21:00:00Z",
+        }
+    )
     assert (killed.oom_killed, killed.signal, killed.from_outside, str(killed)) == (
         True,
         9,
@@ -54,7 +70,10 @@ def test_exit_state_of_a_container():
     assert not ended({"Status": "exited", "ExitCode": 134}).from_outside
     assert str(ended({"Status": "exited", "ExitCode": 139})) == "was killed by SIGSEGV"
     assert str(ended({"Status": "exited", "ExitCode": 255})) == "ended with status 255"
-    assert str(ended({"Status": "dead", "ExitCode": 1, "Error": "no space"})) == "ended with status 1 (no space)"
+    assert (
+        str(ended({"Status": "dead", "ExitCode": 1, "Error": "no space"}))
+        == "ended with status 1 (no space)"
+    )
     assert str(ExitState.of(-6)) == "was killed by SIGABRT"
 
 
@@ -80,12 +99,16 @@ class FakeContainer:
 @pytest.fixture
 def server(sdk, monkeypatch, tmp_path):
     monkeypatch.setattr("compat_matrix.serving.drivers.container.PAUSE", 0)
-    monkeypatch.setattr(engine, "connect", lambda: (_ for _ in ()).throw(NotHere("gone", "docker info")))
+    monkeypatch.setattr(
+        engine, "connect", lambda: (_ for _ in ()).throw(NotHere("gone", "docker info"))
+    )
     removed: list[str] = []
     api = SimpleNamespace(remove_container=lambda name, **_: removed.append(name))
 
     def make(*errors):
-        return ContainerServer(FakeContainer(*errors), SimpleNamespace(api=api), tmp_path / "evidence", None, None)
+        return ContainerServer(
+            FakeContainer(*errors), SimpleNamespace(api=api), tmp_path / "evidence", None, None
+        )
 
     make.removed = removed
     return make
@@ -128,22 +151,35 @@ def test_what_is_copied_into_a_container_can_be_read_by_its_user(tmp_path):
 
 def test_errors_of_the_engine_that_pass(sdk):
     def trouble(status, text):
-        response = SimpleNamespace(status_code=status, url="", reason="", json=lambda: {"message": text})
+        response = SimpleNamespace(
+            status_code=status, url="", reason="", json=lambda: {"message": text}
+        )
         error = sdk.errors.APIError(text, response=response, explanation=text)
-        with pytest.raises(EngineTrouble, match="creating x: the engine says") as found, engine.asked("creating x"):
+        with (
+            pytest.raises(EngineTrouble, match="creating x: the engine says") as found,
+            engine.asked("creating x"),
+        ):
             raise error
         return found.value.passing
 
-    assert trouble(500, "driver failed programming external connectivity: port is already allocated")
+    assert trouble(
+        500, "driver failed programming external connectivity: port is already allocated"
+    )
     assert trouble(503, "busy")
     assert not trouble(400, "invalid mount config")
 
 
-# Images ---------------------------------------------------------------------------------------------------------------
+# Images
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def client_of(output):
-    container = SimpleNamespace(start=lambda: None, wait=lambda **_: None, logs=lambda: output.encode(), remove=lambda **_: None)
+    container = SimpleNamespace(
+        start=lambda: None,
+        wait=lambda **_: None,
+        logs=lambda: output.encode(),
+        remove=lambda **_: None,
+    )
     return SimpleNamespace(containers=SimpleNamespace(create=lambda *_, **__: container))
 
 
@@ -169,7 +205,10 @@ def test_kind_and_version_of_an_image(sdk, versions, labels, expected):
 
 
 def test_image_that_serves_nothing(sdk):
-    with pytest.raises(NotHere, match="is not an image of TensorFlow Serving: --version says 'bash: no such option'"):
+    with pytest.raises(
+        NotHere,
+        match="is not an image of TensorFlow Serving: --version says 'bash: no such option'",
+    ):
         images.identify(client_of("bash: no such option\n"), image_of(), "debian:12", {})
 
 
@@ -190,5 +229,9 @@ def test_digest_is_that_of_the_repository_it_was_asked_by(sdk):
 def test_limits_are_within_what_the_engine_has():
     driver = DockerDriver("x")
     driver._client = SimpleNamespace(info=lambda: {"MemTotal": 2 << 30, "NCPU": 1})
-    limits = driver._resources() if importlib.util.find_spec("docker") else pytest.skip("the docker SDK is not installed")
+    limits = (
+        driver._resources()
+        if importlib.util.find_spec("docker")
+        else pytest.skip("the docker SDK is not installed")
+    )
     assert limits == {"mem_limit": 3 << 29, "memswap_limit": 3 << 29, "nano_cpus": 10**9}

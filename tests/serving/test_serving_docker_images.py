@@ -28,7 +28,11 @@ def test_a_labelled_image_is_a_stand_in_whatever_it_says(client):
 
 
 def test_absent_image_is_never_pulled(client):
-    for name in ("tensorflow/serving:0.0.1", "tensorflow/serving@sha256:" + "0" * 64, "nowhere/nothing"):
+    for name in (
+        "tensorflow/serving:0.0.1",
+        "tensorflow/serving@sha256:" + "0" * 64,
+        "nowhere/nothing",
+    ):
         with pytest.raises(NotHere, match="is not here") as missing:
             drivers.of(name).identify()
         assert missing.value.command == f"docker pull {name}"

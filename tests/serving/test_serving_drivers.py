@@ -16,14 +16,19 @@ from compat_matrix.serving.drivers.base import NotHere
 __all__ = ["home", "sdk"]  # fixtures, imported by name
 
 
-# Specs ----------------------------------------------------------------------------------------------------------------
+# Specs
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("spec", "kind", "name"),
     [
         ("tensorflow/serving:2.19.1", "DockerDriver", "tensorflow/serving:2.19.1"),
-        ("tensorflow/serving@sha256:" + "a" * 64, "DockerDriver", "tensorflow/serving@sha256:" + "a" * 64),
+        (
+            "tensorflow/serving@sha256:" + "a" * 64,
+            "DockerDriver",
+            "tensorflow/serving@sha256:" + "a" * 64,
+        ),
         ("host.example:5000/mine", "DockerDriver", "host.example:5000/mine"),
         ("docker:binary", "DockerDriver", "binary"),
         ("standin", "DockerDriver", "standin"),
@@ -33,7 +38,11 @@ __all__ = ["home", "sdk"]  # fixtures, imported by name
         ("binary", "BinaryDriver", "binary"),
         ("binary:/opt/server", "BinaryDriver", "binary:/opt/server"),
         ("remote:host:8500", "RemoteDriver", "remote:host:8500"),
-        ("remote:[::1]:8500,8501/half_plus_two", "RemoteDriver", "remote:[::1]:8500,8501/half_plus_two"),
+        (
+            "remote:[::1]:8500,8501/half_plus_two",
+            "RemoteDriver",
+            "remote:[::1]:8500,8501/half_plus_two",
+        ),
     ],
 )
 def test_spec_names_a_driver(spec, kind, name):
@@ -63,7 +72,9 @@ def test_what_names_no_server(spec):
 
 
 def test_the_stand_in_of_a_runtime(home):
-    """A release that nobody knows is no server; one that is not installed is not here, with the command that installs it."""
+    """A release that nobody knows is no server; one that is not installed is not here, with the
+    command that installs it.
+    """
     with pytest.raises(ValueError, match=r"no runtime is called 9\.9"):
         drivers.of("standin@9.9")
     with pytest.raises(drivers.NotHere) as caught:
@@ -94,7 +105,8 @@ def test_limits_of_containers_come_from_the_environment(monkeypatch):
         drivers.of("standin")
 
 
-# What is missing ------------------------------------------------------------------------------------------------------
+# What is missing
+# ------------------------------------------------------------------------------------------------------
 
 
 def missing(driver=None):
@@ -105,10 +117,15 @@ def missing(driver=None):
 
 def test_grpc_that_is_not_installed(monkeypatch):
     real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "grpc" else real(name))
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "grpc" else real(name)
+    )
     for spec in ("tensorflow/serving", "binary", "remote:127.0.0.1:1"):
         found = missing(drivers.of(spec))
-        assert (found.reason, found.command) == ("grpcio is not installed", 'pip install "savedmodel-compat[serving]"')
+        assert (found.reason, found.command) == (
+            "grpcio is not installed",
+            'pip install "savedmodel-compat[serving]"',
+        )
 
 
 def test_sdk_that_is_not_installed(monkeypatch):
@@ -145,9 +162,24 @@ def test_socket_that_nobody_serves(sdk, monkeypatch, tmp_path):
             "no docker engine is installed",
             "apt-get install -y docker.io",
         ),
-        (FileNotFoundError(2, "No such file"), "/usr/sbin/dockerd", "is installed and not started", "systemctl start docker"),
-        (ConnectionRefusedError(111, "refused"), "/usr/sbin/dockerd", "is installed and not started", "systemctl start docker"),
-        (PermissionError(13, "Permission denied"), None, "permission denied on its socket", "usermod -aG docker"),
+        (
+            FileNotFoundError(2, "No such file"),
+            "/usr/sbin/dockerd",
+            "is installed and not started",
+            "systemctl start docker",
+        ),
+        (
+            ConnectionRefusedError(111, "refused"),
+            "/usr/sbin/dockerd",
+            "is installed and not started",
+            "systemctl start docker",
+        ),
+        (
+            PermissionError(13, "Permission denied"),
+            None,
+            "permission denied on its socket",
+            "usermod -aG docker",
+        ),
     ],
 )
 def test_engine_that_cannot_be_reached(sdk, monkeypatch, error, dockerd, reason, command):
@@ -171,7 +203,12 @@ def test_engine_of_another_machine_that_is_not_there(sdk, monkeypatch):
 
 @pytest.mark.parametrize(
     ("address", "host"),
-    [("tcp://10.0.0.7:2375", "10.0.0.7"), ("ssh://user@box", "box"), ("unix:///run/docker.sock", None), ("", None)],
+    [
+        ("tcp://10.0.0.7:2375", "10.0.0.7"),
+        ("ssh://user@box", "box"),
+        ("unix:///run/docker.sock", None),
+        ("", None),
+    ],
 )
 def test_ports_of_a_remote_engine_are_on_its_machine(monkeypatch, address, host):
     monkeypatch.setenv("DOCKER_HOST", address)

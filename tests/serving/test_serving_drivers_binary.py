@@ -1,4 +1,6 @@
-"""The driver of a server program of this machine: its identity, its life, its start, and somebody else's server."""
+"""The driver of a server program of this machine: its identity, its life, its start, and somebody
+else's server.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ __all__ = ["fleet", "home", "program"]  # fixtures, imported by name
 pytest.importorskip("grpc")
 
 
-# Identity -------------------------------------------------------------------------------------------------------------
+# Identity
+# -------------------------------------------------------------------------------------------------------------
 
 
 def test_version_is_read_from_the_program(program):
@@ -40,8 +43,14 @@ def test_a_program_is_asked_once_and_again_when_it_was_replaced(tmp_path):
     server = tmp_path / "server"
     for number, release in enumerate(("2.15.1", "2.19.1", "2.19.1")):
         if number < 2:
-            lines = ("#!/bin/sh", f"echo asked >> {tmp_path}/asked", f"echo TensorFlow ModelServer: {release}")
-            (tmp_path / "new").write_text("\n".join([*lines, f"echo TensorFlow Library: {release}"]) + "\n")
+            lines = (
+                "#!/bin/sh",
+                f"echo asked >> {tmp_path}/asked",
+                f"echo TensorFlow ModelServer: {release}",
+            )
+            (tmp_path / "new").write_text(
+                "\n".join([*lines, f"echo TensorFlow Library: {release}"]) + "\n"
+            )
             (tmp_path / "new").chmod(0o755)
             (tmp_path / "new").replace(server)
         assert BinaryDriver(str(server)).identify().version == release
@@ -72,12 +81,16 @@ def test_another_program_is_no_server(tmp_path):
 
 def test_a_stand_in_is_never_the_real_server(tmp_path):
     other = tmp_path / "server"
-    other.write_text("#!/bin/sh\necho 'TensorFlow ModelServer: 2.15.1-standin'; echo 'TensorFlow Library: 2.15.1'\n")
+    other.write_text(
+        "#!/bin/sh\necho 'TensorFlow ModelServer: 2.15.1-standin'; echo 'TensorFlow Library:"
+        " 2.15.1'\n"
+    )
     other.chmod(0o755)
     assert BinaryDriver(str(other)).identify().kind == "standin"
 
 
-# Life -----------------------------------------------------------------------------------------------------------------
+# Life
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_many_models_in_one_server(fleet, tmp_path):
@@ -100,7 +113,10 @@ def test_one_server_per_set_of_tags(fleet, tmp_path):
     fleet.served(one, ahead=[(two, ["train"])])
     fleet.served(two, ["train", "gpu"])
     assert fleet.report()["started"] == 2
-    flags = [json.loads(log.read_text().partition("flags ")[2].partition(" uid")[0]) for log in logs(tmp_path)]
+    flags = [
+        json.loads(log.read_text().partition("flags ")[2].partition(" uid")[0])
+        for log in logs(tmp_path)
+    ]
     assert [one.get("saved_model_tags") for one in flags] == [None, "gpu,train"]
     assert flags[0]["max_num_load_retries"] == flags[0]["load_retry_interval_micros"] == "0"
     for tags in (["a,b"], [""], []):
@@ -117,7 +133,10 @@ def test_nothing_is_left_at_the_end(program, tmp_path):
         fleet.served(model(tmp_path, "m"))
         (record,) = records().glob("*.json")
         (log,) = logs(tmp_path)
-        pids = [json.loads(record.read_text())["pid"], int(log.read_text().partition(" pid ")[2].split()[0])]
+        pids = [
+            json.loads(record.read_text())["pid"],
+            int(log.read_text().partition(" pid ")[2].split()[0]),
+        ]
         assert all(map(harness.started, pids))
     assert not any(map(harness.started, pids))
     assert not list(records().glob("*.json"))
@@ -131,7 +150,10 @@ def test_interruption_leaves_no_process(program, tmp_path):
     main = threading.main_thread().ident
     timer = threading.Timer(2, lambda: signal.pthread_kill(main, signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt), Fleet(BinaryDriver(str(program)), tmp_path / "work", LIMITS) as fleet:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Fleet(BinaryDriver(str(program)), tmp_path / "work", LIMITS) as fleet,
+    ):
         fleet.served(waiting)
     assert not list(records().glob("*.json"))
 
@@ -147,7 +169,9 @@ fleet.served(Path({str(model(tmp_path, "m"))!r}))
 print("served", flush=True); time.sleep(60)
 """
     environment = {**os.environ, "PYTHONPATH": str(serving_models.HERE.parents[1])}
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment
+    ) as child:
         assert child.stdout.readline() == b"served\n"
         (record,) = records().glob("*.json")
         told = json.loads(record.read_text())
@@ -159,7 +183,8 @@ print("served", flush=True); time.sleep(60)
     assert harness.started(told["pid"]) is None
 
 
-# The server itself ----------------------------------------------------------------------------------------------------
+# The server itself
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_server_without_reload_is_started_with_each_batch(program, tmp_path, monkeypatch):
@@ -170,7 +195,9 @@ def test_server_without_reload_is_started_with_each_batch(program, tmp_path, mon
     with Fleet(BinaryDriver(str(program)), tmp_path / "work", LIMITS) as fleet:
         for number, one in enumerate(models):
             predict(fleet.served(one, ahead=[(other, ["serve"]) for other in order[number + 1 :]]))
-        with pytest.raises(NotServed, match=r"ended with status 255 with it; the log says: .*Missing variable w") as refused:
+        with pytest.raises(
+            NotServed, match=r"ended with status 255 with it; the log says: .*Missing variable w"
+        ) as refused:
             fleet.served(bad)
         assert refused.value.kind == "refused"
         # One to learn it, one that the bad one ends, one for each model, one for the bad one.
@@ -182,7 +209,8 @@ def test_server_that_does_not_start_is_tried_once(program, tmp_path, monkeypatch
     with Fleet(BinaryDriver(str(program)), tmp_path / "work", LIMITS) as fleet:
         for _ in range(2):
             with pytest.raises(
-                NotStarted, match="ended with status 1 before it answered; the log says: unknown argument"
+                NotStarted,
+                match="ended with status 1 before it answered; the log says: unknown argument",
             ) as broken:
                 fleet.served(model(tmp_path / str(_), "m"))
             assert "unknown argument" in broken.value.log
@@ -233,7 +261,8 @@ def test_answers_of_another_process_at_the_port_are_not_believed(program, tmp_pa
             assert other.report()["started"] == 3
 
 
-# Somebody else's server -----------------------------------------------------------------------------------------------
+# Somebody else's server
+# -----------------------------------------------------------------------------------------------
 
 
 def test_remote_server_is_asked_and_left_alone(fleet, program, tmp_path):
@@ -241,13 +270,19 @@ def test_remote_server_is_asked_and_left_alone(fleet, program, tmp_path):
     name = fleet.served(one).ref.name
     (station,) = fleet._stations.values()
     there = station._now.endpoint
-    with Fleet(drivers.of(f"remote:127.0.0.1:{there.grpc_port},{there.rest_port}/{name}"), tmp_path / "remote", LIMITS) as remote:
+    with Fleet(
+        drivers.of(f"remote:127.0.0.1:{there.grpc_port},{there.rest_port}/{name}"),
+        tmp_path / "remote",
+        LIMITS,
+    ) as remote:
         assert remote.identity.kind == "remote"
         served = remote.served(one)
         assert served.ref.name == name
         assert served.rest.status(served.ref, limit=5)[0].state == "AVAILABLE"
         assert remote.report()["started"] == 0
-    with Fleet(drivers.of(f"remote:127.0.0.1:{there.grpc_port}"), tmp_path / "remote2", LIMITS) as remote:
+    with Fleet(
+        drivers.of(f"remote:127.0.0.1:{there.grpc_port}"), tmp_path / "remote2", LIMITS
+    ) as remote:
         with pytest.raises(NotServed, match="the server has no model 'one'") as refused:
             remote.served(one)
         assert refused.value.kind == "refused"
@@ -258,6 +293,8 @@ def test_remote_server_that_is_not_there():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-        with pytest.raises(NotHere, match=rf"nothing answers at 127\.0\.0\.1, port {port}") as missing:
+        with pytest.raises(
+            NotHere, match=rf"nothing answers at 127\.0\.0\.1, port {port}"
+        ) as missing:
             drivers.of(f"remote:127.0.0.1:{port},8501/m").identify()
     assert f"--port={port} --rest_api_port=8501" in missing.value.command

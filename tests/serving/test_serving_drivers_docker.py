@@ -1,4 +1,6 @@
-"""The docker driver against a real engine: nothing is a double but the program in the image, behind the official contract."""
+"""The docker driver against a real engine: nothing is a double but the program in the image, behind
+the official contract.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,22 @@ def fleet(driver, tmp_path):
         yield fleet
 
 
-# What it is -----------------------------------------------------------------------------------------------------------
+# What it is
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_identity_of_an_image(client, image, driver, monkeypatch):
     identity = driver.identify()
-    assert (identity.kind, identity.version, identity.image) == ("tensorflow-serving", "2.15.1", image)
+    assert (identity.kind, identity.version, identity.image) == (
+        "tensorflow-serving",
+        "2.15.1",
+        image,
+    )
     known = client.images.get(image)
-    assert identity.digest in (known.id, *known.attrs["RepoDigests"])  # podman makes digests of its own
+    assert identity.digest in (
+        known.id,
+        *known.attrs["RepoDigests"],
+    )  # podman makes digests of its own
     assert containers(client, driver) == []
     # By its id, and remembered: no container is started for it.
     by_id = drivers.of(f"docker:{identity.digest}")
@@ -67,7 +77,8 @@ def test_identity_of_an_image(client, image, driver, monkeypatch):
     assert started == []
 
 
-# The official contract ------------------------------------------------------------------------------------------------
+# The official contract
+# ------------------------------------------------------------------------------------------------
 
 
 def test_container_life(client, driver, fleet, tmp_path):
@@ -84,14 +95,20 @@ def test_container_life(client, driver, fleet, tmp_path):
     for port in ("8500/tcp", "8501/tcp"):
         (published,) = container.attrs["NetworkSettings"]["Ports"][port]
         assert published["HostIp"] == "127.0.0.1" and int(published["HostPort"]) > 1023
-    assert container.labels[LABEL] == "1" and container.labels["savedmodel-compat.harness.pid"] == str(os.getpid())
+    assert container.labels[LABEL] == "1" and container.labels[
+        "savedmodel-compat.harness.pid"
+    ] == str(os.getpid())
     fleet.close()
     assert containers(client, driver) == []
     log, state = evidence(tmp_path)
     assert told(log, "uid") == str(os.getuid())
     assert " caps 0 more 0 writes 0\n" in log
     flags = told(log, "flags")
-    assert (flags["port"], flags["rest_api_port"], flags["model_base_path"]) == ("8500", "8501", "/models/model")
+    assert (flags["port"], flags["rest_api_port"], flags["model_base_path"]) == (
+        "8500",
+        "8501",
+        "/models/model",
+    )
     assert flags["model_config_file"] == "/models/models.config"
     assert "Successfully loaded servable version {name: m_1" in log
     assert state["stopped_by_harness"] and state["finished"] and not state["oom_killed"]
@@ -126,10 +143,16 @@ def test_another_set_of_tags_is_another_container(client, driver, fleet, tmp_pat
     assert len(containers(client, driver)) == 2
 
 
-def test_models_are_copied_where_the_engine_does_not_see_them(client, driver, fleet, tmp_path, monkeypatch):
-    """An engine on another machine has no such folder, or another one of that name: what is read back is not what was written."""
+def test_models_are_copied_where_the_engine_does_not_see_them(
+    client, driver, fleet, tmp_path, monkeypatch
+):
+    """An engine on another machine has no such folder, or another one of that name: what is read
+    back is not what was written.
+    """
     monkeypatch.setattr(docker, "_read_back", lambda container: None)
-    models = [model(tmp_path, f"m{number}", "load read variables/variables.index") for number in range(3)]
+    models = [
+        model(tmp_path, f"m{number}", "load read variables/variables.index") for number in range(3)
+    ]
     models[0].joinpath("variables/variables.index").chmod(0o600)
     for one in models:  # the later ones into a container that runs
         predict(fleet.served(one))
@@ -139,17 +162,24 @@ def test_models_are_copied_where_the_engine_does_not_see_them(client, driver, fl
 
 
 def test_wrong_bind_path_does_not_hang(client, driver, fleet, tmp_path, monkeypatch):
-    """serving #2004: with a folder that the engine does not have the server waits for its models for ever."""
+    """serving #2004: with a folder that the engine does not have the server waits for its models
+    for ever.
+    """
     import docker.types
 
     real = docker.types.Mount
-    monkeypatch.setattr(docker.types, "Mount", lambda target, source, **more: real(target, f"{source}/only/here", **more))
+    monkeypatch.setattr(
+        docker.types,
+        "Mount",
+        lambda target, source, **more: real(target, f"{source}/only/here", **more),
+    )
     predict(fleet.served(model(tmp_path, "m")))
     (container,) = containers(client, driver)
     assert container.attrs["Mounts"] == []
 
 
-# Ends -----------------------------------------------------------------------------------------------------------------
+# Ends
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_out_of_memory_at_load(image, client, tmp_path):
@@ -158,7 +188,9 @@ def test_out_of_memory_at_load(image, client, tmp_path):
     driver = DockerDriver(image, memory=200 << 20)
     hungry, good = model(tmp_path, "hungry", "load memory"), model(tmp_path, "good")
     with Fleet(driver, tmp_path / "work", LIMITS) as fleet:
-        with pytest.raises(NotServed, match=r"ran out of its memory limit .* while it was loaded") as crashed:
+        with pytest.raises(
+            NotServed, match=r"ran out of its memory limit .* while it was loaded"
+        ) as crashed:
             fleet.served(hungry, ahead=[(good, ["serve"])])
         assert crashed.value.kind == "crashed" and crashed.value.exit.oom_killed
         predict(fleet.served(good))
@@ -168,7 +200,11 @@ def test_out_of_memory_at_load(image, client, tmp_path):
 
 
 def test_model_that_kills_the_server_at_load(client, driver, fleet, tmp_path):
-    order = [model(tmp_path, "m0"), model(tmp_path, "bad", "load die SIGSEGV"), model(tmp_path, "m1")]
+    order = [
+        model(tmp_path, "m0"),
+        model(tmp_path, "bad", "load die SIGSEGV"),
+        model(tmp_path, "m1"),
+    ]
     kinds = []
     for number, one in enumerate(order):
         try:
@@ -176,7 +212,10 @@ def test_model_that_kills_the_server_at_load(client, driver, fleet, tmp_path):
             kinds.append("served")
         except NotServed as error:
             kinds.append(error.kind)
-            assert "was killed by SIGSEGV while it was loaded; the log says: Check failed" in error.reason
+            assert (
+                "was killed by SIGSEGV while it was loaded; the log says: Check failed"
+                in error.reason
+            )
     assert kinds == ["served", "crashed", "served"]
     assert len(containers(client, driver)) == 1
 
@@ -185,7 +224,9 @@ def test_container_killed_while_it_answers(client, driver, fleet, tmp_path):
     served = fleet.served(model(tmp_path, "m", "predict slow 20"))
     (container,) = containers(client, driver)
     threading.Timer(1, container.kill).start()
-    with pytest.raises(NotServed, match="was killed by SIGKILL while it was asked predict") as killed:
+    with pytest.raises(
+        NotServed, match="was killed by SIGKILL while it was asked predict"
+    ) as killed:
         predict(served)
     assert killed.value.kind == "killed"
     assert fleet.served(tmp_path / "m").statuses[-1].state == "AVAILABLE"
@@ -214,7 +255,9 @@ def test_exit_during_the_start_is_final_at_once(client, driver, fleet, tmp_path)
     folder = tmp_path / "work/server-1/models"
     folder.mkdir(parents=True)
     (folder / "server").write_text("exit unknown argument: --load_retry_interval_micros")
-    with pytest.raises(NotStarted, match="ended with status 1 before it answered; the log says: unknown argument"):
+    with pytest.raises(
+        NotStarted, match="ended with status 1 before it answered; the log says: unknown argument"
+    ):
         fleet.served(model(tmp_path, "m"))
     assert fleet.report()["started"] == 1
     assert containers(client, driver) == []
@@ -232,11 +275,16 @@ fleet.served(Path({str(model(tmp_path, "m"))!r}))
 print(driver.run, flush=True); time.sleep(120)
 """
     environment = {**os.environ, "PYTHONPATH": str(serving_models.HERE.parents[1])}
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
+    ) as child:
         run = child.stdout.readline().strip()
 
         def left():
-            return [one.name for one in client.containers.list(all=True, filters={"label": f"{RUN_LABEL}={run}"})]
+            return [
+                one.name
+                for one in client.containers.list(all=True, filters={"label": f"{RUN_LABEL}={run}"})
+            ]
 
         (name,) = left()
         assert f"container {name} (Up" in cleanup()  # its harness lives: it stays
@@ -244,7 +292,9 @@ print(driver.run, flush=True); time.sleep(120)
         child.kill()
         child.wait()
     dry = cleanup("--dry-run")
-    assert f"{name} (Up" in dry and "its harness is gone: would be removed" in dry and left() == [name]
+    assert (
+        f"{name} (Up" in dry and "its harness is gone: would be removed" in dry and left() == [name]
+    )
     assert "its harness is gone: removed" in cleanup()
     assert left() == []
 
@@ -257,7 +307,11 @@ def test_interruption_leaves_no_container(client, driver, tmp_path):
     timer = threading.Timer(2, interrupt)
     timer.start()
     try:
-        with interrupts.handled(), pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
+        with (
+            interrupts.handled(),
+            pytest.raises(KeyboardInterrupt),
+            Fleet(driver, tmp_path / "work", LIMITS) as fleet,
+        ):
             fleet.served(model(tmp_path, "m", "load slow 30"))
     finally:
         timer.cancel()  # else it interrupts whatever test comes next
@@ -265,7 +319,9 @@ def test_interruption_leaves_no_container(client, driver, tmp_path):
 
 
 @pytest.mark.parametrize("which", [1, 2], ids=["version", "server"])
-def test_interruption_while_the_engine_creates_a_container_leaves_none(client, driver, tmp_path, monkeypatch, which):
+def test_interruption_while_the_engine_creates_a_container_leaves_none(
+    client, driver, tmp_path, monkeypatch, which
+):
     """An engine goes on with a request whose asker has gone: here in a thread of its own."""
     from docker.api import APIClient
 
@@ -283,7 +339,11 @@ def test_interruption_while_the_engine_creates_a_container_leaves_none(client, d
         return made[0]
 
     monkeypatch.setattr(APIClient, "create_container_from_config", of_engine)
-    with interrupts.handled(), pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
+    with (
+        interrupts.handled(),
+        pytest.raises(KeyboardInterrupt),
+        Fleet(driver, tmp_path / "work", LIMITS) as fleet,
+    ):
         fleet.served(model(tmp_path, "m"))
     for engine in asked:
         engine.join()
@@ -301,7 +361,8 @@ def test_interruption_of_a_start_leaves_no_container(client, driver, tmp_path, m
     assert containers(client, driver) == []
 
 
-# Engines that are elsewhere, or gone ----------------------------------------------------------------------------------
+# Engines that are elsewhere, or gone
+# ----------------------------------------------------------------------------------
 
 
 def test_engine_that_is_gone_for_a_while(client, driver, way, fleet, tmp_path, monkeypatch):
@@ -323,7 +384,10 @@ def test_engine_that_is_gone_for_a_while(client, driver, way, fleet, tmp_path, m
     assert [one.id for one in containers(client, driver)] == [container.id]
     assert fleet.report() == {"started": 1, "retried": [], "quarantined": {}}
     fleet.close()
-    assert "Servable bad_2 cannot be loaded" in evidence(tmp_path)[0] and containers(client, driver) == []
+    assert (
+        "Servable bad_2 cannot be loaded" in evidence(tmp_path)[0]
+        and containers(client, driver) == []
+    )
 
 
 def missing_engine():
@@ -331,7 +395,9 @@ def missing_engine():
 
 
 def test_engine_on_another_machine(client, driver, way, fleet, tmp_path):
-    """Over TCP: nothing is shared with it, models are copied, and its ports are on its own address."""
+    """Over TCP: nothing is shared with it, models are copied, and its ports are on its own
+    address.
+    """
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     way(listener, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
@@ -342,7 +408,8 @@ def test_engine_on_another_machine(client, driver, way, fleet, tmp_path):
     assert container.attrs["NetworkSettings"]["Ports"]["8500/tcp"][0]["HostIp"] == "0.0.0.0"
 
 
-# Trouble of the engine ------------------------------------------------------------------------------------------------
+# Trouble of the engine
+# ------------------------------------------------------------------------------------------------
 
 
 def test_trouble_that_passes_is_tried_again_and_told(client, driver, fleet, tmp_path, monkeypatch):
@@ -365,7 +432,9 @@ def test_doctor_names_engine_and_images(image):
     assert result.exit_code == 1
     assert "engine: " in result.output and "CPUs" in result.output
     assert f"{image}: tensorflow-serving, TensorFlow 2.15.1" in result.output
-    assert "tensorflow/serving:0.0.1: the image tensorflow/serving:0.0.1 is not here" in result.output
+    assert (
+        "tensorflow/serving:0.0.1: the image tensorflow/serving:0.0.1 is not here" in result.output
+    )
     assert "to provide it: docker pull tensorflow/serving:0.0.1" in result.output
 
 

@@ -1,4 +1,7 @@
-"""The fleet on top of a driver: models that misbehave cost themselves only. Real processes, a double of the server."""
+"""The fleet on top of a driver: models that misbehave cost themselves only.
+
+Real processes, a double of the server.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,11 @@ def test_unservable_model_comes_with_the_reason_and_the_log(fleet, tmp_path):
     good = model(tmp_path, "good")
     with pytest.raises(NotServed, match="Op type not registered 'Frobnicate'") as refused:
         fleet.served(bad, ahead=[(good, ["serve"])])
-    assert (refused.value.kind, refused.value.error.state, refused.value.error.error_code) == ("refused", "END", 3)
+    assert (refused.value.kind, refused.value.error.state, refused.value.error.error_code) == (
+        "refused",
+        "END",
+        3,
+    )
     assert "Loading servable version {name: bad_1" in refused.value.log
     predict(fleet.served(good))
     with pytest.raises(NotServed, match="Frobnicate"):
@@ -45,7 +52,10 @@ def test_model_that_kills_the_server_costs_itself_only(fleet, tmp_path):
             answers.append("served")
         except NotServed as error:
             answers.append(error.kind)
-            assert "was killed by SIGABRT while it was loaded; the log says: Check failed" in error.reason
+            assert (
+                "was killed by SIGABRT while it was loaded; the log says: Check failed"
+                in error.reason
+            )
             assert error.exit.signal == signal.SIGABRT
     assert answers == ["served", "served", "crashed", "served"]
     report = fleet.report()
@@ -57,7 +67,9 @@ def test_model_that_kills_the_server_costs_itself_only(fleet, tmp_path):
     assert [path.name[:2] for path in (tmp_path / "work/server-1/models").glob("*_*")] == ["m2"]
 
 
-@pytest.mark.parametrize(("place", "servers"), [(0, {3}), (1, {2, 3})])  # of what loaded before it, we may have seen the end
+@pytest.mark.parametrize(
+    ("place", "servers"), [(0, {3}), (1, {2, 3})]
+)  # of what loaded before it, we may have seen the end
 def test_suspects_are_loaded_alone(place, servers, program, tmp_path):
     """The bad one must not make suspects of more and more others."""
     order = [model(tmp_path, f"m{n}") for n in range(8)]
@@ -74,7 +86,9 @@ def test_suspects_are_loaded_alone(place, servers, program, tmp_path):
 def test_model_that_kills_the_server_at_a_request(fleet, tmp_path):
     bad, good = model(tmp_path, "bad", "predict die SIGSEGV"), model(tmp_path, "good")
     served = fleet.served(bad, ahead=[(good, ["serve"])])
-    with pytest.raises(NotServed, match="killed by SIGSEGV while it was asked predict over grpc") as crashed:
+    with pytest.raises(
+        NotServed, match="killed by SIGSEGV while it was asked predict over grpc"
+    ) as crashed:
         predict(served)
     assert crashed.value.kind == "crashed"
     assert "Check failed" in crashed.value.log
@@ -136,12 +150,18 @@ def test_server_that_dies_again_and_again_is_given_up(fleet, tmp_path):
 def test_load_that_hangs_ends_at_its_limit_and_the_others_go_on(program, tmp_path):
     hanging = model(tmp_path, "hanging", "load hang")
     good = model(tmp_path, "good")
-    with Fleet(BinaryDriver(str(program)), tmp_path / "work", Limits(up=60, available=1.5)) as fleet:
-        with pytest.raises(NotServed, match=r"nothing happened for 1.5 s while it was loaded; .* Loading servable") as hung:
+    with Fleet(
+        BinaryDriver(str(program)), tmp_path / "work", Limits(up=60, available=1.5)
+    ) as fleet:
+        with pytest.raises(
+            NotServed, match=r"nothing happened for 1.5 s while it was loaded; .* Loading servable"
+        ) as hung:
             fleet.served(hanging, ahead=[(good, ["serve"])])
         assert hung.value.kind == "hung"
         predict(fleet.served(good))
-        assert fleet.report()["started"] == 2  # the one that was loading is to blame, not the one behind it
+        assert (
+            fleet.report()["started"] == 2
+        )  # the one that was loading is to blame, not the one behind it
 
 
 def test_slow_model_in_front_does_not_cost_the_one_behind(program, tmp_path):
@@ -156,7 +176,9 @@ def test_server_that_answers_nobody_any_more(fleet, tmp_path):
     served = fleet.served(frozen)
     with pytest.raises(Timeout):
         served.grpc.predict(served.ref, "", {}, limit=1)
-    with pytest.raises(NotServed, match="answered nobody any more, while it was asked predict") as hung:
+    with pytest.raises(
+        NotServed, match="answered nobody any more, while it was asked predict"
+    ) as hung:
         fleet.served(frozen)
     assert hung.value.kind == "hung"
     predict(fleet.served(good))

@@ -1,4 +1,6 @@
-"""compat_matrix.serving.grpc_client, against a server that knows no message: bytes are written out by hand."""
+"""compat_matrix.serving.grpc_client, against a server that knows no message: bytes are written out
+by hand.
+"""
 
 import os
 import signal
@@ -39,7 +41,9 @@ def pair(number, key, value):
 
 
 class FakeServer:
-    """Answers what `answers` has for a method: bytes, an error (code name, text), or a function of the request and the call."""
+    """Answers what `answers` has for a method: bytes, an error (code name, text), or a function of
+    the request and the call.
+    """
 
     def __init__(self, address="127.0.0.1:0"):
         self.answers, self.asked = {}, []
@@ -62,7 +66,9 @@ class FakeServer:
                 return grpc.unary_unary_rpc_method_handler(answer)
 
         options = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
-        self.server = grpc.server(futures.ThreadPoolExecutor(2), handlers=[Handler()], options=options)
+        self.server = grpc.server(
+            futures.ThreadPoolExecutor(2), handlers=[Handler()], options=options
+        )
         self.port = self.server.add_insecure_port(address)
         self.server.start()
 
@@ -95,7 +101,9 @@ def vector(*values):
 
 def test_predict_sends_and_reads_the_documented_messages(fake, asking):
     fake.answers[PREDICTION + "Predict"] = pair(1, b"y", vector(2.5, 3)) + at(2, SPEC)
-    found = asking.predict(HALF, "serving_default", {"x": Tensor("float32", np.float32([1, 2]))}, limit=LIMIT)
+    found = asking.predict(
+        HALF, "serving_default", {"x": Tensor("float32", np.float32([1, 2]))}, limit=LIMIT
+    )
     assert found["y"].dtype == "float32"
     assert found["y"].array.tolist() == [2.5, 3]
     ((_, request, left),) = fake.asked
@@ -130,13 +138,18 @@ def test_classify_and_regress(fake, asking):
     fake.answers[PREDICTION + "Classify"] = at(1, at(1, classes) + at(1, b""))
     example = at(1, pair(1, b"x", at(2, at(1, struct.pack("<f", 1)))))
     context = at(1, pair(1, b"c", at(3, at(1, b"\x05"))))
-    assert asking.classify(HALF, "c", [example], limit=LIMIT) == [[Class("cat", 0.75), Class("", 0.0)], []]
+    assert asking.classify(HALF, "c", [example], limit=LIMIT) == [
+        [Class("cat", 0.75), Class("", 0.0)],
+        [],
+    ]
     assert asking.classify(HALF, "c", [example, b""], context, limit=LIMIT)
     spec = at(1, SPEC + at(3, b"c"))
     assert fake.asked[0][1] == spec + at(2, at(1, at(1, example)))
     assert fake.asked[1][1] == spec + at(2, at(2, at(1, example) + at(1, b"") + at(2, context)))
 
-    fake.answers[PREDICTION + "Regress"] = at(1, at(1, bytes([0x0D]) + struct.pack("<f", 2.5)) + at(1, b""))
+    fake.answers[PREDICTION + "Regress"] = at(
+        1, at(1, bytes([0x0D]) + struct.pack("<f", 2.5)) + at(1, b"")
+    )
     assert asking.regress(HALF, "", [example], limit=LIMIT) == [2.5, 0.0]
     with pytest.raises(NotAnExample, match="example 1"):
         asking.regress(HALF, "", [example, b"\x0a\x05"], limit=LIMIT)
@@ -145,7 +158,9 @@ def test_classify_and_regress(fake, asking):
 def test_multi_inference(fake, asking):
     regression = at(1, bytes([0x0D]) + struct.pack("<f", 1.5))
     classification = at(1, at(1, at(1, b"a")))
-    fake.answers[PREDICTION + "MultiInference"] = at(1, at(3, regression)) + at(1, at(2, classification))
+    fake.answers[PREDICTION + "MultiInference"] = at(1, at(3, regression)) + at(
+        1, at(2, classification)
+    )
     tasks = [Task(HALF, "r", messages.REGRESS_METHOD), Task(HALF, "c", messages.CLASSIFY_METHOD)]
     assert asking.multi_inference(tasks, [b""], limit=LIMIT) == [[1.5], [[Class("a", 0.0)]]]
     sent = at(1, at(1, SPEC + at(3, b"r")) + at(2, b"tensorflow/serving/regress"))
@@ -158,7 +173,9 @@ def test_multi_inference(fake, asking):
 def test_status(fake, asking):
     failed = at(1, 5) + at(2, b"no such file")
     fake.answers[MODEL + "GetModelStatus"] = (
-        at(1, at(1, 123) + at(2, 30) + at(3, b"")) + at(1, at(1, 4) + at(2, 50) + at(3, failed)) + at(1, at(2, 77))
+        at(1, at(1, 123) + at(2, 30) + at(3, b""))
+        + at(1, at(1, 4) + at(2, 50) + at(3, failed))
+        + at(1, at(2, 77))
     )
     assert asking.status(HALF, limit=LIMIT) == [
         VersionStatus(123, "AVAILABLE", 0, ""),
@@ -169,10 +186,14 @@ def test_status(fake, asking):
 
 
 def test_an_error_message_that_is_not_utf_8(fake, asking):
-    """C++ servers do not check what they send: the message of a broken warm-up file holds its bytes."""
+    """C++ servers do not check what they send: the message of a broken warm-up file holds its
+    bytes.
+    """
     failed = at(1, 3) + at(2, b"corrupted record: \xff\xfe")
     fake.answers[MODEL + "GetModelStatus"] = at(1, at(1, 1) + at(2, 50) + at(3, failed))
-    assert asking.status(HALF, limit=LIMIT) == [VersionStatus(1, "END", 3, "corrupted record: \ufffd\ufffd")]
+    assert asking.status(HALF, limit=LIMIT) == [
+        VersionStatus(1, "END", 3, "corrupted record: \ufffd\ufffd")
+    ]
     fake.answers[MODEL + "HandleReloadConfigRequest"] = at(1, failed)
     with pytest.raises(client.ServerError, match="corrupted record: \ufffd\ufffd"):
         asking.reload([], limit=LIMIT)
@@ -192,7 +213,9 @@ def test_metadata(fake, asking):
         fake.answers[PREDICTION + "GetModelMetadata"] = broken
         with pytest.raises(client.BadAnswer, match="SignatureDefMap"):
             asking.metadata(HALF, limit=LIMIT)
-    truncated = at(1, b"type.googleapis.com/tensorflow.serving.SignatureDefMap") + at(2, signatures[:-1])
+    truncated = at(1, b"type.googleapis.com/tensorflow.serving.SignatureDefMap") + at(
+        2, signatures[:-1]
+    )
     fake.answers[PREDICTION + "GetModelMetadata"] = pair(2, b"signature_def", truncated)
     with pytest.raises(client.BadAnswer, match="no SignatureDefMap"):
         asking.metadata(HALF, limit=LIMIT)
@@ -200,21 +223,39 @@ def test_metadata(fake, asking):
 
 def test_reload(fake, asking):
     fake.answers[MODEL + "HandleReloadConfigRequest"] = at(1, b"")
-    asking.reload([messages.ModelConfig(name="a", base_path="/m/a", model_platform="tensorflow")], limit=LIMIT)
+    asking.reload(
+        [messages.ModelConfig(name="a", base_path="/m/a", model_platform="tensorflow")], limit=LIMIT
+    )
     asking.reload([], limit=LIMIT)
     config = at(1, b"a") + at(2, b"/m/a") + at(4, b"tensorflow")
-    assert [request for _, request, _ in fake.asked] == [at(1, at(1, at(1, config))), at(1, at(1, b""))]
-    fake.answers[MODEL + "HandleReloadConfigRequest"] = at(1, at(1, 9) + at(2, b"twice the same name"))
+    assert [request for _, request, _ in fake.asked] == [
+        at(1, at(1, at(1, config))),
+        at(1, at(1, b"")),
+    ]
+    fake.answers[MODEL + "HandleReloadConfigRequest"] = at(
+        1, at(1, 9) + at(2, b"twice the same name")
+    )
     with pytest.raises(client.ServerError, match="twice the same name") as caught:
         asking.reload([], limit=LIMIT)
     assert caught.value.code == "FAILED_PRECONDITION"
 
 
 @pytest.mark.parametrize(
-    "code", ["NOT_FOUND", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "UNAVAILABLE", "INTERNAL", "CANCELLED", "UNKNOWN"]
+    "code",
+    [
+        "NOT_FOUND",
+        "INVALID_ARGUMENT",
+        "FAILED_PRECONDITION",
+        "UNAVAILABLE",
+        "INTERNAL",
+        "CANCELLED",
+        "UNKNOWN",
+    ],
 )
 def test_an_error_of_the_server_keeps_its_code_and_text(fake, asking, code):
-    """UNAVAILABLE is also what gRPC itself says of a lost connection; this one comes from a server that is there."""
+    """UNAVAILABLE is also what gRPC itself says of a lost connection; this one comes from a server
+    that is there.
+    """
     fake.answers[PREDICTION + "Predict"] = (code, "Servable not found for request: Latest(half)")
     with pytest.raises(client.ServerError) as caught:
         asking.predict(HALF, "", {}, limit=LIMIT)
@@ -223,9 +264,15 @@ def test_an_error_of_the_server_keeps_its_code_and_text(fake, asking, code):
     assert (error.transport, error.method, error.http_status) == ("grpc", "Predict", 0)
 
 
-@pytest.mark.parametrize("text", ["Socket closed", "recvmsg:Connection reset by peer", "failed to connect to all addresses"])
+@pytest.mark.parametrize(
+    "text",
+    ["Socket closed", "recvmsg:Connection reset by peer", "failed to connect to all addresses"],
+)
 def test_grpcs_own_texts_of_a_lost_connection(fake, asking, text):
-    """Also where something still listens, as the forwarder of a container's port does. No server has been seen to send one."""
+    """Also where something still listens, as the forwarder of a container's port does.
+
+    No server has been seen to send one.
+    """
     fake.answers[PREDICTION + "Predict"] = ("UNAVAILABLE", text)
     with pytest.raises(client.Unreachable):
         asking.predict(HALF, "", {}, limit=LIMIT)
@@ -241,10 +288,22 @@ BROKEN = {
     "bytes that are no message": (b"\xff\xff\xff", "no PredictResponse"),
     "a length beyond the end": (b"\x0a\x7f", "no PredictResponse"),
     "a tensor of no dtype": (pair(1, b"y", b""), "output y: the dtype is invalid"),
-    "more values than its shape": (pair(1, b"y", FLOATS + at(2, b"") + at(5, bytes(8))), "output y: 2 values for 1"),
-    "fewer bytes than its shape": (pair(1, b"y", FLOATS + at(2, at(2, at(1, 3))) + at(4, bytes(8))), "8 bytes for 3"),
-    "a negative dimension": (pair(1, b"y", FLOATS + at(2, at(2, b"\x08" + b"\xff" * 9 + b"\x01"))), "negative dimension"),
-    "a small message of a large tensor": (pair(1, b"y", FLOATS + at(2, at(2, at(1, 2**40)))), "output y: a float32 tensor"),
+    "more values than its shape": (
+        pair(1, b"y", FLOATS + at(2, b"") + at(5, bytes(8))),
+        "output y: 2 values for 1",
+    ),
+    "fewer bytes than its shape": (
+        pair(1, b"y", FLOATS + at(2, at(2, at(1, 3))) + at(4, bytes(8))),
+        "8 bytes for 3",
+    ),
+    "a negative dimension": (
+        pair(1, b"y", FLOATS + at(2, at(2, b"\x08" + b"\xff" * 9 + b"\x01"))),
+        "negative dimension",
+    ),
+    "a small message of a large tensor": (
+        pair(1, b"y", FLOATS + at(2, at(2, at(1, 2**40)))),
+        "output y: a float32 tensor",
+    ),
     "large tensors together": (
         b"".join(pair(1, b"y%d" % i, at(1, 4) + at(2, at(2, at(1, 600 << 20)))) for i in range(2)),
         "tensors of one answer",
@@ -266,14 +325,18 @@ def test_sizes_are_bounded_in_both_directions(fake):
         with pytest.raises(client.BadAnswer, match="more than 1000 bytes"):
             small.predict(HALF, "", {}, limit=LIMIT)
         with pytest.raises(client.NotRepresentable, match="1000 may be sent"):
-            small.predict(HALF, "", {"x": Tensor("float32", np.zeros(1000, np.float32))}, limit=LIMIT)
+            small.predict(
+                HALF, "", {"x": Tensor("float32", np.zeros(1000, np.float32))}, limit=LIMIT
+            )
 
 
 def test_larger_messages_than_grpc_allows_by_itself_pass(fake, asking):
     fake.answers[PREDICTION + "Predict"] = lambda request, _: pair(
         1, b"y", FLOATS + at(2, at(2, at(1, 2**21))) + at(4, bytes(2**23))
     )
-    found = asking.predict(HALF, "", {"x": Tensor("float32", np.zeros(2**21, np.float32))}, limit=LIMIT)
+    found = asking.predict(
+        HALF, "", {"x": Tensor("float32", np.zeros(2**21, np.float32))}, limit=LIMIT
+    )
     assert found["y"].array.shape == (2**21,)
 
 
@@ -300,7 +363,10 @@ def free_port():
 
 
 def test_nobody_listens():
-    with GrpcClient("127.0.0.1", free_port()) as asking, pytest.raises(client.Unreachable, match="refused"):
+    with (
+        GrpcClient("127.0.0.1", free_port()) as asking,
+        pytest.raises(client.Unreachable, match="refused"),
+    ):
         asking.status(HALF, limit=LIMIT)
 
 
@@ -320,7 +386,11 @@ def test_somebody_else_listens(hello):
                     peer.sendall(hello)
 
     threading.Thread(target=serve, daemon=True).start()
-    with listener, GrpcClient("127.0.0.1", listener.getsockname()[1]) as asking, pytest.raises(client.Unreachable):
+    with (
+        listener,
+        GrpcClient("127.0.0.1", listener.getsockname()[1]) as asking,
+        pytest.raises(client.Unreachable),
+    ):
         asking.status(HALF, limit=LIMIT)
 
 
@@ -350,12 +420,16 @@ time.sleep(60)
 
 def test_a_server_killed_by_a_request_is_unreachable_and_found_again():
     def start(address):
-        process = subprocess.Popen([sys.executable, "-c", DYING, address], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", DYING, address], stdout=subprocess.PIPE, text=True
+        )
         return process, int(process.stdout.readline())
 
     process, port = start("127.0.0.1:0")
     with process, GrpcClient("127.0.0.1", port) as asking:
-        killer = threading.Thread(target=lambda: process.stdout.readline() and os.kill(process.pid, signal.SIGKILL))
+        killer = threading.Thread(
+            target=lambda: process.stdout.readline() and os.kill(process.pid, signal.SIGKILL)
+        )
         killer.start()
         with pytest.raises(client.Unreachable):
             asking.predict(HALF, "", {}, limit=LIMIT)

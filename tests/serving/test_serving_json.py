@@ -1,6 +1,7 @@
 """compat_matrix.serving.rest_json: tensors <-> the JSON of TensorFlow Serving's REST API.
 
-Requests are read and answers written by functions of this file, which follow the API's documentation.
+Requests are read and answers written by functions of this file, which follow the API's
+documentation.
 """
 
 import base64
@@ -17,7 +18,16 @@ from compat_matrix.serving.rest_json import CannotSay, Unreadable
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
 
-NUMBERS = {"bool": 10, "int8": 6, "int16": 5, "int32": 3, "int64": 9, "uint8": 4, "uint32": 22, "uint64": 23}
+NUMBERS = {
+    "bool": 10,
+    "int8": 6,
+    "int16": 5,
+    "int32": 3,
+    "int64": 9,
+    "uint8": 4,
+    "uint32": 22,
+    "uint64": 23,
+}
 NUMBERS.update(float32=1, float64=2, string=7)
 
 # No limits of time: the first text that Hypothesis draws costs it seconds.
@@ -60,14 +70,24 @@ def a_tensor(draw, shape):
         )
     else:
         element = st.integers(int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
-    return Tensor(dtype, np.array(draw(st.lists(element, min_size=count, max_size=count)), dtype).reshape(shape))
+    return Tensor(
+        dtype,
+        np.array(draw(st.lists(element, min_size=count, max_size=count)), dtype).reshape(shape),
+    )
 
 
 @st.composite
 def some_tensors(draw, most=3, rows=False):
     """Tensors by name; in rows, all of one first dimension."""
     batch = draw(st.integers(1, 3))
-    names = draw(st.lists(st.sampled_from(["x", "image_bytes", "b64", "y z", "é"]), min_size=1, max_size=most, unique=True))
+    names = draw(
+        st.lists(
+            st.sampled_from(["x", "image_bytes", "b64", "y z", "é"]),
+            min_size=1,
+            max_size=most,
+            unique=True,
+        )
+    )
     out = {}
     for name in names:
         shape = draw(st.lists(st.integers(1, 3), max_size=2)) + draw(st.sampled_from([[], [0]]))
@@ -76,7 +96,11 @@ def some_tensors(draw, most=3, rows=False):
 
 
 def same(one, other):
-    assert (one.dtype, one.array.dtype, one.array.shape) == (other.dtype, other.array.dtype, other.array.shape)
+    assert (one.dtype, one.array.dtype, one.array.shape) == (
+        other.dtype,
+        other.array.dtype,
+        other.array.shape,
+    )
     if one.dtype.startswith("float"):
         assert np.array_equal(one.array, other.array, equal_nan=True)
         numbers = ~np.isnan(one.array)
@@ -107,11 +131,16 @@ def leaves(value):
 
 
 def as_server_reads(value, dtype):
-    """A tensor out of nested lists. Numbers with a point or an exponent are floats, all others integers."""
+    """A tensor out of nested lists.
+
+    Numbers with a point or an exponent are floats, all others integers.
+    """
     flat = leaves(value)
     if dtype == "string":
         array = np.empty(len(flat), object)
-        array[:] = [base64.b64decode(item["b64"]) if is_base64(item) else item.encode() for item in flat]
+        array[:] = [
+            base64.b64decode(item["b64"]) if is_base64(item) else item.encode() for item in flat
+        ]
     elif dtype == "bool":
         assert all(item is True or item is False for item in flat)
         array = np.array(flat, bool)
@@ -119,16 +148,23 @@ def as_server_reads(value, dtype):
         assert all(isinstance(item, float) for item in flat)
         array = np.array(flat, np.float64)
         if dtype == "float32":
-            # The parser may be three units in the last place off; what is above the largest float32 is then refused.
+            # The parser may be three units in the last place off; what is above the largest float32
+            # is then refused.
             worst = array.copy()
             for _ in range(3):
-                worst = np.where(np.isfinite(worst), np.nextafter(worst, np.copysign(np.inf, worst)), worst)
+                worst = np.where(
+                    np.isfinite(worst), np.nextafter(worst, np.copysign(np.inf, worst)), worst
+                )
             assert np.all((np.abs(worst) <= np.finfo(np.float32).max) | ~np.isfinite(worst))
-            assert np.array_equal(worst.astype(np.float32), array.astype(np.float32), equal_nan=True)
+            assert np.array_equal(
+                worst.astype(np.float32), array.astype(np.float32), equal_nan=True
+            )
     else:
         assert all(type(item) is int for item in flat)
         array = np.array(flat, dtype)
-    return Tensor(dtype, array.astype(array.dtype if dtype == "string" else dtype).reshape(shape_seen(value)))
+    return Tensor(
+        dtype, array.astype(array.dtype if dtype == "string" else dtype).reshape(shape_seen(value))
+    )
 
 
 def as_server_writes(name, tensor):
@@ -140,7 +176,10 @@ def as_server_writes(name, tensor):
         if tensor.dtype == "string":
             if name.endswith("_bytes"):
                 return b'{"b64":"' + base64.b64encode(value) + b'"}'
-            escaped = b"".join(b"\\u%04X" % c if c < 32 else b"\\" + bytes([c]) if c in b'"\\' else bytes([c]) for c in value)
+            escaped = b"".join(
+                b"\\u%04X" % c if c < 32 else b"\\" + bytes([c]) if c in b'"\\' else bytes([c])
+                for c in value
+            )
             return b'"' + escaped + b'"'
         if not tensor.dtype.startswith("float"):
             return b"%d" % value
@@ -152,7 +191,11 @@ def as_server_writes(name, tensor):
         return (text if "." in text or "e" in text else text + ".0").encode()
 
     def nested(values):
-        return b"[" + b", ".join(map(nested, values)) + b"]" if isinstance(values, list) else number(values)
+        return (
+            b"[" + b", ".join(map(nested, values)) + b"]"
+            if isinstance(values, list)
+            else number(values)
+        )
 
     return nested(tensor.array.tolist())
 
@@ -177,16 +220,26 @@ def test_requests_in_rows_say_what_they_mean(inputs, bare):
     for name, tensor in inputs.items():
         if not bare:
             assert all(set(row) == set(inputs) and not is_base64(row) for row in sent["instances"])
-        same(as_server_reads(sent["instances"] if bare else [row[name] for row in sent["instances"]], tensor.dtype), tensor)
+        same(
+            as_server_reads(
+                sent["instances"] if bare else [row[name] for row in sent["instances"]],
+                tensor.dtype,
+            ),
+            tensor,
+        )
 
 
 @quiet
 @given(some_tensors())
 def test_answers_in_columns_are_read_exactly(outputs):
-    texts = [json.dumps(name).encode() + b": " + as_server_writes(name, tensor) for name, tensor in outputs.items()]
+    texts = [
+        json.dumps(name).encode() + b": " + as_server_writes(name, tensor)
+        for name, tensor in outputs.items()
+    ]
     body = texts[0].partition(b": ")[2] if len(texts) == 1 else b"{" + b",\n".join(texts) + b"}"
     found = rest_json.read_columns(
-        rest_json.loads(b'{\n    "outputs": ' + body + b"\n}"), {name: info_of(tensor) for name, tensor in outputs.items()}
+        rest_json.loads(b'{\n    "outputs": ' + body + b"\n}"),
+        {name: info_of(tensor) for name, tensor in outputs.items()},
     )
     assert set(found) == set(outputs)
     for name, tensor in outputs.items():
@@ -199,18 +252,25 @@ def test_answers_in_rows_are_read_exactly(outputs):
     rows = []
     for index in range(next(iter(outputs.values())).array.shape[0]):
         values = {
-            name: as_server_writes(name, Tensor(t.dtype, np.asarray(t.array)[index : index + 1])) for name, t in outputs.items()
+            name: as_server_writes(name, Tensor(t.dtype, np.asarray(t.array)[index : index + 1]))
+            for name, t in outputs.items()
         }
         texts = [json.dumps(name).encode() + b": " + value[1:-1] for name, value in values.items()]
-        rows.append(texts[0].partition(b": ")[2] if len(texts) == 1 else b"{" + b", ".join(texts) + b"}")
+        rows.append(
+            texts[0].partition(b": ")[2] if len(texts) == 1 else b"{" + b", ".join(texts) + b"}"
+        )
     found = rest_json.read_rows(
-        rest_json.loads(b'{"predictions": [' + b",".join(rows) + b"]}"), {name: info_of(t) for name, t in outputs.items()}
+        rest_json.loads(b'{"predictions": [' + b",".join(rows) + b"]}"),
+        {name: info_of(t) for name, t in outputs.items()},
     )
     for name, tensor in outputs.items():
         same(found[name], tensor)
 
 
-@pytest.mark.parametrize(("dtype", "value"), [("float32", 1e-45), ("float32", -1e-39), ("float64", 5e-324), ("float64", 1e-308)])
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("float32", 1e-45), ("float32", -1e-39), ("float64", 5e-324), ("float64", 1e-308)],
+)
 def test_subnormal_numbers_are_refused(dtype, value):
     tensor = Tensor(dtype, np.array([1.0, value], dtype))
     for ask in (rest_json.columns, lambda inputs: rest_json.rows(inputs, bare=True)):
@@ -219,13 +279,26 @@ def test_subnormal_numbers_are_refused(dtype, value):
 
 
 def test_six_digits_are_rounded_once_and_twice_to_the_same_float32():
-    """The claim of the module's text, at the decimals nearest to the middle between two float32 values."""
-    for text in ("1e-45", "7.00649e-46", "2.93874e-39", "8.58993e+09", "1.67772e+07", "3.40282e+38", "9.00719e+15"):
+    """The claim of the module's text, at the decimals nearest to the middle between two float32
+    values.
+    """
+    for text in (
+        "1e-45",
+        "7.00649e-46",
+        "2.93874e-39",
+        "8.58993e+09",
+        "1.67772e+07",
+        "3.40282e+38",
+        "9.00719e+15",
+    ):
         assert rest_json.numbers([float(text)], "float32")[0] == np.float32(text)
 
 
 def test_a_request_as_it_is_written_in_the_documentation():
-    tag, signal = strings(b"foo", b"bar"), Tensor("int32", np.int32([[1, 2, 3, 4, 5], [3, 4, 1, 2, 5]]))
+    tag, signal = (
+        strings(b"foo", b"bar"),
+        Tensor("int32", np.int32([[1, 2, 3, 4, 5], [3, 4, 1, 2, 5]])),
+    )
     sensor = Tensor("float32", np.float32([[[1, 2], [3, 4]], [[4, 5], [6, 8]]]))
     inputs = {"tag": tag, "signal": signal, "sensor": sensor}
     assert rest_json.rows(inputs, bare=False) == {
@@ -246,8 +319,14 @@ def test_a_request_as_it_is_written_in_the_documentation():
 
 WRITTEN = {
     "float32 of a whole number": (Tensor("float32", np.float32([1e9])), b"[1000000000.0]"),
-    "the largest float32": (Tensor("float32", np.float32([3.4028234663852886e38])), b"[3.4028234e+38]"),
-    "numbers that are none": (Tensor("float64", np.array([np.nan, np.inf, -np.inf])), b"[NaN,Infinity,-Infinity]"),
+    "the largest float32": (
+        Tensor("float32", np.float32([3.4028234663852886e38])),
+        b"[3.4028234e+38]",
+    ),
+    "numbers that are none": (
+        Tensor("float64", np.array([np.nan, np.inf, -np.inf])),
+        b"[NaN,Infinity,-Infinity]",
+    ),
     "minus zero": (Tensor("float32", np.float32(-0.0)), b"-0.0"),
     "the largest uint64": (Tensor("uint64", np.uint64([2**64 - 1])), b"[18446744073709551615]"),
     "the least int64": (Tensor("int64", np.int64([-(2**63)])), b"[-9223372036854775808]"),
@@ -265,21 +344,37 @@ def test_values_as_they_are_written(case):
 
 
 def test_strings_of_a_name_in_bytes_are_base64():
-    assert rest_json.columns({"image_bytes": strings(b"abc")}) == {"inputs": {"image_bytes": [{"b64": "YWJj"}]}}
+    assert rest_json.columns({"image_bytes": strings(b"abc")}) == {
+        "inputs": {"image_bytes": [{"b64": "YWJj"}]}
+    }
     # {"b64": "abc"} by itself would be read as base64 without a name.
-    assert rest_json.columns({"b64": Tensor("string", np.array(b"abc", object))}) == {"inputs": {"b64": {"b64": "YWJj"}}}
+    assert rest_json.columns({"b64": Tensor("string", np.array(b"abc", object))}) == {
+        "inputs": {"b64": {"b64": "YWJj"}}
+    }
 
 
 SCALAR, VECTOR = Tensor("float32", np.float32(1)), Tensor("float32", np.float32([1, 2]))
 REFUSED = {
-    "half": (lambda: rest_json.columns({"x": Tensor("float16", np.float16([1]))}), "'x' is float16, which"),
+    "half": (
+        lambda: rest_json.columns({"x": Tensor("float16", np.float16([1]))}),
+        "'x' is float16, which",
+    ),
     "bfloat16": (lambda: rest_json.columns({"x": Tensor("bfloat16", np.uint16([1]))}), "bfloat16"),
-    "complex": (lambda: rest_json.columns({"x": Tensor("complex64", np.complex64([1]))}), "complex64"),
+    "complex": (
+        lambda: rest_json.columns({"x": Tensor("complex64", np.complex64([1]))}),
+        "complex64",
+    ),
     "uint16": (lambda: rest_json.columns({"x": Tensor("uint16", np.uint16([1]))}), "uint16"),
     "quantised": (lambda: rest_json.columns({"x": Tensor("qint8", np.int8([1]))}), "qint8"),
-    "dimensions behind a 0": (lambda: rest_json.columns({"x": Tensor("int8", np.zeros((0, 3), np.int8))}), r"shape \[0, 3\]"),
+    "dimensions behind a 0": (
+        lambda: rest_json.columns({"x": Tensor("int8", np.zeros((0, 3), np.int8))}),
+        r"shape \[0, 3\]",
+    ),
     "rows of a scalar": (lambda: rest_json.rows({"x": SCALAR}, bare=True), "'x' is a scalar"),
-    "rows of different numbers": (lambda: rest_json.rows({"x": VECTOR, "y": strings(b"")}, bare=False), r"not \[1, 2\]"),
+    "rows of different numbers": (
+        lambda: rest_json.rows({"x": VECTOR, "y": strings(b"")}, bare=False),
+        r"not \[1, 2\]",
+    ),
     "no rows": (lambda: rest_json.rows({"x": strings()}, bare=True), 'empty list of "instances"'),
 }
 
@@ -309,13 +404,17 @@ def test_a_signature_is_held_against_what_the_server_can_do():
 
 
 def columns(text, **outputs):
-    return rest_json.read_columns(rest_json.loads(text if isinstance(text, bytes) else text.encode()), outputs)
+    return rest_json.read_columns(
+        rest_json.loads(text if isinstance(text, bytes) else text.encode()), outputs
+    )
 
 
 def test_dimensions_behind_a_0_come_from_the_signature():
     assert columns('{"outputs": []}', y=info("float32", -1, 3, 2))["y"].array.shape == (0, 3, 2)
     assert columns('{"outputs": [[], []]}', y=info("float32", -1, -1))["y"].array.shape == (2, 0)
-    assert rest_json.read_rows({"predictions": []}, {"y": info("string", -1, 2), "z": info("int8", -1)})["y"].array.shape == (
+    assert rest_json.read_rows(
+        {"predictions": []}, {"y": info("string", -1, 2), "z": info("int8", -1)}
+    )["y"].array.shape == (
         0,
         2,
     )
@@ -326,8 +425,12 @@ def test_dimensions_behind_a_0_come_from_the_signature():
 
 
 def test_bytes_that_are_no_text_come_through():
-    assert columns(b'{"outputs": ["a\xff\\u0000\xc3\xa9"]}', y=info("string", -1))["y"].array.tolist() == [b"a\xff\0\xc3\xa9"]
-    assert columns('{"outputs": [{"b64": "/w=="}]}', y_bytes=info("string", -1))["y_bytes"].array.tolist() == [b"\xff"]
+    assert columns(b'{"outputs": ["a\xff\\u0000\xc3\xa9"]}', y=info("string", -1))[
+        "y"
+    ].array.tolist() == [b"a\xff\0\xc3\xa9"]
+    assert columns('{"outputs": [{"b64": "/w=="}]}', y_bytes=info("string", -1))[
+        "y_bytes"
+    ].array.tolist() == [b"\xff"]
 
 
 ONE = {"y": info("float32", -1)}
@@ -337,8 +440,16 @@ UNREADABLE = {
     "no JSON": (b"<html>", ONE, "not JSON"),
     "cut off": (b'{"outputs": [1.0', ONE, "not JSON"),
     "deep": (b'{"outputs": ' + b"[" * 10**6, ONE, "nested too deep"),
-    "deep, and closed": (b'{"outputs": ' + b"[" * 900 + b"1.0" + b"]" * 900 + b"}", ONE, "more than 254 dimensions"),
-    "more dimensions than NumPy has": (b'{"outputs": ' + b"[" * 100 + b"1.0" + b"]" * 100 + b"}", ONE, "dimension"),
+    "deep, and closed": (
+        b'{"outputs": ' + b"[" * 900 + b"1.0" + b"]" * 900 + b"}",
+        ONE,
+        "more than 254 dimensions",
+    ),
+    "more dimensions than NumPy has": (
+        b'{"outputs": ' + b"[" * 100 + b"1.0" + b"]" * 100 + b"}",
+        ONE,
+        "dimension",
+    ),
     "a long number": (b'{"outputs": [' + b"9" * 10**6 + b"]}", ONE, "a number of 1000000 digits"),
     "a list": (b"[1.0]", ONE, "a JSON list where an object is due"),
     "a key twice": (b'{"outputs": {"y": [1.0], "z": [1.0], "y": [2.0]}}', TWO, "one key twice"),
@@ -355,14 +466,34 @@ UNREADABLE = {
     "truth for a number": (b'{"outputs": [true]}', ONE, "True"),
     "a number for truth": (b'{"outputs": [1]}', {"y": info("bool", -1)}, "is not a value of bool"),
     "too large a float": (b'{"outputs": [1e300]}', ONE, "too large for float32"),
-    "an integer that is no float": (b'{"outputs": [9007199254740993]}', ONE, "is not a value of float32"),
-    "too large an integer": (b'{"outputs": [256]}', {"y": info("uint8", -1)}, "256.*is not a value of uint8"),
-    "truth for an integer": (b'{"outputs": [true]}', {"y": info("int64", -1)}, "True.*is not a value of int64"),
+    "an integer that is no float": (
+        b'{"outputs": [9007199254740993]}',
+        ONE,
+        "is not a value of float32",
+    ),
+    "too large an integer": (
+        b'{"outputs": [256]}',
+        {"y": info("uint8", -1)},
+        "256.*is not a value of uint8",
+    ),
+    "truth for an integer": (
+        b'{"outputs": [true]}',
+        {"y": info("int64", -1)},
+        "True.*is not a value of int64",
+    ),
     "a fraction": (b'{"outputs": [1.0]}', {"y": info("int64", -1)}, "1.0.*is not a value of int64"),
-    "base64 where the name asks for none": (b'{"outputs": [{"b64": ""}]}', {"y": info("string", -1)}, "dict is not a string"),
+    "base64 where the name asks for none": (
+        b'{"outputs": [{"b64": ""}]}',
+        {"y": info("string", -1)},
+        "dict is not a string",
+    ),
     "none where it asks for it": (b'{"outputs": ["a"]}', {"y_bytes": info("string", -1)}, "b64"),
     "broken base64": (b'{"outputs": [{"b64": "%"}]}', {"y_bytes": info("string", -1)}, "base64"),
-    "half a character": (rb'{"outputs": ["\ud800"]}', {"y": info("string", -1)}, "half a character"),
+    "half a character": (
+        rb'{"outputs": ["\ud800"]}',
+        {"y": info("string", -1)},
+        "half a character",
+    ),
 }
 
 
@@ -374,7 +505,13 @@ def test_an_answer_that_is_none(case):
 
 
 @pytest.mark.parametrize(
-    "body", [b'{"predictions": 1.0}', b'{"predictions": [{"y": 1.0}]}', b'{"predictions": [[1.0]]}', b'{"predictions": {}}']
+    "body",
+    [
+        b'{"predictions": 1.0}',
+        b'{"predictions": [{"y": 1.0}]}',
+        b'{"predictions": [[1.0]]}',
+        b'{"predictions": {}}',
+    ],
 )
 def test_rows_that_are_none(body):
     with pytest.raises(Unreadable, match="prediction"):

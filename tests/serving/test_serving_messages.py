@@ -18,7 +18,8 @@ from reference_impl.format.schema import _pool
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "compat_matrix" / "serving" / "schema"
 
-# Declared by the published package, not by us: streaming of language models and options of a session that nobody here asks for.
+# Declared by the published package, not by us: streaming of language models and options of a
+# session that nobody here asks for.
 LEFT_OUT = {
     "PredictRequest.predict_streamed_options",
     "PredictRequest.client_id",
@@ -44,7 +45,12 @@ LEFT_OUT = {
     "SequenceExample",
 }
 # The package lacks the file of the first two, and before 2.19 the rest.
-NOT_PUBLISHED = {"PrometheusConfig", "MonitoringConfig", "Metric", "LoggingConfig.custom_logging_config"}
+NOT_PUBLISHED = {
+    "PrometheusConfig",
+    "MonitoringConfig",
+    "Metric",
+    "LoggingConfig.custom_logging_config",
+}
 NOT_PUBLISHED |= {"ReloadConfigRequest.metric_names", "ReloadConfigResponse.metric"}
 # Answers as they are read from servers that check no UTF-8, and the file of a flag.
 RAW = {
@@ -55,7 +61,8 @@ RAW = {
 }
 NOT_PUBLISHED |= {*RAW, "BatchingParameters"}
 
-# In an interpreter of its own: the package registers its messages, and TensorFlow's, for the whole process.
+# In an interpreter of its own: the package registers its messages, and TensorFlow's, for the whole
+# process.
 DUMP = """
 import glob, importlib, os, sys
 from google.protobuf import descriptor_pb2
@@ -77,10 +84,20 @@ def described(message, prefix=""):
     """{path: what a reader of the wire sees} of a message and everything in it."""
     found = {prefix + message.name: "message"}
     for field in message.field:
-        choice = message.oneof_decl[field.oneof_index].name if field.HasField("oneof_index") else None
-        found[f"{prefix}{message.name}.{field.name}"] = (field.number, field.type, field.type_name, field.label, choice)
+        choice = (
+            message.oneof_decl[field.oneof_index].name if field.HasField("oneof_index") else None
+        )
+        found[f"{prefix}{message.name}.{field.name}"] = (
+            field.number,
+            field.type,
+            field.type_name,
+            field.label,
+            choice,
+        )
     for enum in message.enum_type:
-        found[f"{prefix}{message.name}.{enum.name}"] = sorted((value.name, value.number) for value in enum.value)
+        found[f"{prefix}{message.name}.{enum.name}"] = sorted(
+            (value.name, value.number) for value in enum.value
+        )
     for nested in message.nested_type:
         found.update(described(nested, f"{prefix}{message.name}."))
     return found
@@ -94,7 +111,9 @@ def declared(files):
         for enum in file.enum_type:
             found[enum.name] = sorted((value.name, value.number) for value in enum.value)
         for service in file.service:
-            found[service.name] = sorted((item.name, item.input_type, item.output_type) for item in service.method)
+            found[service.name] = sorted(
+                (item.name, item.input_type, item.output_type) for item in service.method
+            )
     return found
 
 
@@ -105,7 +124,11 @@ def test_the_published_package_declares_the_same():
     env = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
     done = subprocess.run([sys.executable, "-c", DUMP], capture_output=True, check=True, env=env)
     theirs = declared(descriptor_pb2.FileDescriptorSet.FromString(done.stdout).file)
-    ours = declared(descriptor_pb2.FileDescriptorSet.FromString((FOLDER / "descriptors.binpb").read_bytes()).file)
+    ours = declared(
+        descriptor_pb2.FileDescriptorSet.FromString(
+            (FOLDER / "descriptors.binpb").read_bytes()
+        ).file
+    )
     assert without(LEFT_OUT, set(theirs) - set(ours)) == set()
     assert without(NOT_PUBLISHED, set(ours) - set(theirs)) == set()
     both = set(ours) & set(theirs)
@@ -122,7 +145,11 @@ def test_raw_answers_have_the_fields_of_the_published_ones():
 
 
 def without(known, paths):
-    return {path for path in paths if not any(path == out or path.startswith(out + ".") for out in known)}
+    return {
+        path
+        for path in paths
+        if not any(path == out or path.startswith(out + ".") for out in known)
+    }
 
 
 def test_the_committed_descriptors_are_those_of_the_proto_files():
@@ -197,7 +224,10 @@ def test_every_implementation_of_the_installed_protobuf_agrees():
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("first", [True, False])
 def test_lives_beside_tensorflow_whichever_comes_first(first):
-    theirs = "import tensorflow as tf\nassert tf.train.Example.DESCRIPTOR.full_name == 'tensorflow.Example'\n"
+    theirs = (
+        "import tensorflow as tf\nassert tf.train.Example.DESCRIPTOR.full_name =="
+        " 'tensorflow.Example'\n"
+    )
     assert run(theirs + EXERCISE if first else EXERCISE + theirs)[1:] == ["ok"]
 
 
@@ -215,4 +245,6 @@ def test_broken_bytes_give_a_named_error_at_a_place():
     with pytest.raises(errors.TruncatedError) as caught:
         schema.parse(messages.PredictRequest, bytes.fromhex("0a05"))
     assert caught.value.node == "model_spec"
-    assert _pool.schema(_pool.unopened).pool.FindMessageTypeByName("tensorflow.serving.PredictRequest")
+    assert _pool.schema(_pool.unopened).pool.FindMessageTypeByName(
+        "tensorflow.serving.PredictRequest"
+    )

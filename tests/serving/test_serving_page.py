@@ -1,4 +1,6 @@
-"""docs/serving.md and the ledger tell one story of real servers, and each row of the page says who saw it."""
+"""docs/serving.md and the ledger tell one story of real servers, and each row of the page says who
+saw it.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,10 @@ def entries() -> Iterator[tuple[Told, Entry]]:
 
 
 def outcomes(entry: Entry) -> str:
-    """The outcomes that a server can have, as the page writes them. LOAD_ERROR is one of our own loaders."""
+    """The outcomes that a server can have, as the page writes them.
+
+    LOAD_ERROR is one of our own loaders.
+    """
     names = [str(one) for one in (entry.outcome, *entry.others) if one is not Outcome.LOAD_ERROR]
     return " or ".join(names) + (f" ({entry.error_class})" if entry.error_class else "")
 
@@ -68,7 +73,9 @@ def test_the_ledger_expects_of_servers_what_the_page_says() -> None:
     assert {told: outcomes(entry) for told, entry in entries()} == of_page()
 
 
-@pytest.mark.parametrize("title", ["What a real server was seen to do", "Models that fail on servers"])
+@pytest.mark.parametrize(
+    "title", ["What a real server was seen to do", "Models that fail on servers"]
+)
 def test_each_row_says_who_saw_it(title: str) -> None:
     found = rows(title)
     assert len(found) >= 25
@@ -77,15 +84,27 @@ def test_each_row_says_who_saw_it(title: str) -> None:
 
 def as_real(check: str, producer: str, outcome: str, message: str = "") -> bool | None:
     """Judge what a real 2.15.1 was seen to do with an unknown op in a function."""
-    cell = Cell("unservable_unknown_op", producer, "2.15.1", SERVING, "2.15.1", check, "serving", "x")
+    cell = Cell(
+        "unservable_unknown_op", producer, "2.15.1", SERVING, "2.15.1", check, "serving", "x"
+    )
     error = "NOT_FOUND" if message else None
-    result = Result("plan", cell.id, Outcome(outcome), error_class=error, message=message, message_normalised=message)
+    result = Result(
+        "plan",
+        cell.id,
+        Outcome(outcome),
+        error_class=error,
+        message=message,
+        message_normalised=message,
+    )
     return LEDGER.judged(cell, result).expected
 
 
 @pytest.mark.parametrize("producer", ["tf2", "reference"])
 def test_the_six_cells_of_an_unknown_op_are_expected_of_a_real_server(producer: str) -> None:
-    text = "request serving_default-0 over {}: Op type not registered 'Acme>Mix' in binary running on host."
+    text = (
+        "request serving_default-0 over {}: Op type not registered 'Acme>Mix' in binary running on"
+        " host."
+    )
     assert as_real("serve", producer, "PASS") is True
     assert as_real("serve_grpc", producer, "CALL_ERROR", text.format("grpc")) is True
     assert as_real("serve_rest", producer, "CALL_ERROR", text.format("rest")) is True

@@ -17,9 +17,15 @@ __all__ = ["asking", "fake"]  # fixtures, imported by name
 def test_predict_in_columns_then_in_rows(fake, asking):
     fake.answers[PREDICT] = '{\n    "outputs": [\n        2.5,\n        3.0\n    ]\n}'
     found = asking.predict(HALF, "serving_default", {"x": floats(1, 2)}, limit=LIMIT)
-    assert (found["y"].dtype, found["y"].array.dtype, found["y"].array.tolist()) == ("float32", np.float32, [2.5, 3])
+    assert (found["y"].dtype, found["y"].array.dtype, found["y"].array.tolist()) == (
+        "float32",
+        np.float32,
+        [2.5, 3],
+    )
     fake.answers[PREDICT] = '{\n    "predictions": [2.5, 3.0\n    ]\n}'
-    assert asking.predict(HALF, "", {"x": floats(1, 2)}, limit=LIMIT, layout=ROWS)["y"].array.tolist() == [2.5, 3]
+    assert asking.predict(HALF, "", {"x": floats(1, 2)}, limit=LIMIT, layout=ROWS)[
+        "y"
+    ].array.tolist() == [2.5, 3]
     assert [(verb, path, body) for verb, path, body, _ in fake.asked] == [
         ("GET", "/v1/models/half/metadata", None),
         ("POST", PREDICT, {"signature_name": "serving_default", "inputs": {"x": [1.0, 2.0]}}),
@@ -33,7 +39,11 @@ def test_predict_of_several_inputs_and_outputs(fake, asking):
     fake.answers[PREDICT] = '{"outputs": {"y": [9007199254740993, 0], "text": "a"}}'
     found = asking.predict(HALF, "two", inputs, limit=LIMIT, layout=COLUMNS)
     assert found["y"].array.tolist() == [2**53 + 1, 0]
-    assert (found["text"].dtype, found["text"].array.shape, found["text"].array.tolist()) == ("string", (), b"a")
+    assert (found["text"].dtype, found["text"].array.shape, found["text"].array.tolist()) == (
+        "string",
+        (),
+        b"a",
+    )
     assert list(asking.predict(HALF, "two", inputs, ["y"], limit=LIMIT)) == ["y"]
     fake.answers[PREDICT] = '{"predictions": [{"text": "a", "y": 3}, {"text": "b", "y": 4}]}'
     found = asking.predict(HALF, "two", inputs, limit=LIMIT, layout=ROWS)
@@ -66,11 +76,17 @@ def test_an_input_of_another_name_is_sent_with_that_name(fake, asking):
     for layout in (ROWS, COLUMNS):
         with pytest.raises(client.ServerError, match="Missing named input"):
             asking.predict(HALF, "", {"z": floats(1)}, limit=LIMIT, layout=layout)
-    assert [body for *_, body, _ in fake.asked[1:]] == [{"instances": [{"z": 1.0}]}, {"inputs": {"z": [1.0]}}]
+    assert [body for *_, body, _ in fake.asked[1:]] == [
+        {"instances": [{"z": 1.0}]},
+        {"inputs": {"z": [1.0]}},
+    ]
 
 
 def test_an_unknown_signature_is_the_servers_to_refuse(fake, asking):
-    fake.answers[PREDICT] = (400, '{ "error": "Serving signature name: \\"nope\\" not found in signature def" }')
+    fake.answers[PREDICT] = (
+        400,
+        '{ "error": "Serving signature name: \\"nope\\" not found in signature def" }',
+    )
     with pytest.raises(client.ServerError, match='"nope" not found') as caught:
         asking.predict(HALF, "nope", {"x": floats(1)}, limit=LIMIT)
     assert (caught.value.code, caught.value.http_status) == ("INVALID_ARGUMENT", 400)
@@ -86,7 +102,11 @@ def test_status(fake, asking):
 
 
 def test_a_model_is_named_by_version_or_label(fake, asking):
-    fake.answers.update(dict.fromkeys(["/v1/models/half/versions/7", "/v1/models/a%20b%2Fc%3Ad/labels/l%2F1"], STATUS))
+    fake.answers.update(
+        dict.fromkeys(
+            ["/v1/models/half/versions/7", "/v1/models/a%20b%2Fc%3Ad/labels/l%2F1"], STATUS
+        )
+    )
     assert asking.status(ModelRef("half", 7), limit=LIMIT)
     assert asking.status(ModelRef("a b/c:d", label="l/1"), limit=LIMIT)
     fake.answers["/v1/models/half/versions/7/metadata"] = METADATA
@@ -100,7 +120,10 @@ def test_metadata_are_the_same_messages_as_over_grpc(asking):
     two = found["two"]
     assert isinstance(two, messages.SignatureDef)
     assert two.inputs["x"].tensor_shape.unknown_rank
-    assert (two.outputs["y"].dtype, two.outputs["y"].tensor_shape.dim[0].size) == (schema.DT_INT64, -1)
+    assert (two.outputs["y"].dtype, two.outputs["y"].tensor_shape.dim[0].size) == (
+        schema.DT_INT64,
+        -1,
+    )
     assert list(two.defaults["k"].int64_val) == [2**53 + 1]
     assert two.method_name == "tensorflow/serving/predict"
 

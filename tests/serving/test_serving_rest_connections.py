@@ -1,4 +1,6 @@
-"""Connections of the REST client: servers that are none, limits, what is sent once, what is opened again."""
+"""Connections of the REST client: servers that are none, limits, what is sent once, what is opened
+again.
+"""
 
 import socket
 import socketserver
@@ -7,7 +9,18 @@ import threading
 import time
 
 import pytest
-from serving_rest_fake import HALF, LIMIT, PREDICT, STATUS, Fake, Server, asking, example, fake, floats
+from serving_rest_fake import (
+    HALF,
+    LIMIT,
+    PREDICT,
+    STATUS,
+    Fake,
+    Server,
+    asking,
+    example,
+    fake,
+    floats,
+)
 
 from compat_matrix.serving import client
 from compat_matrix.serving.rest_client import RestClient
@@ -57,15 +70,31 @@ NOT_HTTP = {
     "no HTTP": (b"SSH-2.0-OpenSSH\r\n", client.BadAnswer, "not HTTP"),
     "an endless line": (b"H" * 10**5 + b"\r\n", client.BadAnswer, "not HTTP"),
     "endless headers": (HEAD + b"a: b\r\n" * 1000, client.BadAnswer, "not HTTP"),
-    "a promise of 10 GB": (HEAD + b"Content-Length: 10000000000\r\n\r\n", client.BadAnswer, "promises 10000000000 bytes"),
-    "a promise not kept": (HEAD + b"Content-Length: 10\r\n\r\n{}", client.Unreachable, "broke after 2 of 10 bytes"),
-    "no promise, and no end": (HEAD + b"\r\n" + b" " * (2 * 10**6), client.BadAnswer, "more than 1000000 bytes"),
+    "a promise of 10 GB": (
+        HEAD + b"Content-Length: 10000000000\r\n\r\n",
+        client.BadAnswer,
+        "promises 10000000000 bytes",
+    ),
+    "a promise not kept": (
+        HEAD + b"Content-Length: 10\r\n\r\n{}",
+        client.Unreachable,
+        "broke after 2 of 10 bytes",
+    ),
+    "no promise, and no end": (
+        HEAD + b"\r\n" + b" " * (2 * 10**6),
+        client.BadAnswer,
+        "more than 1000000 bytes",
+    ),
     "chunks without end": (
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + (b"10000\r\n" + b" " * 65536 + b"\r\n") * 20,
         client.BadAnswer,
         "more than 1000000 bytes",
     ),
-    "broken chunks": (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", client.Unreachable, "IncompleteRead"),
+    "broken chunks": (
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        client.Unreachable,
+        "IncompleteRead",
+    ),
     "nothing": (b"", client.Unreachable, "closed connection"),
     "a status too large": (b"HTTP/1.1 99999 OK\r\n\r\n", client.BadAnswer, "not HTTP"),
 }
@@ -213,7 +242,10 @@ def test_nobody_listens():
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    with RestClient("127.0.0.1", port) as asking, pytest.raises(client.Unreachable, match="refused"):
+    with (
+        RestClient("127.0.0.1", port) as asking,
+        pytest.raises(client.Unreachable, match="refused"),
+    ):
         asking.status(HALF, limit=LIMIT)
 
 

@@ -20,7 +20,10 @@ def test_classes_that_are_none(fake, asking, body):
         asking.classify(HALF, "", [b""], limit=LIMIT)
 
 
-@pytest.mark.parametrize("body", ["{}", '{"results": 1.0}', '{"results": ["a"]}', '{"results": [[1.0]]}', '{"results": [1e99]}'])
+@pytest.mark.parametrize(
+    "body",
+    ["{}", '{"results": 1.0}', '{"results": ["a"]}', '{"results": [[1.0]]}', '{"results": [1e99]}'],
+)
 def test_regressions_that_are_none(fake, asking, body):
     fake.answers["/v1/models/half:regress"] = body
     with pytest.raises(client.BadAnswer):
@@ -28,7 +31,11 @@ def test_regressions_that_are_none(fake, asking, body):
 
 
 ERRORS = {
-    404: ("NOT_FOUND", '{ "error": "Could not find any versions of model half" }', "Could not find any versions of model half"),
+    404: (
+        "NOT_FOUND",
+        '{ "error": "Could not find any versions of model half" }',
+        "Could not find any versions of model half",
+    ),
     400: ("INVALID_ARGUMENT", '{"error": "input \\"x\\" is missing"}', 'input "x" is missing'),
     500: ("INTERNAL", "it broke", "it broke"),
     503: ("UNAVAILABLE", '{"error": 5}', '{"error": 5}'),
@@ -46,7 +53,11 @@ def test_an_error_has_a_code_and_the_servers_text(fake, asking, status):
     fake.answers["/v1/models/half"] = (status, body)
     with pytest.raises(client.ServerError) as caught:
         asking.status(HALF, limit=LIMIT)
-    assert (caught.value.code, caught.value.message, caught.value.http_status) == (code, message, status)
+    assert (caught.value.code, caught.value.message, caught.value.http_status) == (
+        code,
+        message,
+        status,
+    )
     assert (caught.value.transport, caught.value.method) == ("rest", "GetModelStatus")
 
 
@@ -66,7 +77,9 @@ def test_an_error_has_all_codes_that_its_status_may_mean(fake, asking):
 
 def test_a_ragged_output_is_left_to_the_server(fake, asking):
     half = '"dtype": "DT_HALF", "tensor_shape": {"unknown_rank": true}, "name": "y:0"'
-    fake.answers["/v1/models/half/metadata"] = METADATA.replace(half, '"dtype": "DT_INVALID", "composite_tensor": {}')
+    fake.answers["/v1/models/half/metadata"] = METADATA.replace(
+        half, '"dtype": "DT_INVALID", "composite_tensor": {}'
+    )
     fake.answers[PREDICT] = (400, '{"error": "no tensor \'\'"}')
     with pytest.raises(client.ServerError, match="no tensor"):
         asking.predict(HALF, "half", {"x": floats(1)}, limit=LIMIT)
@@ -77,7 +90,9 @@ def test_endless_texts_of_a_server_are_cut(fake, asking):
     with pytest.raises(client.ServerError) as caught:
         asking.status(HALF, limit=LIMIT)
     assert len(str(caught.value)) < 70_000
-    fake.answers["/v1/models/half"] = json.dumps({"model_version_status": [{"version": "a" * 10**6}]})
+    fake.answers["/v1/models/half"] = json.dumps(
+        {"model_version_status": [{"version": "a" * 10**6}]}
+    )
     with pytest.raises(client.BadAnswer) as caught:
         asking.status(HALF, limit=LIMIT)
     assert len(str(caught.value)) < 70_000
@@ -100,7 +115,10 @@ def test_a_status_that_is_none(fake, asking, body):
         "{}",
         '{"metadata": []}',
         '{"metadata": {"signature_def": []}}',
-        '{"metadata": {"signature_def": {"signature_def": {"s": {"inputs": {"x": {"dtype": []}}}}}}}',
+        (
+            '{"metadata": {"signature_def": {"signature_def": {"s": {"inputs": {"x": {"dtype":'
+            " []}}}}}}}"
+        ),
         '{"metadata": {"signature_def": {"signature_def": {"s": {"method_name": "\\ud800"}}}}}',
     ],
 )

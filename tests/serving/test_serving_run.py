@@ -1,4 +1,6 @@
-"""`serving run` and `serve-check` with the stand-in as a process: real models, a real server, what breaks turns the run red."""
+"""`serving run` and `serve-check` with the stand-in as a process: real models, a real server, what
+breaks turns the run red.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,11 @@ def run(tmp_path, *arguments, code=0):
 
 
 def outcomes(results, case):
-    return {cell.rsplit("/", 1)[1]: result["outcome"] for cell, result in results.items() if cell.startswith(f"{case}/")}
+    return {
+        cell.rsplit("/", 1)[1]: result["outcome"]
+        for cell, result in results.items()
+        if cell.startswith(f"{case}/")
+    }
 
 
 GOOD = {"serve": "PASS", "serve_grpc": "PASS", "serve_rest": "PASS"}
@@ -62,9 +68,17 @@ GOOD = {"serve": "PASS", "serve_grpc": "PASS", "serve_rest": "PASS"}
 def test_good_and_unservable_models_behind_one_server(tmp_path, fixtures, server):
     results = run(tmp_path, "--fixtures", fixtures, "--server", server, code=1)
     assert outcomes(results, "half_plus_two") == GOOD
-    assert outcomes(results, "table_no_init") == {"serve": "PASS", "serve_grpc": "REJECTED", "serve_rest": "REJECTED"}
+    assert outcomes(results, "table_no_init") == {
+        "serve": "PASS",
+        "serve_grpc": "REJECTED",
+        "serve_rest": "REJECTED",
+    }
     assert set(outcomes(results, "contrib_op").values()) == {"REJECTED"}
-    refused = next(result for cell, result in results.items() if cell.startswith("contrib_op/") and cell.endswith("/serve"))
+    refused = next(
+        result
+        for cell, result in results.items()
+        if cell.startswith("contrib_op/") and cell.endswith("/serve")
+    )
     assert "Op type not registered" in refused["message"]
     log = tmp_path / "out" / refused["evidence"]["server_log"]
     assert "Op type not registered" in log.read_text(), "the server's own words are evidence"
@@ -77,11 +91,15 @@ def test_the_exports_of_a_plug_in_are_served(tmp_path, server):
     text = page_files(tmp_path).joinpath("plugins.toml").read_text()
     (tmp_path / "plugins.toml").write_text(text.replace('version = "0.1" ', "# "))
     (tmp_path / "consumer.py").write_text("open('started', 'w')")
-    results = run(tmp_path, "--plugins", "plugins.toml", "--producer", "mytrainer", "--server", server)
+    results = run(
+        tmp_path, "--plugins", "plugins.toml", "--producer", "mytrainer", "--server", server
+    )
     assert not (tmp_path / "started").exists()
     for name in ("linear", "scaled"):
         assert outcomes(results, name) == {"produce": "PASS", **GOOD}
-    assert "--plugins" in next(result["replay"] for result in results.values() if result["outcome"] == "PASS")
+    assert "--plugins" in next(
+        result["replay"] for result in results.values() if result["outcome"] == "PASS"
+    )
 
 
 def test_a_wrong_recorded_answer_turns_both_transports_red(tmp_path, fixtures, server):
@@ -92,8 +110,14 @@ def test_a_wrong_recorded_answer_turns_both_transports_red(tmp_path, fixtures, s
     facts = fixtures / "half_plus_two" / "provenance.json"
     known = json.loads(facts.read_text())
     facts.write_text(json.dumps({**known, "files": provenance.hash_files(facts.parent)}))
-    results = run(tmp_path, "--fixtures", fixtures, "--case", "half_plus_two", "--server", server, code=1)
-    assert outcomes(results, "half_plus_two") == {"serve": "PASS", "serve_grpc": "FAIL_VALUE", "serve_rest": "FAIL_VALUE"}
+    results = run(
+        tmp_path, "--fixtures", fixtures, "--case", "half_plus_two", "--server", server, code=1
+    )
+    assert outcomes(results, "half_plus_two") == {
+        "serve": "PASS",
+        "serve_grpc": "FAIL_VALUE",
+        "serve_rest": "FAIL_VALUE",
+    }
 
 
 def test_a_model_that_ends_its_server_costs_its_own_cells(tmp_path, server):
@@ -102,8 +126,14 @@ def test_a_model_that_ends_its_server_costs_its_own_cells(tmp_path, server):
     for name in ("fault_abort", "rfc_net2"):
         shutil.copy(ROOT / "compat_matrix" / "cases" / f"{name}.py", cases)
     results = run(tmp_path, "--cases", cases, "--producer", "tf2", "--server", server, code=1)
-    served = {cell: result["outcome"] for cell, result in results.items() if "/standin@" in cell and "/tf2@" in cell}
-    assert {cell.split("/")[0]: outcome for cell, outcome in served.items() if cell.endswith("grpc")} == {
+    served = {
+        cell: result["outcome"]
+        for cell, result in results.items()
+        if "/standin@" in cell and "/tf2@" in cell
+    }
+    assert {
+        cell.split("/")[0]: outcome for cell, outcome in served.items() if cell.endswith("grpc")
+    } == {
         "fault_abort": "CRASH",
         "rfc_net2": "PASS",
     }
@@ -118,9 +148,13 @@ def test_a_server_that_is_not_here_is_not_run_and_required_it_is_a_failure(tmp_p
 
 
 def test_serve_check_of_a_model_without_requests(tmp_path, server):
-    model = shutil.copytree(FIXTURES / "half_plus_two" / "model", tmp_path / "half_plus_two")  # its artifact has requests
+    model = shutil.copytree(
+        FIXTURES / "half_plus_two" / "model", tmp_path / "half_plus_two"
+    )  # its artifact has requests
     compat(tmp_path, "serve-check", model, "--server", server, "--out", tmp_path / "out")
-    questions = json.loads((tmp_path / "out" / "given" / "half_plus_two" / "io" / "io.json").read_text())
+    questions = json.loads(
+        (tmp_path / "out" / "given" / "half_plus_two" / "io" / "io.json").read_text()
+    )
     assert {request["signature"] for request in questions["requests"]} >= {"serving_default"}
 
 

@@ -37,10 +37,15 @@ def test_models_are_hard_links_under_safe_names(model, staged):
         "variables/variables.index",
     ]
     staged.remove(one)
-    assert not (staged.folder / "two_1").exists() and (model / "saved_model.pb").read_bytes() == b"x"
+    assert (
+        not (staged.folder / "two_1").exists() and (model / "saved_model.pb").read_bytes() == b"x"
+    )
 
 
-@pytest.mark.parametrize("attack", [paths_of_ops.write_given_checkpoint, paths_of_ops.write_own_asset, effects.write_when_called])
+@pytest.mark.parametrize(
+    "attack",
+    [paths_of_ops.write_given_checkpoint, paths_of_ops.write_own_asset, effects.write_when_called],
+)
 def test_a_model_that_may_write_is_copied(tmp_path, staged, attack):
     """What a server writes on a hard link is written on the source."""
     attack(tmp_path / "model")
@@ -53,7 +58,9 @@ def test_a_model_that_may_write_is_copied(tmp_path, staged, attack):
 
 
 def test_models_are_copied_where_links_fail(model, staged, monkeypatch):
-    monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(18, "Invalid cross-device link")))
+    monkeypatch.setattr(
+        os, "link", lambda *_: (_ for _ in ()).throw(OSError(18, "Invalid cross-device link"))
+    )
     staged.add(model)
     copy = staged.folder / "two_1/1/saved_model.pb"
     assert copy.read_bytes() == b"x" and not copy.samefile(model / "saved_model.pb")
@@ -73,7 +80,9 @@ def test_link_inside_the_model_becomes_the_file(model, staged):
     (model / "folder").symlink_to("variables")
     staged.add(model)
     place = staged.folder / "two_1/1"
-    assert (place / "again").read_bytes() == b"x" and (place / "folder/variables.index").read_bytes() == b"y"
+    assert (place / "again").read_bytes() == b"x" and (
+        place / "folder/variables.index"
+    ).read_bytes() == b"y"
     assert not any(path.is_symlink() for path in place.rglob("*"))
 
 

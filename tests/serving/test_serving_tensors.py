@@ -29,7 +29,9 @@ def any_tensor(draw):
         return Tensor(dtype, array.reshape(shape))
     carrier = np.dtype(CARRIERS[dtype])
     if dtype in NARROW:
-        array = np.array(draw(st.lists(st.integers(0, NARROW[dtype]), min_size=count, max_size=count)), carrier)
+        array = np.array(
+            draw(st.lists(st.integers(0, NARROW[dtype]), min_size=count, max_size=count)), carrier
+        )
     elif dtype == "bool":
         array = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), carrier)
     else:
@@ -37,7 +39,9 @@ def any_tensor(draw):
         array = np.frombuffer(data, carrier)
         if dtype.startswith("complex") or dtype in ("float32", "float64"):
             # A typed field of Python's protobuf is a double: it may set the quiet bit of a NaN.
-            parts = array.view(f"float{8 * carrier.itemsize // (2 if dtype.startswith('complex') else 1)}")
+            parts = array.view(
+                f"float{8 * carrier.itemsize // (2 if dtype.startswith('complex') else 1)}"
+            )
             array = np.where(np.isnan(parts), np.array(np.nan, parts.dtype), parts).view(carrier)
     return Tensor(dtype, array.reshape(shape))
 
@@ -51,7 +55,11 @@ def test_what_is_sent_is_what_is_read(tensor, typed):
     else:
         proto = tensors.to_proto(tensor)
     read = tensors.from_proto(schema.parse(schema.TensorProto, schema.serialize(proto)))
-    assert (read.dtype, read.array.dtype, read.array.shape) == (tensor.dtype, tensor.array.dtype, tensor.array.shape)
+    assert (read.dtype, read.array.dtype, read.array.shape) == (
+        tensor.dtype,
+        tensor.array.dtype,
+        tensor.array.shape,
+    )
     if tensor.dtype == "string":
         assert read.array.tolist() == tensor.array.tolist()
     else:
@@ -63,15 +71,33 @@ def proto(text):
 
 
 READ = {
-    "the last value fills the rest": ("dtype: DT_FLOAT tensor_shape { dim { size: 4 } } float_val: [1, 2]", [1, 2, 2, 2]),
+    "the last value fills the rest": (
+        "dtype: DT_FLOAT tensor_shape { dim { size: 4 } } float_val: [1, 2]",
+        [1, 2, 2, 2],
+    ),
     "no value at all": ("dtype: DT_INT64 tensor_shape { dim { size: 2 } }", [0, 0]),
-    "one string for all": ('dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: "a"', [b"a", b"a"]),
-    "half in half_val": ("dtype: DT_HALF tensor_shape { dim { size: 2 } } half_val: [15360, 49152]", [1.0, -2.0]),
-    "bfloat16 in half_val": ("dtype: DT_BFLOAT16 tensor_shape { dim { size: 1 } } half_val: 16256", [0x3F80]),
+    "one string for all": (
+        'dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: "a"',
+        [b"a", b"a"],
+    ),
+    "half in half_val": (
+        "dtype: DT_HALF tensor_shape { dim { size: 2 } } half_val: [15360, 49152]",
+        [1.0, -2.0],
+    ),
+    "bfloat16 in half_val": (
+        "dtype: DT_BFLOAT16 tensor_shape { dim { size: 1 } } half_val: 16256",
+        [0x3F80],
+    ),
     "a scalar": ("dtype: DT_BOOL tensor_shape {} bool_val: true", True),
     "a complex number": ("dtype: DT_COMPLEX64 tensor_shape {} scomplex_val: [1, -2]", 1 - 2j),
-    "bytes of numbers": (r'dtype: DT_INT16 tensor_shape { dim { size: 2 } } tensor_content: "\001\000\377\377"', [1, -1]),
-    "bits above a narrow value": (r'dtype: DT_INT4 tensor_shape { dim { size: 2 } } tensor_content: "\377\001"', [15, 1]),
+    "bytes of numbers": (
+        r'dtype: DT_INT16 tensor_shape { dim { size: 2 } } tensor_content: "\001\000\377\377"',
+        [1, -1],
+    ),
+    "bits above a narrow value": (
+        r'dtype: DT_INT4 tensor_shape { dim { size: 2 } } tensor_content: "\377\001"',
+        [15, 1],
+    ),
     "an empty tensor": ("dtype: DT_FLOAT tensor_shape { dim { size: 0 } dim { size: 3 } }", []),
 }
 

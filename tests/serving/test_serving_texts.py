@@ -12,8 +12,12 @@ def test_configuration_is_what_a_server_reads():
     from google.protobuf import text_format
 
     models = [staging.Staged("a_1", Path("/a")), staging.Staged("b_2", Path("/b"))]
-    config = text_format.Parse(config_text(models, '/tmp/with "quotes" and \\'), messages.ModelServerConfig())
-    assert [(one.name, one.base_path, one.model_platform) for one in config.model_config_list.config] == [
+    config = text_format.Parse(
+        config_text(models, '/tmp/with "quotes" and \\'), messages.ModelServerConfig()
+    )
+    assert [
+        (one.name, one.base_path, one.model_platform) for one in config.model_config_list.config
+    ] == [
         ("a_1", '/tmp/with "quotes" and \\/a_1', "tensorflow"),
         ("b_2", '/tmp/with "quotes" and \\/b_2', "tensorflow"),
     ]
@@ -29,7 +33,13 @@ def test_words_of_a_log():
 2026-11-21 21:38:28.423456: W a.cc:1] a warning behind it
 """
     assert verdicts.words_of(log) == "Loading servable failed: Op type not registered"
-    assert verdicts.words_of(log + "2026-11-21 21:38:29.000000: F a.cc:1] Check failed: x\nmore\n") == "Check failed: x"
-    assert verdicts.words_of("F1121 21:38:28.123456 12 file.cc:10] Check failed: y\nstack\n") == "Check failed: y"
+    assert (
+        verdicts.words_of(log + "2026-11-21 21:38:29.000000: F a.cc:1] Check failed: x\nmore\n")
+        == "Check failed: x"
+    )
+    assert (
+        verdicts.words_of("F1121 21:38:28.123456 12 file.cc:10] Check failed: y\nstack\n")
+        == "Check failed: y"
+    )
     assert verdicts.words_of("usage: x\nunknown argument: --y\n\n") == "unknown argument: --y"
     assert verdicts.words_of("") == "its log is empty"

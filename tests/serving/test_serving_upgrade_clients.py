@@ -1,4 +1,6 @@
-"""`serving upgrade` with clients that were written for the old export: what they rely on, the new export has to keep."""
+"""`serving upgrade` with clients that were written for the old export: what they rely on, the new
+export has to keep.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,13 @@ pytestmark = pytest.mark.tensorflow
 Body = Callable[[Any, Any], dict[str, Any]]
 
 
-def saved(folder: Path, body: Body, dtype: str = "float32", shape: tuple[int | None, ...] = (None,), name: str = "x") -> Path:
+def saved(
+    folder: Path,
+    body: Body,
+    dtype: str = "float32",
+    shape: tuple[int | None, ...] = (None,),
+    name: str = "x",
+) -> Path:
     """A SavedModel of one signature; requests are made up."""
     import tensorflow as tf
 
@@ -34,7 +42,18 @@ def saved(folder: Path, body: Body, dtype: str = "float32", shape: tuple[int | N
 def upgrade(tmp_path: Path, old: Path, new: Path, code: int) -> dict[str, Any]:
     """Put both exports behind two servers of one kind, and return upgrade.json."""
     out = tmp_path / "out"
-    arguments = ["serving", "upgrade", str(old), str(new), "--old-server", HERE, "--new-server", HERE, "--out", str(out)]
+    arguments = [
+        "serving",
+        "upgrade",
+        str(old),
+        str(new),
+        "--old-server",
+        HERE,
+        "--new-server",
+        HERE,
+        "--out",
+        str(out),
+    ]
     done = CliRunner().invoke(main, arguments)
     assert (out / "upgrade.json").exists(), (done.output, done.exception)
     record: dict[str, Any] = json.loads((out / "upgrade.json").read_text())
@@ -46,54 +65,86 @@ def doubled(tf: Any, x: Any) -> dict[str, Any]:
     return {"y": 2 * x}
 
 
-# A session runs what is fed, also of a shape that its placeholder no longer has: the answers show nothing.
+# A session runs what is fed, also of a shape that its placeholder no longer has: the answers show
+# nothing.
 PROMISES: dict[str, dict[str, Any]] = {
-    "an input of another rank": {"body": lambda tf, x: {"y": tf.reshape(2 * x, [-1])}, "shape": (None, 1)},
+    "an input of another rank": {
+        "body": lambda tf, x: {"y": tf.reshape(2 * x, [-1])},
+        "shape": (None, 1),
+    },
     "one size of batch": {"body": doubled, "shape": (2,)},
 }
 ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
     "an output renamed": ({"body": lambda tf, x: {"q": 2 * x}}, "read the output 'y'"),
-    "an output of another dtype": ({"body": lambda tf, x: {"y": tf.cast(2 * x, "float64")}}, "as float32; it is float64"),
-    "an output of another rank": ({"body": lambda tf, x: {"y": tf.expand_dims(2 * x, 1)}}, "with the shape"),
+    "an output of another dtype": (
+        {"body": lambda tf, x: {"y": tf.cast(2 * x, "float64")}},
+        "as float32; it is float64",
+    ),
+    "an output of another rank": (
+        {"body": lambda tf, x: {"y": tf.expand_dims(2 * x, 1)}},
+        "with the shape",
+    ),
     "a scalar for a batch": ({"body": lambda tf, x: {"y": tf.reduce_sum(x)}}, "request"),
     "a second output": ({"body": lambda tf, x: {"y": 2 * x, "z": x}}, "over rest"),
     "an input renamed": ({"body": doubled, "name": "w"}, "request"),
-    "an input of another dtype": ({"body": lambda tf, x: {"y": tf.cast(2 * x, "float32")}, "dtype": "float64"}, "request"),
+    "an input of another dtype": (
+        {"body": lambda tf, x: {"y": tf.cast(2 * x, "float32")}, "dtype": "float64"},
+        "request",
+    ),
     "batches of two alone": ({"body": lambda tf, x: {"y": 2 * x + tf.zeros([2])}}, "in a batch of"),
 }
 
 
 @pytest.mark.parametrize("change", PROMISES)
-def test_a_new_export_whose_signature_def_breaks_a_promise_goes_with_no_order(tmp_path: Path, change: str) -> None:
+def test_a_new_export_whose_signature_def_breaks_a_promise_goes_with_no_order(
+    tmp_path: Path, change: str
+) -> None:
     new = saved(tmp_path / "new", **PROMISES[change])
     record = upgrade(tmp_path, saved(tmp_path / "old", doubled), new, code=1)
-    assert record["verdict"].startswith("neither, because model: clients of the old export fail with the new one: ")
-    assert [pair["works"] for pair in record["pairs"]] == [True] * 4, "each export answers its own requests"
+    assert record["verdict"].startswith(
+        "neither, because model: clients of the old export fail with the new one: "
+    )
+    assert [pair["works"] for pair in record["pairs"]] == [True] * 4, (
+        "each export answers its own requests"
+    )
     assert "input x: " in record["verdict"] and "(INPUT_SHAPE_NARROWED)" in record["verdict"]
     assert [way["works"] for way in record["orders"]] == [False, False]
 
 
 @pytest.mark.parametrize("change", ANSWERS)
-def test_a_new_export_whose_answers_break_old_clients_goes_with_no_order(tmp_path: Path, change: str) -> None:
+def test_a_new_export_whose_answers_break_old_clients_goes_with_no_order(
+    tmp_path: Path, change: str
+) -> None:
     facts, said = ANSWERS[change]
-    record = upgrade(tmp_path, saved(tmp_path / "old", doubled), saved(tmp_path / "new", **facts), code=1)
+    record = upgrade(
+        tmp_path, saved(tmp_path / "old", doubled), saved(tmp_path / "new", **facts), code=1
+    )
     assert record["verdict"].startswith("neither, because ")
-    assert [pair["works"] for pair in record["pairs"]] == [True] * 4, "each export answers its own requests"
+    assert [pair["works"] for pair in record["pairs"]] == [True] * 4, (
+        "each export answers its own requests"
+    )
     for way in record["orders"]:
         assert way["works"] is False
         assert "switch to the new export: model: request " in way["reason"]
         assert said in way["reason"]
 
 
-def test_values_of_a_model_that_was_trained_again_are_not_compared_and_that_is_said(tmp_path: Path) -> None:
+def test_values_of_a_model_that_was_trained_again_are_not_compared_and_that_is_said(
+    tmp_path: Path,
+) -> None:
     new = saved(tmp_path / "new", lambda tf, x: {"y": 3 * x})
     record = upgrade(tmp_path, saved(tmp_path / "old", doubled), new, code=0)
     assert record["verdict"] == "either"
-    assert any("the values of the two exports were not compared with each other" in line for line in record["left_out"])
+    assert any(
+        "the values of the two exports were not compared with each other" in line
+        for line in record["left_out"]
+    )
 
 
 def test_clients_ask_batches_of_one_two_and_three_in_columns_and_rows(tmp_path: Path) -> None:
-    record = upgrade(tmp_path, saved(tmp_path / "old", doubled), saved(tmp_path / "new", doubled), code=0)
+    record = upgrade(
+        tmp_path, saved(tmp_path / "old", doubled), saved(tmp_path / "new", doubled), code=0
+    )
     for way in record["orders"]:
         for step in way["steps"]:
             assert step["answers"]["grpc"] >= 3 * 3
@@ -107,7 +158,9 @@ def test_more_outputs_beside_several_break_nobody(tmp_path: Path) -> None:
 
 
 def test_a_signature_that_no_request_calls_is_held_by_its_signature_def(tmp_path: Path) -> None:
-    """Its answers depend on earlier ones, so that no client can ask under load; the SignatureDefs still tell."""
+    """Its answers depend on earlier ones, so that no client can ask under load; the SignatureDefs
+    still tell.
+    """
     import tensorflow as tf
 
     class Counter(tf.Module):
@@ -123,17 +176,24 @@ def test_a_signature_that_no_request_calls_is_held_by_its_signature_def(tmp_path
         counter = Counter(key)
         tf.saved_model.save(counter, str(tmp_path / folder), signatures=counter.add)
     record = upgrade(tmp_path, tmp_path / "old", tmp_path / "new", code=1)
-    assert record["verdict"].startswith("neither, because model: clients of the old export fail with the new one: ")
+    assert record["verdict"].startswith(
+        "neither, because model: clients of the old export fail with the new one: "
+    )
     assert "output y: is gone; is it 'q' now? (OUTPUT_REMOVED)" in record["verdict"]
 
 
 def test_a_new_export_that_nothing_answers_is_asked_by_the_old_clients(tmp_path: Path) -> None:
-    """No loader answers its requests, so none is on record; the servers make it available all the same."""
+    """No loader answers its requests, so none is on record; the servers make it available all the
+    same.
+    """
     import tensorflow as tf
 
     root = tf.Module()
     root.gone = tf.Variable(1.0)
-    root.f = tf.function(lambda x: {"y": 2 * x + root.gone}, input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    root.f = tf.function(
+        lambda x: {"y": 2 * x + root.gone},
+        input_signature=[tf.TensorSpec([None], tf.float32, name="x")],
+    )
     new = tmp_path / "new"
     tf.saved_model.save(root, str(new), signatures=root.f)
     shutil.rmtree(new / "variables")

@@ -36,8 +36,14 @@ def test_the_environment_and_the_commands_exist() -> None:
     from compat_matrix.commands.serving import serving
 
     matrix = {name for parameter in group.commands["run"].params for name in parameter.opts}
-    assert set(re.findall(r"(--[a-z-]+)", text.partition("tox -e serving -- ")[2].partition("\n")[0])) <= matrix
+    assert (
+        set(re.findall(r"(--[a-z-]+)", text.partition("tox -e serving -- ")[2].partition("\n")[0]))
+        <= matrix
+    )
     commands = re.findall(r"savedmodel-compat serving (\w+)", text)
     assert commands == ["upgrade"]
     options = {name for parameter in serving.commands["upgrade"].params for name in parameter.opts}
-    assert set(re.findall(r"(--[a-z-]+)", text.partition("serving upgrade")[2].partition("- uses")[0])) <= options
+    assert (
+        set(re.findall(r"(--[a-z-]+)", text.partition("serving upgrade")[2].partition("- uses")[0]))
+        <= options
+    )

@@ -1,4 +1,6 @@
-"""Requests over HTTP and gRPC that are written in an unusual way, and what the stand-in server makes of them."""
+"""Requests over HTTP and gRPC that are written in an unusual way, and what the stand-in server
+makes of them.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("http")
     with serving(folder, empty_config(folder), *QUICK) as running:
         models = ("half_plus_two", "string_ops")
-        running.reload(*({"name": name, "base_path": str(place(folder / name, name))} for name in models))
+        running.reload(
+            *({"name": name, "base_path": str(place(folder / name, name))} for name in models)
+        )
         yield running
 
 
 def test_a_connection_that_is_to_be_closed(server: Server) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.rest_port, timeout=60)
     for header, told in ((None, None), ("close", "close")):
-        connection.request("GET", "/v1/models/half_plus_two", headers={"Connection": header} if header else {})
+        connection.request(
+            "GET", "/v1/models/half_plus_two", headers={"Connection": header} if header else {}
+        )
         answer = connection.getresponse()
         assert answer.status == 200 and answer.read()
         assert answer.headers["Connection"] == told
@@ -72,9 +78,19 @@ def test_a_socket_alone_and_the_health_service(tmp_path: Path) -> None:
 
     path = tmp_path / "s"
     base = place(tmp_path / "m", "half_plus_two")
-    flags = (f"--grpc_socket_path={path}", "--model_name=m", f"--model_base_path={base}", "--enable_grpc_healthcheck_service")
-    with serving(tmp_path, *flags, "--port=0") as server, grpc.insecure_channel(f"unix:{path}") as channel:
-        answer = server.call("Predict", predict("m", x=(FLOAT, "float_val", [2.0])), channel=channel)
+    flags = (
+        f"--grpc_socket_path={path}",
+        "--model_name=m",
+        f"--model_base_path={base}",
+        "--enable_grpc_healthcheck_service",
+    )
+    with (
+        serving(tmp_path, *flags, "--port=0") as server,
+        grpc.insecure_channel(f"unix:{path}") as channel,
+    ):
+        answer = server.call(
+            "Predict", predict("m", x=(FLOAT, "float_val", [2.0])), channel=channel
+        )
         assert list(answer.outputs["y"].float_val) == [3.0]
         assert "ModelServer at 0.0.0.0" not in server.log()
         assert channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=60) == b"\x08\x01"

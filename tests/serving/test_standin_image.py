@@ -1,4 +1,6 @@
-"""The root file system of the stand-in's image, gathered from this machine and looked at; no container engine is asked."""
+"""The root file system of the stand-in's image, gathered from this machine and looked at; no
+container engine is asked.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rootfs.Tree]:
 
 
 def test_everything_that_its_binaries_need_is_in_it(tree: rootfs.Tree) -> None:
-    binaries = {path: e.source for path, e in tree.entries.items() if e.source and e.mode == 0o755 and libraries.is_elf(e.source)}
+    binaries = {
+        path: e.source
+        for path, e in tree.entries.items()
+        if e.source and e.mode == 0o755 and libraries.is_elf(e.source)
+    }
     names = {Path(path).name for path in tree.entries}
     for path, source in binaries.items():
         for name in libraries.needed([source]):
@@ -34,11 +40,22 @@ def test_everything_that_its_binaries_need_is_in_it(tree: rootfs.Tree) -> None:
 
 def test_everything_of_ours_that_the_server_imports_is_in_it(tree: rootfs.Tree) -> None:
     """Without TensorFlow: whatever is imported before the server says its version."""
-    told = "import sys, compat_matrix.serving.standin.server; print(*[getattr(m, '__file__', '') for m in sys.modules.values()])"
-    done = subprocess.run([sys.executable, "-c", told], cwd=executable.PROJECT, capture_output=True, text=True, check=True)
+    told = (
+        "import sys, compat_matrix.serving.standin.server; print(*[getattr(m, '__file__', '') for m"
+        " in sys.modules.values()])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", told],
+        cwd=executable.PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     place = f"{executable.PROJECT}/"
     files = [file.removeprefix(place) for file in done.stdout.split() if file.startswith(place)]
-    ours = [file for file in files if file.startswith(("reference_impl/", "compat_matrix/"))]  # environments may lie there, too
+    ours = [
+        file for file in files if file.startswith(("reference_impl/", "compat_matrix/"))
+    ]  # environments may lie there, too
     assert len(ours) > 30
     assert {f"{rootfs.PROJECT}/{file}" for file in ours} <= set(tree.entries)
 
@@ -46,7 +63,12 @@ def test_everything_of_ours_that_the_server_imports_is_in_it(tree: rootfs.Tree) 
 def test_it_has_the_contract_of_the_official_image(tree: rootfs.Tree) -> None:
     entry = tree.entries[rootfs.ENTRYPOINT]
     assert entry.mode == 0o755
-    for part in ("--port=8500", "--rest_api_port=8501", '"${MODEL_BASE_PATH}/${MODEL_NAME}"', '"$@"'):
+    for part in (
+        "--port=8500",
+        "--rest_api_port=8501",
+        '"${MODEL_BASE_PATH}/${MODEL_NAME}"',
+        '"$@"',
+    ):
         assert part in (entry.text or "")
     assert {"/bin/sh", "/models", "/tmp", rootfs.SERVER} <= set(tree.entries)
 
@@ -63,6 +85,12 @@ def test_it_names_no_place_of_this_machine(tree: rootfs.Tree) -> None:
 
 
 def test_nothing_is_in_it_that_the_server_does_not_use(tree: rootfs.Tree) -> None:
-    assert not any("/site-packages/keras" in path or "/site-packages/pytest" in path for path in tree.entries)
-    assert sum("/tensorflow/" in path for path in tree.entries) == 4  # a package to be found, and two libraries
-    assert not any(path.startswith(f"{rootfs.PROJECT}/compat_matrix/cases") for path in tree.entries)
+    assert not any(
+        "/site-packages/keras" in path or "/site-packages/pytest" in path for path in tree.entries
+    )
+    assert (
+        sum("/tensorflow/" in path for path in tree.entries) == 4
+    )  # a package to be found, and two libraries
+    assert not any(
+        path.startswith(f"{rootfs.PROJECT}/compat_matrix/cases") for path in tree.entries
+    )

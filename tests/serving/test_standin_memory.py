@@ -1,4 +1,6 @@
-"""How much memory the stand-in server takes for hostile requests, answers and warm-up files, through its sockets."""
+"""How much memory the stand-in server takes for hostile requests, answers and warm-up files,
+through its sockets.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ from reference_impl.format.bundle.checksum import masked_crc32c
 pytestmark = pytest.mark.tensorflow
 
 MIB = 1 << 20
-ROOM = 6 << 30  # bytes of address space that the server gets beside what it has: less than what one such request took
+ROOM = (
+    6 << 30
+    # bytes of address space that the server gets beside what it has: less than what one such
+    # request took
+)
 FLOAT, INT8, STRING, COMPLEX, INT64, BOOL = 1, 6, 7, 8, 9, 10
 
 
@@ -40,7 +46,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         def total(self, x: Any) -> Any:
             return {"y": tf.reduce_sum(x)}
 
-        @tf.function(input_signature=[tf.TensorSpec(None, tf.float32), tf.TensorSpec(None, tf.float32)])
+        @tf.function(
+            input_signature=[tf.TensorSpec(None, tf.float32), tf.TensorSpec(None, tf.float32)]
+        )
         def both(self, x: Any, z: Any) -> Any:
             return {"y": tf.reduce_sum(x) + tf.reduce_sum(z)}
 
@@ -62,9 +70,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
     made = Growing()
     names = ("total", "both", "same", "grow", "words", "lengths")
-    tf.saved_model.save(made, str(folder / "growing" / "1"), signatures={name: getattr(made, name) for name in names})
+    tf.saved_model.save(
+        made,
+        str(folder / "growing" / "1"),
+        signatures={name: getattr(made, name) for name in names},
+    )
     with serving(folder, empty_config(folder), *QUICK) as running:
-        models = {"growing": folder / "growing", "half_plus_two": place(folder / "h", "half_plus_two")}
+        models = {
+            "growing": folder / "growing",
+            "half_plus_two": place(folder / "h", "half_plus_two"),
+        }
         running.reload(*({"name": name, "base_path": str(path)} for name, path in models.items()))
         size = status(running, "VmSize")
         resource.prlimit(running.process.pid, resource.RLIMIT_AS, (size + ROOM, size + ROOM))
@@ -73,7 +88,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def status(server: Server, field: str) -> int:
     """Bytes, as the kernel counts them for the process."""
-    (line,) = [line for line in Path(f"/proc/{server.process.pid}/status").read_text().splitlines() if line.startswith(field)]
+    (line,) = [
+        line
+        for line in Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+        if line.startswith(field)
+    ]
     return int(line.split()[1]) << 10
 
 
@@ -87,7 +106,9 @@ def growth(server: Server, most: int) -> Iterator[None]:
     assert grown <= most, f"{grown / MIB:.0f} MiB"
 
 
-def filled(alias: str, dtype: int, sizes: Sequence[int], signature: str = "total", **values: Sequence[Any]) -> Any:
+def filled(
+    alias: str, dtype: int, sizes: Sequence[int], signature: str = "total", **values: Sequence[Any]
+) -> Any:
     """A request that says how large a tensor is, and lists few values."""
     request: Any = messages.PredictRequest()
     request.model_spec.name, request.model_spec.signature_name = "growing", signature
@@ -95,7 +116,9 @@ def filled(alias: str, dtype: int, sizes: Sequence[int], signature: str = "total
     return request
 
 
-def add(request: Any, alias: str, dtype: int, sizes: Sequence[int], **values: Sequence[Any]) -> None:
+def add(
+    request: Any, alias: str, dtype: int, sizes: Sequence[int], **values: Sequence[Any]
+) -> None:
     proto = request.inputs[alias]
     proto.dtype = dtype
     for size in sizes:
@@ -126,7 +149,9 @@ def refusal(server: Server, method: str, request: Any) -> tuple[str, str]:
         (STRING, [10**8], {}),
     ],
 )
-def test_a_shape_takes_no_memory_that_its_values_do_not(server: Server, dtype: int, sizes: Any, values: Any) -> None:
+def test_a_shape_takes_no_memory_that_its_values_do_not(
+    server: Server, dtype: int, sizes: Any, values: Any
+) -> None:
     request = filled("x", dtype, sizes, **values)
     with growth(server, 64 * MIB + memory.PARSED * request.ByteSize()):
         assert refusal(server, "Predict", request)[0] == "INVALID_ARGUMENT"
@@ -136,7 +161,10 @@ def test_the_lengths_of_strings_are_counted_before_they_are_read(server: Server)
     request = filled("s", STRING, [10**9], "lengths")
     request.inputs["s"].tensor_content = b"\0" * 1000
     with growth(server, 64 * MIB):
-        assert refusal(server, "Predict", request) == ("INVALID_ARGUMENT", "tensor parsing error: s")
+        assert refusal(server, "Predict", request) == (
+            "INVALID_ARGUMENT",
+            "tensor parsing error: s",
+        )
 
 
 def test_sizes_beside_a_zero_are_no_error_of_the_server(server: Server) -> None:
@@ -169,7 +197,9 @@ def test_an_answer_that_a_model_makes_large_is_refused_before_it_is_copied(
     made = 4 * count if signature == "grow" else 24 * count  # by the model itself, in the session
     with growth(server, made + 128 * MIB):
         if transport == "grpc":
-            code, text = refusal(server, "Predict", predict("growing", signature, n=(INT64, "int64_val", [count])))
+            code, text = refusal(
+                server, "Predict", predict("growing", signature, n=(INT64, "int64_val", [count]))
+            )
             assert code == "INVALID_ARGUMENT" and "the answer would take" in text
         else:
             body = {"signature_name": signature, "inputs": {"n": [count]}}
@@ -178,14 +208,20 @@ def test_an_answer_that_a_model_makes_large_is_refused_before_it_is_copied(
 
 
 @pytest.mark.parametrize("transport", ["grpc", "rest"])
-def test_an_answer_becomes_text_without_an_object_for_each_element(server: Server, transport: str) -> None:
+def test_an_answer_becomes_text_without_an_object_for_each_element(
+    server: Server, transport: str
+) -> None:
     grpc = pytest.importorskip("grpc")
     count = 2_000_000
     with growth(server, 96 * MIB):
         if transport == "grpc":
             options = [("grpc.max_receive_message_length", -1)]
             with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}", options) as channel:
-                answer = server.call("Predict", predict("growing", "grow", n=(INT64, "int64_val", [count])), channel=channel)
+                answer = server.call(
+                    "Predict",
+                    predict("growing", "grow", n=(INT64, "int64_val", [count])),
+                    channel=channel,
+                )
             assert len(answer.outputs["y"].float_val) == count
         else:
             body = {"signature_name": "grow", "inputs": {"n": [count]}}
@@ -207,7 +243,8 @@ def example_input(context: int, examples: int) -> Any:
 def test_a_context_is_not_repeated_without_end(server: Server, method: str) -> None:
     given = example_input(1 << 20, 100_000)
     regress, classify = (
-        messages.ModelSpec(name="half_plus_two", signature_name=f"{kind}_x_to_y") for kind in ("regress", "classify")
+        messages.ModelSpec(name="half_plus_two", signature_name=f"{kind}_x_to_y")
+        for kind in ("regress", "classify")
     )
     if method == "MultiInference":
         request: Any = messages.MultiInferenceRequest()
@@ -223,7 +260,10 @@ def test_a_context_is_not_repeated_without_end(server: Server, method: str) -> N
 
 
 def test_the_same_over_rest(server: Server) -> None:
-    body = b'{"signature_name": "regress_x_to_y", "context": {"pad": "%s"}, "examples": [%s{}]}' % (b"x" * MIB, b"{}," * 100_000)
+    body = b'{"signature_name": "regress_x_to_y", "context": {"pad": "%s"}, "examples": [%s{}]}' % (
+        b"x" * MIB,
+        b"{}," * 100_000,
+    )
     with growth(server, 64 * MIB + memory.PARSED * len(body)):
         code, document = server.rest("/v1/models/half_plus_two:regress", body)
     assert code == 400 and "the context in every example" in document["error"]
@@ -231,21 +271,37 @@ def test_the_same_over_rest(server: Server) -> None:
 
 @pytest.mark.parametrize("kind", ["strings", "examples"])
 def test_a_string_of_two_bytes_takes_a_bounded_multiple(server: Server, kind: str) -> None:
-    """It took 112 and 117 times as much: a list, an object and a piece of the session's copy for each, all at once."""
+    """It took 112 and 117 times as much: a list, an object and a piece of the session's copy for
+    each, all at once.
+    """
     count = 4_000_000
     if kind == "strings":
-        method, request = "Predict", predict("growing", "total", x=(STRING, "string_val", [b""] * count))
+        method, request = (
+            "Predict",
+            predict("growing", "total", x=(STRING, "string_val", [b""] * count)),
+        )
     else:
         method, request = "Regress", messages.RegressionRequest()
-        request.model_spec.name, request.model_spec.signature_name = "half_plus_two", "regress_x_to_y"
+        request.model_spec.name, request.model_spec.signature_name = (
+            "half_plus_two",
+            "regress_x_to_y",
+        )
         request.input.example_list.MergeFromString(b"\n\0" * count)
     with growth(server, 64 * MIB + 50 * request.ByteSize()):
-        assert refusal(server, method, request)[0] == "INVALID_ARGUMENT"  # by the model: it takes numbers, or a feature
+        assert (
+            refusal(server, method, request)[0] == "INVALID_ARGUMENT"
+        )  # by the model: it takes numbers, or a feature
 
 
 def raw(server: Server, body: bytes, *headers: str) -> bytes:
     """The answer to a POST with headers of our own."""
-    lines = ["POST /v1/models/growing:predict HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", "Connection: close", *headers]
+    lines = [
+        "POST /v1/models/growing:predict HTTP/1.1",
+        "Host: x",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+        *headers,
+    ]
     with socket.create_connection(("127.0.0.1", server.rest_port), 60) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
         stream = connection.makefile("rb")
@@ -273,7 +329,10 @@ def test_an_error_shows_the_beginning_of_a_large_value(server: Server, depth: in
 
 def test_a_length_that_is_only_promised_takes_no_memory(server: Server) -> None:
     before = status(server, "VmSize")
-    line = b"POST /v1/models/growing:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 2147483647\r\n\r\n{"
+    line = (
+        b"POST /v1/models/growing:predict HTTP/1.1\r\nHost: x\r\nContent-Length:"
+        b" 2147483647\r\n\r\n{"
+    )
     connections = [socket.create_connection(("127.0.0.1", server.rest_port), 60) for _ in range(6)]
     for connection in connections:
         connection.sendall(line)
@@ -293,7 +352,9 @@ def test_requests_wait_for_the_memory_of_others(server: Server) -> None:
 
 
 def test_equal_strings_are_kept_once(server: Server) -> None:
-    """A table may go on pointing at a string that it was given, so the server keeps those; it had kept each request's."""
+    """A table may go on pointing at a string that it was given, so the server keeps those; it had
+    kept each request's.
+    """
     request = predict("growing", "lengths", s=(STRING, "string_val", [b"x" * (4 * MIB)]))
     server.call("Predict", request)
     with growth(server, 96 * MIB):
@@ -350,7 +411,9 @@ def test_warm_up_requests_are_held_to_the_same(warming: Server, tmp_path: Path) 
     assert code == 3 and "would take" in text
 
 
-def test_a_warm_up_file_with_a_record_without_end_is_refused(warming: Server, tmp_path: Path) -> None:
+def test_a_warm_up_file_with_a_record_without_end_is_refused(
+    warming: Server, tmp_path: Path
+) -> None:
     path = warmed(tmp_path)
     path.write_bytes(record_header(1 << 30))
     os.truncate(path, 1 << 31)  # no block on the disk
@@ -359,7 +422,9 @@ def test_a_warm_up_file_with_a_record_without_end_is_refused(warming: Server, tm
     assert code == 3 and "a warmup record of 1073741824 bytes" in text
 
 
-def test_a_pipe_in_place_of_the_warm_up_file_is_not_waited_for(warming: Server, tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_the_warm_up_file_is_not_waited_for(
+    warming: Server, tmp_path: Path
+) -> None:
     os.mkfifo(warmed(tmp_path))
     assert load_error(warming, tmp_path / "m", "pipe")[0] == 9
 

@@ -1,4 +1,6 @@
-"""The stand-in server answers as the table of ``standin_pairs.py`` says, through its sockets: with a parser of each kind."""
+"""The stand-in server answers as the table of ``standin_pairs.py`` says, through its sockets: with
+a parser of each kind.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,20 @@ RUNTIMES = {OLD: "2.15", NEW: "local"}
 def test_the_table_is_large_and_has_every_observation() -> None:
     assert len(PAIRS) >= 500
     assert set(Counter(pair.item for pair in PAIRS)) == {1, 2, 4, 6, 7, 8, 9, 10, 11, 12}
-    twice = [ask for ask, count in Counter((repr(pair.ask), pair.release, pair.server) for pair in PAIRS).items() if count > 1]
+    twice = [
+        ask
+        for ask, count in Counter(
+            (repr(pair.ask), pair.release, pair.server) for pair in PAIRS
+        ).items()
+        if count > 1
+    ]
     assert not twice
 
 
 @pytest.fixture(scope="module", params=[NEW, OLD])
-def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, Server]]]:
+def servers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, dict[str, Server]]]:
     """The servers by kind, on the TensorFlow of this environment and on one before 2.18."""
     import tensorflow as tf
 
@@ -63,7 +73,13 @@ def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         for kind, flags in more.items():
             (folder / f"{kind} server").mkdir()
             server = stack.enter_context(
-                serving(folder / f"{kind} server", empty_config(folder), *QUICK, *flags, python=str(runtime.python))
+                serving(
+                    folder / f"{kind} server",
+                    empty_config(folder),
+                    *QUICK,
+                    *flags,
+                    python=str(runtime.python),
+                )
             )
             server.reload(*({"name": name, "base_path": str(base)} for name, base in bases.items()))
             running[kind] = server
@@ -75,7 +91,9 @@ def save_echo(tf: Any, folder: Any) -> Any:
     import reference_impl
 
     def signature(dtype: Any, shape: Any, answer: Any = tf.identity) -> Any:
-        return tf.function(lambda x: {"y": answer(x)}, input_signature=[tf.TensorSpec(shape, dtype, name="x")])
+        return tf.function(
+            lambda x: {"y": answer(x)}, input_signature=[tf.TensorSpec(shape, dtype, name="x")]
+        )
 
     dtypes = (tf.float32, tf.float64, tf.int64, tf.uint64, tf.string, tf.bool)
     signatures = {dtype.name: signature(dtype, [None]) for dtype in dtypes}
@@ -92,7 +110,11 @@ def save_echo(tf: Any, folder: Any) -> Any:
 def test_requests_and_answers(servers: tuple[str, dict[str, Server]], item: int) -> None:
     release, running = servers
     mine = [pair for pair in PAIRS if pair.item == item and pair.release in (BOTH, release)]
-    wrong = [(pair.ask, found) for pair in mine if (found := difference(running[pair.server], pair)) is not None]
+    wrong = [
+        (pair.ask, found)
+        for pair in mine
+        if (found := difference(running[pair.server], pair)) is not None
+    ]
     assert not wrong, f"{len(wrong)} of {len(mine)}: {wrong[:5]}"
     assert mine
 
@@ -111,12 +133,18 @@ BASE64_TWICE = '{"b64": "YWI=", "b64": "YQ=="}'
 )
 def test_base64_twice_is_no_base64(servers: tuple[str, dict[str, Server]], body: str) -> None:
     """A real 2.15.1 refuses it; with which words is not on record."""
-    status, _ = servers[1][PLAIN].rest_text("/v1/models/echo:predict", (body % BASE64_TWICE).encode())
+    status, _ = servers[1][PLAIN].rest_text(
+        "/v1/models/echo:predict", (body % BASE64_TWICE).encode()
+    )
     assert status == 400
 
 
-@pytest.mark.parametrize(("content", "taken"), [(b"\0\1\1", True), (b"\0\1\2", False), (b"\xff\0\1", False)])
-def test_a_truth_value_is_zero_or_one(servers: tuple[str, dict[str, Server]], content: bytes, taken: bool) -> None:
+@pytest.mark.parametrize(
+    ("content", "taken"), [(b"\0\1\1", True), (b"\0\1\2", False), (b"\xff\0\1", False)]
+)
+def test_a_truth_value_is_zero_or_one(
+    servers: tuple[str, dict[str, Server]], content: bytes, taken: bool
+) -> None:
     """A real 2.15.1 refuses any other byte; with which words is not on record."""
     request: Any = messages.PredictRequest()
     request.model_spec.name, request.model_spec.signature_name = "echo", "bool"
@@ -144,7 +172,11 @@ def rest(server: Server, pair: Pair) -> Any:
         return None if (status, text) == (pair.status, "") else (status, text)
     document = json.loads(text)
     expected = pair.answer if status == 200 else {"error": pair.answer}
-    return None if status == pair.status and same(document, expected, "float32" in str(pair.ask.body)) else (status, document)
+    return (
+        None
+        if status == pair.status and same(document, expected, "float32" in str(pair.ask.body))
+        else (status, document)
+    )
 
 
 def same(one: Any, other: Any, single: bool) -> bool:
@@ -162,7 +194,9 @@ def same(one: Any, other: Any, single: bool) -> bool:
 def plain_http(server: Server, pair: Pair) -> Any:
     assert isinstance(pair.ask, Http)
     with socket.create_connection(("127.0.0.1", server.rest_port), timeout=60) as connection:
-        connection.sendall("\r\n".join([pair.ask.line, "Host: x", *pair.ask.headers, "", ""]).encode())
+        connection.sendall(
+            "\r\n".join([pair.ask.line, "Host: x", *pair.ask.headers, "", ""]).encode()
+        )
         answer = http.client.HTTPResponse(connection)
         answer.begin()
         expected: Mapping[str, str | None] = pair.answer
@@ -176,9 +210,17 @@ def grpc(server: Server, pair: Pair) -> Any:
     try:
         answer = server.call(pair.ask.method, request)
     except Failed as error:
-        return None if (error.code, error.text) == (pair.status, pair.answer) else (error.code, error.text)
-    shapes = {name: [dim.size for dim in request.inputs[name].tensor_shape.dim] for name in request.inputs}
+        return (
+            None
+            if (error.code, error.text) == (pair.status, pair.answer)
+            else (error.code, error.text)
+        )
+    shapes = {
+        name: [dim.size for dim in request.inputs[name].tensor_shape.dim] for name in request.inputs
+    }
     outputs = {name: tensor_protos.decode(proto).array for name, proto in answer.outputs.items()}
     found = {name: array.ravel().tolist() for name, array in outputs.items()}
     kept = [list(array.shape) for array in outputs.values()] == list(shapes.values())
-    return None if pair.status == "OK" and kept and same(found, pair.answer, False) else ("OK", found)
+    return (
+        None if pair.status == "OK" and kept and same(found, pair.answer, False) else ("OK", found)
+    )

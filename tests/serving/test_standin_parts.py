@@ -1,4 +1,6 @@
-"""Parts of the stand-in that need no TensorFlow: its JSON, its flags, and what gathers the image."""
+"""Parts of the stand-in that need no TensorFlow: its JSON, its flags, and what gathers the
+image.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ from compat_matrix.workers.tensors import Tensor, from_numpy
         (float("-inf"), False, "-Infinity"),
     ],
 )
-def test_decimals_are_written_as_the_real_server_writes_them(value: float, single: bool, text: str) -> None:
+def test_decimals_are_written_as_the_real_server_writes_them(
+    value: float, single: bool, text: str
+) -> None:
     number = np.float32(value) if single else value
     assert json_writer.decimal(number, single) == text.encode()
 
@@ -57,7 +61,10 @@ def test_rows_of_several_outputs() -> None:
         '            "b_bytes": {',
         '                "b64": "aGVsbG8="',
     ]
-    empty = {"a": from_numpy(np.zeros((0, 2), np.float32)), "b": from_numpy(np.zeros((0,), np.int32))}
+    empty = {
+        "a": from_numpy(np.zeros((0, 2), np.float32)),
+        "b": from_numpy(np.zeros((0,), np.int32)),
+    }
     assert json_predict.response(empty, rows=True) == b'{\n    "predictions": []\n}'
     for outputs, text in (
         ({"a": from_numpy(np.float32(1))}, "Tensor name: a has no shape information "),
@@ -65,7 +72,10 @@ def test_rows_of_several_outputs() -> None:
             {"a": from_numpy(np.zeros(1)), "b": from_numpy(np.zeros(2))},
             "Tensor name: b has inconsistent batch size: 2 expecting: 1",
         ),
-        ({"a": from_numpy(np.zeros(1, np.complex64))}, "Failed to write JSON value for tensor type: complex64"),
+        (
+            {"a": from_numpy(np.zeros(1, np.complex64))},
+            "Failed to write JSON value for tensor type: complex64",
+        ),
         ({}, "Cannot convert empty tensor map to JSON"),
     ):
         with pytest.raises(ServingError) as caught:
@@ -94,13 +104,27 @@ def test_json_errors_name_the_place(body: bytes, text: str) -> None:
 
 
 def test_both_parsers_read_the_same() -> None:
-    body = b'{"a": [1, -2.5e3, true, null, "\\u00e9\\ud83d\\ude00\\n"], "b": {"c": []}, "d": 18446744073709551615}'
+    body = (
+        b'{"a": [1, -2.5e3, true, null, "\\u00e9\\ud83d\\ude00\\n"], "b": {"c": []}, "d":'
+        b" 18446744073709551615}"
+    )
     assert json_reader.parse(body) == json_reader._Slow(body.decode()).document()
     assert json_reader.parse(b'{"a": -Inf, "b": "\xff"}') == {"a": float("-inf"), "b": "\udcff"}
 
 
 @pytest.mark.parametrize(
-    "dtype", ["float16", "bfloat16", "int8", "uint16", "qint32", "complex64", "complex128", "bool", "float8_e5m2"]
+    "dtype",
+    [
+        "float16",
+        "bfloat16",
+        "int8",
+        "uint16",
+        "qint32",
+        "complex64",
+        "complex128",
+        "bool",
+        "float8_e5m2",
+    ],
 )
 @pytest.mark.parametrize("as_content", [False, True])
 def test_tensors_cross_in_both_forms(dtype: str, as_content: bool) -> None:
@@ -132,12 +156,27 @@ def test_messages_that_are_no_tensors() -> None:
 
 
 def test_flags_are_read_as_tensorflow_reads_them(capfd: pytest.CaptureFixture[str]) -> None:
-    line = ["--port=1", "--enable_batching", "--enable_model_warmup=false", "--port", "2", "--nope=1", "--num_unload_threads=3"]
+    line = [
+        "--port=1",
+        "--enable_batching",
+        "--enable_model_warmup=false",
+        "--port",
+        "2",
+        "--nope=1",
+        "--num_unload_threads=3",
+    ]
     parsed = flags.parse(line)
-    assert (parsed.values["port"], parsed.values["enable_batching"], parsed.values["enable_model_warmup"]) == (1, True, False)
+    assert (
+        parsed.values["port"],
+        parsed.values["enable_batching"],
+        parsed.values["enable_model_warmup"],
+    ) == (1, True, False)
     assert parsed.unknown == ["--port", "2", "--nope=1"]
     assert parsed.readable
-    assert "--num_unload_threads is accepted; the stand-in does nothing with it" in capfd.readouterr().err
+    assert (
+        "--num_unload_threads is accepted; the stand-in does nothing with it"
+        in capfd.readouterr().err
+    )
     assert not flags.parse(["--enable_batching=1"]).readable
     assert not flags.parse(["--help"]).readable
 
@@ -154,11 +193,17 @@ def test_what_an_executable_needs_is_listed() -> None:
     assert libc not in libraries.needed([python], [libc.parent]).values()
 
 
-def test_a_library_that_is_nowhere_is_named_with_the_file_that_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "ldd").write_text('#!/bin/sh\nfor file; do echo "$file:"; printf "\tlibodd.so.1 => not found\n"; done\n')
+def test_a_library_that_is_nowhere_is_named_with_the_file_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ldd").write_text(
+        '#!/bin/sh\nfor file; do echo "$file:"; printf "\tlibodd.so.1 => not found\n"; done\n'
+    )
     (tmp_path / "ldd").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(libraries.Missing, match=r"/one needs libodd\.so\.1, which is nowhere on this machine") as caught:
+    with pytest.raises(
+        libraries.Missing, match=r"/one needs libodd\.so\.1, which is nowhere on this machine"
+    ) as caught:
         libraries.needed([Path("/one"), Path("/two")])
     assert caught.value.path == Path("/one")
 
@@ -166,7 +211,11 @@ def test_a_library_that_is_nowhere_is_named_with_the_file_that_needs_it(tmp_path
 def test_the_archive_is_the_same_on_every_machine(tmp_path: Path) -> None:
     source = tmp_path / "b"
     source.write_bytes(b"binary")
-    entries = {"/a/b": rootfs.Entry(0o755, source), "/a/c": rootfs.Entry(0o644, text="text"), "/m": rootfs.Entry(0o755)}
+    entries = {
+        "/a/b": rootfs.Entry(0o755, source),
+        "/a/c": rootfs.Entry(0o644, text="text"),
+        "/m": rootfs.Entry(0o755),
+    }
     derived = {**entries, "/z": rootfs.Entry(0o644, text="compiled", derived=True)}
     trees = [rootfs.Tree(entries, "2.0.0"), rootfs.Tree(derived, "2.0.0")]
     assert trees[0].digest() == trees[1].digest()
@@ -174,4 +223,9 @@ def test_the_archive_is_the_same_on_every_machine(tmp_path: Path) -> None:
     image.pack(trees[0], out)
     with tarfile.open(fileobj=io.BytesIO(out.getvalue())) as archive:
         members = {member.name: (member.mode, member.mtime, member.uid) for member in archive}
-    assert members == {"a": (0o755, 0, 0), "a/b": (0o755, 0, 0), "a/c": (0o644, 0, 0), "m": (0o755, 0, 0)}
+    assert members == {
+        "a": (0o755, 0, 0),
+        "a/b": (0o755, 0, 0),
+        "a/c": (0o644, 0, 0),
+        "m": (0o755, 0, 0),
+    }

@@ -1,4 +1,6 @@
-"""Promises of the op history are shown by models that real releases have loaded, or waived with a reason."""
+"""Promises of the op history are shown by models that real releases have loaded, or waived with a
+reason.
+"""
 
 import json
 from pathlib import Path
@@ -23,7 +25,9 @@ def names():
 def test_every_promise_is_shown_or_waived(names):
     shown = record()
     assert len(names) == len(set(names)) > 1000
-    assert [name for name in names if not isinstance(shown.get(name), str) and not waived(name)] == []
+    assert [
+        name for name in names if not isinstance(shown.get(name), str) and not waived(name)
+    ] == []
     assert {how for how in shown.values() if isinstance(how, str)} == {REFUSED, PASSED_OVER}
     assert sum(isinstance(shown.get(name), str) for name in names) > 0.9 * len(names)
 
@@ -68,9 +72,19 @@ def test_a_change_that_is_new_in_the_history_is_a_promise_without_a_model():
 @pytest.mark.parametrize(
     ("promise", "without", "with_", "how"),
     [
-        (Promise("2.10", OP, "DisableCopyOnRead"), "Op type not registered 'DisableCopyOnRead' in binary", "", REFUSED),
+        (
+            Promise("2.10", OP, "DisableCopyOnRead"),
+            "Op type not registered 'DisableCopyOnRead' in binary",
+            "",
+            REFUSED,
+        ),
         (Promise("2.10", OP, "DisableCopyOnRead"), "", "", ""),
-        (Promise("2.10", OP, "DisableCopyOnRead"), "Op type not registered 'Other' in binary", "", ""),
+        (
+            Promise("2.10", OP, "DisableCopyOnRead"),
+            "Op type not registered 'Other' in binary",
+            "",
+            "",
+        ),
         (
             Promise("2.10", OP, "DisableCopyOnRead"),
             "Op type not registered 'DisableCopyOnRead' in binary",
@@ -88,7 +102,9 @@ def test_what_shows_a_promise(promise, without, with_, how):
 def test_a_specimen_runs_its_node_where_a_kernel_changed():
     changed = {promise.kind: promise for promise in promises(history(), FIRST)}
     (graph,) = specimen(changed[KERNEL], history()).meta_graphs
-    assert graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name == NODE
+    assert (
+        graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name == NODE
+    )
     (graph,) = specimen(changed[OP], history()).meta_graphs
     assert not graph.signature_def
     assert [node.op for node in graph.graph_def.node][-1] == changed[OP].op
@@ -97,7 +113,11 @@ def test_a_specimen_runs_its_node_where_a_kernel_changed():
 @pytest.mark.tensorflow
 def test_releases_on_both_sides_of_a_change_say_what_the_record_says(tmp_path):
     table, shown = history(), record()
-    asked = [promise for promise in promises(table, FIRST) if promise.release == "2.10" and isinstance(shown[key(promise)], str)]
+    asked = [
+        promise
+        for promise in promises(table, FIRST)
+        if promise.release == "2.10" and isinstance(shown[key(promise)], str)
+    ]
     said = {promise: {} for promise in asked}
     for release in ("2.9", "2.10"):
         try:

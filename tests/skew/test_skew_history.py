@@ -1,4 +1,6 @@
-"""The op history: the committed table, its lookups, and whether it is what the TensorFlow installed here registers."""
+"""The op history: the committed table, its lookups, and whether it is what the TensorFlow installed
+here registers.
+"""
 
 import json
 
@@ -30,7 +32,12 @@ def test_the_table_names_the_releases_in_order_and_the_ops_sorted():
 
 def test_graph_versions_are_those_of_the_releases():
     producers = {release.name: release.producer for release in history().releases}
-    assert (producers["1.4"], producers["1.15"], producers["2.0"], producers["2.21"]) == (24, 134, 119, 2474)
+    assert (producers["1.4"], producers["1.15"], producers["2.0"], producers["2.21"]) == (
+        24,
+        134,
+        119,
+        2474,
+    )
     assert {release.min_consumer for release in history().releases} == {0}
 
 
@@ -54,15 +61,24 @@ def test_attrs_values_kernels_dtypes_and_libraries_have_their_own_spans():
     table = history()
     assert table.since(table.op("VarHandleOp").attr_members("debug_name")) == "2.15"
     matmul = table.op("MatMul")
-    allowed = {release.name: matmul.definition(index).attr("T").allowed for index, release in enumerate(table.releases)}
+    allowed = {
+        release.name: matmul.definition(index).attr("T").allowed
+        for index, release in enumerate(table.releases)
+    }
     assert "uint8" not in allowed["2.11"] and "uint8" in allowed["2.12"]
     assign = table.op("AssignVariableOp")
-    takes = {table.releases[index].name: (("dtype", "float8_e5m2"),) in assign.at(index).kernels for index in (18, 20, 21)}
+    takes = {
+        table.releases[index].name: (("dtype", "float8_e5m2"),) in assign.at(index).kernels
+        for index in (18, 20, 21)
+    }
     assert takes == {"2.12": False, "2.14": False, "2.15": True}
     assert table.text(table.dtypes["int4"]) == "2.15-"
     rnn = table.op("BlockLSTM")
     assert (rnn.library(0), rnn.library(1)) == ("contrib/rnn/python/ops/_lstm_ops.so", "")
-    assert table.op("BatchNormWithGlobalNormalization").deprecated(0) == (9, "Use tf.nn.batch_normalization()")
+    assert table.op("BatchNormWithGlobalNormalization").deprecated(0) == (
+        9,
+        "Use tf.nn.batch_normalization()",
+    )
 
 
 def test_an_attr_that_lived_less_long_than_its_op_is_absent_elsewhere():
@@ -90,18 +106,34 @@ def test_the_table_is_written_again_as_it_is():
     table = history()
     chosen = {line for number, line in enumerate(LINES) if number % 7 == 1} | {LINES[0]}
     small = History("\n".join(line for line in LINES if line in chosen) + "\n")
-    written = encode([(release, small.snapshot(index)) for index, release in enumerate(table.releases)])
+    written = encode(
+        [(release, small.snapshot(index)) for index, release in enumerate(table.releases)]
+    )
     kept = [line for line in LINES[1:] if line in chosen]
     assert written.splitlines()[1:] == kept
     assert json.loads(written.splitlines()[0]) == json.loads(LINES[0])
 
 
 def release(name, **fields):
-    return Release(name, f"{name}.0", fields.pop("producer", 1), 0, fields.pop("has_kernels", True), ("float32",))
+    return Release(
+        name,
+        f"{name}.0",
+        fields.pop("producer", 1),
+        0,
+        fields.pop("has_kernels", True),
+        ("float32",),
+    )
 
 
 def op(name="Op", **fields):
-    made = {"signature": "->", "attrs": (), "stateful": False, "deprecated": None, "library": "", "kernels": frozenset()}
+    made = {
+        "signature": "->",
+        "attrs": (),
+        "stateful": False,
+        "deprecated": None,
+        "library": "",
+        "kernels": frozenset(),
+    }
     return Op(name, **{**made, **fields})
 
 
@@ -110,9 +142,18 @@ def test_what_varies_keeps_its_value_of_each_release():
     wide = Attr("T", "type", "float32", ("float32", "int8"), 2)
     kernel = (("T", "float32"),)
     snapshots = [
-        (release("1.0", has_kernels=False), {"Op": op(attrs=(attr,), kernels=None), "Gone": op("Gone", kernels=None)}),
-        (release("1.1"), {"Op": op(attrs=(wide,), deprecated=(7, "no"), kernels=frozenset({kernel}))}),
-        (release("2.0"), {"Op": op(stateful=True, signature="a: T ->", library="contrib/x.so", kernels=None)}),
+        (
+            release("1.0", has_kernels=False),
+            {"Op": op(attrs=(attr,), kernels=None), "Gone": op("Gone", kernels=None)},
+        ),
+        (
+            release("1.1"),
+            {"Op": op(attrs=(wide,), deprecated=(7, "no"), kernels=frozenset({kernel}))},
+        ),
+        (
+            release("2.0"),
+            {"Op": op(stateful=True, signature="a: T ->", library="contrib/x.so", kernels=None)},
+        ),
     ]
     table = History(encode(snapshots))
     assert [table.snapshot(index) for index in range(3)] == [snapshot for _, snapshot in snapshots]
@@ -120,9 +161,14 @@ def test_what_varies_keeps_its_value_of_each_release():
 
 
 def test_a_release_that_changes_nothing_changes_no_line():
-    before = encode([(release("1.0"), {"Op": op()}), (release("1.1"), {"Op": op(), "New": op("New")})])
+    before = encode(
+        [(release("1.0"), {"Op": op()}), (release("1.1"), {"Op": op(), "New": op("New")})]
+    )
     after = encode(
-        [(release(name), {"Op": op(), **({"New": op("New")} if name != "1.0" else {})}) for name in ("1.0", "1.1", "1.2")]
+        [
+            (release(name), {"Op": op(), **({"New": op("New")} if name != "1.0" else {})})
+            for name in ("1.0", "1.1", "1.2")
+        ]
     )
     assert before.splitlines()[1:] == after.splitlines()[1:]
 
@@ -138,7 +184,11 @@ def test_spans():
 
 
 def test_kernels_are_multiplied_out_to_what_they_were():
-    kernels = {(("A", a), ("B", b)) for a in "xyz" for b in "pq"} | {(("A", "w"), ("B", "p")), (), (("C", "c"),)}
+    kernels = {(("A", a), ("B", b)) for a in "xyz" for b in "pq"} | {
+        (("A", "w"), ("B", "p")),
+        (),
+        (("C", "c"),),
+    }
     found = products(kernels)
     assert len(found) == 4
     again = set()
@@ -151,7 +201,14 @@ def test_kernels_are_multiplied_out_to_what_they_were():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", '{"schema":2,"releases":[],"dtypes":{}}', "[]", '{"schema":1,"releases":[1],"dtypes":{}}']
+    "text",
+    [
+        "",
+        "{}",
+        '{"schema":2,"releases":[],"dtypes":{}}',
+        "[]",
+        '{"schema":1,"releases":[1],"dtypes":{}}',
+    ],
 )
 def test_what_is_no_table_is_refused(text):
     with pytest.raises(TableError, match="not an op history"):
@@ -160,9 +217,15 @@ def test_what_is_no_table_is_refused(text):
 
 def test_changes_between_two_releases():
     table = history()
-    found = {(change.op, change.kind) for change in changes(table, table.index("2.15"), table.index("2.16"))}
+    found = {
+        (change.op, change.kind)
+        for change in changes(table, table.index("2.15"), table.index("2.16"))
+    }
     assert ("MatMul", "attr added") in found
-    back = {(change.op, change.kind) for change in changes(table, table.index("2.16"), table.index("2.15"))}
+    back = {
+        (change.op, change.kind)
+        for change in changes(table, table.index("2.16"), table.index("2.15"))
+    }
     assert ("MatMul", "attr removed") in back
     assert changes(table, 5, 5) == []
 
@@ -183,7 +246,9 @@ def test_every_replacement_is_of_an_op_that_is_gone_and_leads_to_one_that_is_the
 def test_every_op_that_only_contrib_had_says_what_to_do():
     table = history()
     libraries = {name: table.op(name).library(table.op(name).members[-1]) for name in table.names}
-    of_contrib = {name: library for name, library in libraries.items() if library.startswith("contrib/")}
+    of_contrib = {
+        name: library for name, library in libraries.items() if library.startswith("contrib/")
+    }
     assert of_contrib
     for name, library in of_contrib.items():
         assert contrib.replacement(name, library) is not None, name
@@ -191,10 +256,13 @@ def test_every_op_that_only_contrib_had_says_what_to_do():
 
 def told(op, table):
     """The releases that have the op in their core library and tell its kernels."""
-    return [index for index in op.members if table.releases[index].has_kernels and not op.library(index)]
+    return [
+        index for index in op.members if table.releases[index].has_kernels and not op.library(index)
+    ]
 
 
-# Kernels that a later release really does not have. All else that seems to vanish is a defect of the collector.
+# Kernels that a later release really does not have. All else that seems to vanish is a defect of
+# the collector.
 DROPPED = {
     "2.9": (
         "BoostedTrees",
@@ -225,7 +293,8 @@ def test_a_kernel_stays_as_long_as_its_op():
     assert lost == {}
 
 
-# TensorFlow refuses these nodes: "OpKernel 'TopK' has constraint on attr 'index_type' not in NodeDef". TopKV2 has that attr.
+# TensorFlow refuses these nodes: "OpKernel 'TopK' has constraint on attr 'index_type' not in
+# NodeDef". TopKV2 has that attr.
 UNUSABLE = {"TopK", "TileGrad"}
 
 
@@ -240,7 +309,10 @@ def test_a_kernel_is_told_of_releases_that_have_the_op_and_constrains_its_attrs(
             for index in members:
                 known = {attr.name: attr for attr in op.definition(index).attrs}
                 for product in products_:
-                    assert set(product) <= set(known) or name in UNUSABLE, (name, table.releases[index].name)
+                    assert set(product) <= set(known) or name in UNUSABLE, (
+                        name,
+                        table.releases[index].name,
+                    )
                     for attr, values in product.items():
                         if attr not in known:
                             continue
@@ -252,13 +324,23 @@ def test_a_kernel_is_told_of_releases_that_have_the_op_and_constrains_its_attrs(
 
 
 def test_an_op_that_has_gone_does_not_come_back():
-    """But for the ops of datasets that 1.13 and 1.14 called Experimental, a few of 1.15 that 2.0 does not have, and contrib's."""
+    """But for the ops of datasets that 1.13 and 1.14 called Experimental, a few of 1.15 that 2.0
+    does not have, and contrib's.
+    """
     table = history()
     assert table.names
     for name in table.names:
         op = table.op(name)
-        gap = {table.releases[index].name for index in range(op.members[0], op.members[-1]) if index not in op.members}
-        moved = {"1.12", "1.13", "1.14"} if name.endswith(("Dataset", "Handle", "Summary", "TFRecord", "GetDevice")) else set()
+        gap = {
+            table.releases[index].name
+            for index in range(op.members[0], op.members[-1])
+            if index not in op.members
+        }
+        moved = (
+            {"1.12", "1.13", "1.14"}
+            if name.endswith(("Dataset", "Handle", "Summary", "TFRecord", "GetDevice"))
+            else set()
+        )
         moved = {"2.1"} if name == "ImageProjectiveTransformV2" else moved
         assert gap <= {"2.0"} | moved or name.startswith("_Mkl"), (name, op.span)
 
@@ -278,7 +360,9 @@ def kernel_list(*kernels):
             listed.list.SetInParent()
             for value in values:
                 kind = {str: "type", bytes: "s", int: "i", bool: "b", float: "f"}[type(value)]
-                getattr(listed.list, kind).append(by_name(value).number if kind == "type" else value)
+                getattr(listed.list, kind).append(
+                    by_name(value).number if kind == "type" else value
+                )
             data += field(3, field(1, attr.encode()) + field(2, listed.SerializeToString()))
         out += field(1, data)
     return out
@@ -292,8 +376,12 @@ def test_kernels_with_constraints_of_every_kind_are_read():
         ("Free", "GPU", {"T": ["float32"]}),
     )
     found = kernels_of(data, ["CPU"])
-    assert found["GatherNd"] == {(("Tparams", t), ("policy", p)) for t in ("float32", "int8") for p in ("", "IGNORE")}
-    assert found["ApproxTopK"] == {(("is_max_k", "true"), ("recall", "0.5"), ("reduction_dimension", "-1"))}
+    assert found["GatherNd"] == {
+        (("Tparams", t), ("policy", p)) for t in ("float32", "int8") for p in ("", "IGNORE")
+    }
+    assert found["ApproxTopK"] == {
+        (("is_max_k", "true"), ("recall", "0.5"), ("reduction_dimension", "-1"))
+    }
     assert found["Free"] == {()}
 
 
@@ -306,10 +394,22 @@ def test_a_constraint_that_cannot_be_read_is_an_error():
     ("name", "types", "releases"),
     [
         ("GatherNd", {"Tparams": ("float32",), "Tindices": ("int32",)}, "1.12-"),
-        ("GatherNd", {"Tparams": ("float32",), "Tindices": ("int32",), "bad_indices_policy": ("ERROR",)}, "1.12-"),
-        ("GatherNd", {"Tparams": ("float32",), "Tindices": ("int32",), "bad_indices_policy": ("odd",)}, "1.12-2.17"),
+        (
+            "GatherNd",
+            {"Tparams": ("float32",), "Tindices": ("int32",), "bad_indices_policy": ("ERROR",)},
+            "1.12-",
+        ),
+        (
+            "GatherNd",
+            {"Tparams": ("float32",), "Tindices": ("int32",), "bad_indices_policy": ("odd",)},
+            "1.12-2.17",
+        ),
         ("DepthToSpace", {"T": ("float32",)}, "1.12-"),
-        ("DepthToSpace", {"T": ("float32",), "data_format": ("NCHW",)}, "1.12-2.0"),  # later ones would have failed when run
+        (
+            "DepthToSpace",
+            {"T": ("float32",), "data_format": ("NCHW",)},
+            "1.12-2.0",
+        ),  # later ones would have failed when run
         ("SpaceToDepth", {"T": ("float32",), "data_format": ("NHWC",)}, "1.12-"),
         ("ApproxTopK", {"T": ("float32",), "is_max_k": ("true",)}, "2.13-"),
         ("TopK", {"T": ("float32",)}, "1.12-2.12"),
@@ -323,11 +423,17 @@ def test_releases_with_a_kernel_for_these_attrs(name, types, releases):
 
 
 def test_kernels_that_only_python_has_are_told():
-    assert [name for name in history().names if history().op(name).needs_python] == ["EagerPyFunc", "PyFunc", "PyFuncStateless"]
+    assert [name for name in history().names if history().op(name).needs_python] == [
+        "EagerPyFunc",
+        "PyFunc",
+        "PyFuncStateless",
+    ]
 
 
 def public(names):
-    """Without the ops of the runtime itself: wheels of one release for two Pythons differ in them, and no model holds any."""
+    """Without the ops of the runtime itself: wheels of one release for two Pythons differ in them,
+    and no model holds any.
+    """
     return [name for name in names if not name.startswith("_")]
 
 
@@ -339,13 +445,17 @@ def test_the_table_is_what_the_installed_tensorflow_registers(tmp_path):
     release, snapshot = op_tables.ask(local_runtime())
     index = table.index(release.name)
     if index is None:
-        pytest.skip(f"the table does not have TensorFlow {release.tensorflow} (savedmodel-compat ops update adds it)")
+        pytest.skip(
+            f"the table does not have TensorFlow {release.tensorflow} (savedmodel-compat ops update"
+            " adds it)"
+        )
     stored = table.snapshot(index)
     assert table.releases[index].producer == release.producer
     assert table.releases[index].dtypes == release.dtypes
     assert public(sorted(stored)) == public(sorted(snapshot)) and len(snapshot) > 1500
     different = [name for name in public(snapshot) if snapshot[name] != stored[name]]
-    # Other builds of a release (with oneDNN, for another machine) have more kernels, never another definition.
+    # Other builds of a release (with oneDNN, for another machine) have more kernels, never another
+    # definition.
     assert [name for name in different if snapshot[name].attrs != stored[name].attrs] == []
     assert different == []
 
@@ -362,6 +472,9 @@ def test_updating_with_an_installed_runtime_gives_the_same_bytes(tmp_path):
     table.write_bytes(TABLE.read_bytes())
     told = []
     op_tables.update([runtime], told.append, table)
-    kept, written = ([line for line in path.read_text().splitlines() if '"op":"_' not in line] for path in (TABLE, table))
+    kept, written = (
+        [line for line in path.read_text().splitlines() if '"op":"_' not in line]
+        for path in (TABLE, table)
+    )
     assert written == kept and len(kept) > 1800
     assert version in told[0]

@@ -1,4 +1,6 @@
-"""Version skew provoked now: in the TensorFlow installed here, and in older ones where they are installed."""
+"""Version skew provoked now: in the TensorFlow installed here, and in older ones where they are
+installed.
+"""
 
 import pytest
 import skew_models
@@ -17,7 +19,15 @@ from reference_impl.errors import SavedModelError
 pytestmark = pytest.mark.tensorflow
 
 LIMIT = 120.0
-MODELS = ("nobody_knows", "newer_op_inner", "newer_type", "newer_dtype", "min_consumer", "deprecated", "contrib")
+MODELS = (
+    "nobody_knows",
+    "newer_op_inner",
+    "newer_type",
+    "newer_dtype",
+    "min_consumer",
+    "deprecated",
+    "contrib",
+)
 
 
 @pytest.fixture(scope="module", params=["local", "tf1.15", "tf2.4"])
@@ -54,7 +64,9 @@ def test_what_fails_is_named_and_what_is_predicted_happens(model, runtime, worke
             "removed_op",
             "missing_kernel",
         }  # some look for a kernel first
-        assert skew.op in {lack.op for lack in lacks} | {"Placeholder"}  # the first node with the dtype
+        assert skew.op in {lack.op for lack in lacks} | {
+            "Placeholder"
+        }  # the first node with the dtype
         return
     assert not lacks
 

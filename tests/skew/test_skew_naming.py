@@ -1,4 +1,6 @@
-"""Names for version skew, from what genuine runtimes of 1.4 to 2.21 said of the models of ``skew_models``."""
+"""Names for version skew, from what genuine runtimes of 1.4 to 2.21 said of the models of
+``skew_models``.
+"""
 
 import json
 
@@ -10,11 +12,19 @@ from skew_models import recorded
 from compat_matrix.skew import naming
 from compat_matrix.skew.naming import KINDS, name
 
-# model -> (releases, kind, op, attr or value, since, until): by hand, from what the releases' own notes and headers say. What is
-# not listed must not be called skew: the models are then malformed, or were asked nonsense.
+# model -> (releases, kind, op, attr or value, since, until): by hand, from what the releases' own
+# notes and headers say. What is not listed must not be called skew: the models are then malformed,
+# or were asked nonsense.
 OLD = ("<1.12", "unknown_op", "PartitionedCall", None, "1.12", None)
 OLDER = ("<1.12", "unknown_op", "StatefulPartitionedCall", None, "1.12", None)
-CONFIG = ("<1.13", "unknown_attr", ("PartitionedCall", "StatefulPartitionedCall"), "config_proto", "1.13", None)
+CONFIG = (
+    "<1.13",
+    "unknown_attr",
+    ("PartitionedCall", "StatefulPartitionedCall"),
+    "config_proto",
+    "1.13",
+    None,
+)
 DEBUG_NAME = ("<2.5", "unknown_attr", "VarHandleOp", "debug_name", "2.15", None)
 COPY = ("<2.10", "unknown_op", "DisableCopyOnRead", None, "2.10", None)
 NOT_LOADED = ("<2", "unknown_op")
@@ -51,7 +61,10 @@ EXPECTED = {
         (">=1.14", "missing_kernel", "CrossReplicaSum", None, None, None),
         (">=1.14", "changed_inputs", "CrossReplicaSum", None, "1.4", "1.8"),
     ],
-    "contrib": [(*NOT_LOADED, "Resampler", None, "1.4", "1.15"), (">=2", "renamed_contrib_op", "Resampler", None, "1.4", "1.15")],
+    "contrib": [
+        (*NOT_LOADED, "Resampler", None, "1.4", "1.15"),
+        (">=2", "renamed_contrib_op", "Resampler", None, "1.4", "1.15"),
+    ],
     "addons": [("", "unknown_op", "Addons>GatherTree", None, None, None)],
     "removed": [(">=2.6", "removed_op", "CompareAndBitpack", None, "1.4", "2.5")],
     "op_version": [
@@ -75,8 +88,22 @@ EXPECTED = {
         (">=2.12", "missing_kernel", "AssignVariableOp", "dtype=quint16", "1.12", "2.3"),
     ],
     "fixture_dtypes_removed_kernels": [
-        ("<1.12", "missing_kernel", "AssignVariableOp", ("dtype=qint16", "dtype=quint16"), "1.12", "2.3"),
-        (">=2.4", "missing_kernel", "AssignVariableOp", ("dtype=qint16", "dtype=quint16"), "1.12", "2.3"),
+        (
+            "<1.12",
+            "missing_kernel",
+            "AssignVariableOp",
+            ("dtype=qint16", "dtype=quint16"),
+            "1.12",
+            "2.3",
+        ),
+        (
+            ">=2.4",
+            "missing_kernel",
+            "AssignVariableOp",
+            ("dtype=qint16", "dtype=quint16"),
+            "1.12",
+            "2.3",
+        ),
     ],
     "fixture_estimator_boosted_trees": [
         ("<1.8", "unknown_op", "BoostedTreesEnsembleResourceHandleOp", None, "1.8", None),
@@ -101,12 +128,23 @@ EXPECTED = {
         OLDER,
         DEBUG_NAME,
         ("<2.12", "unknown_dtype", None, ("float8_e5m2", "float8_e4m3fn"), "2.12", None),
-        ("<2.15", "missing_kernel", "AssignVariableOp", ("dtype=float8_e5m2", "dtype=float8_e4m3fn"), "2.15", None),
+        (
+            "<2.15",
+            "missing_kernel",
+            "AssignVariableOp",
+            ("dtype=float8_e5m2", "dtype=float8_e4m3fn"),
+            "2.15",
+            None,
+        ),
     ],
-    "real_var_int4": [OLDER, DEBUG_NAME, ("<2.15", "unknown_dtype", None, ("int4", "uint4"), "2.15", None)],
+    "real_var_int4": [
+        OLDER,
+        DEBUG_NAME,
+        ("<2.15", "unknown_dtype", None, ("int4", "uint4"), "2.15", None),
+    ],
 }
-# Not skew at all: what a request without a proper Example is told, a model that is malformed in every release, and what the v1
-# import of 2.0 to 2.3 says of a model without variables.
+# Not skew at all: what a request without a proper Example is told, a model that is malformed in
+# every release, and what the v1 import of 2.0 to 2.3 says of a model without variables.
 PLAIN = (
     "is required but could not be found",
     "expected inputs",
@@ -157,7 +195,12 @@ def test_what_runtimes_said_is_named(model, models):
             due = [item for item in EXPECTED[model] if SpecifierSet(item[0]).contains(version)]
             if skew is None:
                 nowhere = model == "no_kernel" and "is not in the list of allowed values" in message
-                assert not due or nowhere or any(text in message for text in PLAIN), (consumer, version, step, message)
+                assert not due or nowhere or any(text in message for text in PLAIN), (
+                    consumer,
+                    version,
+                    step,
+                    message,
+                )
                 continue
             found = [item for item in due if fits(skew, item)]
             assert found, (consumer, version, step, message, skew)
@@ -195,10 +238,21 @@ def where(model, kind, models, consumer="c_api"):
 
 def test_the_place_in_nested_functions_is_told(models):
     rows = [row for row in ROWS if row[:2] == ("c_api", "newer_op_inner")]
-    skew = next(s for row in rows if (s := name(row[3], row[4], row[5][0], models("newer_op_inner"))).op == "BesselJ0")
-    assert (skew.node, skew.function, skew.chain) == ("victim", "inner_body", ("outer", "inner_body"))
+    skew = next(
+        s
+        for row in rows
+        if (s := name(row[3], row[4], row[5][0], models("newer_op_inner"))).op == "BesselJ0"
+    )
+    assert (skew.node, skew.function, skew.chain) == (
+        "victim",
+        "inner_body",
+        ("outer", "inner_body"),
+    )
     assert (skew.signatures, skew.tags) == (("serving_default",), ("serve",))
-    assert "node 'victim' of function 'inner_body' (called through 'outer'; signature 'serving_default')" in skew.text
+    assert (
+        "node 'victim' of function 'inner_body' (called through 'outer'; signature"
+        " 'serving_default')" in skew.text
+    )
 
 
 def test_the_place_in_the_object_tree_is_told(models):
@@ -215,13 +269,22 @@ def test_an_op_only_the_writer_of_checkpoints_needs_is_told_so(models):
 
 def test_an_attr_at_its_default_can_be_dropped(models):
     assert "it has its default: drop it" in where("newer_attr", "unknown_attr", models).advice
-    assert "only names the variable in messages" in where("real_variable", "unknown_attr", models).advice
+    assert (
+        "only names the variable in messages"
+        in where("real_variable", "unknown_attr", models).advice
+    )
 
 
 def test_the_replacement_of_a_contrib_op_is_told(models):
     skew = where("fixture_contrib_op", "renamed_contrib_op", models)
-    assert "'Addons>Resampler' takes the same inputs and attrs" in skew.advice and "tensorflow_addons" in skew.advice
-    assert "import tensorflow.contrib.resampler" in where("fixture_contrib_op", "unknown_op", models).advice
+    assert (
+        "'Addons>Resampler' takes the same inputs and attrs" in skew.advice
+        and "tensorflow_addons" in skew.advice
+    )
+    assert (
+        "import tensorflow.contrib.resampler"
+        in where("fixture_contrib_op", "unknown_op", models).advice
+    )
 
 
 def test_the_package_of_a_custom_op_is_told(models):
@@ -241,17 +304,26 @@ def test_between_releases_that_were_asked_the_text_does_not_guess(models):
 
 def test_of_kernels_that_older_releases_do_not_tell_nothing_is_claimed(models):
     skew = where("fixture_dtypes_removed_kernels", "missing_kernel", models)
-    assert "only in 1.12 to 2.3 (older releases do not tell)" in skew.cause and "not in 1.8" not in skew.text
+    assert (
+        "only in 1.12 to 2.3 (older releases do not tell)" in skew.cause
+        and "not in 1.8" not in skew.text
+    )
 
 
 def test_without_a_model_the_text_alone_is_named():
-    skew = name(None, "Op type not registered 'DisableCopyOnRead' in binary running on host.", "2.8.4")
+    skew = name(
+        None, "Op type not registered 'DisableCopyOnRead' in binary running on host.", "2.8.4"
+    )
     assert (skew.kind, skew.since, skew.node, skew.function) == ("unknown_op", "2.10", "", "")
     assert "node" not in skew.to_json() and skew.to_json()["kind"] == "unknown_op"
 
 
 def test_a_version_newer_than_the_table_is_taken_for_its_newest():
-    skew = name(None, "Op type not registered 'CompareAndBitpack' in binary running on host.", "2.99.0rc1+local")
+    skew = name(
+        None,
+        "Op type not registered 'CompareAndBitpack' in binary running on host.",
+        "2.99.0rc1+local",
+    )
     assert (skew.kind, skew.until) == ("removed_op", "2.5")
 
 
@@ -264,13 +336,19 @@ def test_a_key_error_is_skew_only_when_the_model_holds_such_an_op(models):
 
 
 def test_what_is_no_skew_has_no_name():
-    for message in ("", "Could not find matching concrete function", "Restoring from checkpoint failed.", "x" * 100_000):
+    for message in (
+        "",
+        "Could not find matching concrete function",
+        "Restoring from checkpoint failed.",
+        "x" * 100_000,
+    ):
         assert name("ValueError", message, "2.21.0") is None
 
 
 def test_a_value_that_the_release_allows_or_none_allows_is_no_skew():
     text = (
-        "Value for attr 'T' of {} is not in the list of allowed values: x\n; NodeDef: {{{{node a}}}}; Op<name=MatMul; signature=>"
+        "Value for attr 'T' of {} is not in the list of allowed values: x\n; NodeDef: {{{{node"
+        " a}}}}; Op<name=MatMul; signature=>"
     )
     assert name("ValueError", text.format("uint8"), "2.11.1").since == "2.12"
     assert name("ValueError", text.format("float"), "2.11.1") is None
@@ -290,9 +368,13 @@ HOSTILE = [
     "NodeDef mentions attr '../../x' not in Op<name=..\n;",
     "Value for attr 'T' of " + "9" * 5000 + " must be at least minimum 1",
     "AttrValue has invalid DataType enum: " + "9" * 3000,
-    "No OpKernel was registered to support Op '" + "(" * 3000 + "' with these attrs: [" + "T=DT_X, " * 4000,
+    "No OpKernel was registered to support Op '"
+    + "(" * 3000
+    + "' with these attrs: ["
+    + "T=DT_X, " * 4000,
     "GraphDef min consumer version " + "9" * 4000 + " above current version 1",
-    "Op " + "x" * 9000 + " is not available in GraphDef version 1. It has been removed in version 99999999999999999999. y",
+    "Op " + "x" * 9000 + " is not available in GraphDef version 1. It has been removed in version"
+    " 99999999999999999999. y",
     "KernelDef 'op: \"" + "a" * 9000 + "has constraint on attr 'T' that has value '" * 50,
     "Expected one attr with name 'T' in name: \"" + "\\" * 3000,
 ]
@@ -310,20 +392,33 @@ def test_hostile_names_in_a_model_are_located(tmp_path):
     message = skew_models.layout.read(model).saved_model
     message.meta_graphs[0].graph_def.node[1].name = evil
     skew_models.write(message, model)
-    skew = name(None, "Op type not registered 'BesselJ0' in binary running on host.", "2.0.4", model)
+    skew = name(
+        None, "Op type not registered 'BesselJ0' in binary running on host.", "2.0.4", model
+    )
     assert skew.node == evil and json.dumps(skew.to_json())
 
 
 def test_locating_in_functions_that_call_each_other_ends(tmp_path):
-    model = skew_models.model(tmp_path / "m", op="PartitionedCall", f="func:outer", Tin=["float32"], Tout=["float32"], inner=True)
-    skew = name(None, "Op type not registered 'PartitionedCall' in binary running on host.", "1.8.0", model)
+    model = skew_models.model(
+        tmp_path / "m",
+        op="PartitionedCall",
+        f="func:outer",
+        Tin=["float32"],
+        Tout=["float32"],
+        inner=True,
+    )
+    skew = name(
+        None, "Op type not registered 'PartitionedCall' in binary running on host.", "1.8.0", model
+    )
     assert skew.kind == "unknown_op" and "and 2 more" in skew.text
 
 
 def test_an_op_in_a_function_that_nothing_uses_is_told_so(tmp_path):
     model = skew_models.model(tmp_path / "m", op="Relu", T="type:float32")
     skew_models.add_function(model, "lonely", "BesselJ0", T="type:float32")
-    skew = name(None, "Op type not registered 'BesselJ0' in binary running on host.", "2.0.4", model)
+    skew = name(
+        None, "Op type not registered 'BesselJ0' in binary running on host.", "2.0.4", model
+    )
     assert (skew.function, skew.chain, skew.signatures) == ("lonely", ("lonely",), ())
     assert "reached by no signature" in skew.text
 
@@ -331,10 +426,18 @@ def test_an_op_in_a_function_that_nothing_uses_is_told_so(tmp_path):
 def test_the_node_that_the_error_names_is_preferred(tmp_path):
     model = skew_models.model(tmp_path / "m", op="BesselJ0", T="type:float32")
     skew_models.add_function(model, "lonely", "BesselJ0", T="type:float32")
-    text = "Op type not registered 'BesselJ0' in binary running on host. {{function_node lonely_load_7}}{{node a/b/body}}"
+    text = (
+        "Op type not registered 'BesselJ0' in binary running on host. {{function_node"
+        " lonely_load_7}}{{node a/b/body}}"
+    )
     skew = name(None, text, "2.0.4", model)
     assert (skew.node, skew.function) == ("body", "lonely") and ", and 1 more" in skew.text
-    assert name(None, text.replace("lonely_load_7", "x").replace("a/b/body", "victim"), "2.0.4", model).node == "victim"
+    assert (
+        name(
+            None, text.replace("lonely_load_7", "x").replace("a/b/body", "victim"), "2.0.4", model
+        ).node
+        == "victim"
+    )
 
 
 def test_every_reader_of_a_complaint_has_its_kind():

@@ -1,4 +1,6 @@
-"""What a model needs, against what genuine runtimes of 1.4 to 2.21 could and could not do with it."""
+"""What a model needs, against what genuine runtimes of 1.4 to 2.21 could and could not do with
+it.
+"""
 
 import json
 
@@ -13,9 +15,9 @@ from compat_matrix.skew.lacks import Use
 from compat_matrix.skew.needs import OBJECTS, SESSION, needs, to_json
 from reference_impl.format import schema
 
-# What no registry tells: a request without a proper Example; kernels of 1.4 and 1.8; the v1 import of 2.0 to 2.3 and models
-# without variables; a module without content; what 1.4 infers of shapes; the checkpoint; XLA_CPU, from
-# which Python's wrapped graphs keep variables.
+# What no registry tells: a request without a proper Example; kernels of 1.4 and 1.8; the v1 import
+# of 2.0 to 2.3 and models without variables; a module without content; what 1.4 infers of shapes;
+# the checkpoint; XLA_CPU, from which Python's wrapped graphs keep variables.
 OTHER_REASONS = (
     "is required but could not be found",
     "Shape must be rank",
@@ -57,10 +59,18 @@ def part_of(consumer, step, parts):
 
 def harmless(consumer, step, version, kinds):
     """Where a runtime does without what it lacks, for now."""
-    lazy = consumer != "c_api" and step == "load" and kinds == {"missing_kernel"}  # nothing runs while Python imports a graph
-    ignored = kinds == {"unknown_attr"} and SpecifierSet(">=2.5").contains(version)  # and the answers may differ
-    unchecked = consumer == "v1_session" and step == "load" and version.startswith("1.4.")  # 1.4 looks when it runs the graph
-    unread = kinds == {"op_version"} and step == "load"  # the op reads it when its kernel is made, for the first call
+    lazy = (
+        consumer != "c_api" and step == "load" and kinds == {"missing_kernel"}
+    )  # nothing runs while Python imports a graph
+    ignored = kinds == {"unknown_attr"} and SpecifierSet(">=2.5").contains(
+        version
+    )  # and the answers may differ
+    unchecked = (
+        consumer == "v1_session" and step == "load" and version.startswith("1.4.")
+    )  # 1.4 looks when it runs the graph
+    unread = (
+        kinds == {"op_version"} and step == "load"
+    )  # the op reads it when its kernel is made, for the first call
     return lazy or ignored or unchecked or unread
 
 
@@ -75,21 +85,37 @@ def test_what_is_predicted_is_what_the_runtimes_did(model, made):
         lacks = part.lacks[table.index(version)]
         seen.add(message is None)
         if message is None:
-            assert not lacks or harmless(consumer, step, version, {lack.kind for lack in lacks}), (consumer, step, version, lacks)
+            assert not lacks or harmless(consumer, step, version, {lack.kind for lack in lacks}), (
+                consumer,
+                step,
+                version,
+                lacks,
+            )
             continue
         unknown_kernels = version < "1.9" and "No OpKernel" in message
-        assert lacks or unknown_kernels or any(text in message for text in OTHER_REASONS), (consumer, step, version, message)
+        assert lacks or unknown_kernels or any(text in message for text in OTHER_REASONS), (
+            consumer,
+            step,
+            version,
+            message,
+        )
     assert seen
 
 
 def test_both_answers_were_seen():
     rows = list(observations())
-    assert sum(row[3] is None for row in rows) > 300 and sum(row[3] is not None for row in rows) > 1000
+    assert (
+        sum(row[3] is None for row in rows) > 300 and sum(row[3] is not None for row in rows) > 1000
+    )
 
 
-@pytest.mark.parametrize("case", sorted(path.parent.name for path in FIXTURES.glob("*/provenance.json")))
+@pytest.mark.parametrize(
+    "case", sorted(path.parent.name for path in FIXTURES.glob("*/provenance.json"))
+)
 def test_the_release_that_wrote_a_fixture_has_all_that_it_needs(case):
-    written_by = json.loads((FIXTURES / case / "provenance.json").read_text())["producer"]["versions"]["tensorflow"]
+    written_by = json.loads((FIXTURES / case / "provenance.json").read_text())["producer"][
+        "versions"
+    ]["tensorflow"]
     table = history()
     for graph in needs(FIXTURES / case / "model"):
         for part in graph.parts:
@@ -113,7 +139,9 @@ def test_the_parts_of_a_model_are_told_apart(tmp_path):
     skew_models.add_function(model, "lonely", "BesselJ0", T="type:float32")
     parts = only(needs(model))
     assert table.text(parts["signature serving_default"].members) == "1.4-"
-    inner = only(needs(skew_models.model(tmp_path / "inner", op="BesselJ0", T="type:float32", inner=True)))
+    inner = only(
+        needs(skew_models.model(tmp_path / "inner", op="BesselJ0", T="type:float32", inner=True))
+    )
     # 1.12 and 1.13 look into a function when it is called.
     assert table.text(inner[SESSION].members) == "1.12-1.13,2.3-"
     assert table.text(inner["signature serving_default"].members) == "2.3-"
@@ -121,9 +149,9 @@ def test_the_parts_of_a_model_are_told_apart(tmp_path):
 
 def test_what_decides_is_told_with_its_place(tmp_path):
     table = history()
-    part = only(needs(skew_models.model(tmp_path / "m", op="BesselJ0", T="type:float32", inner=True)))[
-        "signature serving_default"
-    ]
+    part = only(
+        needs(skew_models.model(tmp_path / "m", op="BesselJ0", T="type:float32", inner=True))
+    )["signature serving_default"]
     ((release, lacks),) = part.reasons
     assert table.releases[release].name == "2.2"
     assert [(lack.kind, lack.op) for lack in lacks] == [("unknown_op", "BesselJ0")]
@@ -141,15 +169,21 @@ def test_a_kernel_that_went_decides_the_newest_release():
 
 def test_an_attr_that_is_ignored_and_idle_does_not_count_one_that_matters_does(tmp_path):
     table = history()
-    idle = skew_models.model(tmp_path / "idle", op="MatMul", inputs=("x", "x"), T="type:float32", grad_a=False)
+    idle = skew_models.model(
+        tmp_path / "idle", op="MatMul", inputs=("x", "x"), T="type:float32", grad_a=False
+    )
     assert table.since(only(needs(idle))[SESSION].members) == "2.5"
-    matters = skew_models.model(tmp_path / "matters", op="MatMul", inputs=("x", "x"), T="type:float32", grad_a=True)
+    matters = skew_models.model(
+        tmp_path / "matters", op="MatMul", inputs=("x", "x"), T="type:float32", grad_a=True
+    )
     assert table.since(only(needs(matters))[SESSION].members) == "2.16"
 
 
 def test_graph_versions_count(tmp_path):
     table = history()
-    newer = skew_models.model(tmp_path / "newer", op="Relu", T="type:float32", producer=600, min_consumer=600)
+    newer = skew_models.model(
+        tmp_path / "newer", op="Relu", T="type:float32", producer=600, min_consumer=600
+    )
     assert table.since(only(needs(newer))[SESSION].members) == "2.5"
     bad = skew_models.model(tmp_path / "bad", op="Relu", T="type:float32", bad=(2474,))
     assert table.until(only(needs(bad))[SESSION].members) == "2.20"
@@ -160,19 +194,32 @@ def test_a_form_with_another_number_of_inputs_counts(tmp_path):
     parts = only(needs(skew_models.model(tmp_path / "m", op="CrossReplicaSum", T="type:float32")))
     assert parts[SESSION].members == ()
     lists = {"op": "Pack", "inputs": ("x", "x", "x"), "T": "type:float32", "axis": 0}
-    assert table.text(only(needs(skew_models.model(tmp_path / "three", N=3, **lists)))[SESSION].members) == "1.4-"
+    assert (
+        table.text(
+            only(needs(skew_models.model(tmp_path / "three", N=3, **lists)))[SESSION].members
+        )
+        == "1.4-"
+    )
     assert only(needs(skew_models.model(tmp_path / "two", N=2, **lists)))[SESSION].members == ()
     call = {"op": "PartitionedCall", "inputs": ("x", "x"), "f": "func:nothing", "Tout": ["float32"]}
     two = skew_models.model(tmp_path / "call", Tin=["float32", "float32"], **call)
     assert table.since(only(needs(two))[SESSION].members) == "1.12"
-    assert only(needs(skew_models.model(tmp_path / "one", Tin=["float32"], **call)))[SESSION].members == ()
+    assert (
+        only(needs(skew_models.model(tmp_path / "one", Tin=["float32"], **call)))[SESSION].members
+        == ()
+    )
 
 
 def test_the_json_form(tmp_path):
     model = skew_models.model(tmp_path / "m", op="BesselJ0", T="type:float32")
     found = json.loads(json.dumps(to_json(needs(model), history())))
     (graph,) = found["meta_graphs"]
-    assert (found["schema"], graph["tags"], graph["tensorflow_version"], graph["producer"]) == (1, ["serve"], "1.4.1", 24)
+    assert (found["schema"], graph["tags"], graph["tensorflow_version"], graph["producer"]) == (
+        1,
+        ["serve"],
+        "1.4.1",
+        24,
+    )
     session = next(part for part in graph["parts"] if part["name"] == SESSION)
     assert (session["releases"], session["min"], session["max"]) == ("2.3-", "2.3", None)
     (reason,) = session["reasons"]
@@ -183,12 +230,16 @@ def test_the_json_form(tmp_path):
 
 def test_an_op_with_more_inputs_than_a_number_may_ask_for(tmp_path):
     call, many = {"op": "PartitionedCall", "f": "func:nothing", "Tout": ["float32"]}, 100_001
-    model = skew_models.model(tmp_path / "call", inputs=("x",) * many, Tin=["float32"] * many, **call)
+    model = skew_models.model(
+        tmp_path / "call", inputs=("x",) * many, Tin=["float32"] * many, **call
+    )
     assert history().since(only(needs(model))[SESSION].members) == "1.12"
 
 
 def test_the_attrs_of_a_node_are_looked_at_in_one_order():
-    """A map of a message has another order in each process, and the first attr that a release lacks is the one named."""
+    """A map of a message has another order in each process, and the first attr that a release lacks
+    is the one named.
+    """
     node = schema.NodeDef(name="n", op="While")
     for name in "hdbgfaec":
         node.attr[name].i = 1

@@ -17,7 +17,10 @@ DISPATCH = {
 
 def unsure(tmp_path, body):
     file = tmp_path / "test_it.py"
-    file.write_text(f"def helper(x):\n    assert x\n\ndef loose(x):\n    print(x)\n\ndef test_it(fixture):\n{body}\n")
+    file.write_text(
+        "def helper(x):\n    assert x\n\ndef loose(x):\n    print(x)\n\ndef"
+        f" test_it(fixture):\n{body}\n"
+    )
     return assertions.Tests([file]).unsure()
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-# Refuses the packages themselves and everything below them, so that even an attempt that is caught is seen.
+# Refuses the packages themselves and everything below them, so that even an attempt that is caught
+# is seen.
 PROGRAM = """
 import importlib, importlib.abc, json, pkgutil, sys
 
@@ -61,7 +62,8 @@ def test_nothing_below_the_live_objects_imports_tensorflow(tmp_path):
 
 def test_the_hook_sees_an_attempt():
     program = (
-        PROGRAM.partition("import reference_impl\n")[0] + "try:\n    import tensorflow\nexcept ImportError:\n    print(tried)"
+        PROGRAM.partition("import reference_impl\n")[0]
+        + "try:\n    import tensorflow\nexcept ImportError:\n    print(tried)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "['tensorflow']"

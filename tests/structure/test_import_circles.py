@@ -8,13 +8,24 @@ from pathlib import Path
 from reference_impl.graph.order import circles
 
 REPO = Path(__file__).parents[2]
-PACKAGES = ("benchmarks", "compat_matrix", "fixtures_v1", "keras_models", "property_tests", "reference_impl", "savedmodel_compat")
+PACKAGES = (
+    "benchmarks",
+    "compat_matrix",
+    "fixtures_v1",
+    "keras_models",
+    "property_tests",
+    "reference_impl",
+    "savedmodel_compat",
+)
 
 
 def modules():
     """Name of a module -> its file."""
     files = [path for package in PACKAGES for path in (REPO / package).rglob("*.py")]
-    return {".".join(path.relative_to(REPO).with_suffix("").parts).removesuffix(".__init__"): path for path in files}
+    return {
+        ".".join(path.relative_to(REPO).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in files
+    }
 
 
 def imported(name, path, known):
@@ -35,12 +46,18 @@ def imported(name, path, known):
 def test_modules_do_not_import_each_other_in_a_circle():
     files = modules()
     edges = {name: imported(name, path, files.keys()) for name, path in files.items()}
-    assert all(any(name.startswith(package) and edges[name] for name in edges) for package in PACKAGES)
+    assert all(
+        any(name.startswith(package) and edges[name] for name in edges) for package in PACKAGES
+    )
     assert circles(edges) == []
 
 
 def test_a_planted_circle_is_found(tmp_path):
     (tmp_path / "a.py").write_text("def late():\n    from . import b\n")
-    (tmp_path / "b.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.a\n")
+    (tmp_path / "b.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.a\n"
+    )
     known = {"p.a", "p.b"}
-    assert circles({name: imported(name, tmp_path / f"{name[2:]}.py", known) for name in known}) == [["p.a", "p.b"]]
+    assert circles(
+        {name: imported(name, tmp_path / f"{name[2:]}.py", known) for name in known}
+    ) == [["p.a", "p.b"]]

@@ -1,4 +1,6 @@
-"""One executor: nobody beside it and its two front ends has a cell executed, or says what became of one."""
+"""One executor: nobody beside it and its two front ends has a cell executed, or says what became of
+one.
+"""
 
 import ast
 from pathlib import Path
@@ -6,7 +8,8 @@ from pathlib import Path
 import compat_matrix
 
 PACKAGE = Path(compat_matrix.__file__).parent
-# Who may use a name: the front ends hand `run_cell` to the executor; the collector reports a process that died.
+# Who may use a name: the front ends hand `run_cell` to the executor; the collector reports a
+# process that died.
 ALLOWED = {
     "run_cell": {"checks/__init__.py", "checks/run.py", "engine/loop.py", "pytest_plugin.py"},
     "Context": {"checks/run.py"},
@@ -31,4 +34,6 @@ def test_only_the_executor_and_its_front_ends_execute_cells():
         for name in set(called(path)) & ALLOWED.keys():
             found[name].add(place)
     for name, places in found.items():
-        assert places and places <= ALLOWED[name], f"{name} is called in {sorted(places - ALLOWED[name])}"
+        assert places and places <= ALLOWED[name], (
+            f"{name} is called in {sorted(places - ALLOWED[name])}"
+        )

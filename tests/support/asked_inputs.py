@@ -1,7 +1,9 @@
-"""Measure whose values shape functions ask for: `python tests/support/asked_inputs.py OP...` with the TensorFlow to be asked.
+"""Measure whose values shape functions ask for: `python tests/support/asked_inputs.py OP...` with
+the TensorFlow to be asked.
 
-Each input of an op comes from a DebugIdentity of a constant in turn. It writes a file if TensorFlow computes it at import.
-Shapes, types and the other inputs are tried out; with all ops this takes some minutes, and TensorFlow crashes at a few of them.
+Each input of an op comes from a DebugIdentity of a constant in turn. It writes a file if TensorFlow
+computes it at import. Shapes, types and the other inputs are tried out; with all ops this takes
+some minutes, and TensorFlow crashes at a few of them.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ def main(names):
     for name in names:
         op = op_def_registry.get(name)
         for number in range(len(op.input_arg)):
-            if any(_is_asked(op, number, *tried) for tried in itertools.product(OTHERS, SHAPES, (False, True))):
+            if any(
+                _is_asked(op, number, *tried)
+                for tried in itertools.product(OTHERS, SHAPES, (False, True))
+            ):
                 print(f"{name}:{number}")
 
 
@@ -53,7 +58,11 @@ def _fill(graph, op, number, others, shape, floats, place):
     for attr in op.attr:
         _set(node, attr, [dtype.as_datatype_enum for dtype in (*preferred, tf.string, tf.bool)])
     for place_of, argument in enumerate(op.input_arg):
-        dtype = node.attr[argument.type_attr].type if argument.type_attr else argument.type or tf.int32.as_datatype_enum
+        dtype = (
+            node.attr[argument.type_attr].type
+            if argument.type_attr
+            else argument.type or tf.int32.as_datatype_enum
+        )
         for item in range(node.attr[argument.number_attr].i if argument.number_attr else 1):
             name = f"input_{place_of}_{item}"
             node.input.append(name)
@@ -78,13 +87,17 @@ def _constant(graph, name, dtype, shape):
     node = graph.node.add(name=name, op="Const")
     node.attr["dtype"].type = dtype
     value = b"1" if dtype == tf.string.as_datatype_enum else 1
-    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, dtype=tf.as_dtype(dtype), shape=shape))
+    node.attr["value"].tensor.CopyFrom(
+        tf.make_tensor_proto(value, dtype=tf.as_dtype(dtype), shape=shape)
+    )
 
 
 def _set(node, attr, preferred):
     allowed = list(attr.allowed_values.list.type) or preferred
     if attr.type == "type":
-        node.attr[attr.name].type = next((dtype for dtype in preferred if dtype in allowed), allowed[0])
+        node.attr[attr.name].type = next(
+            (dtype for dtype in preferred if dtype in allowed), allowed[0]
+        )
     elif attr.type == "list(type)":
         node.attr[attr.name].list.type.append(preferred[0])
     elif attr.HasField("default_value"):

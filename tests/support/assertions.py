@@ -1,9 +1,10 @@
 """Find tests that can pass without an assertion, by reading them.
 
-A test *surely asserts* when each way through it reaches an assertion: an ``assert``, ``pytest.raises`` and the like, a function
-that surely asserts itself, a subprocess that must succeed. A loop counts if it runs at least once: over a literal, a constant in
-capitals, a parameter of the function or what one of these was made of. Anything else that a test computes may be empty; the test
-then asserts first that it is not.
+A test *surely asserts* when each way through it reaches an assertion: an ``assert``,
+``pytest.raises`` and the like, a function that surely asserts itself, a subprocess that must
+succeed. A loop counts if it runs at least once: over a literal, a constant in capitals, a parameter
+of the function or what one of these was made of. Anything else that a test computes may be empty;
+the test then asserts first that it is not.
 """
 
 from __future__ import annotations
@@ -14,8 +15,24 @@ from pathlib import Path
 from typing import Union
 
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
-ASSERTING = frozenset({"raises", "warns", "deprecated_call", "fail", "check_call", "check_output", "reject"})
-SAME_LENGTH = frozenset({"enumerate", "sorted", "reversed", "list", "tuple", "set", "zip", "product", "items", "values", "keys"})
+ASSERTING = frozenset(
+    {"raises", "warns", "deprecated_call", "fail", "check_call", "check_output", "reject"}
+)
+SAME_LENGTH = frozenset(
+    {
+        "enumerate",
+        "sorted",
+        "reversed",
+        "list",
+        "tuple",
+        "set",
+        "zip",
+        "product",
+        "items",
+        "values",
+        "keys",
+    }
+)
 
 
 class Tests:
@@ -44,14 +61,20 @@ class Tests:
         before = len(self.sure)
         for name, by_file in self.functions.items():
             for file, functions in by_file.items():
-                if (file, name) not in self.sure and all(_Reader(self, file, one).asserts() for one in functions):
+                if (file, name) not in self.sure and all(
+                    _Reader(self, file, one).asserts() for one in functions
+                ):
                     self.sure.add((file, name))
         return len(self.sure) > before
 
     def surely_asserts(self, file: Path, name: str, module: str = "") -> bool:
-        """Whether a call of ``name`` asserts: the function of the module, of this file, else each of that name."""
+        """Whether a call of ``name`` asserts: the function of the module, of this file, else each
+        of that name.
+        """
         by_file = self.functions.get(name, {})
-        places = [one for one in by_file if one.stem == module] or ([file] if file in by_file else list(by_file))
+        places = [one for one in by_file if one.stem == module] or (
+            [file] if file in by_file else list(by_file)
+        )
         return bool(places) and all((place, name) in self.sure for place in places)
 
 
@@ -61,13 +84,18 @@ class _Reader:
     def __init__(self, tests: Tests, file: Path, function: Function) -> None:
         self.tests, self.file, self.function = tests, file, function
         arguments = function.args
-        self.filled = {one.arg for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+        self.filled = {
+            one.arg for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        }
 
     def asserts(self) -> bool:
         return self._block(self.function.body) is True
 
     def _block(self, statements: list[ast.stmt]) -> bool | None:
-        """True: an assertion is reached. None: the block may be left before one. False: it goes on without one."""
+        """True: an assertion is reached.
+
+        None: the block may be left before one. False: it goes on without one.
+        """
         for statement in statements:
             found = self._statement(statement)
             if found is not False:
@@ -80,22 +108,35 @@ class _Reader:
         if isinstance(statement, (ast.Return, ast.Continue, ast.Break)):
             return True if self._calls(statement) else None
         if isinstance(statement, ast.If):
-            return self._calls(statement.test) or self._either(self._block(statement.body), self._block(statement.orelse))
+            return self._calls(statement.test) or self._either(
+                self._block(statement.body), self._block(statement.orelse)
+            )
         if isinstance(statement, ast.With):
             inside = self._block(statement.body)
-            suppressed = any("suppress" in ast.unparse(item.context_expr) for item in statement.items)
+            suppressed = any(
+                "suppress" in ast.unparse(item.context_expr) for item in statement.items
+            )
             return any(self._calls(item) for item in statement.items) or (inside and not suppressed)
         if isinstance(statement, ast.Try):
             body = self._block([*statement.body, *statement.orelse])
             handlers = [self._block(handler.body) for handler in statement.handlers]
-            return self._block(statement.finalbody) or (body if all(handlers) else None if body is None else False)
+            return self._block(statement.finalbody) or (
+                body if all(handlers) else None if body is None else False
+            )
         if isinstance(statement, (ast.For, ast.While)):
             head = statement.iter if isinstance(statement, ast.For) else statement.test
-            return self._calls(head) or (self._block(statement.body) is True and self._runs(statement))
+            return self._calls(head) or (
+                self._block(statement.body) is True and self._runs(statement)
+            )
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             return False
         if isinstance(statement, ast.Assign) and self._is_filled(statement.value):
-            self.filled |= {name.id for target in statement.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+            self.filled |= {
+                name.id
+                for target in statement.targets
+                for name in ast.walk(target)
+                if isinstance(name, ast.Name)
+            }
         return self._calls(statement)
 
     @staticmethod
@@ -105,7 +146,11 @@ class _Reader:
         return one and other
 
     def _runs(self, loop: ast.For | ast.While) -> bool:
-        return isinstance(loop.test, ast.Constant) if isinstance(loop, ast.While) else self._is_filled(loop.iter)
+        return (
+            isinstance(loop.test, ast.Constant)
+            if isinstance(loop, ast.While)
+            else self._is_filled(loop.iter)
+        )
 
     def _is_filled(self, value: ast.expr) -> bool:
         """Whether a collection cannot be empty, as far as its expression shows."""
@@ -118,7 +163,9 @@ class _Reader:
         if isinstance(value, ast.BinOp):
             return self._is_filled(value.left) or self._is_filled(value.right)
         if isinstance(value, (ast.Attribute, ast.Subscript, ast.Starred)):
-            return (isinstance(value, ast.Attribute) and value.attr.isupper()) or self._is_filled(value.value)
+            return (isinstance(value, ast.Attribute) and value.attr.isupper()) or self._is_filled(
+                value.value
+            )
         if isinstance(value, ast.Call):
             return self._call_is_filled(value)
         if isinstance(value, ast.Constant):
@@ -130,9 +177,13 @@ class _Reader:
         if name == "range":
             return all(isinstance(one, ast.Constant) or self._is_filled(one) for one in call.args)
         if name in SAME_LENGTH:
-            made_of = call.args or ([call.func.value] if isinstance(call.func, ast.Attribute) else [])
+            made_of = call.args or (
+                [call.func.value] if isinstance(call.func, ast.Attribute) else []
+            )
             return bool(made_of) and all(self._is_filled(one) for one in made_of)
-        return isinstance(call.func, ast.Name) and call.func.id in self.filled  # a fixture that is a function
+        return (
+            isinstance(call.func, ast.Name) and call.func.id in self.filled
+        )  # a fixture that is a function
 
     def _calls(self, node: ast.AST) -> bool:
         """Whether an expression calls what asserts."""
@@ -141,8 +192,16 @@ class _Reader:
             one = stack.pop()
             if isinstance(one, ast.Call):
                 name = _name(one)
-                checked = any(key.arg == "check" and getattr(key.value, "value", None) is True for key in one.keywords)
-                if checked or name in ASSERTING or name.startswith("assert_") or self._asserting(one, name):
+                checked = any(
+                    key.arg == "check" and getattr(key.value, "value", None) is True
+                    for key in one.keywords
+                )
+                if (
+                    checked
+                    or name in ASSERTING
+                    or name.startswith("assert_")
+                    or self._asserting(one, name)
+                ):
                     return True
             if not isinstance(one, (ast.Lambda, ast.FunctionDef)):
                 stack.extend(ast.iter_child_nodes(one))
@@ -154,7 +213,9 @@ class _Reader:
 
 
 def _functions(tree: ast.Module) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    return (
+        node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
 
 
 def _name(call: ast.Call) -> str:

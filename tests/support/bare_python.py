@@ -1,4 +1,6 @@
-"""A Python that has everything but TensorFlow: a virtual environment of links to what the tests run in."""
+"""A Python that has everything but TensorFlow: a virtual environment of links to what the tests run
+in.
+"""
 
 import sysconfig
 import venv

@@ -1,8 +1,10 @@
-"""What programs see of `load` and `save`: each behaviour is a small program that runs with either implementation.
+"""What programs see of `load` and `save`: each behaviour is a small program that runs with either
+implementation.
 
-A behaviour takes an Implementation and returns what it saw, in plain Python values, or raises. `tests/drop_in/test_behaviours.py`
-compares the two and asks for a row in docs/drop_in.md wherever they differ. They are what TensorFlow's own tests of SavedModels
-look at, and what its users have reported.
+A behaviour takes an Implementation and returns what it saw, in plain Python values, or raises.
+`tests/drop_in/test_behaviours.py` compares the two and asks for a row in docs/drop_in.md wherever
+they differ. They are what TensorFlow's own tests of SavedModels look at, and what its users have
+reported.
 """
 
 from __future__ import annotations
@@ -66,7 +68,10 @@ def _scalar(name: str | None = None) -> tf.TensorSpec:
 def _inputs(root: Any) -> dict[str, Any]:
     """Return key -> name -> (dtype, shape) of the signatures of a loaded model."""
     return {
-        key: {name: (spec.dtype.name, str(spec.shape)) for name, spec in signature.structured_input_signature[1].items()}
+        key: {
+            name: (spec.dtype.name, str(spec.shape))
+            for name, spec in signature.structured_input_signature[1].items()
+        }
         for key, signature in root.signatures.items()
     }
 
@@ -91,7 +96,9 @@ def default_of_linear_operators(api):
     block = tf.linalg.LinearOperatorBlockDiag([operator, tf.linalg.LinearOperatorIdentity(2)])
     seen = []
     for each in (operator, block):
-        loaded = api.cycle(_module(f=_function(lambda op: op.to_dense(), tf.type_spec_from_value(each))), times=2)
+        loaded = api.cycle(
+            _module(f=_function(lambda op: op.to_dense(), tf.type_spec_from_value(each))), times=2
+        )
         seen.append((_inputs(loaded), loaded.f(each).numpy().tolist()))
     return seen
 
@@ -106,7 +113,9 @@ def default_of_composite_tensors(api):
 @behaviour
 def default_of_nests(api):
     Pair = collections.namedtuple("Pair", "a b")
-    takes_dict = _function(lambda x: x["b"] - x["a"][0], {"b": _scalar(), "a": [_scalar(), _scalar("named")]})
+    takes_dict = _function(
+        lambda x: x["b"] - x["a"][0], {"b": _scalar(), "a": [_scalar(), _scalar("named")]}
+    )
     takes_pair = _function(lambda x: x.a - x.b, Pair(_scalar(), _scalar()))
     return [_inputs(api.cycle(_module(f=f), times=2)) for f in (takes_dict, takes_pair)]
 
@@ -118,13 +127,20 @@ def default_of_nested_results(api):
 
 @behaviour
 def default_beside_a_function_that_cannot_be_one(api):
-    pair, nested = _function(lambda x: x[0], [_scalar(), _scalar()]), _function(lambda x: {"a": [x]}, _scalar())
+    pair, nested = (
+        _function(lambda x: x[0], [_scalar(), _scalar()]),
+        _function(lambda x: {"a": [x]}, _scalar()),
+    )
     return _inputs(api.cycle(_module(f=pair, g=nested)))
 
 
 @behaviour
 def default_of_a_function_of_variables(api):
-    return _inputs(api.cycle(_module(f=tf.function(lambda v: v.assign_add(1)).get_concrete_function(tf.Variable(1)))))
+    return _inputs(
+        api.cycle(
+            _module(f=tf.function(lambda v: v.assign_add(1)).get_concrete_function(tf.Variable(1)))
+        )
+    )
 
 
 @behaviour
@@ -163,20 +179,39 @@ def asked_signature_of_a_concrete_function_with_a_named_spec(api):
         x.set_shape((5, 1))
         return x
 
-    return _inputs(api.cycle(tf.Module(), {"key": f.get_concrete_function(tf.TensorSpec((None, 1), name="name"))}))
+    return _inputs(
+        api.cycle(
+            tf.Module(), {"key": f.get_concrete_function(tf.TensorSpec((None, 1), name="name"))}
+        )
+    )
 
 
 @behaviour
 def calls_of_a_signature(api):
     root = _module(f=_function(lambda x: x, tf.TensorSpec([None], tf.float32)))
     signature = api.cycle(root).signatures["serving_default"]
-    given = [5.0, [5.0], [[5.0]], "text", None, tf.constant(5.0), tf.constant([5.0]), tf.constant([[5.0]]), tf.constant([5])]
+    given = [
+        5.0,
+        [5.0],
+        [[5.0]],
+        "text",
+        None,
+        tf.constant(5.0),
+        tf.constant([5.0]),
+        tf.constant([[5.0]]),
+        tf.constant([5]),
+    ]
 
     def answer(*args, **kwargs):
         return signature(*args, **kwargs)["output_0"].numpy().tolist()
 
     by_name = [lambda value=value: answer(x=value) for value in given]
-    others = [lambda: answer(5.0), lambda: answer(y=tf.constant([5.0])), answer, lambda: answer([1.0], [2.0])]
+    others = [
+        lambda: answer(5.0),
+        lambda: answer(y=tf.constant([5.0])),
+        answer,
+        lambda: answer([1.0], [2.0]),
+    ]
     return _outcomes([*by_name, *others])
 
 
@@ -189,15 +224,23 @@ def names_of_placeholders(api):
     ]
     loaded = api.cycle(_module(f=_function(lambda a, b, c: {"p": a, "q": b}, *specs)), times=2)
     signature = loaded.signatures["serving_default"]
-    return [[(tensor.name, str(tensor.shape)) for tensor in tensors] for tensors in (signature.inputs, signature.outputs)]
+    return [
+        [(tensor.name, str(tensor.shape)) for tensor in tensors]
+        for tensors in (signature.inputs, signature.outputs)
+    ]
 
 
 @behaviour
 def names_of_placeholders_of_tf1(api):
     v1, path = tf.compat.v1, api.path()
     with tf.Graph().as_default(), v1.Session() as session:
-        first, second = v1.placeholder(tf.float32, [None], "input./-"), v1.placeholder(tf.float32, [2], "scope/B_in")
-        v1.saved_model.simple_save(session, path, {"x": first, "y": second}, {"z": tf.add(first, second, "out/put")})
+        first, second = (
+            v1.placeholder(tf.float32, [None], "input./-"),
+            v1.placeholder(tf.float32, [2], "scope/B_in"),
+        )
+        v1.saved_model.simple_save(
+            session, path, {"x": first, "y": second}, {"z": tf.add(first, second, "out/put")}
+        )
     signature = api.load(path).signatures["serving_default"]
     return [tensor.name for tensor in signature.inputs], _inputs(api.load(path))
 
@@ -209,7 +252,9 @@ def declared_names_in_get_concrete_function(api):
         tf.TensorSpec([3]),
         tf.TensorSpec([3], name="other"),
     ]
-    return _outcomes([lambda spec=spec: bool(loaded.f.get_concrete_function(spec)) for spec in given])
+    return _outcomes(
+        [lambda spec=spec: bool(loaded.f.get_concrete_function(spec)) for spec in given]
+    )
 
 
 # Files
@@ -225,15 +270,24 @@ def shapes_of_calls_after_a_gradient(api):
     with tf.GradientTape():
         root.g(tf.constant(3.0))
     (meta_graph,) = layout.read(api.saved(root, {"g": root.g})).saved_model.meta_graphs
-    nodes = [node for function in meta_graph.graph_def.library.function for node in function.node_def]
-    return sorted(len(node.attr["_output_shapes"].list.shape) for node in nodes if node.op == "StatefulPartitionedCall")
+    nodes = [
+        node for function in meta_graph.graph_def.library.function for node in function.node_def
+    ]
+    return sorted(
+        len(node.attr["_output_shapes"].list.shape)
+        for node in nodes
+        if node.op == "StatefulPartitionedCall"
+    )
 
 
 @behaviour
 def aliases_of_a_list_with_an_unexported_member(api):
     from reference_impl.format.container import layout
 
-    root, other = _module(f=_function(lambda x: x, _scalar())), _function(lambda x: x + 1.0, _scalar())
+    root, other = (
+        _module(f=_function(lambda x: x, _scalar())),
+        _function(lambda x: x + 1.0, _scalar()),
+    )
     given = [function.get_concrete_function() for function in (root.f, other)]
     options = tf.saved_model.SaveOptions(function_aliases={"alias": given})
     (meta_graph,) = layout.read(api.saved(root, options=options)).saved_model.meta_graphs
@@ -300,7 +354,9 @@ def variables_that_no_attribute_reaches(api):
 @behaviour
 def tables_that_no_attribute_reaches(api):
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
-    return _outcomes([lambda: api.saved(_module(f=_function(table.lookup, tf.TensorSpec(None, tf.string))))])
+    return _outcomes(
+        [lambda: api.saved(_module(f=_function(table.lookup, tf.TensorSpec(None, tf.string))))]
+    )
 
 
 @behaviour
@@ -315,7 +371,9 @@ def functions_that_are_marked_as_unsaveable(api):
 
 @behaviour
 def arguments_of_a_declared_function(api):
-    loaded = api.cycle(_module(f=_function(lambda x: 2 * x, tf.TensorSpec([None], tf.int32))), times=2)
+    loaded = api.cycle(
+        _module(f=_function(lambda x: 2 * x, tf.TensorSpec([None], tf.int32))), times=2
+    )
     given = [tf.constant(2), [1, 2], tf.constant([[1]]), tf.constant([1.0]), "a", [1.5]]
     return _outcomes([lambda value=value: loaded.f(value).numpy().tolist() for value in given])
 
@@ -323,7 +381,9 @@ def arguments_of_a_declared_function(api):
 @behaviour
 def description_of_a_concrete_function(api):
     Pair = collections.namedtuple("Pair", "b a")
-    f = tf.function(lambda first, second: [Pair(a=first + second, b=first * second), second, {"x": 0.5}])
+    f = tf.function(
+        lambda first, second: [Pair(a=first + second, b=first * second), second, {"x": 0.5}]
+    )
     loaded = api.cycle(_module(f=f.get_concrete_function(tf.constant(2), tf.constant(3))), times=3)
     return loaded.f.pretty_printed_signature()
 

@@ -1,4 +1,7 @@
-"""A headless Chromium, driven through the DevTools protocol over two pipes. No package is needed for that."""
+"""A headless Chromium, driven through the DevTools protocol over two pipes.
+
+No package is needed for that.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,22 @@ PHONE, DESK = 390, 1400  # width of a window in pixels
 SILENCE = 300  # seconds after which a browser is taken for dead
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
-_FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run")
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--no-first-run",
+)
 
 
 class Page:
     """A tab that shows one file.
 
     Attributes:
-      errors: what the console reported: exceptions, failed requests, violations of the content security policy.
+      errors: what the console reported: exceptions, failed requests, violations of the content
+        security policy.
     """
 
     def __init__(self, browser: Browser, session: str) -> None:
@@ -39,7 +50,9 @@ class Page:
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression. Raises RuntimeError for one that throws."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
             raise RuntimeError(str(answer["exceptionDetails"]))
         return answer["result"].get("value")
@@ -58,8 +71,13 @@ class Page:
             details = parameters["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
         elif event["method"] == "Log.entryAdded" and parameters["entry"]["level"] == "error":
-            self.errors.append(f"{parameters['entry']['text']} {parameters['entry'].get('url', '')}")
-        elif event["method"] == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "assert"):
+            self.errors.append(
+                f"{parameters['entry']['text']} {parameters['entry'].get('url', '')}"
+            )
+        elif event["method"] == "Runtime.consoleAPICalled" and parameters["type"] in (
+            "error",
+            "assert",
+        ):
             self.errors.append(str([argument.get("value") for argument in parameters["args"]]))
 
 
@@ -73,17 +91,35 @@ class Browser:
         self._loaded: set[str] = set()
         self._target = ""
 
-    def open(self, file: Path | str, width: int = DESK, height: int = 900, dark: bool = False, media: str = "screen") -> Page:
-        """Return the loaded page of a file (or of a URL). The page that was open before is closed."""
+    def open(
+        self,
+        file: Path | str,
+        width: int = DESK,
+        height: int = 900,
+        dark: bool = False,
+        media: str = "screen",
+    ) -> Page:
+        """Return the loaded page of a file (or of a URL).
+
+        The page that was open before is closed.
+        """
         if self._target:
             self.call("Target.closeTarget", targetId=self._target)
         self._target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        session = self.call("Target.attachToTarget", targetId=self._target, flatten=True)["sessionId"]
+        session = self.call("Target.attachToTarget", targetId=self._target, flatten=True)[
+            "sessionId"
+        ]
         page = self._pages[session] = Page(self, session)
         for domain in ("Page", "Runtime", "Log"):
             page.call(f"{domain}.enable")
         mobile = width < 720
-        page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+        page.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=mobile,
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         page.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
         page.call("Page.navigate", url=file if isinstance(file, str) else file.resolve().as_uri())
@@ -96,7 +132,9 @@ class Browser:
         """Send a command and return its answer. Raises RuntimeError for one that is refused."""
         number = next(self._numbers)
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
-        data = json.dumps({**message, "sessionId": session} if session else message).encode() + b"\0"
+        data = (
+            json.dumps({**message, "sessionId": session} if session else message).encode() + b"\0"
+        )
         while data:
             data = data[os.write(self._to, data) :]
         while True:
@@ -131,7 +169,10 @@ class Browser:
 
 @contextlib.contextmanager
 def started(program: str | None = PROGRAM) -> Iterator[Browser]:
-    """Start a browser, and end it. It reads commands from descriptor 3 and writes answers to descriptor 4."""
+    """Start a browser, and end it.
+
+    It reads commands from descriptor 3 and writes answers to descriptor 4.
+    """
     assert program, f"none of {', '.join(NAMES)} is installed"
     theirs_in, ours_out = _high_pipe()
     ours_in, theirs_out = _high_pipe()
@@ -141,8 +182,18 @@ def started(program: str | None = PROGRAM) -> Iterator[Browser]:
         os.dup2(theirs_out, 4)
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        command = [program, *_FLAGS, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        command = [
+            program,
+            *_FLAGS,
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+            "about:blank",
+        ]
+        quiet = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+        }
         with subprocess.Popen(command, preexec_fn=connect, pass_fds=(3, 4), **quiet) as process:  # type: ignore[call-overload]
             os.close(theirs_in)
             os.close(theirs_out)

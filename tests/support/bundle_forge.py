@@ -1,6 +1,8 @@
-"""Tables and bundles made by hand, valid and not: every part can be replaced by what a damaged or hostile file holds.
+"""Tables and bundles made by hand, valid and not: every part can be replaced by what a damaged or
+hostile file holds.
 
-Written from the description of the format, apart from the product's own writer; only CRC-32C and the messages are shared.
+Written from the description of the format, apart from the product's own writer; only CRC-32C and
+the messages are shared.
 """
 
 import struct
@@ -32,8 +34,14 @@ def entry(shared, fresh, value):
 
 def block(pairs, restarts=(0,), count=None):
     """A block that shares no prefixes; `pairs` may instead be the bytes of its entries."""
-    body = pairs if isinstance(pairs, bytes) else b"".join(entry(0, key, value) for key, value in pairs)
-    return body + struct.pack(f"<{len(restarts) + 1}I", *restarts, len(restarts) if count is None else count)
+    body = (
+        pairs
+        if isinstance(pairs, bytes)
+        else b"".join(entry(0, key, value) for key, value in pairs)
+    )
+    return body + struct.pack(
+        f"<{len(restarts) + 1}I", *restarts, len(restarts) if count is None else count
+    )
 
 
 def trailer(contents, compression=0):
@@ -41,7 +49,9 @@ def trailer(contents, compression=0):
 
 
 def table(blocks, index=None, metaindex=None, footer=None, compression=0):
-    """A table of data blocks [(separator, contents), ...]; `index` replaces [(key, handle), ...], `footer` its 48 bytes."""
+    """A table of data blocks [(separator, contents), ...]; `index` replaces [(key, handle), ...],
+    `footer` its 48 bytes.
+    """
     out, handles = b"", []
     for separator, contents in blocks:
         handles.append((separator, varint(len(out)) + varint(len(contents))))
@@ -50,7 +60,9 @@ def table(blocks, index=None, metaindex=None, footer=None, compression=0):
     for contents in (metaindex or block(b""), block(handles if index is None else index, range(1))):
         positions.append(varint(len(out)) + varint(len(contents)))
         out += contents + trailer(contents)
-    return out + ((positions[0] + positions[1]).ljust(40, b"\0") + MAGIC if footer is None else footer)
+    return out + (
+        (positions[0] + positions[1]).ljust(40, b"\0") + MAGIC if footer is None else footer
+    )
 
 
 def header(**fields):
@@ -62,7 +74,9 @@ def header(**fields):
 
 
 def tensor(data, dtype=1, shape=(), crc=True, **fields):
-    """A BundleEntryProto for these bytes, which the caller puts where `offset` and `shard_id` say."""
+    """A BundleEntryProto for these bytes, which the caller puts where `offset` and `shard_id`
+    say.
+    """
     message = schema.BundleEntryProto(dtype=dtype, size=len(data))
     message.shape.SetInParent()
     for size in shape:
@@ -85,9 +99,18 @@ def add_slice(message, *extents):
 
 
 def bundle(prefix, entries, data=b"", head=None):
-    """Writes a bundle: {raw key: message or bytes}, the bytes of its shards, its header (a message, bytes, or False for none)."""
-    pairs = [] if head is False else [(b"", head if isinstance(head, bytes) else (head or header()).SerializeToString())]
-    pairs += [(key, value if isinstance(value, bytes) else value.SerializeToString()) for key, value in entries.items()]
+    """Writes a bundle: {raw key: message or bytes}, the bytes of its shards, its header (a message,
+    bytes, or False for none).
+    """
+    pairs = (
+        []
+        if head is False
+        else [(b"", head if isinstance(head, bytes) else (head or header()).SerializeToString())]
+    )
+    pairs += [
+        (key, value if isinstance(value, bytes) else value.SerializeToString())
+        for key, value in entries.items()
+    ]
     pairs.sort()
     restarts, position = [], 0
     for key, value in pairs:
@@ -95,8 +118,12 @@ def bundle(prefix, entries, data=b"", head=None):
         position += len(entry(0, key, value))
     shards = [data] if isinstance(data, bytes) else data
     for number, contents in enumerate(shards):
-        (prefix.parent / f"{prefix.name}.data-{number:05d}-of-{len(shards):05d}").write_bytes(contents)
-    (prefix.parent / f"{prefix.name}.index").write_bytes(table([(b"\xff" * 9, block(pairs, restarts or (0,)))]))
+        (prefix.parent / f"{prefix.name}.data-{number:05d}-of-{len(shards):05d}").write_bytes(
+            contents
+        )
+    (prefix.parent / f"{prefix.name}.index").write_bytes(
+        table([(b"\xff" * 9, block(pairs, restarts or (0,)))])
+    )
     return prefix
 
 

@@ -1,4 +1,6 @@
-"""Compiles the templates of the reports when it is imported: the forks of a process that did need not."""
+"""Compiles the templates of the reports when it is imported: the forks of a process that did need
+not.
+"""
 
 from compat_matrix.report import html
 

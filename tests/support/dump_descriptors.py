@@ -1,8 +1,10 @@
-"""Print as JSON what an installed TensorFlow declares for the messages of SavedModels and checkpoints. Python 3.6 syntax.
+"""Print as JSON what an installed TensorFlow declares for the messages of SavedModels and
+checkpoints. Python 3.6 syntax.
 
     python tests/support/dump_descriptors.py > tests/data/descriptors-tf1.15.5.json
 
-`test_format_schema.py` compares our schema with the committed output of old releases and with that of the installed one.
+`test_format_schema.py` compares our schema with the committed output of old releases and with that
+of the installed one.
 """
 
 import importlib
@@ -22,7 +24,11 @@ MODULES = [
     "tensorflow.core.protobuf.graph_debug_info_pb2",
     "tensorflow.core.util.saved_tensor_slice_pb2",
 ]
-TYPES = {value: name[5:].lower() for name, value in vars(FieldDescriptor).items() if name.startswith("TYPE_")}
+TYPES = {
+    value: name[5:].lower()
+    for name, value in vars(FieldDescriptor).items()
+    if name.startswith("TYPE_")
+}
 
 
 def is_repeated(field):

@@ -1,8 +1,9 @@
-"""A program that writes SavedModels with the installed TensorFlow, for tests that need several exports of one model.
+"""A program that writes SavedModels with the installed TensorFlow, for tests that need several
+exports of one model.
 
-``python export_models.py FOLDER [quick]``: `first`, and unless quick `again` (the same objects), `rebuilt` (the same program
-once more), `loaded_2` … `loaded_4` (each loaded from the one before and saved), `session_1`, `session_2`, `stripped` (TF 1.x
-builder, one graph exported three times).
+``python export_models.py FOLDER [quick]``: `first`, and unless quick `again` (the same objects),
+`rebuilt` (the same program once more), `loaded_2` … `loaded_4` (each loaded from the one before and
+saved), `session_1`, `session_2`, `stripped` (TF 1.x builder, one graph exported three times).
 """
 
 import sys
@@ -11,7 +12,9 @@ from pathlib import Path
 
 
 def build(tf, work):
-    """A module with traces, aliases, a cycle, tables, an asset, control flow, a custom gradient, ragged and sparse arguments."""
+    """A module with traces, aliases, a cycle, tables, an asset, control flow, a custom gradient,
+    ragged and sparse arguments.
+    """
     vocabulary = Path(work) / "vocabulary.txt"
     vocabulary.write_text("a\nb\nc\n")
 
@@ -35,16 +38,26 @@ def build(tf, work):
             self.layers = [Child(3), Child(4)]
             self.constant = tf.constant([1.5, 2.5])
             lines = tf.lookup.TextFileInitializer(
-                str(vocabulary), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
+                str(vocabulary),
+                tf.string,
+                tf.lookup.TextFileIndex.WHOLE_LINE,
+                tf.int64,
+                tf.lookup.TextFileIndex.LINE_NUMBER,
             )
             self.table = tf.lookup.StaticVocabularyTable(lines, 2)
-            self.pairs = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["x", "y"], [1, 2]), -1)
+            self.pairs = tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(["x", "y"], [1, 2]), -1
+            )
             self.mutable = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, 0.0)
             self.mutable.insert(["k", "l", "m"], [4.0, 5.0, 6.0])
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="words")])
         def embed(self, words):
-            return {"ids": self.table.lookup(words), "pairs": self.pairs.lookup(words), "mutable": self.mutable.lookup(words)}
+            return {
+                "ids": self.table.lookup(words),
+                "pairs": self.pairs.lookup(words),
+                "mutable": self.mutable.lookup(words),
+            }
 
         @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
         def control(self, x):
@@ -82,7 +95,12 @@ def build(tf, work):
     root.outer(tf.ones([2, 3]), scale=tf.constant(3.0))
     root.outer(tf.ones([2, 3]), tf.ones([1]))
     root.untraced = tf.function(lambda q: q)
-    keys = {"serving_default": root.embed, "control": root.control, "ragged": root.ragged, "sparse": root.sparse}
+    keys = {
+        "serving_default": root.embed,
+        "control": root.control,
+        "ragged": root.ragged,
+        "sparse": root.sparse,
+    }
     return root, keys
 
 
@@ -94,16 +112,24 @@ def sessions(tf, folder):
         with v1.variable_scope("layer", use_resource=True):
             w = v1.get_variable("w", [3, 2], initializer=v1.ones_initializer())
         parts = v1.get_variable(
-            "parts", [4, 2], partitioner=v1.fixed_size_partitioner(2), initializer=v1.ones_initializer(), use_resource=False
+            "parts",
+            [4, 2],
+            partitioner=v1.fixed_size_partitioner(2),
+            initializer=v1.ones_initializer(),
+            use_resource=False,
         )
         looped = v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0), [0, x])[1]
         y = tf.add(tf.matmul(looped, w), tf.reduce_sum(parts), name="y")
         session.run(v1.global_variables_initializer())
         info = v1.saved_model.utils.build_tensor_info
-        signature = v1.saved_model.build_signature_def({"x": info(x)}, {"y": info(y)}, "tensorflow/serving/predict")
+        signature = v1.saved_model.build_signature_def(
+            {"x": info(x)}, {"y": info(y)}, "tensorflow/serving/predict"
+        )
         for name, strip in (("session_1", False), ("session_2", False), ("stripped", True)):
             builder = v1.saved_model.Builder(str(folder / name))
-            builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature}, strip_default_attrs=strip)
+            builder.add_meta_graph_and_variables(
+                session, ["serve"], {"serving_default": signature}, strip_default_attrs=strip
+            )
             builder.save()
 
 

@@ -1,4 +1,7 @@
-"""Artifacts, cells and a host whose consumer is tests/support/fake_worker.py. Needs no TensorFlow."""
+"""Artifacts, cells and a host whose consumer is tests/support/fake_worker.py.
+
+Needs no TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,22 @@ def requests(np): return [("serving_default", {"x": np.float32([1])})]
 
 
 def cell(check: str, artifact: Path | str = "artifact", **fields: Any) -> Cell:
-    names = {"case": "half", "producer": "fixture", "producer_version": "1.15.5", "consumer": "tf2", "consumer_version": "1.0"}
+    names = {
+        "case": "half",
+        "producer": "fixture",
+        "producer_version": "1.15.5",
+        "consumer": "tf2",
+        "consumer_version": "1.0",
+    }
     if check == "produce":
         names.update(producer="tf2", producer_version="1.0", consumer="-", consumer_version="")
-    return Cell(**{**names, **fields}, check=check, runtime="fake", producer_runtime="fake", artifact=str(artifact))
+    return Cell(
+        **{**names, **fields},
+        check=check,
+        runtime="fake",
+        producer_runtime="fake",
+        artifact=str(artifact),
+    )
 
 
 def saved_model() -> bytes:
@@ -64,14 +79,22 @@ def write_artifact(directory: Path, misbehave: str = "", **fields: Any) -> Path:
         "inputs": "in.npz",
         "outputs": "out.npz",
     }
-    io: dict[str, Any] = {"schema": 1, "stateful": False, "tolerance": {"rtol": 0, "atol": 0}, "requests": [request], **fields}
+    io: dict[str, Any] = {
+        "schema": 1,
+        "stateful": False,
+        "tolerance": {"rtol": 0, "atol": 0},
+        "requests": [request],
+        **fields,
+    }
     (directory / "io" / "io.json").write_text(json.dumps(io))
     seal(directory)
     return directory
 
 
 def seal(directory: Path) -> None:
-    (directory / "provenance.json").write_text(json.dumps({"schema": 1, "files": hash_files(directory)}))
+    (directory / "provenance.json").write_text(
+        json.dumps({"schema": 1, "files": hash_files(directory)})
+    )
 
 
 def fake_host(folder: Path) -> Host:

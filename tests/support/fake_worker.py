@@ -1,7 +1,8 @@
-"""A worker that needs no TensorFlow and misbehaves on demand; run by the tests in place of a real one.
+"""A worker that needs no TensorFlow and misbehaves on demand; run by the tests in place of a real
+one.
 
-Its model computes ``y = x / 2 + 2``. What it does wrong stands in the file ``misbehave`` of the model directory, one word per
-operation: ``load=abort call=wrong``. See the methods for the words.
+Its model computes ``y = x / 2 + 2``. What it does wrong stands in the file ``misbehave`` of the
+model directory, one word per operation: ``load=abort call=wrong``. See the methods for the words.
 """
 
 import json
@@ -63,16 +64,26 @@ class FakeWorker(protocol.Worker):
     def load(self, directory, tags):
         self.loads += 1
         path = Path(directory, "misbehave")
-        words = dict(word.split("=", 1) for word in path.read_text().split()) if path.exists() else {}
+        words = (
+            dict(word.split("=", 1) for word in path.read_text().split()) if path.exists() else {}
+        )
         program = sys.argv[-1]  # `c_api_worker/call=wrong`: only who plays that one
-        words.update({key.partition("/")[2]: word for key, word in words.items() if key.startswith(f"{program}/")})
+        words.update(
+            {
+                key.partition("/")[2]: word
+                for key, word in words.items()
+                if key.startswith(f"{program}/")
+            }
+        )
         misbehave(words.get("load"))
         return dict(words, directory=directory)
 
     def signatures(self, model):
         misbehave(model.get("signatures"))
         spec = {"dtype": "float32", "shape": [-1]}
-        return {"serving_default": {"inputs": {"x": spec}, "outputs": {model.get("output", "y"): spec}}}
+        return {
+            "serving_default": {"inputs": {"x": spec}, "outputs": {model.get("output", "y"): spec}}
+        }
 
     def call_signature(self, model, key, inputs):
         misbehave(model.get("call"))
@@ -121,7 +132,10 @@ class FakeWorker(protocol.Worker):
         path = Path(directory, "saved_model.pb")
         saved = schema.parse(schema.SavedModel, path.read_bytes())
         graph = saved.meta_graphs[0]
-        nodes, limit = len(graph.graph_def.node), {"settle": 3, "grow": 100}.get(model.get("resave"), 0)
+        nodes, limit = (
+            len(graph.graph_def.node),
+            {"settle": 3, "grow": 100}.get(model.get("resave"), 0),
+        )
         if nodes < limit:
             graph.graph_def.node.add(name=f"more_{nodes}", op="NoOp")
         if model.get("resave") == "lose" and "serving_default" in graph.signature_def:

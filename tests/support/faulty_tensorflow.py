@@ -11,23 +11,30 @@ from pathlib import Path
 
 
 def copy(place: Path, changes: Mapping[str, Callable[[str], str]]) -> Path:
-    """A virtual environment with the same packages and ``changes``: file of tensorflow -> what its text becomes.
+    """A virtual environment with the same packages and ``changes``: file of tensorflow -> what its
+    text becomes.
 
-    Only the folders on the way to those files are folders of its own; all else is linked, so it costs no time and no space, and
-    what is changed is not the file of the original. Returns the interpreter.
+    Only the folders on the way to those files are folders of its own; all else is linked, so it
+    costs no time and no space, and what is changed is not the file of the original. Returns the
+    interpreter.
     """
     spec = importlib.util.find_spec("tensorflow")
     assert spec is not None
     assert spec.submodule_search_locations
     original = Path(spec.submodule_search_locations[0])
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", str(place)], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", "--symlinks", str(place)], check=True
+    )
     site = next(place.glob("lib*/python3.*/site-packages"))
     (site / "original.pth").write_text(f"{original.parent}\n")
     _own(site / "tensorflow", original)
     for name, change in changes.items():
         *folders, _ = Path(name).parts
         for depth in range(len(folders)):
-            _own(site / "tensorflow" / Path(*folders[: depth + 1]), original / Path(*folders[: depth + 1]))
+            _own(
+                site / "tensorflow" / Path(*folders[: depth + 1]),
+                original / Path(*folders[: depth + 1]),
+            )
         target = site / "tensorflow" / name
         before = target.read_text(encoding="utf-8")
         after = change(before)
@@ -38,14 +45,18 @@ def copy(place: Path, changes: Mapping[str, Callable[[str], str]]) -> Path:
 
 
 def _own(folder: Path, original: Path) -> None:
-    """Make ``folder`` a folder of links to all that is in ``original``, unless it is one already."""
+    """Make ``folder`` a folder of links to all that is in ``original``, unless it is one
+    already.
+    """
     if folder.is_dir() and not folder.is_symlink():
         return
     if folder.is_symlink():
         folder.unlink()
     folder.mkdir()
     for entry in os.scandir(original):
-        if entry.name == "__pycache__":  # what a changed file is compiled to takes the place of a link, not of the original
+        if (
+            entry.name == "__pycache__"
+        ):  # what a changed file is compiled to takes the place of a link, not of the original
             _own(folder / entry.name, Path(entry.path))
         else:
             (folder / entry.name).symlink_to(entry.path)

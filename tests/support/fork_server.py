@@ -1,7 +1,8 @@
 """Programs of Python in forks of a process that has imported what they import.
 
-An import of TensorFlow takes seconds of CPU, one of our own commands three quarters of a short run. A server imports once; each
-program runs in a fork of it, with an environment, a folder and a ``sys.path`` of its own, and the fork ends with the program.
+An import of TensorFlow takes seconds of CPU, one of our own commands three quarters of a short run.
+A server imports once; each program runs in a fork of it, with an environment, a folder and a
+``sys.path`` of its own, and the fork ends with the program.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ LIMIT = 600  # seconds until a program is ended by SIGALRM
 
 
 class ForkServer:
-    """Runs programs. Several threads may run one each at the same time: each has a process that forks.
+    """Runs programs.
+
+    Several threads may run one each at the same time: each has a process that forks.
 
     Args:
-      imports: modules. A variable of a program's environment that they read at their import has no effect.
+      imports: modules. A variable of a program's environment that they read at their import has no
+        effect.
       environment: that of the process that imports; by default the one of this process.
     """
 
@@ -61,7 +65,13 @@ class ForkServer:
         assert server.stdin is not None and server.stdout is not None
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
-            asked = {"words": words, "cwd": str(cwd or Path.cwd()), "out": str(out), "err": str(err), "limit": limit}
+            asked = {
+                "words": words,
+                "cwd": str(cwd or Path.cwd()),
+                "out": str(out),
+                "err": str(err),
+                "limit": limit,
+            }
             asked["environment"] = dict(os.environ if environment is None else environment)
             server.stdin.write(json.dumps(asked) + "\n")
             server.stdin.flush()
@@ -72,7 +82,11 @@ class ForkServer:
 
     def _start(self) -> subprocess.Popen[str]:
         command = [sys.executable, __file__, *self._imports]
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        pipes: dict[str, Any] = {
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.DEVNULL,
+        }
         return subprocess.Popen(command, env=self._environment, text=True, **pipes)
 
     def close(self) -> None:
@@ -96,7 +110,9 @@ def _serve() -> None:
         if pid == 0:
             _work(json.loads(line), installed)
         _, status = os.waitpid(pid, 0)
-        print(-os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), flush=True)
+        print(
+            -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), flush=True
+        )
 
 
 def _work(asked: dict[str, Any], installed: list[str]) -> NoReturn:
@@ -130,7 +146,10 @@ def _work(asked: dict[str, Any], installed: list[str]) -> NoReturn:
 
 
 def _run(words: list[str], installed: list[str]) -> None:
-    kind, path = words[0], [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    kind, path = (
+        words[0],
+        [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry],
+    )
     first = {"-c": "", "-m": str(Path.cwd())}.get(kind, str(Path(kind).parent))
     sys.path[:] = [first, *path, *installed]
     if path:  # as Python does when it starts

@@ -1,4 +1,6 @@
-"""Programs that are killed at one of the moments at which they change a directory; see test_save_atomic.py."""
+"""Programs that are killed at one of the moments at which they change a directory; see
+test_save_atomic.py.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,17 @@ import signal
 import sys
 from pathlib import Path
 
-WATCHED = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.scandir", "shutil.copyfile", "shutil.rmtree", "os.chmod")
+WATCHED = (
+    "open",
+    "os.rename",
+    "os.mkdir",
+    "os.remove",
+    "os.rmdir",
+    "os.scandir",
+    "shutil.copyfile",
+    "shutil.rmtree",
+    "os.chmod",
+)
 
 
 class Killer:
@@ -27,7 +39,8 @@ class Killer:
             return
         self.count += 1
         if self.when == self.count or (
-            isinstance(self.when, str) and self.when in f"{event} {str(arguments[0])[len(self.folder) :]}"
+            isinstance(self.when, str)
+            and self.when in f"{event} {str(arguments[0])[len(self.folder) :]}"
         ):
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -75,9 +88,15 @@ def kill_everywhere(folder: Path, exchange: bool) -> None:
 
 def content(target: Path) -> str:
     """ "old" or "new" if everything is, else all that there is."""
-    found = {path.relative_to(target).as_posix(): path.read_bytes() for path in sorted(target.rglob("*")) if path.is_file()}
+    found = {
+        path.relative_to(target).as_posix(): path.read_bytes()
+        for path in sorted(target.rglob("*"))
+        if path.is_file()
+    }
     for text in (b"old", b"new", b"next"):
-        if len(found) == 5 and all(text in data for name, data in found.items() if not name.endswith(".index")):
+        if len(found) == 5 and all(
+            text in data for name, data in found.items() if not name.endswith(".index")
+        ):
             return text.decode()
     return f"mixture:{sorted(found)}" if found else "nothing"
 

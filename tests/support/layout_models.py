@@ -31,7 +31,9 @@ def save(directory, message=None):
 
 
 def write(directory, message, *, assets=None, checkpoint=None, replace=False, text=False):
-    """A whole SavedModel: ``assets`` by file name (content or path), ``checkpoint`` is the prefix of a bundle to copy."""
+    """A whole SavedModel: ``assets`` by file name (content or path), ``checkpoint`` is the prefix
+    of a bundle to copy.
+    """
     with LayoutWriter(directory, replace=replace) as out:
         if checkpoint is not None:
             for path in Path(checkpoint).parent.glob(f"{Path(checkpoint).name}.*"):

@@ -1,7 +1,9 @@
-"""A pytest plugin that stands in for the workers: answers cells from a script, through the plugin's documented hook.
+"""A pytest plugin that stands in for the workers: answers cells from a script, through the plugin's
+documented hook.
 
-``MATRIX_DOUBLE`` names a JSON file, ``[[pattern of cell ids, action], ...]``; the first that fits decides, PASS without one. Each
-executed cell is noted in ``executed.txt`` beside that file, with the id of the process.
+``MATRIX_DOUBLE`` names a JSON file, ``[[pattern of cell ids, action], ...]``; the first that fits
+decides, PASS without one. Each executed cell is noted in ``executed.txt`` beside that file, with
+the id of the process.
 """
 
 import fnmatch
@@ -23,9 +25,24 @@ def pytest_compat_run_cell(cell, out):
     script = Path(os.environ["MATRIX_DOUBLE"])
     with (script.parent / "executed.txt").open("a") as log:
         log.write(f"{os.getpid()} {cell.id}\n")
-    action = next((action for pattern, action in json.loads(script.read_text()) if fnmatch.fnmatchcase(cell.id, pattern)), {})
-    if "tries" in action:  # one action for each execution of the cell, by whatever process; the last one stays
-        before = sum(line.split()[1] == cell.id for line in (script.parent / "executed.txt").read_text().splitlines()) - 1
+    action = next(
+        (
+            action
+            for pattern, action in json.loads(script.read_text())
+            if fnmatch.fnmatchcase(cell.id, pattern)
+        ),
+        {},
+    )
+    if (
+        "tries" in action
+    ):  # one action for each execution of the cell, by whatever process; the last one stays
+        before = (
+            sum(
+                line.split()[1] == cell.id
+                for line in (script.parent / "executed.txt").read_text().splitlines()
+            )
+            - 1
+        )
         action = action["tries"][min(before, len(action["tries"]) - 1)]
     dies = None
     if "raise" in action:

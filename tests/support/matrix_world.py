@@ -1,4 +1,6 @@
-"""A small world to run the matrix in: two cases, one fixture, a TensorFlow that is only metadata, workers from a script."""
+"""A small world to run the matrix in: two cases, one fixture, a TensorFlow that is only metadata,
+workers from a script.
+"""
 
 import datetime
 import json
@@ -29,16 +31,24 @@ def requests(np):
 FAIL = {"outcome": "LOAD_ERROR", "error_class": "x.NotFoundError", "message": "no op Foo"}
 # What a run imports. Tests of the start of a program start one, and so do those that interrupt it.
 COMMANDS = ForkServer(
-    *(f"compat_matrix.{name}" for name in ("commands.gate", "commands.matrix", "plan.planning", "pytest_plugin")),
-    *(f"compat_matrix.{name}" for name in ("models.predict", "report.junit", "report.progress", "skew.naming")),
+    *(
+        f"compat_matrix.{name}"
+        for name in ("commands.gate", "commands.matrix", "plan.planning", "pytest_plugin")
+    ),
+    *(
+        f"compat_matrix.{name}"
+        for name in ("models.predict", "report.junit", "report.progress", "skew.naming")
+    ),
     *("_pytest.junitxml", "compiled_templates", "numpy", "psutil", "rich.live", "tomlkit"),
-    environment={key: value for key, value in os.environ.items() if not key.startswith("PYTHON")} | {"PYTHONPATH": str(REPO)},
+    environment={key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    | {"PYTHONPATH": str(REPO)},
 )
 SIGNATURE, FUNCTION = '("serving_default", {"x": 1})', '("f", (1,), {})'
 
 
 class World:
-    """Folders ``cases``, ``fixtures``, ``site`` and output folders under one root; commands run as processes.
+    """Folders ``cases``, ``fixtures``, ``site`` and output folders under one root; commands run as
+    processes.
 
     The processes are forks of one that has imported what they import."""
 
@@ -65,12 +75,19 @@ class World:
             folder.rmdir()
         folder = self.site / f"tensorflow-{version}.dist-info"
         folder.mkdir()
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tensorflow\nVersion: {version}\n")
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: tensorflow\nVersion: {version}\n"
+        )
 
     def cpp(self, there):
-        """Whether there is a C++ loader, whatever is installed beside the harness; nothing is ever compiled here."""
+        """Whether there is a C++ loader, whatever is installed beside the harness; nothing is ever
+        compiled here.
+        """
         why = None if there else "no wheel in this world"
-        lines = ["from compat_matrix.runtimes.native import build", f"build.unsupported = lambda runtime: {why!r}"]
+        lines = [
+            "from compat_matrix.runtimes.native import build",
+            f"build.unsupported = lambda runtime: {why!r}",
+        ]
         lines += ["build.why_not = build.unsupported", "build.build = lambda runtime, report: None"]
         (self.site / "sitecustomize.py").write_text("\n".join(lines) + "\n")
 
@@ -82,7 +99,9 @@ class World:
         folder = self.fixtures / name
         (folder / "io").mkdir(parents=True)
         producer = {"name": "fixture", "versions": {"tensorflow": version}}
-        (folder / "provenance.json").write_text(json.dumps({"schema": 1, "case": name, "producer": producer, **changes}))
+        (folder / "provenance.json").write_text(
+            json.dumps({"schema": 1, "case": name, "producer": producer, **changes})
+        )
         requests = [{"id": f"r{i}", "kind": kind} for i, kind in enumerate(kinds)]
         (folder / "io" / "io.json").write_text(json.dumps({"schema": 1, "requests": requests}))
         return folder
@@ -96,17 +115,25 @@ class World:
     def executed(self):
         """(process id, cell id) of every execution so far."""
         log = self.root / "executed.txt"
-        return [tuple(line.split()) for line in log.read_text().splitlines()] if log.exists() else []
+        return (
+            [tuple(line.split()) for line in log.read_text().splitlines()] if log.exists() else []
+        )
 
     def environment(self, double=True):
         paths = [self.site, Path(__file__).parent, REPO] if double else [self.site, REPO]
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON", "COV_", "MATRIX"))}
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("PYTEST", "PYTHON", "COV_", "MATRIX"))
+        }
         ours = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "MATRIX_DOUBLE": str(self.script)}
         return {**kept, **ours, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def command(self, *arguments, **options):
         """A ``savedmodel-compat`` command as a process."""
-        return self.process([sys.executable, "-m", "compat_matrix", *map(str, arguments)], **options)
+        return self.process(
+            [sys.executable, "-m", "compat_matrix", *map(str, arguments)], **options
+        )
 
     def matrix(self, verb, *arguments, **options):
         """``matrix VERB`` on this world's cases, fixtures and ledger."""
@@ -114,20 +141,36 @@ class World:
         return self.command("matrix", *verb.split(), *world, *arguments, **options)
 
     def run(self, *arguments, pytest=(), out=None, **options):
-        """``matrix run`` with the scripted workers, in one process unless the arguments say otherwise."""
+        """``matrix run`` with the scripted workers, in one process unless the arguments say
+        otherwise.
+        """
         processes = () if "-n" in arguments else ("-n", "1")
         behind = ("--", "-p", "matrix_double", *pytest)
-        return self.matrix("run", "--out", out or self.out, *processes, *arguments, *behind, **options)
+        return self.matrix(
+            "run", "--out", out or self.out, *processes, *arguments, *behind, **options
+        )
 
     def pytest(self, *arguments, **options):
         """pytest itself on the plan in ``out``."""
-        command = [sys.executable, "-m", "pytest", "-c", os.devnull, "-p", "compat_matrix.pytest_plugin", "-p", "matrix_double"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-c",
+            os.devnull,
+            "-p",
+            "compat_matrix.pytest_plugin",
+            "-p",
+            "matrix_double",
+        ]
         place = ["--rootdir", str(self.out), "--confcutdir", str(self.out)]
         return self.process([*command, *place, *map(str, arguments)], **options)
 
     def process(self, command, cwd=None):
         assert command[0] == sys.executable
-        done = COMMANDS.run(command[1:], cwd=cwd or self.root, environment=self.environment(), limit=120)
+        done = COMMANDS.run(
+            command[1:], cwd=cwd or self.root, environment=self.environment(), limit=120
+        )
         assert done.returncode not in (-signal.SIGKILL, -signal.SIGALRM)
         return done
 
@@ -156,13 +199,28 @@ def outcomes(world, out=None):
     return {name: record["outcome"] for name, record in world.results(out).items()}
 
 
-def entry(case, producer="*", consumer="*", check="*", outcome="LOAD_ERROR", error_class="NotFoundError", **more):
+def entry(
+    case,
+    producer="*",
+    consumer="*",
+    check="*",
+    outcome="LOAD_ERROR",
+    error_class="NotFoundError",
+    **more,
+):
     """The TOML text of a ledger entry."""
-    fields = {"case": case, "producer": producer, "consumer": consumer, "check": check, "outcome": outcome}
+    fields = {
+        "case": case,
+        "producer": producer,
+        "consumer": consumer,
+        "check": check,
+        "outcome": outcome,
+    }
     if error_class:
         fields["error_class"] = error_class
     fields |= {"kind": "bug", "reason": "known", "added": datetime.date(2025, 1, 31), **more}
     words = (
-        f"{key} = {value.isoformat() if isinstance(value, datetime.date) else json.dumps(value)}" for key, value in fields.items()
+        f"{key} = {value.isoformat() if isinstance(value, datetime.date) else json.dumps(value)}"
+        for key, value in fields.items()
     )
     return "[[expect]]\n" + "\n".join(words) + "\n"

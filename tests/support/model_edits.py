@@ -1,4 +1,6 @@
-"""SavedModels for tests: fixtures, models made by hand, and copies whose protos an edit has been at."""
+"""SavedModels for tests: fixtures, models made by hand, and copies whose protos an edit has been
+at.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,12 @@ def changed(case, tmp_path, edit):
     """The sections whose hash an edit of a fixture's protos changes."""
     before, after = form(case), canonical(edited(fixture(case), tmp_path / "edited", edit))
     sections = {name for name, value in after.sections.items() if value != before.sections[name]}
-    assert bool(sections) == (after.hash != before.hash) == bool(differences(before, after)) == bool(differences(after, before))
+    assert (
+        bool(sections)
+        == (after.hash != before.hash)
+        == bool(differences(before, after))
+        == bool(differences(after, before))
+    )
     assert {change.section for change in form_changes(before, after)} - {"ops"} == sections
     return sections
 
@@ -56,7 +63,9 @@ def built(folder, build):
 
 
 def edited(source, target, edit):
-    """A copy of the model ``source`` in ``target`` whose SavedModel message ``edit`` has been at."""
+    """A copy of the model ``source`` in ``target`` whose SavedModel message ``edit`` has been
+    at.
+    """
     shutil.copytree(source, target)
     message = layout.read(target).saved_model
     edit(message)
@@ -65,15 +74,25 @@ def edited(source, target, edit):
 
 
 def names_of_old_releases(source, target, key="serving_default"):
-    """A copy whose signature has its inputs as TensorFlow before 2.12 wrote them: under their own names, and sorted by these."""
+    """A copy whose signature has its inputs as TensorFlow before 2.12 wrote them: under their own
+    names, and sorted by these.
+    """
 
     def edit(message):
         (graph,) = message.meta_graphs
         objects = graph.object_graph_def
-        (holder,) = [child.node_id for child in objects.nodes[0].children if child.local_name == "signatures"]
-        (number,) = [child.node_id for child in objects.nodes[holder].children if child.local_name == key]
+        (holder,) = [
+            child.node_id for child in objects.nodes[0].children if child.local_name == "signatures"
+        ]
+        (number,) = [
+            child.node_id for child in objects.nodes[holder].children if child.local_name == key
+        ]
         bare = objects.nodes[number].bare_concrete_function
-        function = next(f for f in graph.graph_def.library.function if f.signature.name == bare.concrete_function_name)
+        function = next(
+            f
+            for f in graph.graph_def.library.function
+            if f.signature.name == bare.concrete_function_name
+        )
         keywords = list(bare.argument_keywords)
         order = sorted(range(len(keywords)), key=keywords.__getitem__)
         select_arguments(function, [*order, *range(len(order), len(function.signature.input_arg))])
@@ -107,30 +126,44 @@ def new_model(tags=("serve",)):
 
 
 def copy_checkpoint(model, change, shards=1):
-    """Write the checkpoint of ``model`` again, value by value, ``change(key, array)`` giving the arrays."""
+    """Write the checkpoint of ``model`` again, value by value, ``change(key, array)`` giving the
+    arrays.
+    """
     prefix = layout.read(model).checkpoint_prefix
     with BundleReader(prefix) as reader:
-        values = {key: (np.array(reader.read(key)), entry.dtype.name) for key, entry in reader.entries().items()}
+        values = {
+            key: (np.array(reader.read(key)), entry.dtype.name)
+            for key, entry in reader.entries().items()
+        }
     shutil.rmtree(prefix.parent)
     with BundleWriter(prefix, shards) as writer:
         for number, (key, (array, dtype)) in enumerate(values.items()):
             item = change(key, array)
             if item is not None:
-                writer.add(key, item, dtype if item.dtype == array.dtype else None, shard=number % shards)
+                writer.add(
+                    key, item, dtype if item.dtype == array.dtype else None, shard=number % shards
+                )
 
 
 def bodies(graph):
     """The main graph's nodes, then those of every function."""
-    return [graph.graph_def.node, *[function.node_def for function in graph.graph_def.library.function]]
+    return [
+        graph.graph_def.node,
+        *[function.node_def for function in graph.graph_def.library.function],
+    ]
 
 
 def node(message, op, number=0):
     """The node of an op in the first MetaGraph, functions included."""
-    return [item for nodes in bodies(message.meta_graphs[0]) for item in nodes if item.op == op][number]
+    return [item for nodes in bodies(message.meta_graphs[0]) for item in nodes if item.op == op][
+        number
+    ]
 
 
 def is_repeated(field):
-    return field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
+    return (
+        field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
+    )
 
 
 def is_map(field):

@@ -74,7 +74,11 @@ def rename_functions(graph, rng):
     for message in messages(graph):
         if isinstance(message, schema.NameAttrList):
             message.name = new(message.name)
-        if isinstance(message, schema.AttrValue) and message.HasField("s") and message.s.decode("latin1") in names:
+        if (
+            isinstance(message, schema.AttrValue)
+            and message.HasField("s")
+            and message.s.decode("latin1") in names
+        ):
             message.s = new(message.s.decode("latin1")).encode()
         if isinstance(message, schema.SavedFunction):
             message.concrete_functions[:] = [new(name) for name in message.concrete_functions]
@@ -83,7 +87,11 @@ def rename_functions(graph, rng):
         if isinstance(message, schema.CapturedTensor):
             message.concrete_function = new(message.concrete_function)
     concrete = graph.object_graph_def.concrete_functions
-    held = {name: type(concrete[name]).FromString(concrete[name].SerializeToString()) for name in concrete if name in names}
+    held = {
+        name: type(concrete[name]).FromString(concrete[name].SerializeToString())
+        for name in concrete
+        if name in names
+    }
     for name in held:  # all go before the first comes: a new name may be an old one
         del concrete[name]
     for name, item in held.items():
@@ -110,7 +118,9 @@ def rename_bodies(graph, rng):
             node.input[:] = [new(text) for text in node.input]
             if "_class" in node.attr:
                 places = [item.decode().partition("@")[2] for item in node.attr["_class"].list.s]
-                node.attr["_class"].list.s[:] = [b"loc:@" + names.get(name, name).encode() for name in places]
+                node.attr["_class"].list.s[:] = [
+                    b"loc:@" + names.get(name, name).encode() for name in places
+                ]
         for key in outputs & set(function.ret):
             function.ret[key] = new(function.ret[key])
         for key in list(function.control_ret):
@@ -118,7 +128,8 @@ def rename_bodies(graph, rng):
         captured = [
             item.captured_tensor
             for item in graph.object_graph_def.nodes
-            if item.HasField("captured_tensor") and item.captured_tensor.concrete_function == function.signature.name
+            if item.HasField("captured_tensor")
+            and item.captured_tensor.concrete_function == function.signature.name
         ]
         for item in captured:
             item.name = new(item.name)
@@ -139,7 +150,9 @@ def rename_nodes(graph, name_of):
         node.input[:] = [new(text) for text in node.input]
         if "_class" in node.attr:
             places = [item.decode().partition("@")[2] for item in node.attr["_class"].list.s]
-            node.attr["_class"].list.s[:] = [b"loc:@" + names.get(name, name).encode() for name in places]
+            node.attr["_class"].list.s[:] = [
+                b"loc:@" + names.get(name, name).encode() for name in places
+            ]
     for signature in graph.signature_def.values():
         for info in (*signature.inputs.values(), *signature.outputs.values()):
             rename_info(info, new)
@@ -150,13 +163,18 @@ def rename_nodes(graph, name_of):
             item.constant.operation = new(item.constant.operation)
     saver = graph.saver_def
     if graph.HasField("saver_def"):
-        saver.filename_tensor_name, saver.save_tensor_name = new(saver.filename_tensor_name), new(saver.save_tensor_name)
+        saver.filename_tensor_name, saver.save_tensor_name = (
+            new(saver.filename_tensor_name),
+            new(saver.save_tensor_name),
+        )
         saver.restore_op_name = new(saver.restore_op_name)
     for key, collection in graph.collection_def.items():
         if collection.HasField("node_list"):
             collection.node_list.value[:] = [new(text) for text in collection.node_list.value]
         if key in COLLECTIONS:
-            collection.bytes_list.value[:] = [renamed(COLLECTIONS[key], data, new) for data in collection.bytes_list.value]
+            collection.bytes_list.value[:] = [
+                renamed(COLLECTIONS[key], data, new) for data in collection.bytes_list.value
+            ]
         if key == "saved_model_assets":
             for value in collection.any_list.value:
                 value.value = renamed(schema.AssetFileDef, value.value, new)
@@ -200,7 +218,9 @@ def renamed(kind, data, new):
 def renumber_names(graph, rng):
     """Other numbers at the end of names: ``add_3`` becomes ``add_1003``."""
     del rng
-    rename_nodes(graph, lambda name: re.sub(r"_(\d+)(?=/|$)", lambda match: f"_{int(match[1]) + 1000}", name))
+    rename_nodes(
+        graph, lambda name: re.sub(r"_(\d+)(?=/|$)", lambda match: f"_{int(match[1]) + 1000}", name)
+    )
 
 
 def rename_graph(graph, rng):
@@ -213,7 +233,11 @@ def rename_graph(graph, rng):
 def renumber_objects(graph, rng):
     """Another numbering of the object graph, and another order of children."""
     objects = graph.object_graph_def
-    new = [0, *rng.sample(range(1, len(objects.nodes)), len(objects.nodes) - 1)] if objects.nodes else []
+    new = (
+        [0, *rng.sample(range(1, len(objects.nodes)), len(objects.nodes) - 1)]
+        if objects.nodes
+        else []
+    )
     old = [type(node)() for node in objects.nodes]
     for copy, node in zip(old, objects.nodes):
         copy.CopyFrom(node)
@@ -224,7 +248,10 @@ def renumber_objects(graph, rng):
             slot.original_variable_node_id = new[slot.original_variable_node_id]
             slot.slot_variable_node_id = new[slot.slot_variable_node_id]
         for item in node.saveable_objects.values():
-            item.save_function, item.restore_function = new[item.save_function], new[item.restore_function]
+            item.save_function, item.restore_function = (
+                new[item.save_function],
+                new[item.restore_function],
+            )
         shuffle(node.children, rng)
         shuffle(node.dependencies, rng)
         objects.nodes[new[number]].CopyFrom(node)
@@ -236,11 +263,18 @@ def spell_tensors(graph, rng):
     """Numbers of constants in the other of the two ways in which they can be written."""
     del rng
     for message in messages(graph):
-        if not isinstance(message, schema.TensorProto) or message.dtype not in (schema.DT_FLOAT, schema.DT_INT32):
+        if not isinstance(message, schema.TensorProto) or message.dtype not in (
+            schema.DT_FLOAT,
+            schema.DT_INT32,
+        ):
             continue
-        code, values = ("f", message.float_val) if message.dtype == schema.DT_FLOAT else ("i", message.int_val)
+        code, values = (
+            ("f", message.float_val) if message.dtype == schema.DT_FLOAT else ("i", message.int_val)
+        )
         if message.tensor_content:
-            values.extend(struct.unpack(f"<{len(message.tensor_content) // 4}{code}", message.tensor_content))
+            values.extend(
+                struct.unpack(f"<{len(message.tensor_content) // 4}{code}", message.tensor_content)
+            )
             message.tensor_content = b""
         elif values:
             count = 1
@@ -256,7 +290,9 @@ def write_defaults(graph, rng):
     del rng
     defaults = {}
     for op in graph.meta_info_def.stripped_op_list.op:
-        defaults[op.name] = {item.name: item.default_value for item in op.attr if item.HasField("default_value")}
+        defaults[op.name] = {
+            item.name: item.default_value for item in op.attr if item.HasField("default_value")
+        }
     for nodes in bodies(graph):
         for node in nodes:
             for key, value in defaults.get(node.op, {}).items():
@@ -294,7 +330,9 @@ def copy_function(graph, rng):
         library.function.append(copy)
         for item in list(library.gradient):
             if item.function_name == chosen.signature.name:
-                library.gradient.add(function_name=copy.signature.name, gradient_func=item.gradient_func)
+                library.gradient.add(
+                    function_name=copy.signature.name, gradient_func=item.gradient_func
+                )
 
 
 def leave_saver(graph, rng):
@@ -326,7 +364,9 @@ NEUTRAL = [
 
 def neutral(name, seed=0):
     """The edit ``name`` of all MetaGraphs of a SavedModel, for `edited`."""
-    edit = next(item for item in NEUTRAL if item.__name__ == name) if isinstance(name, str) else name
+    edit = (
+        next(item for item in NEUTRAL if item.__name__ == name) if isinstance(name, str) else name
+    )
 
     def apply(message):
         for graph in message.meta_graphs:

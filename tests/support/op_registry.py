@@ -1,4 +1,6 @@
-"""The OpDefs of TensorFlow without TensorFlow, from the harness' table of what the releases register."""
+"""The OpDefs of TensorFlow without TensorFlow, from the harness' table of what the releases
+register.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from reference_impl.format.values import dtypes
 
 @functools.cache
 def op_def(name: str) -> Optional[Any]:
-    """Return what the newest release that has an op says of its tensors and attributes; None for an op that no release has."""
+    """Return what the newest release that has an op says of its tensors and attributes; None for an
+    op that no release has.
+    """
     known = history().op(name)
     if known is None:
         return None

@@ -1,4 +1,6 @@
-"""Commands as a user whom the modes of files concern: root without its right to pass over them, anybody else as they are."""
+"""Commands as a user whom the modes of files concern: root without its right to pass over them,
+anybody else as they are.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _PASSING_OVER = (1, 2, 3)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
 
 
 def _give_up_rights():
-    """Between fork and exec: a program that root starts has the rights that are in the bounding set."""
+    """Between fork and exec: a program that root starts has the rights that are in the bounding
+    set.
+    """
     if os.geteuid() == 0:
         libc = ctypes.CDLL(None, use_errno=True)
         for right in _PASSING_OVER:
@@ -73,4 +77,8 @@ def missing():
         Path(folder).chmod(0o555)
         done = run(sys.executable, "-c", f"open({folder + '/x'!r}, 'w')")
         Path(folder).chmod(0o755)
-    return "" if "PermissionError" in done.stderr else f"root cannot give up its right to write everywhere: {done.returncode}"
+    return (
+        ""
+        if "PermissionError" in done.stderr
+        else f"root cannot give up its right to write everywhere: {done.returncode}"
+    )

@@ -1,4 +1,6 @@
-"""Saves a model whose variables are on two parameter servers; prints the data files and what readers see, as JSON."""
+"""Saves a model whose variables are on two parameter servers; prints the data files and what
+readers see, as JSON.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,15 @@ class Recorded(tf.train.experimental.ShardByTaskPolicy):
         self.asked: list[Any] = []
 
     def __call__(self, tensors: Any) -> Any:
-        devices = {tf.DeviceSpec.from_string(str(getattr(t.device, "to_string", lambda t=t: t.device)())).job for t in tensors}
-        self.asked.append([sorted(map(str, devices)), sorted(tensor.checkpoint_key for tensor in tensors)])
+        devices = {
+            tf.DeviceSpec.from_string(
+                str(getattr(t.device, "to_string", lambda t=t: t.device)())
+            ).job
+            for t in tensors
+        }
+        self.asked.append(
+            [sorted(map(str, devices)), sorted(tensor.checkpoint_key for tensor in tensors)]
+        )
         return super().__call__(tensors)
 
 
@@ -44,7 +53,11 @@ def main(out: Path) -> None:
     found: dict[str, Any] = {}
     for name, save in (("ours", reference_impl.save), ("theirs", tf.saved_model.save)):
         policy = Recorded()
-        save(root, str(out / name), options=tf.saved_model.SaveOptions(experimental_sharding_callback=policy))
+        save(
+            root,
+            str(out / name),
+            options=tf.saved_model.SaveOptions(experimental_sharding_callback=policy),
+        )
         files = sorted(path.name for path in (out / name / "variables").iterdir())
         found[name] = {"files": files, "asked": policy.asked}
     loads = (reference_impl.load, tf.saved_model.load)

@@ -1,4 +1,7 @@
-"""Models with one defect each that every command of the project must judge alike. The defect is that of the signature KEY."""
+"""Models with one defect each that every command of the project must judge alike.
+
+The defect is that of the signature KEY.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,9 @@ def other_promise_of_objects(graph):
 
 
 def unfed_with_objects(graph):
-    """What the SignatureDef of a signature fetches needs a placeholder; the object of the same name does not."""
+    """What the SignatureDef of a signature fetches needs a placeholder; the object of the same name
+    does not.
+    """
     planted.placeholder(graph, "given")
     planted.node(graph, "taken", "Identity", "given")
     next(iter(graph.signature_def["serving_default"].outputs.values())).name = "taken:0"
@@ -95,16 +100,36 @@ FACTS = {
     "missing output": (planted.graph_edit(V1, missing_output), KEY, "SMC301"),
     "output without a tensor": (planted.graph_edit(V1, output_without_tensor), KEY, "SMC301"),
     "operation as output": (planted.graph_edit(V1, output_of_an_op_without_outputs), KEY, "SMC525"),
-    "output of no outputs": (planted.graph_edit(V1, first_output_of_an_op_without_outputs), KEY, "SMC525"),
+    "output of no outputs": (
+        planted.graph_edit(V1, first_output_of_an_op_without_outputs),
+        KEY,
+        "SMC525",
+    ),
     "python function": (python_function, "serving_default", "SMC604"),
     "contradicting shapes": (planted.graph_edit(V1, contradicting_shapes), KEY, "SMC531"),
-    "contradicting shapes of a gradient": (planted.graph_edit(V1, contradicting_shapes_of_a_gradient), KEY, "SMC531"),
+    "contradicting shapes of a gradient": (
+        planted.graph_edit(V1, contradicting_shapes_of_a_gradient),
+        KEY,
+        "SMC531",
+    ),
     "other promised shape": (planted.graph_edit(V1, other_promised_shape), KEY, "SMC531"),
     "other promised dtype": (planted.graph_edit(V1, planted.other_dtype_promised), KEY, "SMC532"),
     "other promised input": (planted.graph_edit(V1, other_promised_input), KEY, "SMC532"),
-    "other promise of objects": (planted.graph_edit(V2, other_promise_of_objects), "serving_default", "SMC532"),
+    "other promise of objects": (
+        planted.graph_edit(V2, other_promise_of_objects),
+        "serving_default",
+        "SMC532",
+    ),
     "version that is none": (planted.graph_edit(V1, version_that_is_none), KEY, "SMC527"),
     "placeholder not fed": (planted.graph_edit(V1, planted.unfed), KEY, "SMC522"),
-    "placeholder not fed, objects": (planted.graph_edit(V2, unfed_with_objects), "serving_default", "SMC522"),
-    "signature without an object": (planted.graph_edit(V2, planted.signature_without_object), KEY, "SMC533"),
+    "placeholder not fed, objects": (
+        planted.graph_edit(V2, unfed_with_objects),
+        "serving_default",
+        "SMC522",
+    ),
+    "signature without an object": (
+        planted.graph_edit(V2, planted.signature_without_object),
+        KEY,
+        "SMC533",
+    ),
 }

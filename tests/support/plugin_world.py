@@ -1,4 +1,6 @@
-"""A small world with the plug-ins of docs/plugins.md in it, and what runs commands of this project there."""
+"""A small world with the plug-ins of docs/plugins.md in it, and what runs commands of this project
+there.
+"""
 
 import json
 import os
@@ -38,7 +40,16 @@ def plugin_world(folder):
 
 
 def run(world, *words, out="out", **more):
-    place = ("--out", world.root / out, "-n", "1", "--cases", world.cases, "--fixtures", world.fixtures)
+    place = (
+        "--out",
+        world.root / out,
+        "-n",
+        "1",
+        "--cases",
+        world.cases,
+        "--fixtures",
+        world.fixtures,
+    )
     return ours(["matrix", "run", *place, *words], world.root, paths=[str(world.site)], **more)
 
 

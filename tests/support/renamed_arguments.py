@@ -1,4 +1,6 @@
-"""Artifacts with every input and output of every signature called otherwise, and in the opposite order; and their requests."""
+"""Artifacts with every input and output of every signature called otherwise, and in the opposite
+order; and their requests.
+"""
 
 import json
 import shutil
@@ -23,7 +25,10 @@ def opposite(names, prefix):
 def all_names(model):
     """(tags, signature) -> new names of inputs, of outputs."""
     return {
-        (",".join(sorted(graph.meta_info_def.tags)), key): (opposite(item.inputs, "given"), opposite(item.outputs, "found"))
+        (",".join(sorted(graph.meta_info_def.tags)), key): (
+            opposite(item.inputs, "given"),
+            opposite(item.outputs, "found"),
+        )
         for graph in layout.read(model).saved_model.meta_graphs
         for key, item in graph.signature_def.items()
         if key not in RESERVED_SIGNATURES
@@ -35,14 +40,18 @@ def rename_all(model, out, names=None, back=False):
 
     def change(draft):
         for (tags, key), pairs in (names or all_names(model)).items():
-            given, found = ({new: old for old, new in pair.items()} for pair in pairs) if back else pairs
+            given, found = (
+                ({new: old for old, new in pair.items()} for pair in pairs) if back else pairs
+            )
             rename_arguments(draft, key, given, found, tags)
 
     return edit(model, out, change)
 
 
 def renamed_artifact(artifact, folder):
-    """An artifact of the renamed model, with the recorded requests and answers under their new names."""
+    """An artifact of the renamed model, with the recorded requests and answers under their new
+    names.
+    """
     names = all_names(artifact / "model")
     rename_all(artifact / "model", folder / "model", names)
     shutil.copytree(artifact / "io", folder / "io")
@@ -63,6 +72,11 @@ def renamed_artifact(artifact, folder):
 def observed(artifact, host, consumer, check="values"):
     """What a consumer of the local runtime makes of an artifact."""
     version = str(local_runtime().tensorflow_version)
-    names = {"case": "renamed", "producer": "fixture", "producer_version": version, "consumer_version": version}
+    names = {
+        "case": "renamed",
+        "producer": "fixture",
+        "producer_version": version,
+        "consumer_version": version,
+    }
     places = {"runtime": "local", "producer_runtime": "local", "artifact": str(artifact)}
     return run_cell(Cell(**names, consumer=consumer, check=check, **places), host, host.out)

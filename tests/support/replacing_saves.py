@@ -1,4 +1,6 @@
-"""Save a model in the place of another again and again: ``replacing_saves.py EXPORT STOP``, until the file STOP exists."""
+"""Save a model in the place of another again and again: ``replacing_saves.py EXPORT STOP``, until
+the file STOP exists.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ class Forge:
         self.chunk(b"s", b"", 0, 0)
 
     def write(self, data):
-        """Append the bytes of a chunk, a block header wherever one is due: how far back it began, how far ahead it ends."""
+        """Append the bytes of a chunk, a block header wherever one is due: how far back it began,
+        how far ahead it ends.
+        """
         begin, end = len(self.data), len(self.data)
         for _ in data:
             end += 1 + (24 if end % BLOCK == 0 else 0)
@@ -50,7 +52,9 @@ class Forge:
 
     def records(self, *records, compression=0, **chunk):
         """Append records in one chunk; returns their positions."""
-        begin = self.chunk(b"r", simple(records, compression), len(records), sum(map(len, records)), **chunk)
+        begin = self.chunk(
+            b"r", simple(records, compression), len(records), sum(map(len, records)), **chunk
+        )
         return [begin + index for index in range(len(records))]
 
     def save(self, path):
@@ -61,12 +65,19 @@ class Forge:
 def simple(records, compression=0):
     """The data of a simple chunk."""
     sizes = PACKERS[compression](b"".join(write_varint(len(record)) for record in records))
-    return bytes([compression]) + write_varint(len(sizes)) + sizes + PACKERS[compression](b"".join(records))
+    return (
+        bytes([compression])
+        + write_varint(len(sizes))
+        + sizes
+        + PACKERS[compression](b"".join(records))
+    )
 
 
 def metadata(chunks, message):
     """ChunkMetadata for (type, position, size) triples."""
-    infos = [schema.ChunkInfo(type=kind, offset=position, size=size) for kind, position, size in chunks]
+    infos = [
+        schema.ChunkInfo(type=kind, offset=position, size=size) for kind, position, size in chunks
+    ]
     return schema.ChunkMetadata(version={"producer": 1}, chunks=infos, message=message)
 
 

@@ -17,7 +17,8 @@ _NUMBERS = itertools.count()
 class World:
     """Two classes of a user, and a checkpoint saver for them, under names that no other test has.
 
-    TensorFlow's writer takes only savers that read through functions of the object, and variables that copy themselves.
+    TensorFlow's writer takes only savers that read through functions of the object, and variables
+    that copy themselves.
     """
 
     def __init__(self, strict):
@@ -46,26 +47,43 @@ class World:
         self.name, self.holder, self.part = f"tests.Saver{number}", Holder, Part
         self.classes = {f"tests.Part{number}": Part, f"tests.Holder{number}": Holder}
         registration.register_checkpoint_saver(
-            "tests", f"Saver{number}", lambda obj: isinstance(obj, (Part, Holder)), self.save, self.restore, strict
+            "tests",
+            f"Saver{number}",
+            lambda obj: isinstance(obj, (Part, Holder)),
+            self.save,
+            self.restore,
+            strict,
         )
 
     def save(self, trackables, file_prefix):
         found = self.holders(trackables)
         values = [holder.value() for holder in found.values()]
-        tf.raw_ops.SaveV2(prefix=file_prefix, tensor_names=list(found), shape_and_slices=[""] * len(found), tensors=values)
+        tf.raw_ops.SaveV2(
+            prefix=file_prefix,
+            tensor_names=list(found),
+            shape_and_slices=[""] * len(found),
+            tensors=values,
+        )
         return file_prefix
 
     def restore(self, trackables, merged_prefix):
         found = self.holders(trackables)
         dtypes = [tf.float32] * len(found)
         read = tf.raw_ops.RestoreV2(
-            prefix=merged_prefix, tensor_names=list(found), shape_and_slices=[""] * len(found), dtypes=dtypes
+            prefix=merged_prefix,
+            tensor_names=list(found),
+            shape_and_slices=[""] * len(found),
+            dtypes=dtypes,
         )
         for holder, value in zip(found.values(), read):
             holder.v.assign(-value)
 
     def holders(self, trackables):
-        return {f"{name}/negated": obj for name, obj in sorted(trackables.items()) if not isinstance(obj, tf.Variable)}
+        return {
+            f"{name}/negated": obj
+            for name, obj in sorted(trackables.items())
+            if not isinstance(obj, tf.Variable)
+        }
 
     def model(self, value):
         root = tf.Module()
@@ -87,9 +105,14 @@ class World:
 
     @contextlib.contextmanager
     def unregistered(self):
-        """Take the saver out of the registry inside the context: a process that has never heard of it."""
+        """Take the saver out of the registry inside the context: a process that has never heard of
+        it.
+        """
         registry = registration._saver_registry
-        kept = registry._registered_map.pop(self.name), registry._registered_predicates.pop(self.name)
+        kept = (
+            registry._registered_map.pop(self.name),
+            registry._registered_predicates.pop(self.name),
+        )
         try:
             yield
         finally:

@@ -1,4 +1,6 @@
-"""Two exports of one model. The second differs as exporters make them differ; docs/contract.md and docs/diff.md show both.
+"""Two exports of one model.
+
+The second differs as exporters make them differ; docs/contract.md and docs/diff.md show both.
 
     python tests/support/second_export.py FOLDER
 
@@ -17,13 +19,21 @@ WEIGHT = "parts/0/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 def _edit(message):
-    """An input of a fixed size, an output of another name, and a Relu in front of a multiplication."""
+    """An input of a fixed size, an output of another name, and a Relu in front of a
+    multiplication.
+    """
     (graph,) = message.meta_graphs
     signature = graph.signature_def["serving_default"]
     signature.inputs["x"].tensor_shape.dim[0].size = 8
     signature.outputs["scores"].CopyFrom(signature.outputs.pop("output_0"))
-    function = next(item for item in graph.graph_def.library.function if item.signature.name == "__inference_multiply_112")
-    relu = function.node_def.add(name="Relu", op="Relu", input=[function.signature.input_arg[0].name])
+    function = next(
+        item
+        for item in graph.graph_def.library.function
+        if item.signature.name == "__inference_multiply_112"
+    )
+    relu = function.node_def.add(
+        name="Relu", op="Relu", input=[function.signature.input_arg[0].name]
+    )
     multiplied = next(node for node in function.node_def if node.op == "Mul")
     relu.attr["T"].CopyFrom(multiplied.attr["T"])
     multiplied.input[0] = "Relu:activations:0"

@@ -1,8 +1,10 @@
-"""A double of ``tensorflow_model_server``: its flags, its APIs as far as drivers use them, and models that misbehave on order.
+"""A double of ``tensorflow_model_server``: its flags, its APIs as far as drivers use them, and
+models that misbehave on order.
 
-A model is a folder ``NAME/1`` with a file ``behaviour`` (lines ``load ...`` and ``predict ...``, see ``_act``). The server is
-told by the environment, or by a file ``server`` beside the configuration: ``no_reload``, ``exit TEXT``, ``slow SECONDS``.
-It needs no TensorFlow; it runs in a container as well (``serving_image.py``).
+A model is a folder ``NAME/1`` with a file ``behaviour`` (lines ``load ...`` and ``predict ...``,
+see ``_act``). The server is told by the environment, or by a file ``server`` beside the
+configuration: ``no_reload``, ``exit TEXT``, ``slow SECONDS``. It needs no TensorFlow; it runs in a
+container as well (``serving_image.py``).
 """
 
 import json
@@ -19,7 +21,11 @@ VERSION = "TensorFlow ModelServer: 2.15.1-rc0+dev.sha.9bd1e5a\nTensorFlow Librar
 
 
 def log(letter, text):
-    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}.000000: {letter} double/server.cc:1] {text}", file=sys.stderr, flush=True)
+    print(
+        f"{time.strftime('%Y-%m-%d %H:%M:%S')}.000000: {letter} double/server.cc:1] {text}",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 class Refused(Exception):
@@ -60,10 +66,18 @@ def _act(base, step):
 
 
 def _privileges():
-    """Its capabilities, whether it can get more, and whether it can write to the root file system."""
-    told = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
+    """Its capabilities, whether it can get more, and whether it can write to the root file
+    system.
+    """
+    told = dict(
+        line.split(":\t", 1)
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if ":\t" in line
+    )
     writable = os.access("/", os.W_OK) and not os.statvfs("/").f_flag & os.ST_RDONLY
-    return f"caps {int(told['CapEff'], 16)} more {1 - int(told['NoNewPrivs'])} writes {int(writable)}"
+    return (
+        f"caps {int(told['CapEff'], 16)} more {1 - int(told['NoNewPrivs'])} writes {int(writable)}"
+    )
 
 
 class Core:
@@ -77,7 +91,11 @@ class Core:
         with self.lock:
             for name in set(self.states) - set(models):
                 self.states[name] = ("END", "")
-            fresh = [name for name in models if name not in self.states or self.states[name] == ("END", "")]
+            fresh = [
+                name
+                for name in models
+                if name not in self.states or self.states[name] == ("END", "")
+            ]
             bad = False
             for name in fresh:
                 self.states[name] = ("LOADING", "")
@@ -107,14 +125,18 @@ def grpc_server(core, port, options):
             context.abort(grpc.StatusCode.NOT_FOUND, f"Could not find any versions of model {name}")
         state, text = core.states[name]
         answer = messages.GetModelStatusResponse()
-        one = answer.model_version_status.add(version=1, state=messages.ModelVersionStatus.State.Value(state))
+        one = answer.model_version_status.add(
+            version=1, state=messages.ModelVersionStatus.State.Value(state)
+        )
         one.status.error_code, one.status.error_message = (3 if text else 0), text
         return answer
 
     def reload(request, context):
         if "no_reload" in options:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, "no such method")
-        if not core.hold({one.name: one.base_path for one in request.config.model_config_list.config}):
+        if not core.hold(
+            {one.name: one.base_path for one in request.config.model_config_list.config}
+        ):
             context.abort(grpc.StatusCode.UNKNOWN, "Some models did not become available")
         return messages.ReloadConfigResponse()
 
@@ -127,7 +149,9 @@ def grpc_server(core, port, options):
     for name, call in calls.items():
         method = messages.METHODS[name]
         _, service, _ = method.path.split("/")
-        handler = grpc.unary_unary_rpc_method_handler(call, method.request.FromString, method.response.SerializeToString)
+        handler = grpc.unary_unary_rpc_method_handler(
+            call, method.request.FromString, method.response.SerializeToString
+        )
         by_service.setdefault(service, {})[name] = handler
     server = grpc.server(futures.ThreadPoolExecutor(8), options=[("grpc.so_reuseport", 0)])
     for service, handlers in by_service.items():
@@ -146,8 +170,14 @@ def rest_server(core, port):
             found = core.states.get(name)
             if found is None:
                 return self._answer(404, {"error": f"Could not find any versions of model {name}"})
-            status = {"error_code": "INVALID_ARGUMENT" if found[1] else "OK", "error_message": found[1]}
-            return self._answer(200, {"model_version_status": [{"version": "1", "state": found[0], "status": status}]})
+            status = {
+                "error_code": "INVALID_ARGUMENT" if found[1] else "OK",
+                "error_message": found[1],
+            }
+            return self._answer(
+                200,
+                {"model_version_status": [{"version": "1", "state": found[0], "status": status}]},
+            )
 
         def _answer(self, code, told):
             body = json.dumps(told).encode()
@@ -174,7 +204,9 @@ def main(arguments):
     config = Path(flags["model_config_file"])
     server_file = config.parent / "server"
     lines = server_file.read_text().splitlines() if server_file.exists() else []
-    options = dict(line.partition(" ")[::2] for line in lines + os.environ.get("DOUBLE", "").splitlines())
+    options = dict(
+        line.partition(" ")[::2] for line in lines + os.environ.get("DOUBLE", "").splitlines()
+    )
     log("I", f"flags {json.dumps(flags)} uid {os.getuid()} pid {os.getpid()} {_privileges()}")
     if "exit" in options:
         log("E", options["exit"])

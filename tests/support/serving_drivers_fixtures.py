@@ -1,4 +1,6 @@
-"""What tests of drivers without servers share: a home of their own, the docker SDK, no engine, the command that cleans up."""
+"""What tests of drivers without servers share: a home of their own, the docker SDK, no engine, the
+command that cleans up.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def sdk():
 
 @pytest.fixture
 def no_engine(monkeypatch):
-    monkeypatch.setattr(engine, "connect", lambda: (_ for _ in ()).throw(NotHere("no engine", "docker info")))
+    monkeypatch.setattr(
+        engine, "connect", lambda: (_ for _ in ()).throw(NotHere("no engine", "docker info"))
+    )
 
 
 def cleanup(*options):

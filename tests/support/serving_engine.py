@@ -1,4 +1,6 @@
-"""A real engine, for tests of the docker driver: a client of it, a way to it that can be cut, what its containers tell."""
+"""A real engine, for tests of the docker driver: a client of it, a way to it that can be cut, what
+its containers tell.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def told(log, what):
 
 
 class Way:
-    """A way to the engine that can be cut: everything that comes to ``listener`` is passed on to its socket."""
+    """A way to the engine that can be cut: everything that comes to ``listener`` is passed on to
+    its socket.
+    """
 
     def __init__(self, listener):
         self.listener, self.open = listener, True
@@ -71,7 +75,9 @@ class Way:
                     here.close()
                     continue
                 there = socket.socket(socket.AF_UNIX)
-                there.connect((os.environ.get("WAY_TO") or "unix:///var/run/docker.sock")[len("unix://") :])
+                there.connect(
+                    (os.environ.get("WAY_TO") or "unix:///var/run/docker.sock")[len("unix://") :]
+                )
                 self.ends += [here, there]
                 for one, other in ((here, there), (there, here)):
                     threading.Thread(target=self._pass, args=(one, other), daemon=True).start()

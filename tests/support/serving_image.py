@@ -1,7 +1,8 @@
-"""An image for tests of the docker driver: this machine's Python, and ``serving_double.py`` behind the official image's contract.
+"""An image for tests of the docker driver: this machine's Python, and ``serving_double.py`` behind
+the official image's contract.
 
-Nothing is pulled or installed: the root file system is this Python, the few packages that the double needs, and the libraries
-that all of them are linked with.
+Nothing is pulled or installed: the root file system is this Python, the few packages that the
+double needs, and the libraries that all of them are linked with.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("grpc", "google", "numpy", "numpy.libs", "ml_dtypes", "google_crc32c", "cramjam", "typing_extensions.py")
+PACKAGES = (
+    "grpc",
+    "google",
+    "numpy",
+    "numpy.libs",
+    "ml_dtypes",
+    "google_crc32c",
+    "cramjam",
+    "typing_extensions.py",
+)
 REPOSITORY = "savedmodel-compat-double"
 LEFT_OUT = re.compile(
     r"/(test|tests|idlelib|ensurepip|tkinter|turtledemo|__pycache__|config-[^/]*)(/|$)|lib/python[^/]*/site-packages$"
@@ -46,13 +56,17 @@ def image(client: Any, labels: Sequence[str] = ()) -> str:
         ROOT / "tests/support/serving_double.py",
         *sorted((ROOT / "compat_matrix/serving").rglob("*.p*")),
     ]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources if path.suffix in (".py", ".binpb")))
+    digest = hashlib.sha256(
+        b"".join(path.read_bytes() for path in sources if path.suffix in (".py", ".binpb"))
+    )
     digest.update(repr((sys.version, labels)).encode())
     name = f"{REPOSITORY}-{digest.hexdigest()[:12]}:latest"  # podman's import knows no other tag
     if not client.images.list(name=name):
         changes = [*CHANGES, *(f"LABEL {one}" for one in (*labels, "savedmodel-compat.test=1"))]
         repository, _, tag = name.partition(":")
-        client.api.import_image_from_data(_archive(), repository=repository, tag=tag, changes=changes)
+        client.api.import_image_from_data(
+            _archive(), repository=repository, tag=tag, changes=changes
+        )
     return name
 
 
@@ -69,7 +83,10 @@ def _archive() -> bytes:
             folder.type, folder.mode = tarfile.DIRTYPE, mode
             archive.addfile(folder)
         program = f'#!/bin/sh\nexec {_python()} -B /app/tests/support/serving_double.py "$@"\n'
-        for name, text in (("usr/bin/entry.sh", ENTRY), ("usr/bin/tensorflow_model_server", program)):
+        for name, text in (
+            ("usr/bin/entry.sh", ENTRY),
+            ("usr/bin/tensorflow_model_server", program),
+        ):
             member = tarfile.TarInfo(name)
             member.mode, member.size = 0o755, len(text)
             archive.addfile(member, io.BytesIO(text.encode()))
@@ -94,21 +111,33 @@ def _members() -> Iterator[tuple[Path, str]]:
     for name in ("reference_impl", "compat_matrix", "tests/support/serving_double.py"):
         files += _tree(ROOT / name, f"/app/{name}")
     yield from files
-    yield from ((Path(one), one) for one in sorted(_libraries([str(source) for source, _ in files])))
+    yield from (
+        (Path(one), one) for one in sorted(_libraries([str(source) for source, _ in files]))
+    )
 
 
 def _tree(source: Path, target: str) -> list[tuple[Path, str]]:
     if source.is_file():
         return [(source, target)]
     # Below the folder: what lies above may be called `tests` as well.
-    found = (path for path in source.rglob("*") if path.is_file() and not LEFT_OUT.search(f"/{path.relative_to(source)}"))
+    found = (
+        path
+        for path in source.rglob("*")
+        if path.is_file() and not LEFT_OUT.search(f"/{path.relative_to(source)}")
+    )
     # Of the standard library's folder, not what was installed into it.
     return [
-        (path, f"{target}/{path.relative_to(source)}") for path in found if "site-packages" not in path.relative_to(source).parts
+        (path, f"{target}/{path.relative_to(source)}")
+        for path in found
+        if "site-packages" not in path.relative_to(source).parts
     ]
 
 
 def _libraries(files: Sequence[str]) -> set[str]:
-    linked = [name for name in files if ".so" in Path(name).name or name in (_base(), "/usr/bin/env", "/bin/sh")]
+    linked = [
+        name
+        for name in files
+        if ".so" in Path(name).name or name in (_base(), "/usr/bin/env", "/bin/sh")
+    ]
     output = subprocess.run(["ldd", *linked], capture_output=True, text=True, check=False).stdout
     return set(re.findall(r"(?:=> )?(/\S+) \(0x", output))

@@ -25,6 +25,8 @@ def program(folder: Path) -> Path:
     place = folder / "bin" / "tensorflow_model_server"
     place.parent.mkdir(parents=True, exist_ok=True)
     root = HERE.parents[1]
-    place.write_text(f'#!/bin/sh\nPYTHONPATH={root} exec {sys.executable} -B {HERE / "serving_double.py"} "$@"\n')
+    place.write_text(
+        f'#!/bin/sh\nPYTHONPATH={root} exec {sys.executable} -B {HERE / "serving_double.py"} "$@"\n'
+    )
     place.chmod(0o755)
     return place

@@ -69,14 +69,20 @@ STATUS = """{
 
 
 class Fake(http.server.BaseHTTPRequestHandler):
-    """Answers what the server's `answers` have for a path: text with status 200, or (status, text)."""
+    """Answers what the server's `answers` have for a path: text with status 200, or (status,
+    text).
+    """
 
     protocol_version = "HTTP/1.1"
 
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.asked.append((self.command, self.path, json.loads(body) if body else None, self.client_address[1]))
-        found = self.server.answers.get(self.path, (404, '{ "error": "Servable not found for request: Latest(half)" }'))
+        self.server.asked.append(
+            (self.command, self.path, json.loads(body) if body else None, self.client_address[1])
+        )
+        found = self.server.answers.get(
+            self.path, (404, '{ "error": "Servable not found for request: Latest(half)" }')
+        )
         status, text = found if isinstance(found, tuple) else (200, found)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

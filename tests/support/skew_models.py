@@ -1,6 +1,8 @@
-"""Models made by hand, each with one op, attr, value or version that not every release knows; no TensorFlow needed.
+"""Models made by hand, each with one op, attr, value or version that not every release knows; no
+TensorFlow needed.
 
-All take ``x: float32[2,2]`` and give ``y``. ``inner`` puts the node into a function called by a function.
+All take ``x: float32[2,2]`` and give ``y``. ``inner`` puts the node into a function called by a
+function.
 """
 
 import json
@@ -15,13 +17,17 @@ from reference_impl.format.bundle.table import TableReader
 from reference_impl.format.container import layout
 from reference_impl.format.values.dtypes import by_name
 
-COMMITTED = Path(__file__).parents[1] / "data" / "skew"  # saved_model.pb of models that TensorFlow 2.21 wrote
+COMMITTED = (
+    Path(__file__).parents[1] / "data" / "skew"
+)  # saved_model.pb of models that TensorFlow 2.21 wrote
 
 SQUARE = schema.TensorShapeProto(dim=[schema.TensorShapeProto.Dim(size=2)] * 2)
 
 
 def attrs(node, **values):
-    """Set attrs: types as ``"type:float32"``, functions as ``"func:f"``, lists of types as lists, plain values."""
+    """Set attrs: types as ``"type:float32"``, functions as ``"func:f"``, lists of types as lists,
+    plain values.
+    """
     for key, value in values.items():
         slot = node.attr[key]
         if isinstance(value, list):
@@ -53,7 +59,18 @@ def node(nodes, name, op, *inputs, **values):
     return made
 
 
-def model(folder, op, inputs=("x",), inner=False, producer=24, min_consumer=0, bad=(), dtype="float32", result="y", **values):
+def model(
+    folder,
+    op,
+    inputs=("x",),
+    inner=False,
+    producer=24,
+    min_consumer=0,
+    bad=(),
+    dtype="float32",
+    result="y",
+    **values,
+):
     """Write a model whose node ``victim`` is of type ``op``, with an output called ``result``.
 
     When ``inner``, it is inside the function ``inner_body``, which ``outer`` calls."""
@@ -63,13 +80,22 @@ def model(folder, op, inputs=("x",), inner=False, producer=24, min_consumer=0, b
     versions.bad_consumers.extend(bad)
     graph.meta_info_def.tensorflow_version = "1.4.1"
     nodes = graph.graph_def.node
-    node(nodes, "x", "Placeholder", dtype=f"type:{dtype}").attr["shape"].shape.dim.extend(SQUARE.dim)
+    node(nodes, "x", "Placeholder", dtype=f"type:{dtype}").attr["shape"].shape.dim.extend(
+        SQUARE.dim
+    )
     if inner:
         call = {"Tin": [dtype], "Tout": [dtype]}
         node(nodes, "y", "PartitionedCall", "x", f="func:outer", **call)
         body = _function(graph, "inner_body", dtype, f"victim:{result}:0")
         node(body, "victim", op, *inputs, **values)
-        node(_function(graph, "outer", dtype, "call:output:0"), "call", "PartitionedCall", "x", f="func:inner_body", **call)
+        node(
+            _function(graph, "outer", dtype, "call:output:0"),
+            "call",
+            "PartitionedCall",
+            "x",
+            f="func:inner_body",
+            **call,
+        )
         output = "y:0"
     else:
         node(nodes, "victim", op, *inputs, **values)
@@ -84,7 +110,10 @@ def model(folder, op, inputs=("x",), inner=False, producer=24, min_consumer=0, b
 def _function(graph, name, dtype, result):
     function = graph.graph_def.library.function.add()
     function.signature.name = name
-    for arguments, argument in ((function.signature.input_arg, "x"), (function.signature.output_arg, "y")):
+    for arguments, argument in (
+        (function.signature.input_arg, "x"),
+        (function.signature.output_arg, "y"),
+    ):
         arguments.add(name=argument, type=by_name(dtype).number)
     function.ret["y"] = result
     return function.node_def
@@ -115,13 +144,22 @@ MODELS = {
         "Truncate": True,
         "inner": True,
     },
-    "newer_value": {"op": "BroadcastTo", "inputs": ("x", "x"), "T": "type:float32", "Tidx": "type:float32"},
+    "newer_value": {
+        "op": "BroadcastTo",
+        "inputs": ("x", "x"),
+        "T": "type:float32",
+        "Tidx": "type:float32",
+    },
     "no_kernel": {"op": "Neg", "T": "type:uint8", "dtype": "uint8"},
     "newer_type": {"op": "MatMul", "inputs": ("x", "x"), "T": "type:uint8", "dtype": "uint8"},
     "newer_dtype": {"op": "Identity", "T": "type:int4", "dtype": "int4"},
     "unknown_dtype": {"op": "Identity", "T": "type:77"},
     "min_consumer": {"op": "Relu", "T": "type:float32", "producer": 99999, "min_consumer": 99999},
-    "bad_consumer": {"op": "Relu", "T": "type:float32", "bad": (24, 26, 27, 38, 134, 561, 1395, 1645, 1994, 2288, 2474)},
+    "bad_consumer": {
+        "op": "Relu",
+        "T": "type:float32",
+        "bad": (24, 26, 27, 38, 134, 561, 1395, 1645, 1994, 2288, 2474),
+    },
     "far_producer": {"op": "BesselJ0", "T": "type:float32", "producer": 99999},
     "deprecated": {
         "op": "BatchNormWithGlobalNormalization",
@@ -131,7 +169,12 @@ MODELS = {
         "scale_after_normalization": True,
     },
     "missing_attr": {"op": "Relu6"},
-    "missing_attr_inner": {"op": "MatMul", "inputs": ("x", "x"), "inner": True, "result": "product"},
+    "missing_attr_inner": {
+        "op": "MatMul",
+        "inputs": ("x", "x"),
+        "inner": True,
+        "result": "product",
+    },
     "newer_attr_called": {
         "op": "MatMul",
         "inputs": ("x", "x"),
@@ -186,11 +229,17 @@ def made(name, folder):
         return fixture(name[len("fixture_") :])
     if name.startswith("real_"):
         return (COMMITTED / name).with_suffix(".pb")
-    return newer_checkpoint(folder / name) if name == "newer_checkpoint" else model(folder / name, **MODELS[name])
+    return (
+        newer_checkpoint(folder / name)
+        if name == "newer_checkpoint"
+        else model(folder / name, **MODELS[name])
+    )
 
 
 def recorded():
-    """(consumer, model, step, error class, message, versions) of what genuine runtimes did; no message: they succeeded."""
+    """(consumer, model, step, error class, message, versions) of what genuine runtimes did; no
+    message: they succeeded.
+    """
     for line in (COMMITTED / "messages.jsonl").read_text(encoding="utf-8").splitlines():
         *words, versions = json.loads(line)
         yield (*words, tuple(versions))

@@ -1,13 +1,17 @@
-"""Requests to a TensorFlow Serving and its answers, as data: what a real server of 2.15 was seen to do, and what follows.
+"""Requests to a TensorFlow Serving and its answers, as data: what a real server of 2.15 was seen to
+do, and what follows.
 
 Each pair has the number of the observation it comes from:
 
-    1 subnormal numbers       2 the parser's rounding    4 outputs without a tensor   6 wide numbers            7 batching
-    8 members, text, ranks    9 load errors, CORS        10 texts, base64, HTTP       11 the parser since 2.18
+    1 subnormal numbers       2 the parser's rounding    4 outputs without a tensor   6 wide numbers
+                              7 batching
+    8 members, text, ranks    9 load errors, CORS        10 texts, base64, HTTP       11 the parser
+                              since 2.18
     12 the second comparison with 2.15.1: what it answered otherwise than this table
 
-OLD and NEW pairs hold for a server before and since 2.18, the others for each. A server of 2.15.1 was seen to give the answers of
-all but the NEW pairs: these are derived from the parser that came with 2.18. ``test_standin_pairs.py`` asks all of them.
+OLD and NEW pairs hold for a server before and since 2.18, the others for each. A server of 2.15.1
+was seen to give the answers of all but the NEW pairs: these are derived from the parser that came
+with 2.18. ``test_standin_pairs.py`` asks all of them.
 """
 
 from __future__ import annotations
@@ -26,21 +30,30 @@ NAN, INF = math.nan, math.inf
 
 
 class Rest(NamedTuple):
-    """A body for a path below ``/v1/models/``. The answer is a document, for 400 its error's text, or None for an empty body."""
+    """A body for a path below ``/v1/models/``.
+
+    The answer is a document, for 400 its error's text, or None for an empty body.
+    """
 
     path: str
     body: bytes
 
 
 class Http(NamedTuple):
-    """A request line and headers. The answer is the status and some headers; None for one that must not be there."""
+    """A request line and headers.
+
+    The answer is the status and some headers; None for one that must not be there.
+    """
 
     line: str
     headers: tuple[str, ...] = ()
 
 
 class Grpc(NamedTuple):
-    """A message for a method. The answer is ``{alias: elements}``, or the code and the text of an error."""
+    """A message for a method.
+
+    The answer is ``{alias: elements}``, or the code and the text of an error.
+    """
 
     method: str
     message: Mapping[str, Any]
@@ -57,15 +70,28 @@ class Pair(NamedTuple):
 
 def pairs() -> list[Pair]:
     """Return all of them."""
-    kinds = (_numbers, _members_and_text, _ranks, _parse_errors, _request_errors, _base64, _http, _grpc, _batching)
+    kinds = (
+        _numbers,
+        _members_and_text,
+        _ranks,
+        _parse_errors,
+        _request_errors,
+        _base64,
+        _http,
+        _grpc,
+        _batching,
+    )
     return [pair for kind in kinds for pair in kind()]
 
 
-# Numbers ------------------------------------------------------------------------------------------------------------------
+# Numbers
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def near(mantissa: int, power: int) -> float:
-    """Return a number of few digits as the server's parser makes it: one multiplication or division by a power of ten."""
+    """Return a number of few digits as the server's parser makes it: one multiplication or division
+    by a power of ten.
+    """
     return mantissa * float(f"1e{power}") if power >= 0 else mantissa / float(f"1e{-power}")
 
 
@@ -157,20 +183,34 @@ def _numbers() -> Iterator[Pair]:
         ("int64", "1.0", "1.0"),
     ):
         body = f'{{"signature_name": "{dtype}", "instances": [{text}]}}'.encode()
-        yield Pair(6, Rest("echo:predict", body), 400, f"{head}{shown} Type: Number is not of expected type: {dtype}")
+        yield Pair(
+            6,
+            Rest("echo:predict", body),
+            400,
+            f"{head}{shown} Type: Number is not of expected type: {dtype}",
+        )
     for text in ("1e309", "-1e400", "1" * 400):
         body = f'{{"signature_name": "float64", "instances": [{text}]}}'
-        error = f"JSON Parse error: Number too big to be stored in double. at offset: {body.index(text)}"
+        error = (
+            "JSON Parse error: Number too big to be stored in double. at offset:"
+            f" {body.index(text)}"
+        )
         yield Pair(2, Rest("echo:predict", body.encode()), 400, error)
 
 
-# JSON ---------------------------------------------------------------------------------------------------------------------
+# JSON
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def _members_and_text() -> Iterator[Pair]:
-    first = b'{"signature_name": "int64", "instances": [1], "signature_name": "float32", "instances": [2, 3]}'
+    first = (
+        b'{"signature_name": "int64", "instances": [1], "signature_name": "float32", "instances":'
+        b" [2, 3]}"
+    )
     yield Pair(8, Rest("echo:predict", first), 200, {"predictions": [1]})
-    inner = b'{"signature_name": "float32", "inputs": {"x": [1.5], "x": [2.5]}, "signature_name": NaN}'
+    inner = (
+        b'{"signature_name": "float32", "inputs": {"x": [1.5], "x": [2.5]}, "signature_name": NaN}'
+    )
     yield Pair(8, Rest("echo:predict", inner), 200, {"outputs": [1.5]})
     start = len('{"signature_name": "string", "instances": ["')
     for text in (r"\ud800", r"\ud800\u0041", r"\udbffx"):
@@ -191,10 +231,17 @@ def _nested(value: str, rank: int) -> str:
 def _ranks() -> Iterator[Pair]:
     for rank in (0, 1, 31, 32, 33, 63, 64, 65, 128, 253, 254):
         body = f'{{"signature_name": "any", "inputs": {_nested("1.5", rank)}}}'.encode()
-        yield Pair(8, Rest("echo:predict", body), 200, json.loads(f'{{"outputs": {_nested("1.5", rank)}}}'))
+        yield Pair(
+            8, Rest("echo:predict", body), 200, json.loads(f'{{"outputs": {_nested("1.5", rank)}}}')
+        )
         if rank:
             rows = f'{{"signature_name": "any", "instances": {_nested("1.5", rank)}}}'.encode()
-            yield Pair(8, Rest("echo:predict", rows), 200, json.loads(f'{{"predictions": {_nested("1.5", rank)}}}'))
+            yield Pair(
+                8,
+                Rest("echo:predict", rows),
+                200,
+                json.loads(f'{{"predictions": {_nested("1.5", rank)}}}'),
+            )
     many = json.loads(_nested("[1.0, 2.0, 3.0]", 99))
     body = json.dumps({"signature_name": "any", "inputs": [many, many]}).encode()
     yield Pair(8, Rest("echo:predict", body), 200, {"outputs": [many, many]})
@@ -264,46 +311,93 @@ def _parse_errors() -> Iterator[Pair]:
     right = '{"instances": [2.0]}'
     for more in ("x", " {}", "\n[1]", "}"):
         at = len(right) + len(more) - len(more.lstrip())
-        error = f"JSON Parse error: The document root must not be followed by other values. at offset: {at}"
+        error = (
+            "JSON Parse error: The document root must not be followed by other values. at offset:"
+            f" {at}"
+        )
         yield Pair(11, Rest("half_plus_two:predict", (right + more).encode()), 400, error, OLD)
-        yield Pair(11, Rest("half_plus_two:predict", (right + more).encode()), 200, {"predictions": [3.0]}, NEW)
+        yield Pair(
+            11,
+            Rest("half_plus_two:predict", (right + more).encode()),
+            200,
+            {"predictions": [3.0]},
+            NEW,
+        )
     for body in (right + " \n", "\ufeff" + right, right + "\0 anything"):
         yield Pair(10, Rest("half_plus_two:predict", body.encode()), 200, {"predictions": [3.0]})
 
 
-# Requests that make no sense ----------------------------------------------------------------------------------------------
+# Requests that make no sense
+# ----------------------------------------------------------------------------------------------
 
 _ELEMENT = "Failed to process element: {} of 'instances' list. Error: INVALID_ARGUMENT: "
 # body -> error of Predict on half_plus_two, whose one input is a float.
 REFUSED = {
     "{}": "Missing 'inputs' or 'instances' key",
-    '{"signature_name": "nope", "instances": [1]}': 'Serving signature name: "nope" not found in signature def',
-    '{"instances": [], "x": 1}': 'JSON Value: {\n    "instances": [],\n    "x": 1\n} No values in \'instances\' array',
-    '{"instances": 5}': "JSON Value: {\n    \"instances\": 5\n} Expecting 'instances' to be an list/array",
-    '{"instances": {"x": 5}}': 'JSON Value: {\n    "instances": {\n        "x": 5\n    }\n} '
-    "Expecting 'instances' to be an list/array",
-    '{"signature_name": 5}': 'JSON Value: {\n    "signature_name": 5\n} '
-    "not formatted correctly. 'signature_name' key must be a string value.",
-    '{"inputs": 5, "instances": 6}': 'JSON Value: {\n    "inputs": 5,\n    "instances": 6\n} '
-    "Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist ",
-    '{"instances": ["x"]}': _ELEMENT.format(0) + 'JSON Value: "x" Type: String is not of expected type: float',
-    '{"instances": [1, null]}': _ELEMENT.format(1) + "JSON Value: null Type: Null is not of expected type: float",
-    '{"instances": [true]}': _ELEMENT.format(0) + "JSON Value: true Type: True is not of expected type: float",
-    '{"instances": [false]}': _ELEMENT.format(0) + "JSON Value: false Type: False is not of expected type: float",
-    '{"instances": [[1.0, 2.0], [3.0]]}': _ELEMENT.format(1) + "Expecting tensor size: 2 but got: 1",
-    '{"instances": [[1.0, 2.0], [[3.0, 4.0]]]}': _ELEMENT.format(1) + "Expecting shape [2] but got: [1,2]",
-    '{"instances": [[1.0, [2.0]]]}': _ELEMENT.format(0) + "Encountered list at unexpected level: 1 expected < 1",
-    '{"instances": [[[1.0], 2.0]]}': _ELEMENT.format(0)
-    + "JSON Value: 2.0 found at incorrect level: 2 in the JSON DOM. Expected at level: 2",
-    '{"instances": [[[1.0], [2.0, 3.0]]]}': _ELEMENT.format(0)
-    + "Encountered list at unexpected size: 2 at level: 1 expected size: 1",
-    '{"instances": [{"y": 1.0}]}': "Failed to process element: 0 key: y of 'instances' list. Error: INVALID_ARGUMENT: "
-    "JSON object: does not have named input: y",
-    '{"instances": [{}]}': "Failed to process element: 0 of 'instances' list. JSON object: {} keys must be equal to: x",
+    '{"signature_name": "nope", "instances": [1]}': (
+        'Serving signature name: "nope" not found in signature def'
+    ),
+    '{"instances": [], "x": 1}': (
+        'JSON Value: {\n    "instances": [],\n    "x": 1\n} No values in \'instances\' array'
+    ),
+    '{"instances": 5}': (
+        "JSON Value: {\n    \"instances\": 5\n} Expecting 'instances' to be an list/array"
+    ),
+    '{"instances": {"x": 5}}': (
+        'JSON Value: {\n    "instances": {\n        "x": 5\n    }\n} '
+        "Expecting 'instances' to be an list/array"
+    ),
+    '{"signature_name": 5}': (
+        'JSON Value: {\n    "signature_name": 5\n} '
+        "not formatted correctly. 'signature_name' key must be a string value."
+    ),
+    '{"inputs": 5, "instances": 6}': (
+        'JSON Value: {\n    "inputs": 5,\n    "instances": 6\n} '
+        "Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist "
+    ),
+    '{"instances": ["x"]}': (
+        _ELEMENT.format(0) + 'JSON Value: "x" Type: String is not of expected type: float'
+    ),
+    '{"instances": [1, null]}': (
+        _ELEMENT.format(1) + "JSON Value: null Type: Null is not of expected type: float"
+    ),
+    '{"instances": [true]}': (
+        _ELEMENT.format(0) + "JSON Value: true Type: True is not of expected type: float"
+    ),
+    '{"instances": [false]}': (
+        _ELEMENT.format(0) + "JSON Value: false Type: False is not of expected type: float"
+    ),
+    '{"instances": [[1.0, 2.0], [3.0]]}': (
+        _ELEMENT.format(1) + "Expecting tensor size: 2 but got: 1"
+    ),
+    '{"instances": [[1.0, 2.0], [[3.0, 4.0]]]}': (
+        _ELEMENT.format(1) + "Expecting shape [2] but got: [1,2]"
+    ),
+    '{"instances": [[1.0, [2.0]]]}': (
+        _ELEMENT.format(0) + "Encountered list at unexpected level: 1 expected < 1"
+    ),
+    '{"instances": [[[1.0], 2.0]]}': (
+        _ELEMENT.format(0)
+        + "JSON Value: 2.0 found at incorrect level: 2 in the JSON DOM. Expected at level: 2"
+    ),
+    '{"instances": [[[1.0], [2.0, 3.0]]]}': (
+        _ELEMENT.format(0) + "Encountered list at unexpected size: 2 at level: 1 expected size: 1"
+    ),
+    '{"instances": [{"y": 1.0}]}': (
+        "Failed to process element: 0 key: y of 'instances' list. Error: INVALID_ARGUMENT: "
+        "JSON object: does not have named input: y"
+    ),
+    '{"instances": [{}]}': (
+        "Failed to process element: 0 of 'instances' list. JSON object: {} keys must be equal to: x"
+    ),
     '{"instances": [{"x": 1.0}, 2.0]}': "Expecting object but got list at item 1 of input list",
-    '{"instances": [2.0, {"x": 1.0}]}': "Expecting value/list but got object at item 1 of input list",
-    '{"instances": [{"b64": "YQ=="}]}': _ELEMENT.format(0)
-    + 'JSON Value: {\n    "b64": "YQ=="\n} Type: Object is not of expected type: float',
+    '{"instances": [2.0, {"x": 1.0}]}': (
+        "Expecting value/list but got object at item 1 of input list"
+    ),
+    '{"instances": [{"b64": "YQ=="}]}': (
+        _ELEMENT.format(0)
+        + 'JSON Value: {\n    "b64": "YQ=="\n} Type: Object is not of expected type: float'
+    ),
     '{"inputs": {"y": [1]}}': "Missing named input: x in 'inputs' object.",
     '{"inputs": "x"}': 'JSON Value: "x" Type: String is not of expected type: float',
     '{"inputs": null}': "JSON Value: null Type: Null is not of expected type: float",
@@ -311,7 +405,10 @@ REFUSED = {
 # value in an error's text, before and since 2.18
 SHOWN = {
     "[1]": ("[\n    1\n]", "[1]"),
-    '[1, "a", [2, 3]]': ('[\n    1,\n    "a",\n    [\n        2,\n        3\n    ]\n]', '[1, "a", [2, 3]]'),
+    '[1, "a", [2, 3]]': (
+        '[\n    1,\n    "a",\n    [\n        2,\n        3\n    ]\n]',
+        '[1, "a", [2, 3]]',
+    ),
     "[]": ("[]", "[]"),
     '["\\u0001\\"\\\\/"]': ('[\n    "\\u0001\\"\\\\/"\n]', '["\\u0001\\"\\\\/"]'),
     '"x"': ('"x"', '"x"'),
@@ -319,17 +416,27 @@ SHOWN = {
     "true": ("true", "true"),
 }
 # The writer before 2.18 gives up at a number that it cannot write.
-ENDED = {"[NaN]": ("[\n    ", "[]"), "[1, NaN, 2]": ("[\n    1,\n    ", "[1, , 2]"), "NaN": ("", "")}
+ENDED = {
+    "[NaN]": ("[\n    ", "[]"),
+    "[1, NaN, 2]": ("[\n    1,\n    ", "[1, , 2]"),
+    "NaN": ("", ""),
+}
 CLASSIFY = {
     '{"examples": []}': "JSON Value: {\n    \"examples\": []\n} 'examples' value is an empty array",
     "{}": "JSON Value: {} When method is classify, key 'examples' is expected and was not found",
-    '{"examples": 1}': "JSON Value: {\n    \"examples\": 1\n} Expecting 'examples' value to be an list/array",
+    '{"examples": 1}': (
+        "JSON Value: {\n    \"examples\": 1\n} Expecting 'examples' value to be an list/array"
+    ),
     '{"examples": [1]}': "Example must be JSON object but got JSON Number",
     '{"examples": [{"x": null}]}': "Feature: x has element with unexpected JSON type: Null",
     '{"examples": [{"x": [[1]]}]}': "Feature: x has element with unexpected JSON type: Array",
     '{"examples": [{"x": {"a": 1}}]}': "Feature: x has element with unexpected JSON type: Object",
-    '{"examples": [{"x": [1, 1.5]}]}': "Unexpected element type in feature: x expecting type: int64",
-    '{"examples": [{"x": ["a", 1]}]}': "Unexpected element type in feature: x expecting type: bytes",
+    '{"examples": [{"x": [1, 1.5]}]}': (
+        "Unexpected element type in feature: x expecting type: int64"
+    ),
+    '{"examples": [{"x": ["a", 1]}]}': (
+        "Unexpected element type in feature: x expecting type: bytes"
+    ),
     '{"context": 1, "examples": [{"x": 1.0}]}': "Example must be JSON object but got JSON Number",
 }
 
@@ -351,10 +458,19 @@ def _request_errors() -> Iterator[Pair]:
         yield Pair(12, Rest(f"half_plus_two:{verb}", large), 400, error)
     twice = b'{"signature_name": "regress_x_to_y", "examples": [{"x": 1.0, "x": 2.0}]}'
     yield Pair(12, Rest("half_plus_two:regress", twice), 200, {"results": [3.0]})
-    yield Pair(12, Rest("half_plus_two/versions/99999999999999999999:predict", b'{"instances": [1.0]}'), 400, None)
+    yield Pair(
+        12,
+        Rest("half_plus_two/versions/99999999999999999999:predict", b'{"instances": [1.0]}'),
+        400,
+        None,
+    )
     for path, status, error in (
         ("half_plus_two/labels/nope:predict", 400, "Unrecognized servable version label: nope"),
-        ("half_plus_two/versions/9:predict", 404, "Servable not found for request: Specific(half_plus_two, 9)"),
+        (
+            "half_plus_two/versions/9:predict",
+            404,
+            "Servable not found for request: Specific(half_plus_two, 9)",
+        ),
         ("nope:predict", 404, "Servable not found for request: Latest(nope)"),
         ("half_plus_two:explain", 400, "Malformed request: POST /v1/models/half_plus_two:explain"),
         ("half_plus_two", 400, "Malformed request: POST /v1/models/half_plus_two"),
@@ -362,7 +478,17 @@ def _request_errors() -> Iterator[Pair]:
         yield Pair(10, Rest(path, b'{"instances": [1.0]}'), status, error)
 
 
-RIGHT_BASE64 = {"YWI=": 2, "YWI": 2, "YWI.": 2, "Y W\\tI =": 2, "YQ==": 1, "YQ..": 1, " YQ ==": 1, "YWJj": 3, "": 0}
+RIGHT_BASE64 = {
+    "YWI=": 2,
+    "YWI": 2,
+    "YWI.": 2,
+    "Y W\\tI =": 2,
+    "YQ==": 1,
+    "YQ..": 1,
+    " YQ ==": 1,
+    "YWJj": 3,
+    "": 0,
+}
 WRONG_BASE64 = ("YQ=", "YWI==", "YWJj=", "Y*I=", "Y", "====")
 
 
@@ -372,11 +498,15 @@ def _base64() -> Iterator[Pair]:
         yield Pair(10, Rest("echo:predict", body.encode()), 200, {"predictions": [length]})
     for text in WRONG_BASE64:
         body = f'{{"signature_name": "lengths", "instances": [{{"b64": "{text}"}}]}}'
-        error = "Failed to process element: 0 of 'instances' list. Error: INVALID_ARGUMENT: Unable to base64 decode"
+        error = (
+            "Failed to process element: 0 of 'instances' list. Error: INVALID_ARGUMENT: Unable to"
+            " base64 decode"
+        )
         yield Pair(10, Rest("echo:predict", body.encode()), 400, error)
 
 
-# HTTP ---------------------------------------------------------------------------------------------------------------------
+# HTTP
+# ---------------------------------------------------------------------------------------------------------------------
 
 _ALLOWED = {
     "Access-Control-Allow-Origin": "*",
@@ -409,17 +539,38 @@ def _http() -> Iterator[Pair]:
     many = tuple(f"X-{index}: {'x' * 1000}" for index in range(200))
     yield Pair(10, Http(f"GET {here} HTTP/1.1", many), 200, {})
     yield Pair(10, Http(f"GET {here} HTTP/1.1", ("X: " + "x" * 200_000,)), 200, {})
-    yield Pair(10, Http(f"GET {here} HTTP/1.1", ("Connection: close",)), 200, {"Connection": "close"})
-    yield Pair(10, Http(f"GET {here} HTTP/1.1"), 200, {"Connection": None, "Content-Type": "application/json"})
+    yield Pair(
+        10, Http(f"GET {here} HTTP/1.1", ("Connection: close",)), 200, {"Connection": "close"}
+    )
+    yield Pair(
+        10,
+        Http(f"GET {here} HTTP/1.1"),
+        200,
+        {"Connection": None, "Content-Type": "application/json"},
+    )
     for server, headers in ((PLAIN, _NOT_ALLOWED), (CORS, _ALLOWED)):
-        yield Pair(9, Http(f"GET {here} HTTP/1.1", ("Origin: http://a",)), 200, headers, server=server)
+        yield Pair(
+            9, Http(f"GET {here} HTTP/1.1", ("Origin: http://a",)), 200, headers, server=server
+        )
         yield Pair(9, Http("GET /v1/models/nope HTTP/1.1"), 404, headers, server=server)
         yield Pair(9, Http("GET /v2 HTTP/1.1"), 404, _NOT_ALLOWED, server=server)
-        for origin, status in (("Origin: http://a", 200), ("Origin: https://a:80", 200), ("Origin: null", 400), ("X: y", 400)):
-            yield Pair(9, Http(f"OPTIONS {here}:predict HTTP/1.1", (origin,)), status, headers, server=server)
+        for origin, status in (
+            ("Origin: http://a", 200),
+            ("Origin: https://a:80", 200),
+            ("Origin: null", 400),
+            ("X: y", 400),
+        ):
+            yield Pair(
+                9,
+                Http(f"OPTIONS {here}:predict HTTP/1.1", (origin,)),
+                status,
+                headers,
+                server=server,
+            )
 
 
-# gRPC ---------------------------------------------------------------------------------------------------------------------
+# gRPC
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def _tensor(dtype: int, shape: list[int], **more: Any) -> dict[str, Any]:
@@ -427,13 +578,20 @@ def _tensor(dtype: int, shape: list[int], **more: Any) -> dict[str, Any]:
 
 
 def _asked(name: str, signature: str, **inputs: dict[str, Any]) -> Grpc:
-    return Grpc("Predict", {"model_spec": {"name": name, "signature_name": signature}, "inputs": inputs})
+    return Grpc(
+        "Predict", {"model_spec": {"name": name, "signature_name": signature}, "inputs": inputs}
+    )
 
 
 def _grpc() -> Iterator[Pair]:
-    for dtype, number, field, small in (("float32", FLOAT, "float_val", 1e-45), ("float64", DOUBLE, "double_val", 5e-324)):
+    for dtype, number, field, small in (
+        ("float32", FLOAT, "float_val", 1e-45),
+        ("float64", DOUBLE, "double_val", 5e-324),
+    ):
         kept = [float(np.dtype(dtype).type(small))]
-        yield Pair(1, _asked("echo", dtype, x=_tensor(number, [1], **{field: [small]})), "OK", {"y": kept})
+        yield Pair(
+            1, _asked("echo", dtype, x=_tensor(number, [1], **{field: [small]})), "OK", {"y": kept}
+        )
     for shape in ([], [1], [3]):
         unknown = _tensor(FLOAT, shape, float_val=[2.5])
         unknown["tensor_shape"]["unknown_rank"] = True
@@ -444,15 +602,36 @@ def _grpc() -> Iterator[Pair]:
         text = _tensor(STRING, [1] * (rank - 1) + [2], string_val=[b"a", b"bc"])
         yield Pair(8, _asked("echo", "any_string", x=text), "OK", {"y": [b"a", b"bc"]})
     parsing = "tensor parsing error: x"
-    yield Pair(8, _asked("echo", "any", x=_tensor(FLOAT, [1] * 255, float_val=[1.0])), "INVALID_ARGUMENT", parsing)
-    yield Pair(8, _asked("echo", "any", x=_tensor(FLOAT, [-1], float_val=[1.0])), "INVALID_ARGUMENT", parsing)
+    yield Pair(
+        8,
+        _asked("echo", "any", x=_tensor(FLOAT, [1] * 255, float_val=[1.0])),
+        "INVALID_ARGUMENT",
+        parsing,
+    )
+    yield Pair(
+        8,
+        _asked("echo", "any", x=_tensor(FLOAT, [-1], float_val=[1.0])),
+        "INVALID_ARGUMENT",
+        parsing,
+    )
     one = _tensor(FLOAT, [1], float_val=[1.0])
-    yield Pair(10, Grpc("MultiInference", {}), "INVALID_ARGUMENT", "ModelSpec has no name specified.")
+    yield Pair(
+        10, Grpc("MultiInference", {}), "INVALID_ARGUMENT", "ModelSpec has no name specified."
+    )
     for method in ("Predict", "Classify", "Regress"):
         yield Pair(12, Grpc(method, {}), "INVALID_ARGUMENT", "Missing ModelSpec")
-    yield Pair(10, _asked("nope", "", x=one), "NOT_FOUND", "Servable not found for request: Latest(nope)")
-    yield Pair(10, _asked("half_plus_two", "nope", x=one), "FAILED_PRECONDITION", 'Serving signature key "nope" not found.')
-    composite = "Tensor :0, specified in either feed_devices or fetch_devices was not found in the Graph"
+    yield Pair(
+        10, _asked("nope", "", x=one), "NOT_FOUND", "Servable not found for request: Latest(nope)"
+    )
+    yield Pair(
+        10,
+        _asked("half_plus_two", "nope", x=one),
+        "FAILED_PRECONDITION",
+        'Serving signature key "nope" not found.',
+    )
+    composite = (
+        "Tensor :0, specified in either feed_devices or fetch_devices was not found in the Graph"
+    )
     sizes = _tensor(INT64, [3], int64_val=[3, 0, 2])
     yield Pair(4, _asked("ragged_io", "ranges", n=sizes), "INVALID_ARGUMENT", composite)
     relative = {"base_path": "nowhere", "name": "m", "model_platform": "tensorflow"}
@@ -465,7 +644,9 @@ def _batching() -> Iterator[Pair]:
     """A server with ``max_batch_size { value: 1000 }``."""
     for size in (1, 999, 1000):
         body = json.dumps({"signature_name": "float32", "instances": [0.5] * size}).encode()
-        yield Pair(7, Rest("echo:predict", body), 200, {"predictions": [0.5] * size}, server=BATCHING)
+        yield Pair(
+            7, Rest("echo:predict", body), 200, {"predictions": [0.5] * size}, server=BATCHING
+        )
     for size in (1001, 5000):
         body = json.dumps({"signature_name": "float32", "instances": [0.5] * size}).encode()
         text = f"Task size {size} is larger than maximum input batch size 1000"

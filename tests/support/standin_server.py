@@ -37,7 +37,8 @@ class Server:
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path, ports: Sequence[int]) -> None:
         self.process, self._log, (self.grpc_port, self.rest_port) = process, log, ports
-        import grpc  # here: without TensorFlow there may be none, and these tests are still collected
+        # here: without TensorFlow there may be none, and these tests are still collected
+        import grpc
 
         self.channel = grpc.insecure_channel(f"127.0.0.1:{self.grpc_port}")
 
@@ -78,7 +79,10 @@ class Server:
         return self.call("HandleReloadConfigRequest", request, limit)
 
     def states(self, name: str) -> list[tuple[int, str]]:
-        known = self.call("GetModelStatus", messages.GetModelStatusRequest(model_spec=messages.ModelSpec(name=name)))
+        known = self.call(
+            "GetModelStatus",
+            messages.GetModelStatusRequest(model_spec=messages.ModelSpec(name=name)),
+        )
         names = messages.ModelVersionStatus.State
         return [(entry.version, names.Name(entry.state)) for entry in known.model_version_status]
 
@@ -97,7 +101,12 @@ def free_ports(count: int = 2) -> list[int]:
         return [found.getsockname()[1] for found in sockets]
 
 
-def start(folder: Path, *flags: str, environment: Mapping[str, str] | None = None, python: str = sys.executable) -> Server:
+def start(
+    folder: Path,
+    *flags: str,
+    environment: Mapping[str, str] | None = None,
+    python: str = sys.executable,
+) -> Server:
     """Start the process; nothing is waited for. ``python``: whose TensorFlow it has."""
     path = folder / "tensorflow_model_server"
     executable.write(path, python)
@@ -115,7 +124,10 @@ def start(folder: Path, *flags: str, environment: Mapping[str, str] | None = Non
 
 @contextlib.contextmanager
 def serving(
-    folder: Path, *flags: str, environment: Mapping[str, str] | None = None, python: str = sys.executable
+    folder: Path,
+    *flags: str,
+    environment: Mapping[str, str] | None = None,
+    python: str = sys.executable,
 ) -> Iterator[Server]:
     """A server whose ports are open."""
     server = start(folder, *flags, environment=environment, python=python)
@@ -131,7 +143,10 @@ def serving(
 def wait_open(server: Server) -> None:
     end = time.monotonic() + LIMIT
     while True:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.rest_port), 1):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", server.rest_port), 1),
+        ):
             return
         assert server.process.poll() is None, server.log()[-3000:]
         assert time.monotonic() < end, server.log()[-3000:]

@@ -1,4 +1,5 @@
-"""Loaded models as parts of models of tf.distribute, and functions over the replicas of variables; prints what happens, as JSON.
+"""Loaded models as parts of models of tf.distribute, and functions over the replicas of variables;
+prints what happens, as JSON.
 
 A process makes its devices at its start, so this is one of its own.
 """
@@ -26,7 +27,9 @@ class Reusable(tf.__internal__.tracking.AutoTrackable):
 
     def __init__(self) -> None:
         self.w, self.shift = tf.Variable([[1.0], [2.0]]), tf.Variable(1.0, trainable=False)
-        self.total = tf.Variable(0.0, trainable=False, synchronization=ON_READ, aggregation=tf.VariableAggregation.SUM)
+        self.total = tf.Variable(
+            0.0, trainable=False, synchronization=ON_READ, aggregation=tf.VariableAggregation.SUM
+        )
         self.variables, self.trainable_variables = [self.w, self.shift, self.total], [self.w]
 
     @tf.function(input_signature=[tf.TensorSpec([None, 2]), tf.TensorSpec([], tf.bool)])
@@ -56,10 +59,14 @@ def attempt(action: Any) -> Any:
 
 
 def summed(strategy: Any, kind: str) -> Any:
-    """A module with a local variable of 1 and 2, of an aggregation, and functions that were never called."""
+    """A module with a local variable of 1 and 2, of an aggregation, and functions that were never
+    called.
+    """
     root = tf.Module()
     with strategy.scope():
-        root.v = tf.Variable(0.0, trainable=False, synchronization=ON_READ, aggregation=tf.VariableAggregation[kind])
+        root.v = tf.Variable(
+            0.0, trainable=False, synchronization=ON_READ, aggregation=tf.VariableAggregation[kind]
+        )
     number = lambda: tf.distribute.get_replica_context().replica_id_in_sync_group  # noqa: E731
     strategy.run(lambda: root.v.assign(tf.cast(number(), tf.float32) + 1.0))
     root.f = tf.function(lambda x: root.v.assign_add(x), input_signature=SCALAR)
@@ -68,7 +75,9 @@ def summed(strategy: Any, kind: str) -> Any:
 
 
 def updated_at_save(strategy: Any, out: Path) -> dict[str, Any]:
-    """Value, answer and value after an update of an ON_READ variable whose functions are first traced by `save`."""
+    """Value, answer and value after an update of an ON_READ variable whose functions are first
+    traced by `save`.
+    """
     found = {}
     for kind in ("SUM", "MEAN", "ONLY_FIRST_REPLICA"):
         for scope in ("inside", "outside"):
@@ -84,10 +93,15 @@ def updated_at_save(strategy: Any, out: Path) -> dict[str, Any]:
 
 
 def merged(strategy: Any, out: Path) -> dict[str, Any]:
-    """Answers of functions that were traced before: each captures both replicas. XLA must be able to compile them."""
+    """Answers of functions that were traced before: each captures both replicas.
+
+    XLA must be able to compile them.
+    """
     root = tf.Module()
     with strategy.scope():
-        root.mean = tf.Variable(1.0, trainable=False, synchronization=ON_READ, aggregation=tf.VariableAggregation.MEAN)
+        root.mean = tf.Variable(
+            1.0, trainable=False, synchronization=ON_READ, aggregation=tf.VariableAggregation.MEAN
+        )
         root.v = tf.Variable(2.0, aggregation=tf.VariableAggregation.SUM)
     inner = tf.function(lambda x: root.mean * x)
     bodies = {
@@ -105,17 +119,25 @@ def merged(strategy: Any, out: Path) -> dict[str, Any]:
         loaded = load(str(out / "merged"))
         for name in bodies:
             (concrete,) = getattr(loaded, name).concrete_functions
-            found[f"{name} {reader}"] = attempt(lambda concrete=concrete: float(concrete(tf.constant(3.0))))
+            found[f"{name} {reader}"] = attempt(
+                lambda concrete=concrete: float(concrete(tf.constant(3.0)))
+            )
             captured = concrete.captured_inputs
-            found[f"{name} {reader} once"] = len({id(handle) for handle in captured}) == len(captured)
-        found[f"signature {reader}"] = float(loaded.signatures["nested"](x=tf.constant(3.0))["output_0"])
+            found[f"{name} {reader} once"] = len({id(handle) for handle in captured}) == len(
+                captured
+            )
+        found[f"signature {reader}"] = float(
+            loaded.signatures["nested"](x=tf.constant(3.0))["output_0"]
+        )
     return found
 
 
 def outer_model(out: Path) -> Any:
     outer = tf.Module()
     outer.inner, outer.factor = reference_impl.load(str(out / "part")), tf.Variable(2.0)
-    outer.f = tf.function(lambda x: outer.inner(x, True) * outer.factor, input_signature=[tf.TensorSpec([None, 2])])
+    outer.f = tf.function(
+        lambda x: outer.inner(x, True) * outer.factor, input_signature=[tf.TensorSpec([None, 2])]
+    )
     return outer
 
 
@@ -132,7 +154,10 @@ def wrapped(strategy: Any, out: Path) -> dict[str, Any]:
             reference_impl.save(outer, path)
         for reader, load in READERS.items():
             loaded = load(path)
-            found[f"{scope} {reader}"] = [float(loaded.f(tf.ones([1, 2]))[0, 0]), float(loaded.inner.total)]
+            found[f"{scope} {reader}"] = [
+                float(loaded.f(tf.ones([1, 2]))[0, 0]),
+                float(loaded.inner.total),
+            ]
     return found
 
 
@@ -146,13 +171,20 @@ def called(strategy: Any, out: Path) -> dict[str, Any]:
             "update": attempt(lambda: float(loaded.bump(1.0))),
             "local": attempt(lambda: float(loaded.add_total(1.0))),
             "traced update": attempt(lambda: float(traced())),
-            "replicas": [float(v) for v in strategy.experimental_local_results(strategy.run(lambda: loaded.scale(3.0)))],
+            "replicas": [
+                float(v)
+                for v in strategy.experimental_local_results(
+                    strategy.run(lambda: loaded.scale(3.0))
+                )
+            ],
             "value": float(loaded.shift.numpy()),
         }
 
 
 def hub_layer(strategy: Any, out: Path) -> dict[str, Any]:
-    """Predictions of a hub.KerasLayer built in the scope and trained, for each loader, and of its copies by `save`."""
+    """Predictions of a hub.KerasLayer built in the scope and trained, for each loader, and of its
+    copies by `save`.
+    """
     import tensorflow_hub as hub
     import tf_keras
 
@@ -181,7 +213,14 @@ def main(out: Path) -> None:
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     tf.saved_model.save(Reusable(), str(out / "part"))
     actions = (updated_at_save, merged, wrapped, called, hub_layer)
-    print(json.dumps({action.__name__: attempt(lambda action=action: action(strategy, out)) for action in actions}))
+    print(
+        json.dumps(
+            {
+                action.__name__: attempt(lambda action=action: action(strategy, out))
+                for action in actions
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Saves models of tf.distribute, for which a process makes devices at its start; prints what readers see, as JSON."""
+"""Saves models of tf.distribute, for which a process makes devices at its start; prints what
+readers see, as JSON.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,15 @@ SPEC = [tf.TensorSpec([], tf.float32, "x")]
 
 
 def model(strategy: Any, kind: str) -> Any:
-    """A mirrored variable of 2, local ones of 1 and 2 that are added up or averaged, and a function."""
+    """A mirrored variable of 2, local ones of 1 and 2 that are added up or averaged, and a
+    function.
+    """
     root = tf.Module()
-    on_read, add, mean = tf.VariableSynchronization.ON_READ, tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN
+    on_read, add, mean = (
+        tf.VariableSynchronization.ON_READ,
+        tf.VariableAggregation.SUM,
+        tf.VariableAggregation.MEAN,
+    )
     with strategy.scope():
         root.mirrored = tf.Variable(2.0, name="mirrored", aggregation=add)
         root.sum = tf.Variable(1.0, name="sum", synchronization=on_read, aggregation=add)
@@ -34,14 +42,18 @@ def model(strategy: Any, kind: str) -> Any:
         "sum": lambda x: x + root.sum.read_value(),
         "mean": lambda x: x + root.mean,
         "update": lambda x: root.mirrored.assign_add(x),
-        "run": lambda x: strategy.reduce("sum", strategy.run(lambda: root.mirrored.assign_add(x)), axis=None),
+        "run": lambda x: strategy.reduce(
+            "sum", strategy.run(lambda: root.mirrored.assign_add(x)), axis=None
+        ),
     }
     root.f = tf.function(functions[kind], input_signature=SPEC)
     return root
 
 
 def assign_replica(variable: Any) -> None:
-    variable.assign(tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32) + 1.0)
+    variable.assign(
+        tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32) + 1.0
+    )
 
 
 def seen(path: Path) -> dict[str, Any]:
@@ -49,11 +61,20 @@ def seen(path: Path) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, load in (("reference", reference_impl.load), ("tf", tf.saved_model.load)):
         loaded = load(str(path))
-        out[name] = [float(loaded.mirrored), float(loaded.sum), float(loaded.mean), float(loaded.f(tf.constant(3.0)))]
+        out[name] = [
+            float(loaded.mirrored),
+            float(loaded.sum),
+            float(loaded.mean),
+            float(loaded.f(tf.constant(3.0))),
+        ]
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
-        signature = v1.saved_model.loader.load(session, ["serve"], str(path)).signature_def["serving_default"]
-        out["session"] = float(session.run(signature.outputs["output_0"].name, {signature.inputs["x"].name: 3.0}))
+        signature = v1.saved_model.loader.load(session, ["serve"], str(path)).signature_def[
+            "serving_default"
+        ]
+        out["session"] = float(
+            session.run(signature.outputs["output_0"].name, {signature.inputs["x"].name: 3.0})
+        )
     return out
 
 
@@ -73,18 +94,29 @@ def main(out: Path) -> None:
     found: dict[str, Any] = {}
     for kind in ("read", "sum", "mean", "update"):
         found[kind] = attempt(model(strategy, kind), out / kind)
-        found[f"{kind} in scope"] = attempt(model(strategy, kind), out / f"{kind}_scope", scope=strategy.scope())
+        found[f"{kind} in scope"] = attempt(
+            model(strategy, kind), out / f"{kind}_scope", scope=strategy.scope()
+        )
     for kind in ("read", "sum", "update"):
         found[f"{kind} expanded"] = attempt(
-            model(strategy, kind), out / f"{kind}_x", SaveOptions(variable_policy="expand_distributed_variables")
+            model(strategy, kind),
+            out / f"{kind}_x",
+            SaveOptions(variable_policy="expand_distributed_variables"),
         )
     concrete = model(strategy, "update")
     concrete.f = concrete.f.get_concrete_function()
     found["concrete"] = attempt(concrete, out / "concrete")
     meta_graph = layout.read(out / "read_x").meta_graph(None)
-    variables = [node.variable for node in meta_graph.object_graph_def.nodes if node.HasField("variable")]
-    found["components"] = [[part.device[-5:] for part in v.experimental_distributed_variable_components] for v in variables]
-    found["devices"] = sorted(node.device[-5:] for node in meta_graph.graph_def.node if node.op == "VarHandleOp")
+    variables = [
+        node.variable for node in meta_graph.object_graph_def.nodes if node.HasField("variable")
+    ]
+    found["components"] = [
+        [part.device[-5:] for part in v.experimental_distributed_variable_components]
+        for v in variables
+    ]
+    found["devices"] = sorted(
+        node.device[-5:] for node in meta_graph.graph_def.node if node.op == "VarHandleOp"
+    )
     plain = layout.read(out / "read").meta_graph(None)
     found["plain devices"] = sorted({node.device for node in plain.graph_def.node})
     with strategy.scope():

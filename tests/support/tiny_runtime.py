@@ -1,6 +1,8 @@
-"""A registry with one runtime whose "TensorFlow" is a few lines in a wheel of ours: real installations through uv, no network.
+"""A registry with one runtime whose "TensorFlow" is a few lines in a wheel of ours: real
+installations through uv, no network.
 
-The wheel's modules find NumPy and protobuf in the environment that runs the tests, so both have the same Python.
+The wheel's modules find NumPy and protobuf in the environment that runs the tests, so both have the
+same Python.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ if os.path.exists({hold!r}):
 
 
 def wheel(folder: Path, version: str = "9.9.9", said: str | None = None) -> Path:
-    """Write a wheel of "TensorFlow"; the module says that it is ``said``, and hangs when ``folder/hold`` exists."""
+    """Write a wheel of "TensorFlow"; the module says that it is ``said``, and hangs when
+    ``folder/hold`` exists.
+    """
     module = _MODULE.format(said=said or version, hold=str(folder / "hold"))
     info = f"tensorflow-{version}.dist-info"
     files = {
@@ -36,9 +40,13 @@ def wheel(folder: Path, version: str = "9.9.9", said: str | None = None) -> Path
         # The packages of this environment, behind those of the new one.
         "tiny.pth": sysconfig.get_path("purelib") + "\n",
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: tensorflow\nVersion: {version}\n",
-        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {TAG}\n",
+        f"{info}/WHEEL": (
+            f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {TAG}\n"
+        ),
     }
-    listed = "".join(f"{name},{_digest(text)},{len(text.encode())}\n" for name, text in files.items())
+    listed = "".join(
+        f"{name},{_digest(text)},{len(text.encode())}\n" for name, text in files.items()
+    )
     files[f"{info}/RECORD"] = listed + f"{info}/RECORD,,\n"
     path = folder / f"tensorflow-{version}-{TAG}.whl"
     with zipfile.ZipFile(path, "w") as archive:
@@ -48,7 +56,10 @@ def wheel(folder: Path, version: str = "9.9.9", said: str | None = None) -> Path
 
 
 def _digest(text: str) -> str:
-    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    return (
+        "sha256="
+        + base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    )
 
 
 TEXT = f"""schema = 1

@@ -1,4 +1,6 @@
-"""Random TF 1.x graphs of loops, branches, TensorArrays and assignments, with the answers and gradients of a Session."""
+"""Random TF 1.x graphs of loops, branches, TensorArrays and assignments, with the answers and
+gradients of a Session.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,19 @@ import numpy as np
 
 
 class Recorded(NamedTuple):
-    """What a Session said: the outputs of its first run, and gradients of the sum of y by name of a variable or input."""
+    """What a Session said: the outputs of its first run, and gradients of the sum of y by name of a
+    variable or input.
+    """
 
     outputs: dict[str, Any]
     gradients: dict[str, Any]
 
 
 class Forge:
-    """Writes one graph. Values are three floats that tanh keeps small; the counter only grows by whole numbers."""
+    """Writes one graph.
+
+    Values are three floats that tanh keeps small; the counter only grows by whole numbers.
+    """
 
     def __init__(self, tf: Any, seed: int):
         self.tf, self.v1 = tf, tf.compat.v1
@@ -26,7 +33,10 @@ class Forge:
     def write(self) -> tuple[Any, Any, Any, list[Any]]:
         v1 = self.v1
         self.x = v1.placeholder(self.tf.float32, [3], name="x")
-        self.weights = [v1.get_variable(f"w{i}", initializer=np.array([0.3, -0.4, 0.5], np.float32) * (i + 1)) for i in range(2)]
+        self.weights = [
+            v1.get_variable(f"w{i}", initializer=np.array([0.3, -0.4, 0.5], np.float32) * (i + 1))
+            for i in range(2)
+        ]
         self.counter = v1.get_variable("counter", initializer=0.0, trainable=False)
         y = self.expression([self.x, self.x * 0.5], 3)
         with self.tf.control_dependencies([y]):
@@ -51,7 +61,11 @@ class Forge:
         if maker not in (self.arithmetic, self.weight):
             self.budget -= 1
         result = maker(values, depth - 1)
-        return self.expression([*values, result], depth - 1) if depth > 0 and self.random.random() < 0.7 else result
+        return (
+            self.expression([*values, result], depth - 1)
+            if depth > 0 and self.random.random() < 0.7
+            else result
+        )
 
     def pick(self, values: list[Any]) -> Any:
         return self.random.choice(values)
@@ -65,7 +79,9 @@ class Forge:
 
     def weight(self, values: list[Any], depth: int) -> Any:
         weight = self.random.choice(self.weights)
-        return self.tf.tanh(self.pick(values) * (weight if self.random.random() < 0.5 else weight.read_value()))
+        return self.tf.tanh(
+            self.pick(values) * (weight if self.random.random() < 0.5 else weight.read_value())
+        )
 
     def predicate(self, values: list[Any]) -> Any:
         if self.random.random() < 0.2:
@@ -77,19 +93,29 @@ class Forge:
                     else self.expression(values, depth)]  # fmt: skip
         self.random.shuffle(branches)
         if self.random.random() < 0.3:
-            made = self.v1.cond(self.predicate(values), lambda: (branches[0](), self.x * 2.0), lambda: (branches[1](), self.x))
+            made = self.v1.cond(
+                self.predicate(values),
+                lambda: (branches[0](), self.x * 2.0),
+                lambda: (branches[1](), self.x),
+            )
             return self.tf.tanh(made[0] + made[1])
         return self.v1.cond(self.predicate(values), *branches)
 
     def case(self, values: list[Any], depth: int) -> Any:
-        pairs = [(self.predicate(values), lambda: self.expression(values, min(depth, 1))) for _ in range(2)]
+        pairs = [
+            (self.predicate(values), lambda: self.expression(values, min(depth, 1)))
+            for _ in range(2)
+        ]
         return self.v1.case(pairs, default=lambda: self.pick(values) * 0.5)
 
     def loop(self, values: list[Any], depth: int) -> Any:
         tf, start = self.tf, self.pick(values)
         limit = self.random.randint(0, 4)
         other = self.random.random() < 0.5
-        options = {"parallel_iterations": self.random.choice([1, 10]), "swap_memory": self.random.random() < 0.3}
+        options = {
+            "parallel_iterations": self.random.choice([1, 10]),
+            "swap_memory": self.random.random() < 0.3,
+        }
         if self.random.random() < 0.3:
             options["maximum_iterations"] = self.random.randint(1, 3)
 
@@ -112,16 +138,24 @@ class Forge:
         dynamic = self.random.random() < 0.3
         array = tf.TensorArray(tf.float32, size=0 if dynamic else size, dynamic_size=dynamic, clear_after_read=False,
                                **({"element_shape": [3]} if self.random.random() < 0.5 else {}))  # fmt: skip
-        source = tf.TensorArray(tf.float32, size=size).unstack(tf.stack([self.pick(values) for _ in range(size)]))
+        source = tf.TensorArray(tf.float32, size=size).unstack(
+            tf.stack([self.pick(values) for _ in range(size)])
+        )
 
         def body(i: Any, a: Any, out: Any) -> Any:
             new = tf.tanh(self.expression([*values, a], min(depth, 1)) + source.read(i))
             return [i + 1, new, out.write(i, new)]
 
-        _, last, filled = self.v1.while_loop(lambda i, *_: i < size, body, [0, self.pick(values), array])
+        _, last, filled = self.v1.while_loop(
+            lambda i, *_: i < size, body, [0, self.pick(values), array]
+        )
         if self.random.random() < 0.3:
             return last + tf.reshape(filled.concat(), [size, 3])[0]
-        return tf.reduce_sum(filled.stack(), 0) + filled.read(size - 1) * 0.1 + tf.cast(filled.size(), tf.float32)
+        return (
+            tf.reduce_sum(filled.stack(), 0)
+            + filled.read(size - 1) * 0.1
+            + tf.cast(filled.size(), tf.float32)
+        )
 
     def growing(self, values: list[Any], depth: int) -> Any:
         tf = self.tf
@@ -143,13 +177,20 @@ class Forge:
     def update(self, values: list[Any], depth: int) -> Any:
         """A branch that counts, and an assertion that holds."""
         tf, one = self.tf, self.pick(values)
-        counted = self.v1.cond(self.predicate(values), lambda: self.v1.assign_add(self.counter, 2.0), lambda: tf.constant(0.0))
-        with tf.control_dependencies([counted, self.v1.Assert(tf.reduce_all(tf.equal(one, one)), [one])]):
+        counted = self.v1.cond(
+            self.predicate(values),
+            lambda: self.v1.assign_add(self.counter, 2.0),
+            lambda: tf.constant(0.0),
+        )
+        with tf.control_dependencies(
+            [counted, self.v1.Assert(tf.reduce_all(tf.equal(one, one)), [one])]
+        ):
             return tf.identity(one)
 
 
 class Effects:
-    """A program of effects of which each waits for the one before: what it leaves in `state` tells the order they had.
+    """A program of effects of which each waits for the one before: what it leaves in `state` tells
+    the order they had.
 
     A token is a tensor that is there when all effects so far have happened.
     """
@@ -166,7 +207,9 @@ class Effects:
         self.queue = v1.FIFOQueue(20, [self.tf.float32], shapes=[[]])
         done = self.step(start, 4)
         with self.tf.control_dependencies([done]):
-            return self.tf.identity(self.state.read_value()), self.tf.identity(self.rows.read_value())
+            return self.tf.identity(self.state.read_value()), self.tf.identity(
+                self.rows.read_value()
+            )
 
     def step(self, token: Any, depth: int) -> Any:
         makers = [self.assign, self.assign, self.scatter, self.pass_on, self.look]
@@ -187,7 +230,9 @@ class Effects:
 
     def scatter(self, token: Any, depth: int) -> Any:
         update = self.random.choice([self.v1.scatter_add, self.v1.scatter_update])
-        made = update(self.rows, [self.random.randrange(3)], self.tf.reshape(self.state.read_value(), [1]))
+        made = update(
+            self.rows, [self.random.randrange(3)], self.tf.reshape(self.state.read_value(), [1])
+        )
         with self.tf.control_dependencies([made]):
             return self.tf.reduce_sum(self.rows.read_value()) * 0.125
 
@@ -199,7 +244,10 @@ class Effects:
             return self.assign(taken, depth)
 
     def now(self) -> Any:
-        """The value at the moment when who uses it runs: a reference. (What `Identity` of one shows later, nothing defines.)"""
+        """The value at the moment when who uses it runs: a reference.
+
+        (What `Identity` of one shows later, nothing defines.)
+        """
         return self.state._ref() if hasattr(self.state, "_ref") else self.state.read_value()
 
     def look(self, token: Any, depth: int) -> Any:
@@ -210,9 +258,15 @@ class Effects:
         return self.step(self.step(token, depth), depth)
 
     def cond(self, token: Any, depth: int) -> Any:
-        predicate = self.tf.math.logical_xor(self.state.read_value() > 3.0, self.random.random() < 0.5)
+        predicate = self.tf.math.logical_xor(
+            self.state.read_value() > 3.0, self.random.random() < 0.5
+        )
         other = self.random.random() < 0.5
-        return self.v1.cond(predicate, lambda: self.step(token, depth), lambda: self.step(token, depth) if other else token * 2.0)
+        return self.v1.cond(
+            predicate,
+            lambda: self.step(token, depth),
+            lambda: self.step(token, depth) if other else token * 2.0,
+        )
 
     def loop(self, token: Any, depth: int) -> Any:
         limit, tests = self.random.randint(1, 3), self.random.random() < 0.3
@@ -220,7 +274,10 @@ class Effects:
         def test(i: Any, token: Any) -> Any:
             within = i < limit
             if tests:  # the predicate runs once more than the body
-                with self.tf.control_dependencies([token]), self.tf.control_dependencies([self.v1.assign_add(self.state, 0.5)]):
+                with (
+                    self.tf.control_dependencies([token]),
+                    self.tf.control_dependencies([self.v1.assign_add(self.state, 0.5)]),
+                ):
                     return self.tf.identity(within)
             return within
 
@@ -233,26 +290,38 @@ class Effects:
 
 
 def record(tf: Any, seed: int, directory: str, x: Any) -> Recorded:
-    """Write the graph of ``seed`` as a TF 1.x SavedModel; variables are references for even seeds."""
+    """Write the graph of ``seed`` as a TF 1.x SavedModel; variables are references for even
+    seeds.
+    """
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.variable_scope("", use_resource=seed % 2 == 1):
         forge = Forge(tf, seed)
         placeholder, y, count, weights = forge.write()
         with v1.Session() as session:
             session.run(v1.global_variables_initializer())
-            v1.saved_model.simple_save(session, directory, {"x": placeholder}, {"y": y, "count": count})
+            v1.saved_model.simple_save(
+                session, directory, {"x": placeholder}, {"y": y, "count": count}
+            )
             outputs = session.run({"y": y, "count": count}, {placeholder: x})
             names = ["x", *(weight.name for weight in weights)]
             found = dict(zip(names, v1.gradients(tf.reduce_sum(y), [placeholder, *weights])))
-            dense = {name: tf.convert_to_tensor(gradient) for name, gradient in found.items() if gradient is not None}
+            dense = {
+                name: tf.convert_to_tensor(gradient)
+                for name, gradient in found.items()
+                if gradient is not None
+            }
             return Recorded(outputs, session.run(dense, {placeholder: x}))
 
 
 def record_effects(tf: Any, seed: int, directory: str) -> list[dict[str, Any]]:
-    """Write a program of effects as a TF 1.x SavedModel; what a Session's first runs of it left, variables being references
-    for even seeds."""
+    """Write a program of effects as a TF 1.x SavedModel; what a Session's first runs of it left,
+    variables being references for even seeds."""
     v1 = tf.compat.v1
-    with tf.Graph().as_default(), v1.variable_scope("", use_resource=seed % 2 == 1), v1.Session() as session:
+    with (
+        tf.Graph().as_default(),
+        v1.variable_scope("", use_resource=seed % 2 == 1),
+        v1.Session() as session,
+    ):
         start = v1.placeholder(tf.float32, [], name="start")
         state, rows = Effects(tf, seed).write(start)
         outputs = {"state": state, "rows": rows}

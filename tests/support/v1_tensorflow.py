@@ -1,4 +1,6 @@
-"""TensorFlow as a program of 1.x has it: control flow of `Switch` and `Merge`, put back after the module."""
+"""TensorFlow as a program of 1.x has it: control flow of `Switch` and `Merge`, put back after the
+module.
+"""
 
 from __future__ import annotations
 

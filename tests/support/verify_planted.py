@@ -14,7 +14,10 @@ from reference_impl.format.container import layout
 from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.schema.ordered import ordered_bytes
 
-V1, V2 = "half_plus_two", "module_functions"  # of TF 1.x, with variables; with objects, variables, functions, an asset
+V1, V2 = (
+    "half_plus_two",
+    "module_functions",
+)  # of TF 1.x, with variables; with objects, variables, functions, an asset
 
 
 def whole(case, folder):
@@ -24,7 +27,9 @@ def whole(case, folder):
 
 def graph_edit(case, edit):
     """A builder: a fixture whose first MetaGraph ``edit`` has been at."""
-    return lambda folder: edits.edited(edits.fixture(case), folder, lambda message: edit(message.meta_graphs[0]))
+    return lambda folder: edits.edited(
+        edits.fixture(case), folder, lambda message: edit(message.meta_graphs[0])
+    )
 
 
 def files_edit(case, edit):
@@ -69,7 +74,9 @@ def child_called(graph, name):
 
 
 def table_on(graph, device):
-    next(item for item in graph.object_graph_def.nodes if item.HasField("resource")).resource.device = device
+    next(
+        item for item in graph.object_graph_def.nodes if item.HasField("resource")
+    ).resource.device = device
 
 
 def extension(graph):
@@ -93,7 +100,9 @@ def other_tag(graph):
 def wrong_fingerprint(folder):
     whole(V2, folder)
     model = layout.read(folder)
-    found = fingerprint(model.saved_model, ordered_bytes(model.saved_model), model.checkpoint_prefix, {})
+    found = fingerprint(
+        model.saved_model, ordered_bytes(model.saved_model), model.checkpoint_prefix, {}
+    )
     found.checkpoint_hash ^= 1
     (folder / "fingerprint.pb").write_bytes(schema.serialize(found))
 
@@ -103,7 +112,9 @@ def without_key(folder):
 
 
 def other_dtype(folder):
-    edits.copy_checkpoint(whole(V1, folder), lambda key, array: array.astype(np.float64) if key == "a" else array)
+    edits.copy_checkpoint(
+        whole(V1, folder), lambda key, array: array.astype(np.float64) if key == "a" else array
+    )
 
 
 def untracked(graph):
@@ -189,14 +200,18 @@ def outside(folder):
 
 
 def gradient(graph):
-    graph.graph_def.library.function[0].node_def[0].attr["_gradient_op_type"].s = b"CustomGradient-12"
+    graph.graph_def.library.function[0].node_def[0].attr[
+        "_gradient_op_type"
+    ].s = b"CustomGradient-12"
 
 
 def gradient_of_gradient(graph):
     """A custom gradient that is in the file, and names another one that is not."""
     library = graph.graph_def.library
     library.function[0].node_def[0].attr["_gradient_op_type"].s = b"CustomGradient-12"
-    library.registered_gradients.add(gradient_func="planted_gradient", registered_op_type="CustomGradient-12")
+    library.registered_gradients.add(
+        gradient_func="planted_gradient", registered_op_type="CustomGradient-12"
+    )
     function = library.function.add()
     function.signature.name = "planted_gradient"
     function.signature.input_arg.add(name="dy", type=schema.DT_FLOAT)
@@ -228,7 +243,9 @@ def placeholder(graph, name, shape=None):
     """A placeholder of floats; its tensor."""
     made = node(graph, name, "Placeholder")
     made.attr["dtype"].type = schema.DT_FLOAT
-    made.attr["shape"].shape.CopyFrom(schema.TensorShapeProto(unknown_rank=True) if shape is None else dims(*shape))
+    made.attr["shape"].shape.CopyFrom(
+        schema.TensorShapeProto(unknown_rank=True) if shape is None else dims(*shape)
+    )
     return f"{name}:0"
 
 
@@ -294,7 +311,9 @@ def version(graph):
 
 
 def type_spec(graph):
-    function = graph.object_graph_def.concrete_functions[min(graph.object_graph_def.concrete_functions)]
+    function = graph.object_graph_def.concrete_functions[
+        min(graph.object_graph_def.concrete_functions)
+    ]
     spec = function.output_signature.type_spec_value
     spec.type_spec_class, spec.type_spec_class_name = (
         schema.TypeSpecProto.REGISTERED_TYPE_SPEC,
@@ -304,7 +323,9 @@ def type_spec(graph):
 
 def other_shape(graph):
     placeholder(graph, "given", (2, 3))
-    node(graph, "taken", "Identity", "given").attr["_output_shapes"].list.shape.add().CopyFrom(dims(5, 3))
+    node(graph, "taken", "Identity", "given").attr["_output_shapes"].list.shape.add().CopyFrom(
+        dims(5, 3)
+    )
 
 
 def other_dtype_promised(graph):
@@ -327,7 +348,9 @@ def signature_without_object(graph):
 
 
 def synchronization(graph):
-    next(node.variable for node in graph.object_graph_def.nodes if node.HasField("variable")).synchronization = 77
+    next(
+        node.variable for node in graph.object_graph_def.nodes if node.HasField("variable")
+    ).synchronization = 77
 
 
 def table_made_by_a_variable(graph):
@@ -367,7 +390,12 @@ PLANTED = {
     "SMC202": files_edit(V1, lambda folder: data(folder).unlink()),
     "SMC203": files_edit(V1, lambda folder: flip(data(folder))),
     "SMC204": files_edit("v1_checkpoint", lambda folder: None),
-    "SMC205": files_edit(V1, lambda folder: shutil.copy(data(folder), folder / "variables" / "variables.data-00001-of-00002")),
+    "SMC205": files_edit(
+        V1,
+        lambda folder: shutil.copy(
+            data(folder), folder / "variables" / "variables.data-00001-of-00002"
+        ),
+    ),
     "SMC211": without_key,
     "SMC212": other_dtype,
     "SMC213": files_edit("local_variables", lambda folder: None),
@@ -386,7 +414,10 @@ PLANTED = {
     "SMC317": graph_edit(V2, lambda graph: child_called(graph, "_gather_saveables_for_checkpoint")),
     "SMC316": graph_edit(V2, lambda graph: table_on(graph, "/job:../../x:;")),
     "SMC321": graph_edit(V2, extension),
-    "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
+    "SMC311": graph_edit(
+        V2,
+        lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost"),
+    ),
     "SMC312": graph_edit(V2, synchronization),
     "SMC313": graph_edit(V2, table_made_by_a_variable),
     "SMC314": graph_edit(V2, list_in_itself),
@@ -399,7 +430,9 @@ PLANTED = {
     "SMC511": files_edit("keras_compiled_save", lambda folder: None),
     "SMC512": graph_edit(V2, gradient),
     "SMC513": graph_edit(V2, gradient_of_gradient),
-    "SMC541": files_edit("estimator_custom", lambda folder: None),  # a text in place of the requests
+    "SMC541": files_edit(
+        "estimator_custom", lambda folder: None
+    ),  # a text in place of the requests
     "SMC521": graph_edit(V1, shared_input),
     "SMC522": graph_edit(V1, unfed),
     "SMC523": graph_edit(V1, fed_in_part),

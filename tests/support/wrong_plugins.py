@@ -1,4 +1,7 @@
-"""A consumer with one mistake: ``python wrong_plugins.py MISTAKE``. The sample of the docs, spoilt in one place each."""
+"""A consumer with one mistake: ``python wrong_plugins.py MISTAKE``.
+
+The sample of the docs, spoilt in one place each.
+"""
 
 import json
 import os
@@ -37,9 +40,18 @@ class Wrong(NumpyWorker):
         if MISTAKE == "dies_of_old_age" and self.requests > 100:
             sys.exit("out of handles")
         if MISTAKE == "short_lines" and len(json.dumps(request)) > 1 << 16:
-            return {"id": request["id"], "status": "error", "error_class": "Overflow", "message": "64 KiB are enough for anybody"}
+            return {
+                "id": request["id"],
+                "status": "error",
+                "error_class": "Overflow",
+                "message": "64 KiB are enough for anybody",
+            }
         reply = super().answer(request)
-        if MISTAKE == "answers_functions" and request["op"] == "call" and request["request"]["kind"] == "function":
+        if (
+            MISTAKE == "answers_functions"
+            and request["op"] == "call"
+            and request["request"]["kind"] == "function"
+        ):
             reply = {"id": request["id"], "status": "ok"}
         if MISTAKE == "swallows_errors" and reply["status"] == "error":
             reply = {"id": request["id"], "status": "ok", "handle": 99}
@@ -103,7 +115,11 @@ class Wrong(NumpyWorker):
 
     def fetch(self, model, names):
         found = super().fetch(model, names)
-        return dict(zip(found, reversed(found.values()))) if MISTAKE == "fetches_in_another_order" else found
+        return (
+            dict(zip(found, reversed(found.values())))
+            if MISTAKE == "fetches_in_another_order"
+            else found
+        )
 
     def op_call_in_threads(self, request):
         if MISTAKE == "one_thread_answers":
@@ -111,7 +127,10 @@ class Wrong(NumpyWorker):
         return super().op_call_in_threads(request)
 
     def op_call(self, request):
-        records = {"returns_records": Path(request["io_dir"]), "looks_beside_the_model": self.beside.get(request["handle"])}
+        records = {
+            "returns_records": Path(request["io_dir"]),
+            "looks_beside_the_model": self.beside.get(request["handle"]),
+        }
         name = request["request"].get("outputs")
         if name and records.get(MISTAKE):
             Path(request["outputs"]).write_bytes((records[MISTAKE] / name).read_bytes())
@@ -119,7 +138,11 @@ class Wrong(NumpyWorker):
         return super().op_call(request)
 
     def op_close(self, request):
-        return {} if MISTAKE == "close_does_nothing" and request["handle"] in self.models else super().op_close(request)
+        return (
+            {}
+            if MISTAKE == "close_does_nothing" and request["handle"] in self.models
+            else super().op_close(request)
+        )
 
     def call_signature(self, model, key, inputs):
         if MISTAKE == "falls_back" and key not in model.signatures:
@@ -129,13 +152,18 @@ class Wrong(NumpyWorker):
             key = "same" if "same" in model.signatures else key
         if MISTAKE == "remembers_inputs":
             self.remembered.update(inputs)
-            inputs = {name: self.remembered[name] for name in self.signatures(model)[key]["inputs"] if name in self.remembered}
+            inputs = {
+                name: self.remembered[name]
+                for name in self.signatures(model)[key]["inputs"]
+                if name in self.remembered
+            }
         if MISTAKE == "ignores_further_inputs":
             inputs = {name: inputs[name] for name in self.signatures(model)[key]["inputs"]}
         if MISTAKE == "casts_inputs":
             wanted = self.signatures(model)[key]["inputs"]
             inputs = {
-                n: Tensor("float32", t.array.astype("f4")) if wanted[n]["dtype"] == "float32" else t for n, t in inputs.items()
+                n: Tensor("float32", t.array.astype("f4")) if wanted[n]["dtype"] == "float32" else t
+                for n, t in inputs.items()
             }
         if MISTAKE == "empty_answers":
             return {}
@@ -148,7 +176,9 @@ class Wrong(NumpyWorker):
             (a, one), (b, other) = answer.items()
             answer = {a: other, b: one}
         if MISTAKE == "names_outputs_by_tensor":
-            answer = {model.signatures[key].outputs[name].name: value for name, value in answer.items()}
+            answer = {
+                model.signatures[key].outputs[name].name: value for name, value in answer.items()
+            }
         return {name: spoilt(tensor) for name, tensor in answer.items()}
 
 
@@ -160,13 +190,19 @@ def spoilt(tensor):
     if MISTAKE == "transposes_data" and array.ndim == 2:
         return Tensor(tensor.dtype, np.ascontiguousarray(array.T).reshape(array.shape))
     if MISTAKE == "floats_as_text" and array.dtype.kind == "f":
-        return tensors.from_numpy(np.array([str(x) for x in array.ravel()], object).reshape(array.shape))
+        return tensors.from_numpy(
+            np.array([str(x) for x in array.ravel()], object).reshape(array.shape)
+        )
     if MISTAKE == "swaps_bytes" and numeric:
         return Tensor(tensor.dtype, array.byteswap())
     if MISTAKE == "no_scalars" and array.ndim == 0:
         return Tensor(tensor.dtype, array.reshape(1))
     if MISTAKE in ("cuts_at_nul", "text_strings") and not numeric:
-        cut = (lambda s: s.split(b"\0")[0]) if MISTAKE == "cuts_at_nul" else (lambda s: s.decode("utf-8", "replace").encode())
+        cut = (
+            (lambda s: s.split(b"\0")[0])
+            if MISTAKE == "cuts_at_nul"
+            else (lambda s: s.decode("utf-8", "replace").encode())
+        )
         out = np.empty(array.size, object)
         out[:] = [cut(item) for item in array.ravel().tolist()]
         return Tensor("string", out.reshape(array.shape))
@@ -193,7 +229,10 @@ def save_wrong(path, values):
     if MISTAKE == "big_endian":
         with zipfile.ZipFile(path, "w") as archive:
             arrays = {f"t{i}.npy": t.array for i, t in enumerate(values.values())}
-            meta = [{"name": n, "dtype": t.dtype, "shape": list(t.array.shape)} for n, t in values.items()]
+            meta = [
+                {"name": n, "dtype": t.dtype, "shape": list(t.array.shape)}
+                for n, t in values.items()
+            ]
             arrays["meta.npy"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
             for name, array in arrays.items():
                 with archive.open(name, "w") as stream:

@@ -1,7 +1,7 @@
 """Requests to models of which nothing is known but their signatures, and a digest of the answers.
 
-The same requests, and digests in the same form, were recorded beside the zoo; so an answer can be compared with one that was
-given by another TensorFlow on another day.
+The same requests, and digests in the same form, were recorded beside the zoo; so an answer can be
+compared with one that was given by another TensorFlow on another day.
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ from reference_impl.format.values import dtypes, tensor_proto
 
 INTERNAL = "__saved_model_"
 STRING = 7
-ATTEMPTS = {"dims1": (1, 1), "dims2x32": (2, 32)}  # what an unknown first dimension, and another unknown one, are
+ATTEMPTS = {
+    "dims1": (1, 1),
+    "dims2x32": (2, 32),
+}  # what an unknown first dimension, and another unknown one, are
 
 
 def public(meta_graph: Any) -> list[str]:
-    """The keys of the signatures that users call, sorted: a stateful model is asked in this order."""
+    """The keys of the signatures that users call, sorted: a stateful model is asked in this
+    order.
+    """
     return sorted(key for key in meta_graph.signature_def if not key.startswith(INTERNAL))
 
 
@@ -30,7 +35,8 @@ def request(meta_graph: Any, key: str, attempt: str = "dims1") -> dict[str, np.n
     Args:
       meta_graph: the MetaGraphDef.
       key: of the signature.
-      attempt: "dims1" or "dims2x32": sizes of unknown dimensions; "tf.Example": one serialised Example for the strings.
+      attempt: "dims1" or "dims2x32": sizes of unknown dimensions; "tf.Example": one serialised
+        Example for the strings.
     """
     out: dict[str, np.ndarray] = {}
     for name, info in sorted(meta_graph.signature_def[key].inputs.items()):
@@ -44,7 +50,11 @@ def request(meta_graph: Any, key: str, attempt: str = "dims1") -> dict[str, np.n
 
 def _components(info: Any) -> list[tuple[str, int, Any]]:
     if info.WhichOneof("encoding") == "coo_sparse":
-        return [("_indices", 9, [1, 2]), ("_values", info.dtype % 100, [1]), ("_dense_shape", 9, [2])]
+        return [
+            ("_indices", 9, [1, 2]),
+            ("_values", info.dtype % 100, [1]),
+            ("_dense_shape", 9, [2]),
+        ]
     return [("", info.dtype % 100, info.tensor_shape)]
 
 
@@ -53,7 +63,10 @@ def _sizes(shape: Any, first: int, other: int) -> list[int]:
         return shape
     if shape.unknown_rank:
         return [1]
-    return [dim.size if dim.size >= 0 else (other if axis else first) for axis, dim in enumerate(shape.dim)]
+    return [
+        dim.size if dim.size >= 0 else (other if axis else first)
+        for axis, dim in enumerate(shape.dim)
+    ]
 
 
 def tensor(dtype: int, shape: list[int]) -> np.ndarray:
@@ -108,7 +121,9 @@ def _features(node: Any, by_name: dict[str, Any]) -> dict[str, Any]:
 
 
 def _strings(by_name: dict[str, Any], ref: str) -> list[bytes]:
-    return list(tensor_proto.decode(by_name[ref.partition(":")[0]].attr["value"].tensor).reshape(-1))
+    return list(
+        tensor_proto.decode(by_name[ref.partition(":")[0]].attr["value"].tensor).reshape(-1)
+    )
 
 
 def digest(answers: dict[str, Any]) -> str:
@@ -118,13 +133,17 @@ def digest(answers: dict[str, Any]) -> str:
         value = np.asarray(answers[name])
         text = value.dtype.kind in "OSU"
         state.update(f"{name}{'string' if text else value.dtype}{value.shape}".encode())
-        for part in [b"|" + bytes(item) for item in value.reshape(-1)] if text else [value.tobytes()]:
+        for part in (
+            [b"|" + bytes(item) for item in value.reshape(-1)] if text else [value.tobytes()]
+        ):
             state.update(part)
     return state.hexdigest()
 
 
 def differences(one: dict[str, Any], other: dict[str, Any], allowed: int = 0) -> Optional[str]:
-    """None, or what differs between two answers, with the distance in units in the last place if that is more than `allowed`."""
+    """None, or what differs between two answers, with the distance in units in the last place if
+    that is more than `allowed`.
+    """
     if sorted(one) != sorted(other):
         return f"outputs {sorted(one)} and {sorted(other)}"
     for name in sorted(one):

@@ -1,4 +1,6 @@
-"""Nodes of TF 1.x graphs that break the rules of their ops: an error of ours for what needs them, and nothing else is lost."""
+"""Nodes of TF 1.x graphs that break the rules of their ops: an error of ours for what needs them,
+and nothing else is lost.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,14 @@ from reference_impl.format import schema
 from reference_impl.v1.program import Program
 
 LOAD = (
-    "import sys, reference_impl, tensorflow as tf\n"
-    "try: root = reference_impl.load(sys.argv[1])\n"
-    "except Exception as error: sys.exit(print(type(error).__name__, error))\n"
-    "for key in sorted(root.signatures):\n"
-    "    function = root.signatures[key]\n"
-    "    given = {name: tf.zeros([1 if size is None else size for size in spec.shape or ()], spec.dtype)\n"
-    "             for name, spec in function.structured_input_signature[1].items()}\n"
-    "    try: print(key, 'answers', sorted(function(**given)))\n"
-    "    except Exception as error: print(key, type(error).__name__, error)\n"
+    "import sys, reference_impl, tensorflow as tf\ntry: root ="
+    " reference_impl.load(sys.argv[1])\nexcept Exception as error:"
+    " sys.exit(print(type(error).__name__, error))\nfor key in sorted(root.signatures):\n   "
+    " function = root.signatures[key]\n    given = {name: tf.zeros([1 if size is None else size for"
+    " size in spec.shape or ()], spec.dtype)\n             for name, spec in"
+    " function.structured_input_signature[1].items()}\n    try: print(key, 'answers',"
+    " sorted(function(**given)))\n    except Exception as error: print(key, type(error).__name__,"
+    " error)\n"
 )
 
 
@@ -76,14 +77,18 @@ def switch_of_one(message):
 def test_a_damaged_node_of_old_control_flow_is_named(tmp_path, fixture, damage):
     model = edits.edited(edits.fixture(fixture), tmp_path / "model", damage)
     said = fresh_tensorflow.printed(LOAD, model).splitlines()
-    assert said and all(line.split()[1] == "MalformedError" and "saved_model.pb" in line for line in said), said
+    assert said and all(
+        line.split()[1] == "MalformedError" and "saved_model.pb" in line for line in said
+    ), said
 
 
 @pytest.mark.tensorflow
 def test_a_damaged_node_that_nothing_needs_is_no_error(tmp_path):
     def beside(message):
         graph_of(message).node.add(name="array", op="TensorArrayV3")
-        graph_of(message).node.add(name="table", op="MutableHashTableV2").attr["key_dtype"].type = 9999
+        graph_of(message).node.add(name="table", op="MutableHashTableV2").attr[
+            "key_dtype"
+        ].type = 9999
         graph_of(message).node.add(name="variable", op="VarHandleOp")
 
     model = edits.edited(edits.fixture("while_loop"), tmp_path / "model", beside)
@@ -93,7 +98,9 @@ def test_a_damaged_node_that_nothing_needs_is_no_error(tmp_path):
 
 @pytest.mark.tensorflow
 def test_a_damaged_node_costs_no_other_signature(tmp_path):
-    """One signature needs it; in a graph with reference variables, which are rewritten for all signatures together."""
+    """One signature needs it; in a graph with reference variables, which are rewritten for all
+    signatures together.
+    """
 
     def beside(message):
         node = graph_of(message).node.add(name="odd", op="Neg")
@@ -136,7 +143,9 @@ def test_an_array_of_two_sizes_stays_an_array():
     build.node("array", "TensorArrayV3", "size", "size", dtype=FLOAT)
     build.node("length", "TensorArraySizeV3", "array", "array:1")
     build.signature(inputs={"n": "size:0"}, outputs={"y": "length:0"})
-    cut = Program(build.meta_graph, "saved_model.pb", lambda _: None).signature_function("serving_default")
+    cut = Program(build.meta_graph, "saved_model.pb", lambda _: None).signature_function(
+        "serving_default"
+    )
     assert [node.op for node in cut.function.node_def] == ["TensorArrayV3", "TensorArraySizeV3"]
 
 

@@ -1,4 +1,6 @@
-"""TF 1.x models loaded into a graph of `tf.compat.v1`: a session initialises them as it does what tf.saved_model.load makes."""
+"""TF 1.x models loaded into a graph of `tf.compat.v1`: a session initialises them as it does what
+tf.saved_model.load makes.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ from compat_matrix.workers import tensors
 pytestmark = [pytest.mark.tensorflow, pytest.mark.clause("COMPAT-01")]
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
-# Reference variables, resource variables, tables from constants and files, local variables, an init op that reads a variable,
-# a table in a function, a mutable table with content, no SaverDef's variables at all, a custom Saver.
+# Reference variables, resource variables, tables from constants and files, local variables, an init
+# op that reads a variable, a table in a function, a mutable table with content, no SaverDef's
+# variables at all, a custom Saver.
 MODELS = [
     "half_plus_two", "estimator_dnn_classifier", "hash_table_v2", "index_table_oov", "legacy_init_op", "main_op",
     "table_in_function", "mutable_hash_table", "frozen_constants", "custom_saver", "partitioned_variables",
@@ -71,11 +74,15 @@ def test_a_session_answers_as_the_producer_did(tf, case, start):
         root = reference_impl.load(FIXTURES / case / "model")
         requests = list(recorded(case))
         asked = [
-            root.signatures[key](**{name: tf.constant(value.array) for name, value in inputs.items()})
+            root.signatures[key](
+                **{name: tf.constant(value.array) for name, value in inputs.items()}
+            )
             for key, inputs, _ in requests
         ]
         with start(tf, graph) as session:
-            answers = [session.run(tensors_of) for tensors_of in asked]  # one after the other: some change the state
+            answers = [
+                session.run(tensors_of) for tensors_of in asked
+            ]  # one after the other: some change the state
     assert answers
     for answer, (_, _, outputs) in zip(answers, requests):
         assert sorted(answer) == sorted(outputs)
@@ -100,7 +107,10 @@ with tf.train.MonitoredSession() as session:
 
 @pytest.mark.parametrize(
     ("case", "name", "value", "result", "expected"),
-    [("half_plus_two", "x", "[[2.0]]", "y", [[3.0]]), ("table_in_function", "words", "['two']", "ids", [2])],
+    [
+        ("half_plus_two", "x", "[[2.0]]", "y", [[3.0]]),
+        ("table_in_function", "words", "['two']", "ids", [2]),
+    ],
 )
 def test_without_the_behaviour_of_tf2(case, name, value, result, expected):
     done = fresh_tensorflow.run(WITHOUT_V2, FIXTURES / case / "model", name, value, result)
@@ -117,7 +127,11 @@ def test_variables_are_listed_as_tensorflow_lists_them(tf):
         assert not v1.trainable_variables()
         assert len(graph.get_collection("saved_model_initializers")) == 1
         vocabulary = reference_impl.load(FIXTURES / "index_table_oov" / "model")
-        assert len(graph.get_collection(v1.GraphKeys.ASSET_FILEPATHS)) == len(vocabulary.asset_paths) == 1
+        assert (
+            len(graph.get_collection(v1.GraphKeys.ASSET_FILEPATHS))
+            == len(vocabulary.asset_paths)
+            == 1
+        )
 
 
 def test_loading_eagerly_changes_no_collection(tf):
@@ -125,7 +139,9 @@ def test_loading_eagerly_changes_no_collection(tf):
     before = {key: list(graph.get_collection(key)) for key in graph.get_all_collection_keys()}
     for case in ("half_plus_two", "index_table_oov"):
         reference_impl.load(FIXTURES / case / "model")
-    assert {key: list(graph.get_collection(key)) for key in graph.get_all_collection_keys()} == before
+    assert {
+        key: list(graph.get_collection(key)) for key in graph.get_all_collection_keys()
+    } == before
 
 
 def save_partly(tf, path):
@@ -141,7 +157,9 @@ def save_partly(tf, path):
             key: v1.saved_model.predict_signature_def({"x": x}, {"y": x * variable})
             for key, variable in (("serving_default", kept), ("left", left))
         }
-        builder.add_meta_graph_and_variables(session, ["serve"], signature, saver=v1.train.Saver([kept]))
+        builder.add_meta_graph_and_variables(
+            session, ["serve"], signature, saver=v1.train.Saver([kept])
+        )
         builder.save()
 
 
@@ -189,4 +207,7 @@ def test_what_a_session_trained_is_saved(tf, tmp_path):
         reference_impl.save(root, tmp_path / "copy")
     assert expected.tolist() == [[-0.5 * 2.0 + 1.5]]
     copy = reference_impl.load(tmp_path / "copy")
-    assert copy.signatures["serving_default"](tf.constant([[2.0]]))["y"].numpy().tolist() == expected.tolist()
+    assert (
+        copy.signatures["serving_default"](tf.constant([[2.0]]))["y"].numpy().tolist()
+        == expected.tolist()
+    )

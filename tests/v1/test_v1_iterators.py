@@ -34,19 +34,30 @@ def test_a_one_shot_iterator_is_saved_again(tf, tmp_path, reader):
         assert elements(tf, load(str(tmp_path / "copy"))) == [1.0, 11.0, 21.0]
         return
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        signature = tf.compat.v1.saved_model.load(session, ["serve"], str(tmp_path / "copy")).signature_def["next"]
+        signature = tf.compat.v1.saved_model.load(
+            session, ["serve"], str(tmp_path / "copy")
+        ).signature_def["next"]
         feed = {signature.inputs["x"].name: [1.0]}
-        assert [session.run(signature.outputs["y"].name, feed).tolist() for _ in range(3)] == [[1.0], [11.0], [21.0]]
+        assert [session.run(signature.outputs["y"].name, feed).tolist() for _ in range(3)] == [
+            [1.0],
+            [11.0],
+            [21.0],
+        ]
 
 
 def test_two_loads_have_an_iterator_each(tf):
-    one, other = reference_impl.load(fixture("one_shot_iterator")), reference_impl.load(fixture("one_shot_iterator"))
+    one, other = (
+        reference_impl.load(fixture("one_shot_iterator")),
+        reference_impl.load(fixture("one_shot_iterator")),
+    )
     assert elements(tf, one) == elements(tf, other)
 
 
 def test_a_monitored_session_fills_the_iterator(tf):
     with tf.Graph().as_default():
-        y = reference_impl.load(fixture("one_shot_iterator")).signatures["next"](x=tf.constant([1.0]))["y"]
+        y = reference_impl.load(fixture("one_shot_iterator")).signatures["next"](
+            x=tf.constant([1.0])
+        )["y"]
         with tf.compat.v1.train.MonitoredSession() as session:
             assert [session.run(y).tolist() for _ in range(3)] == [[1.0], [11.0], [21.0]]
 
@@ -82,7 +93,11 @@ def test_an_iterator_in_a_function_keeps_its_own_name(tf, tmp_path):
 def reading(saved_model):
     """The iterator's dataset is of a file that does not exist."""
     (meta_graph,) = saved_model.meta_graphs
-    (function,) = [f for f in meta_graph.graph_def.library.function if f.signature.name.startswith("_make_dataset")]
+    (function,) = [
+        f
+        for f in meta_graph.graph_def.library.function
+        if f.signature.name.startswith("_make_dataset")
+    ]
     pattern = function.node_def.add(name="pattern", op="Const")
     pattern.attr["dtype"].type = 7
     pattern.attr["value"].tensor.dtype = 7
@@ -97,7 +112,10 @@ def test_a_dataset_that_cannot_be_made_costs_only_its_users(tf, tmp_path, caplog
     path = edited(fixture("one_shot_iterator"), tmp_path / "model", reading)
     with caplog.at_level(logging.WARNING), pytest.warns(MachineOpWarning, match="ReadFile"):
         root = reference_impl.load(path)
-    assert "the iterator OneShotIterator cannot be filled" in caplog.text and "nowhere.txt" in caplog.text
+    assert (
+        "the iterator OneShotIterator cannot be filled" in caplog.text
+        and "nowhere.txt" in caplog.text
+    )
     assert root.signatures["serving_default"](tf.constant([1.0]))["y"].numpy() == [2.0]
     with pytest.raises(tf.errors.FailedPreconditionError):
         root.signatures["next"](tf.constant([1.0]))

@@ -1,4 +1,6 @@
-"""What a caller of `load` may choose for a TF 1.x model: every option has an effect or is refused."""
+"""What a caller of `load` may choose for a TF 1.x model: every option has an effect or is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ def test_without_the_checkpoint_variables_have_no_value(tf, tmp_path, whose):
     shutil.rmtree(copy / "variables")
     with pytest.raises(MissingFileError):
         reference_impl.load(copy)
-    ours, theirs = reference_impl.LoadOptions(skip_checkpoint=True), tf.saved_model.LoadOptions(experimental_skip_checkpoint=True)
+    ours, theirs = (
+        reference_impl.LoadOptions(skip_checkpoint=True),
+        tf.saved_model.LoadOptions(experimental_skip_checkpoint=True),
+    )
     root = reference_impl.load(copy, options=ours if whose == "ours" else theirs)
     assert root.uninitialized_variables == ("a:0", "b:0")
     root.restore(MODEL / "variables" / "variables")
@@ -47,12 +52,19 @@ def test_with_a_partial_checkpoint_the_other_variables_are_restored(tf, tmp_path
     shutil.copytree(MODEL, copy)
     shutil.rmtree(copy / "variables")
     tf.raw_ops.SaveV2(
-        prefix=str(copy / "variables" / "variables"), tensor_names=["a"], shape_and_slices=[""], tensors=[reader.get_tensor("a")]
+        prefix=str(copy / "variables" / "variables"),
+        tensor_names=["a"],
+        shape_and_slices=[""],
+        tensors=[reader.get_tensor("a")],
     )
     with pytest.raises(tf.errors.NotFoundError, match="b"):
         reference_impl.load(copy)
-    root = reference_impl.load(copy, options=reference_impl.LoadOptions(allow_partial_checkpoint=True))
-    assert [(variable.name, float(variable.numpy())) for variable in root.variables] == [("a:0", 0.5)]
+    root = reference_impl.load(
+        copy, options=reference_impl.LoadOptions(allow_partial_checkpoint=True)
+    )
+    assert [(variable.name, float(variable.numpy())) for variable in root.variables] == [
+        ("a:0", 0.5)
+    ]
     assert root.uninitialized_variables == ("b:0",)
 
 
@@ -121,4 +133,7 @@ def test_variables_are_trainable_as_their_definitions_say(tmp_path, frozen, left
 
 
 def test_variables_of_tf_1_4_are_trainable_as_their_collection_says():
-    assert trainable(reference_impl.load(FIXTURES / "legacy_names" / "model")) == ["Variable:0", "Variable_1:0"]
+    assert trainable(reference_impl.load(FIXTURES / "legacy_names" / "model")) == [
+        "Variable:0",
+        "Variable_1:0",
+    ]

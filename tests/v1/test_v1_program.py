@@ -82,8 +82,14 @@ def test_a_signature_becomes_a_function_of_its_feeds_with_the_variables_as_captu
     build.node("unused", "Add", "x", "x", T=FLOAT)
     build.signature(inputs={"x": "x:0"}, outputs={"y": "y:0"})
     extracted = build.program().signature_function("serving_default")
-    assert [argument.name for argument in extracted.function.signature.input_arg] == ["x", "scope_v"]
-    assert [argument.type for argument in extracted.function.signature.input_arg] == [FLOAT, RESOURCE]
+    assert [argument.name for argument in extracted.function.signature.input_arg] == [
+        "x",
+        "scope_v",
+    ]
+    assert [argument.type for argument in extracted.function.signature.input_arg] == [
+        FLOAT,
+        RESOURCE,
+    ]
     assert extracted.captures == ("scope/v",)
     assert set(nodes(extracted)) == {"scope/v/read", "y"}
     assert list(nodes(extracted)["y"].input) == ["x", "scope/v/read:value:0"]
@@ -101,7 +107,9 @@ def test_an_update_hands_on_the_variable_to_be_read_after_it():
     assert inside["add"].op == "AssignAddVariableOp"
     read = inside["sum/ReadVariableOp"]
     assert list(read.input) == ["v", "^add"]
-    assert list(inside["add/ReadVariableOp"].input) == ["v", "^add"], "a fetched reference is fetched as its value"
+    assert list(inside["add/ReadVariableOp"].input) == ["v", "^add"], (
+        "a fetched reference is fetched as its value"
+    )
 
 
 def test_an_implicit_read_waits_for_the_control_inputs_of_its_reader():
@@ -117,7 +125,9 @@ def test_an_implicit_read_waits_for_the_control_inputs_of_its_reader():
 
 
 def test_an_implicit_read_waits_for_the_data_of_its_reader_too():
-    """A session follows a reference when the node runs: after everything that computes its other inputs"""
+    """A session follows a reference when the node runs: after everything that computes its other
+    inputs
+    """
     build = Builder()
     build.variable()
     build.node("one", "Placeholder", dtype=FLOAT)
@@ -127,9 +137,14 @@ def test_an_implicit_read_waits_for_the_data_of_its_reader_too():
     build.signature(inputs={"x": "one:0"}, outputs={"y": "y:0"})
     build.signature("cut", inputs={"waits": "waits:0"}, outputs={"y": "y:0"})
     program = build.program()
-    assert list(nodes(program.signature_function("serving_default"))["y/ReadVariableOp"].input) == ["v", "^waits"]
+    assert list(nodes(program.signature_function("serving_default"))["y/ReadVariableOp"].input) == [
+        "v",
+        "^waits",
+    ]
     cut = nodes(program.signature_function("cut"))
-    assert set(cut) == {"y", "y/ReadVariableOp"} and list(cut["y/ReadVariableOp"].input) == ["v"], "what is fed is there"
+    assert set(cut) == {"y", "y/ReadVariableOp"} and list(cut["y/ReadVariableOp"].input) == ["v"], (
+        "what is fed is there"
+    )
 
 
 def test_identity_of_an_updated_variable_shows_the_update_as_the_shared_buffer_did():
@@ -154,7 +169,11 @@ def test_a_reference_through_a_switch_travels_as_the_handle():
     build.signature(inputs={"p": "p:0"}, outputs={"y": "y:0"})
     made = build.program().signature_function("serving_default")
     assert made.captures == ("v",)
-    (taken,) = [function for function in made.functions if any(node.name == "y" for node in function.node_def)]
+    (taken,) = [
+        function
+        for function in made.functions
+        if any(node.name == "y" for node in function.node_def)
+    ]
     reads = [node for node in taken.node_def if node.op == "ReadVariableOp"]
     handles = {argument.name for argument in taken.signature.input_arg if argument.type == RESOURCE}
     assert reads and {tuple(read.input) for read in reads} == {(handle,) for handle in handles}
@@ -163,13 +182,18 @@ def test_a_reference_through_a_switch_travels_as_the_handle():
 
 def test_v1_tables_become_resources_and_per_call_resources_stay_inside():
     build = Builder()
-    build.node("table", "HashTable", key_dtype=STRING, value_dtype=FLOAT).attr["shared_name"].s = b"t"
+    build.node("table", "HashTable", key_dtype=STRING, value_dtype=FLOAT).attr[
+        "shared_name"
+    ].s = b"t"
     build.node("k", "Placeholder", dtype=STRING)
     build.node("size", "Placeholder", dtype=INT32)
     build.node("find", "LookupTableFind", "table", "k", "d", Tin=STRING, Tout=FLOAT)
     build.node("d", "Placeholder", dtype=FLOAT)
     build.node("array", "TensorArrayV3", "size", dtype=FLOAT)
-    build.signature(inputs={"k": "k:0", "d": "d:0", "size": "size:0"}, outputs={"found": "find:0", "flow": "array:1"})
+    build.signature(
+        inputs={"k": "k:0", "d": "d:0", "size": "size:0"},
+        outputs={"found": "find:0", "flow": "array:1"},
+    )
     program = build.program()
     assert program.resources == ("table",)
     extracted = program.signature_function("serving_default")
@@ -265,8 +289,11 @@ def test_a_cycle_of_references_ends():
     build.node("b", "Assign", "a", "a", T=FLOAT)
     build.variable()
     build.signature(outputs={"y": "a:0"})
-    # No variable is behind it: the ops stay as they are, and TensorFlow refuses the cycle when the function is built.
-    assert {node.op for node in nodes(build.program().signature_function("serving_default")).values()} == {"Assign"}
+    # No variable is behind it: the ops stay as they are, and TensorFlow refuses the cycle when the
+    # function is built.
+    assert {
+        node.op for node in nodes(build.program().signature_function("serving_default")).values()
+    } == {"Assign"}
 
 
 def test_restore_and_init_are_functions():
@@ -298,7 +325,13 @@ def test_references_parse(text):
 
 
 def test_argument_names_are_legal_and_unique():
-    assert [argument_name(text) for text in ("X", "a b/ç", "0x", "_p", "")] == ["x", "a_b__", "arg_0x", "arg_p", "arg_"]
+    assert [argument_name(text) for text in ("X", "a b/ç", "0x", "_p", "")] == [
+        "x",
+        "a_b__",
+        "arg_0x",
+        "arg_p",
+        "arg_",
+    ]
     names = UniqueNames({"x", "x_1"})
     assert [names.take("x"), names.take("x")] == ["x_2", "x_3"]
 
@@ -315,7 +348,9 @@ def graphs_of_tf1(case):
     """The MetaGraphs of a fixture that have no object graph, and their file."""
     path = FIXTURES / case / "model" / "saved_model.pb"
     saved_model = schema.parse(schema.SavedModel, path.read_bytes(), str(path))
-    return path, [graph for graph in saved_model.meta_graphs if not graph.HasField("object_graph_def")]
+    return path, [
+        graph for graph in saved_model.meta_graphs if not graph.HasField("object_graph_def")
+    ]
 
 
 NAMES = sorted(path.parent.parent.name for path in FIXTURES.glob("*/model/saved_model.pb"))
@@ -329,7 +364,14 @@ def test_every_fixture_compiles_to_functions(case):
         program = Program(meta_graph, str(path), op_def)
         for key, signature in program.signatures.items():
             extracted = program.signature_function(key)
-            assert len(extracted.results) == sum(len(output.tensors) for output in signature.outputs)
-            assert not any(node.op in ("VariableV2", "Variable", "VarHandleOp") for node in extracted.function.node_def)
+            assert len(extracted.results) == sum(
+                len(output.tensors) for output in signature.outputs
+            )
+            assert not any(
+                node.op in ("VariableV2", "Variable", "VarHandleOp")
+                for node in extracted.function.node_def
+            )
         for resource in program.resources:
-            assert program.create_function(resource).function.signature.output_arg[0].type == RESOURCE
+            assert (
+                program.create_function(resource).function.signature.output_arg[0].type == RESOURCE
+            )

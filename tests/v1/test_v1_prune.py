@@ -1,4 +1,6 @@
-"""`prune`, `graph` and `restore` of TF 1.x models: what may be fed and fetched, and what a branch or a loop forbids."""
+"""`prune`, `graph` and `restore` of TF 1.x models: what may be fed and fetched, and what a branch
+or a loop forbids.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_V1_11_a_fetch_in_a_branch_fails_when_the_other_one_is_taken(tf, root):
     x = tf.constant([[1.0, 2.0, 3.0]])
     in_else = root.prune(FEEDS, "branches/cond/mul_1:0")
     np.testing.assert_array_equal(in_else(x, tf.constant(0)), x * x)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="branches/cond/mul_1 is in a branch that is not taken"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="branches/cond/mul_1 is in a branch that is not taken"
+    ):
         in_else(x, tf.constant(1))
     nested = root.prune(FEEDS, "branches/cond/cond/mul:0")  # n > 0, and not n > 2
     b = next(variable for variable in root.variables if variable.name == "b:0")
@@ -78,7 +82,9 @@ def test_what_is_not_in_the_graph_raises_the_error_of_tensorflow(tf, root, feed,
     theirs = tf.saved_model.load(str(FIXTURES / "flow_gradients" / "model"))
     with pytest.raises((KeyError, ValueError)) as wanted:
         theirs.prune([feed], fetch)
-    with pytest.raises(UnknownTensorError, match=re.escape(repr(feed if feed != "x:0" else fetch))) as raised:
+    with pytest.raises(
+        UnknownTensorError, match=re.escape(repr(feed if feed != "x:0" else fetch))
+    ) as raised:
         root.prune([feed], fetch)
     assert isinstance(raised.value, wanted.type)
 
@@ -90,7 +96,9 @@ def test_a_tensor_that_is_fed_twice_has_the_first_value(tf, root):
 
 def test_what_leaves_control_flow_may_be_fed(tf, root):
     x = tf.ones([2, 3])
-    np.testing.assert_array_equal(root.prune("growing/while/Exit_1:0", "growing/while/Exit_1:0")(x), x)
+    np.testing.assert_array_equal(
+        root.prune("growing/while/Exit_1:0", "growing/while/Exit_1:0")(x), x
+    )
     with pytest.raises(UnfedPlaceholderError, match="n"):
         root.prune("x:0", "growing/while/Exit_1:0")
 
@@ -113,23 +121,35 @@ def test_operations_are_run_and_stand_for_none(tf, train):
 def test_composites_and_tensor_infos_are_fetched(tf):
     root = reference_impl.load(FIXTURES / "sparse_io" / "model")
     definition = root.signatures["serving_default"].signature_def
-    info = next(info for info in definition.inputs.values() if info.WhichOneof("encoding") == "coo_sparse")
-    names = [getattr(info.coo_sparse, part + "_tensor_name") for part in ("indices", "values", "dense_shape")]
+    info = next(
+        info for info in definition.inputs.values() if info.WhichOneof("encoding") == "coo_sparse"
+    )
+    names = [
+        getattr(info.coo_sparse, part + "_tensor_name")
+        for part in ("indices", "values", "dense_shape")
+    ]
     parts = [root.graph.get_tensor_by_name(name) for name in names]
     value = tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]])
-    found = root.prune(parts, {"info": info, "sparse": tf.SparseTensor(*parts)})(value.indices, value.values, value.dense_shape)
+    found = root.prune(parts, {"info": info, "sparse": tf.SparseTensor(*parts)})(
+        value.indices, value.values, value.dense_shape
+    )
     for name in ("info", "sparse"):
         np.testing.assert_array_equal(tf.sparse.to_dense(found[name]), [[1.0, 0.0], [0.0, 2.0]])
 
 
-@pytest.mark.parametrize(("feeds", "fetches"), [([3], "x:0"), (["x:0"], 3), (["x:0"], None), (["x:0"], {"y": b"x:0"})])
+@pytest.mark.parametrize(
+    ("feeds", "fetches"), [([3], "x:0"), (["x:0"], 3), (["x:0"], None), (["x:0"], {"y": b"x:0"})]
+)
 def test_what_is_no_tensor_is_refused(root, feeds, fetches):
     with pytest.raises(BindingError, match="prune"):
         root.prune(feeds, fetches)
 
 
 def test_static_shapes_of_fetches_are_those_of_the_graph(root):
-    assert root.prune(FEEDS, "nested/while/Exit_1:0").structured_outputs.shape.as_list() == [None, 3]
+    assert root.prune(FEEDS, "nested/while/Exit_1:0").structured_outputs.shape.as_list() == [
+        None,
+        3,
+    ]
 
 
 @pytest.mark.clause("V1-08")
@@ -155,7 +175,9 @@ def test_arguments_are_called_as_their_operations(tf, root):
 
 def test_a_mapping_names_the_arguments(tf, root):
     pruned = root.prune({"b": "x:0", "a": "n:0"}, "growing/while/Exit_1:0")
-    np.testing.assert_array_equal(pruned(b=tf.ones([2, 3]), a=tf.constant(2)), pruned(tf.constant(2), tf.ones([2, 3])))
+    np.testing.assert_array_equal(
+        pruned(b=tf.ones([2, 3]), a=tf.constant(2)), pruned(tf.constant(2), tf.ones([2, 3]))
+    )
 
 
 def test_an_input_signature_says_how_the_function_is_called(tf, root):
@@ -168,7 +190,11 @@ def test_an_input_signature_says_how_the_function_is_called(tf, root):
     np.testing.assert_array_equal(pruned(rows=x, count=n), expected)
     with pytest.raises(TypeError):
         pruned(n, x)
-    nested = root.prune(["x:0", "n:0"], "growing/while/Exit_1:0", input_signature=(({"rows": specs[0]},), {"count": specs[1]}))
+    nested = root.prune(
+        ["x:0", "n:0"],
+        "growing/while/Exit_1:0",
+        input_signature=(({"rows": specs[0]},), {"count": specs[1]}),
+    )
     np.testing.assert_array_equal(nested({"rows": x}, count=n), expected)
     with pytest.raises(BindingError, match="describes 1"):
         root.prune(["x:0", "n:0"], "growing/while/Exit_1:0", input_signature=(specs[:1], {}))
@@ -177,8 +203,13 @@ def test_an_input_signature_says_how_the_function_is_called(tf, root):
 def test_composites_are_fed(tf):
     root = reference_impl.load(FIXTURES / "sparse_io" / "model")
     definition = root.signatures["serving_default"].signature_def
-    info = next(info for info in definition.inputs.values() if info.WhichOneof("encoding") == "coo_sparse")
-    names = [getattr(info.coo_sparse, part + "_tensor_name") for part in ("indices", "values", "dense_shape")]
+    info = next(
+        info for info in definition.inputs.values() if info.WhichOneof("encoding") == "coo_sparse"
+    )
+    names = [
+        getattr(info.coo_sparse, part + "_tensor_name")
+        for part in ("indices", "values", "dense_shape")
+    ]
     fed = tf.SparseTensor(*[root.graph.get_tensor_by_name(name) for name in names])
     value = tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]])
     found = root.prune([fed], fed)(value.indices, value.values, value.dense_shape)

@@ -1,4 +1,6 @@
-"""Loading TF 1.x models of many things of one kind: the number of steps grows as the model does, never as its square."""
+"""Loading TF 1.x models of many things of one kind: the number of steps grows as the model does,
+never as its square.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,14 @@ def tables(tf, x, count):
     """Each has an initialiser of its own, and a dozen nodes that use what it says."""
     results = []
     for number in range(count):
-        table = tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.float32, shared_name=f"table{number}")
+        table = tf.raw_ops.HashTableV2(
+            key_dtype=tf.string, value_dtype=tf.float32, shared_name=f"table{number}"
+        )
         fill = tf.raw_ops.LookupTableImportV2(table_handle=table, keys=["a"], values=[1.0])
         tf.compat.v1.add_to_collection("table_initializer", fill)
-        found = tf.raw_ops.LookupTableFindV2(table_handle=table, keys=["a", "b", "c"], default_value=0.0)
+        found = tf.raw_ops.LookupTableFindV2(
+            table_handle=table, keys=["a", "b", "c"], default_value=0.0
+        )
         for _ in range(12):
             found = tf.raw_ops.AddV2(x=found, y=x)
         results.append(found)
@@ -39,13 +45,20 @@ def conditions_of_one_chain(tf, x, count):
     for _ in range(count):
         predicate = tf.identity(predicate)
         switch = tf.raw_ops.Switch(data=x, pred=predicate)
-        results.append(tf.raw_ops.Merge(inputs=[tf.raw_ops.Neg(x=switch.output_false), switch.output_true]).output)
+        results.append(
+            tf.raw_ops.Merge(
+                inputs=[tf.raw_ops.Neg(x=switch.output_false), switch.output_true]
+            ).output
+        )
     return {"y": tf.add_n(results)}
 
 
 def loops(tf, x, count):
     less = tf.compat.v1.less
-    made = [tf.compat.v1.while_loop(lambda i, y: less(i, 3), lambda i, y: (i + 1, y * 2.0), (0, x)) for _ in range(count)]
+    made = [
+        tf.compat.v1.while_loop(lambda i, y: less(i, 3), lambda i, y: (i + 1, y * 2.0), (0, x))
+        for _ in range(count)
+    ]
     return {"y": tf.add_n([y for _, y in made])}
 
 
@@ -58,12 +71,18 @@ def arrays(tf, x, count):
 
 
 def conditions(tf, x, count):
-    made = [tf.compat.v1.cond(x[0] > float(number), lambda: x * 2.0, lambda: -x) for number in range(count)]
+    made = [
+        tf.compat.v1.cond(x[0] > float(number), lambda: x * 2.0, lambda: -x)
+        for number in range(count)
+    ]
     return {"y": tf.add_n(made), "dy": tf.compat.v1.gradients(made, x)[0]}
 
 
 def variables(tf, x, count):
-    made = [tf.compat.v1.get_variable(f"v{number}", initializer=float(number), use_resource=False) for number in range(count)]
+    made = [
+        tf.compat.v1.get_variable(f"v{number}", initializer=float(number), use_resource=False)
+        for number in range(count)
+    ]
     return {"y": tf.add_n([variable * x for variable in made])}
 
 
@@ -71,7 +90,9 @@ def chained_tables(tf, x, count):
     """Each table is filled with what the one before says."""
     value = tf.constant([1.0])
     for number in range(count):
-        table = tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.float32, shared_name=f"chained{number}")
+        table = tf.raw_ops.HashTableV2(
+            key_dtype=tf.string, value_dtype=tf.float32, shared_name=f"chained{number}"
+        )
         fill = tf.raw_ops.LookupTableImportV2(table_handle=table, keys=["a"], values=value)
         tf.compat.v1.add_to_collection("table_initializer", fill)
         with tf.control_dependencies([fill]):
@@ -81,8 +102,14 @@ def chained_tables(tf, x, count):
 
 def chained_variables(tf, x, count):
     """The main op gives each variable the value of the one before, in any order."""
-    made = [tf.compat.v1.get_variable(f"v{number}", initializer=float(number), use_resource=True) for number in range(count)]
-    copied = [variable.assign(before.read_value(), read_value=False) for before, variable in zip(made, made[1:])]
+    made = [
+        tf.compat.v1.get_variable(f"v{number}", initializer=float(number), use_resource=True)
+        for number in range(count)
+    ]
+    copied = [
+        variable.assign(before.read_value(), read_value=False)
+        for before, variable in zip(made, made[1:])
+    ]
     tf.compat.v1.add_to_collection("saved_model_main_op", tf.group(*copied))
     return {"y": made[-1] * x}
 
@@ -112,7 +139,9 @@ def steps(path, **options) -> int:
         return line
 
     before = sys.gettrace()
-    sys.settrace(lambda frame, event, argument: line if frame.f_code.co_filename.startswith(ours) else None)
+    sys.settrace(
+        lambda frame, event, argument: line if frame.f_code.co_filename.startswith(ours) else None
+    )
     try:
         assert reference_impl.load(path, options=chosen).signatures
     finally:
@@ -120,7 +149,9 @@ def steps(path, **options) -> int:
     return count
 
 
-@pytest.mark.parametrize("kind", [tables, signatures, conditions_of_one_chain, loops, arrays, conditions, variables])
+@pytest.mark.parametrize(
+    "kind", [tables, signatures, conditions_of_one_chain, loops, arrays, conditions, variables]
+)
 def test_steps_grow_as_the_model_does(tf, tmp_path, kind):
     steps(model(tf, tmp_path, kind, 3))  # what is imported and cached once
     found = [steps(model(tf, tmp_path, kind, count)) for count in SIZES]
@@ -129,12 +160,19 @@ def test_steps_grow_as_the_model_does(tf, tmp_path, kind):
 
 def test_steps_of_a_part_grow_as_the_model_does(tf, tmp_path):
     steps(model(tf, tmp_path, chained_variables, 3), only="signatures.y")
-    found = [steps(model(tf, tmp_path, chained_variables, count), only="signatures.y") for count in SIZES]
+    found = [
+        steps(model(tf, tmp_path, chained_variables, count), only="signatures.y") for count in SIZES
+    ]
     assert found[2] - found[1] < 1.05 * 2 * (found[1] - found[0]), found
 
 
 def test_a_part_has_the_whole_chain_that_fills_its_table_and_no_more(tf, tmp_path):
     path = model(tf, tmp_path, chained_tables, 5)
     part = reference_impl.load(path, options=reference_impl.LoadOptions(only="signatures.y"))
-    assert part.signatures["y"](tf.zeros([3]))["y"].numpy().tolist() == [1.0, 1.0, 1.0] and len(part.resources) == 5
-    assert not reference_impl.load(path, options=reference_impl.LoadOptions(only="signatures.x")).resources
+    assert (
+        part.signatures["y"](tf.zeros([3]))["y"].numpy().tolist() == [1.0, 1.0, 1.0]
+        and len(part.resources) == 5
+    )
+    assert not reference_impl.load(
+        path, options=reference_impl.LoadOptions(only="signatures.x")
+    ).resources

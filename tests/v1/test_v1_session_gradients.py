@@ -1,8 +1,10 @@
-"""Gradients through loops, branches, TensorArrays and embeddings of TF 1.x, against those that TF 1.15 computed in its session.
+"""Gradients through loops, branches, TensorArrays and embeddings of TF 1.x, against those that TF
+1.15 computed in its session.
 
-The fixture `flow_gradients` has for each forward signature one with the gradients that tf.gradients made for it, answered by a
-genuine session. The test lets a GradientTape find the same through the forward signature. The gradient signatures themselves
-hold the stacks of a v1 loop's backward pass; they stay in their form and answer as they did.
+The fixture `flow_gradients` has for each forward signature one with the gradients that tf.gradients
+made for it, answered by a genuine session. The test lets a GradientTape find the same through the
+forward signature. The gradient signatures themselves hold the stacks of a v1 loop's backward pass;
+they stay in their form and answer as they did.
 """
 
 from __future__ import annotations
@@ -40,7 +42,11 @@ def root(tf):
 def requests(case, signature):
     """[(inputs, answers)] that the session recorded."""
     folder = FIXTURES / case / "io"
-    found = [item for item in json.loads((folder / "io.json").read_text())["requests"] if item["signature"] == signature]
+    found = [
+        item
+        for item in json.loads((folder / "io.json").read_text())["requests"]
+        if item["signature"] == signature
+    ]
     return [tuple(values(folder / item[side]) for side in ("inputs", "outputs")) for item in found]
 
 
@@ -49,12 +55,18 @@ def values(path):
 
 
 def close(got, expected, where):
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6, err_msg=where)  # the fixture's tolerance, for its reason
+    np.testing.assert_allclose(
+        got, expected, rtol=1e-5, atol=1e-6, err_msg=where
+    )  # the fixture's tolerance, for its reason
 
 
 def flow_ops(signature):
     library = signature.library
-    return {node.op for name in library.closure(signature.saved_name) for node in library.get(name).node_def} & V1_FLOW
+    return {
+        node.op
+        for name in library.closure(signature.saved_name)
+        for node in library.get(name).node_def
+    } & V1_FLOW
 
 
 def gradients(tf, root, signature, inputs, key="y"):
@@ -63,9 +75,15 @@ def gradients(tf, root, signature, inputs, key="y"):
     sources["x"] = tf.constant(inputs["x"])
     with tf.GradientTape() as tape:
         tape.watch(sources["x"])
-        y = signature(**{**{name: tf.constant(value) for name, value in inputs.items()}, "x": sources["x"]})[key]
+        y = signature(
+            **{**{name: tf.constant(value) for name, value in inputs.items()}, "x": sources["x"]}
+        )[key]
     found = tape.gradient(y, sources)
-    return {name: tf.convert_to_tensor(value).numpy() for name, value in found.items() if value is not None}
+    return {
+        name: tf.convert_to_tensor(value).numpy()
+        for name, value in found.items()
+        if value is not None
+    }
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -86,7 +104,9 @@ def test_V1_14_gradients_through_control_flow_are_those_of_a_genuine_session(tf,
 def test_V1_11_graphs_with_their_own_gradients_answer_as_in_the_session(tf, root, family):
     for key in (family, family + GRADIENTS):
         for inputs, expected in requests("flow_gradients", key):
-            got = root.signatures[key](**{name: tf.constant(value) for name, value in inputs.items()})
+            got = root.signatures[key](
+                **{name: tf.constant(value) for name, value in inputs.items()}
+            )
             for name in expected:
                 close(got[name].numpy(), expected[name], f"{key}: {name} at n={inputs['n']}")
 
@@ -94,7 +114,8 @@ def test_V1_11_graphs_with_their_own_gradients_answer_as_in_the_session(tf, root
 @pytest.mark.parametrize(("n", "second"), [(0, 2.0), (1, 1.0), (4, 3.0)])
 @pytest.mark.clause("V1-11", "V1-14")
 def test_V1_14_a_backward_pass_of_branches_is_differentiated(tf, root, n, second):
-    """It is in the branches of the forward pass and needs the shape of their result: one tf.cond, two Ifs.
+    """It is in the branches of the forward pass and needs the shape of their result: one tf.cond,
+    two Ifs.
 
     y is x*x, x*b, or x@w; the sum of its gradients with respect to b, w and x is linear in each x.
     """
@@ -103,8 +124,12 @@ def test_V1_14_a_backward_pass_of_branches_is_differentiated(tf, root, n, second
     x = tf.constant([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]])
     with tf.GradientTape() as tape:
         tape.watch(x)
-        total = tf.add_n([tf.reduce_sum(value) for value in signature(x=x, n=tf.constant(n)).values()])
-    np.testing.assert_array_equal(tape.gradient(total, x).numpy(), np.full([2, 3], second, np.float32))
+        total = tf.add_n(
+            [tf.reduce_sum(value) for value in signature(x=x, n=tf.constant(n)).values()]
+        )
+    np.testing.assert_array_equal(
+        tape.gradient(total, x).numpy(), np.full([2, 3], second, np.float32)
+    )
 
 
 def test_V1_11_a_backward_pass_with_stacks_says_why_it_stays(root):
@@ -151,8 +176,13 @@ def test_V1_14_library_functions_with_control_flow_are_differentiated(tf, functi
     step = 1e-2
     for index in range(2):
         moved = [inputs["x"] + sign * step * np.eye(2, dtype=np.float32)[index] for sign in (1, -1)]
-        plus, minus = (np.sum(signature(x=tf.constant(x), n=tf.constant(inputs["n"]))[key].numpy()) for x in moved)
-        np.testing.assert_allclose(got["x"][:, index].sum(), (plus - minus) / (2 * step), rtol=2e-2)  # of the difference quotient
+        plus, minus = (
+            np.sum(signature(x=tf.constant(x), n=tf.constant(inputs["n"]))[key].numpy())
+            for x in moved
+        )
+        np.testing.assert_allclose(
+            got["x"][:, index].sum(), (plus - minus) / (2 * step), rtol=2e-2
+        )  # of the difference quotient
     assert np.any(got["w"])
 
 
@@ -170,11 +200,19 @@ def test_V1_16_library_functions_with_control_flow_are_saved_again(tf, functions
 
 def static_shapes(tf, signature):
     """{node: shapes of its loop variables or results} of all While and If nodes."""
-    nodes = [node for name in signature.library.closure(signature.saved_name) for node in signature.library.get(name).node_def]
+    nodes = [
+        node
+        for name in signature.library.closure(signature.saved_name)
+        for node in signature.library.get(name).node_def
+    ]
     shape = tf.TensorShape
     return {
         node.name: [
-            shape(None if item.unknown_rank else [None if dim.size < 0 else dim.size for dim in item.dim]).as_list()
+            shape(
+                None
+                if item.unknown_rank
+                else [None if dim.size < 0 else dim.size for dim in item.dim]
+            ).as_list()
             for item in node.attr["output_shapes"].list.shape
         ]
         for node in nodes
@@ -184,11 +222,16 @@ def static_shapes(tf, signature):
 
 @pytest.mark.clause("V1-11")
 def test_V1_11_loop_variables_keep_the_shapes_and_invariants_of_the_exporter(tf, root):
-    found = {key: static_shapes(tf, root.signatures[key]) for key in ("nested", "branches", "growing")}
+    found = {
+        key: static_shapes(tf, root.signatures[key]) for key in ("nested", "branches", "growing")
+    }
     assert found["nested"]["nested/while/While"] == [[], [], [], [None, 3], [], [3], [3, 3]]
     assert found["nested"]["nested/while/cond/If"] == [[None, 3]]
     assert found["branches"]["branches/cond/If"] == [[None, 3]]
-    assert found["growing"]["growing/while/While"][3] == [None, 3]  # [1, 3] enters; the shape invariant is wider
+    assert found["growing"]["growing/while/While"][3] == [
+        None,
+        3,
+    ]  # [1, 3] enters; the shape invariant is wider
     traced = tf.function(root.signatures["growing"]).get_concrete_function(
         x=tf.TensorSpec([None, 3]), n=tf.TensorSpec([], tf.int32)
     )

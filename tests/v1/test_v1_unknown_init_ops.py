@@ -1,4 +1,6 @@
-"""DR-05: an op that nobody has, in the init op of a TF 1.x model, costs the signatures whose tables it fills, not the model."""
+"""DR-05: an op that nobody has, in the init op of a TF 1.x model, costs the signatures whose tables
+it fills, not the model.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +20,56 @@ UNKNOWN = "NobodyKnowsThisOp"
 
 def table(values):
     keys = tf.constant(["a", "b"])
-    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, tf.cast(values, tf.int64)), -1)
+    return tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(keys, tf.cast(values, tf.int64)), -1
+    )
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """A model with a main op, and one with collected initialisers: two tables, and one made of what the first holds."""
+    """A model with a main op, and one with collected initialisers: two tables, and one made of what
+    the first holds.
+    """
     folder = tmp_path_factory.mktemp("tables")
     for name in ("main", "collected"):
         with tf.Graph().as_default(), v1.Session() as session:
             scale = v1.get_variable("scale", initializer=2.0, use_resource=True)
             local = v1.get_local_variable("local", initializer=3.0, use_resource=True)
-            x, key = v1.placeholder(tf.float32, [None], "x"), v1.placeholder(tf.string, [None], "key")
+            x, key = (
+                v1.placeholder(tf.float32, [None], "x"),
+                v1.placeholder(tf.string, [None], "key"),
+            )
             first, second = table([1, 2]), table([3, 4])
             with tf.control_dependencies(v1.get_collection(v1.GraphKeys.TABLE_INITIALIZERS)[:1]):
                 swapped = first.lookup(tf.constant(["b", "a"]))
             chained = table(swapped)
-            session.run([v1.global_variables_initializer(), v1.local_variables_initializer(), v1.tables_initializer()])
+            session.run(
+                [
+                    v1.global_variables_initializer(),
+                    v1.local_variables_initializer(),
+                    v1.tables_initializer(),
+                ]
+            )
             fetched = {"plain": (x, x * scale), "local": (x, x * local)}
-            fetched.update(first=(key, first.lookup(key)), second=(key, second.lookup(key)), chained=(key, chained.lookup(key)))
+            fetched.update(
+                first=(key, first.lookup(key)),
+                second=(key, second.lookup(key)),
+                chained=(key, chained.lookup(key)),
+            )
             info = v1.saved_model.build_tensor_info
             signatures = {
-                name: v1.saved_model.build_signature_def({"i": info(given)}, {"o": info(result)}, "m")
+                name: v1.saved_model.build_signature_def(
+                    {"i": info(given)}, {"o": info(result)}, "m"
+                )
                 for name, (given, result) in fetched.items()
             }
-            init = tf.group(v1.tables_initializer(), v1.local_variables_initializer(), name="init_all")
+            init = tf.group(
+                v1.tables_initializer(), v1.local_variables_initializer(), name="init_all"
+            )
             builder = v1.saved_model.Builder(str(folder / name))
-            builder.add_meta_graph_and_variables(session, ["serve"], signatures, main_op=init if name == "main" else None)
+            builder.add_meta_graph_and_variables(
+                session, ["serve"], signatures, main_op=init if name == "main" else None
+            )
             builder.save()
     return folder
 
@@ -61,7 +86,9 @@ def without_op(model, folder, choose, described=True):
         nodes = {node.name: node for node in meta_graph.graph_def.node}
         node = nodes[choose(meta_graph.graph_def)[0]]
         if described:
-            (definition,) = (op for op in meta_graph.meta_info_def.stripped_op_list.op if op.name == node.op)
+            (definition,) = (
+                op for op in meta_graph.meta_info_def.stripped_op_list.op if op.name == node.op
+            )
             copy = meta_graph.meta_info_def.stripped_op_list.op.add()
             copy.CopyFrom(definition)
             copy.name = UNKNOWN
@@ -81,7 +108,11 @@ def answers(root):
         try:
             found[key] = function(i=tf.constant(ARGUMENT.get(key, ["a"])))["o"].numpy().tolist()
         except tf.errors.NotFoundError as error:
-            assert isinstance(error, errors.UnsupportedModelError) and error.clause == "DR-05" and UNKNOWN in str(error)
+            assert (
+                isinstance(error, errors.UnsupportedModelError)
+                and error.clause == "DR-05"
+                and UNKNOWN in str(error)
+            )
     return found
 
 
@@ -98,7 +129,9 @@ def test_only_users_of_the_table_get_the_error(tmp_path, caplog, models, init, c
         loaded = reference_impl.load(path)
     assert answers(loaded) == REST
     named = [record.getMessage() for record in caplog.records]
-    assert len(named) == 2 and all(UNKNOWN in text and "it is not filled" in text for text in named), named
+    assert len(named) == 2 and all(
+        UNKNOWN in text and "it is not filled" in text for text in named
+    ), named
     loaded.initializer._initialize()
     assert answers(loaded) == REST
 
@@ -150,7 +183,9 @@ def test_users_of_an_iterator_that_cannot_be_filled_get_the_error(tmp_path, capl
                 node.op = UNKNOWN if node.op == "Mul" else node.op
 
     with caplog.at_level(logging.WARNING, "reference_impl"):
-        loaded = reference_impl.load(edited(fixture("one_shot_iterator"), tmp_path / "model", forget))
+        loaded = reference_impl.load(
+            edited(fixture("one_shot_iterator"), tmp_path / "model", forget)
+        )
     (said,) = [record.getMessage() for record in caplog.records]
     assert "it is not filled" in said and UNKNOWN in said
     x = tf.constant([1.0])

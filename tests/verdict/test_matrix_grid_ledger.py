@@ -1,4 +1,7 @@
-"""The ledger of a version grid: written by X, read by Y. Through the command line, on results as a run leaves them."""
+"""The ledger of a version grid: written by X, read by Y.
+
+Through the command line, on results as a run leaves them.
+"""
 
 import json
 import random
@@ -18,7 +21,11 @@ from compat_matrix.verdict.ranges import Axis, Range
 
 VERSIONS = ("1.15.5", "2.0.4", "2.4.4", "2.8.4", "2.10.1", "2.12.1", "2.15.1", "2.21.0")
 CASES = ("alpha", "beta", "gamma", "literals")
-CLASSES = {"tf2": "builtins.FileNotFoundError", "v1_session": "errors.NotFoundError", "c_api": "TF_NOT_FOUND"}
+CLASSES = {
+    "tf2": "builtins.FileNotFoundError",
+    "v1_session": "errors.NotFoundError",
+    "c_api": "TF_NOT_FOUND",
+}
 RULES = r"""
 schema = 1
 [[rule]]
@@ -49,11 +56,19 @@ def since(version, bound):
 def happened(case, producer, wrote, consumer, read):
     """What a cell of our world comes to: (outcome, class, message, details)."""
     if producer == "tf2" and since(wrote, "2.15") and not since(read, "2.12") and consumer != "tf2":
-        message = f"Converting: NodeDef mentions attr 'debug_name' not in Op<name=VarHandleOp; signature=x>; node {case}"
+        message = (
+            "Converting: NodeDef mentions attr 'debug_name' not in Op<name=VarHandleOp;"
+            f" signature=x>; node {case}"
+        )
         skew = {"kind": "unknown_attr", "cause": "unknown attr 'debug_name': since 2.12"}
         return "LOAD_ERROR", "ValueError", message, {"skew": skew}
     if producer == "tf2" and since(wrote, "2.10") and not since(read, "2.10"):
-        return "LOAD_ERROR", CLASSES[consumer], f"Op type not registered 'DisableCopyOnRead' in binary running on {case}", {}
+        return (
+            "LOAD_ERROR",
+            CLASSES[consumer],
+            f"Op type not registered 'DisableCopyOnRead' in binary running on {case}",
+            {},
+        )
     if case == "literals" and consumer == "c_api" and read == "2.8.4":
         return "FAIL_VALUE", None, f"element [0] is {wrote}", {}
     return "PASS", None, "", {}
@@ -66,17 +81,27 @@ def world(out, behaviour=happened, versions=VERSIONS, cases=CASES):
     artifacts += [(case, "reference", v) for case in cases for v in versions if since(v, "2.12")]
     artifacts += [("old", "fixture", "1.15.5")]
     cells += [
-        Cell(*artifact, "-", "", "produce", artifact[2], "x", artifact[2]) for artifact in artifacts if artifact[1] != "fixture"
+        Cell(*artifact, "-", "", "produce", artifact[2], "x", artifact[2])
+        for artifact in artifacts
+        if artifact[1] != "fixture"
     ]
     for read in versions:
         cells += [
-            Cell(*artifact, consumer, read, "values", read, "x", artifact[2]) for artifact in artifacts for consumer in CLASSES
+            Cell(*artifact, consumer, read, "values", read, "x", artifact[2])
+            for artifact in artifacts
+            for consumer in CLASSES
         ]
     plan = Plan(tuple(cells))
     for cell in plan:
         seen = ("PASS", None, "", {})
         if not cell.is_production:
-            seen = behaviour(cell.case, cell.producer, cell.producer_version, cell.consumer, cell.consumer_version)
+            seen = behaviour(
+                cell.case,
+                cell.producer,
+                cell.producer_version,
+                cell.consumer,
+                cell.consumer_version,
+            )
         results.append(Result.observed(plan.plan_id, cell.id, Observation(*seen)))
     out.mkdir(exist_ok=True)
     plan.write(out / "plan.json")
@@ -98,7 +123,16 @@ class Folder:
         self.rules.write_text(RULES)
 
     def update(self, *arguments):
-        return command("expect", "update", self.out, "--expectations", self.ledger, "--reasons", self.rules, *arguments)
+        return command(
+            "expect",
+            "update",
+            self.out,
+            "--expectations",
+            self.ledger,
+            "--reasons",
+            self.rules,
+            *arguments,
+        )
 
     def report(self):
         shutil.copy(self.ledger, self.out / "expectations.toml")
@@ -121,7 +155,17 @@ def test_thousands_of_cells_become_few_entries_that_cover_no_pass(folder):
     code, summary = folder.report()
     assert (code, summary["planned"], summary["observed"]) == (0, len(plan.cells), len(plan.cells))
     found = [
-        tuple(table.get(name) for name in ("rule", "case", "producer", "producer_version", "consumer", "consumer_version"))
+        tuple(
+            table.get(name)
+            for name in (
+                "rule",
+                "case",
+                "producer",
+                "producer_version",
+                "consumer",
+                "consumer_version",
+            )
+        )
         for table in folder.tables()
     ]
     everybody, sessions = ["alpha", "beta", "gamma", "literals"], ["c_api", "v1_session"]
@@ -141,7 +185,10 @@ def test_an_entry_pins_the_op_and_not_what_varies(folder):
     assert by_rule["unknown-op"]["message"] == "Op type not registered 'DisableCopyOnRead'"
     assert by_rule["unknown-op"]["reason"] == "the op DisableCopyOnRead is younger"
     assert "error_class" not in by_rule["unknown-op"]
-    assert by_rule["unknown-attr"]["message"] == "NodeDef mentions attr 'debug_name' not in Op<name=VarHandleOp;"
+    assert (
+        by_rule["unknown-attr"]["message"]
+        == "NodeDef mentions attr 'debug_name' not in Op<name=VarHandleOp;"
+    )
     assert by_rule["unknown-attr"]["reason"] == "COMPAT-02: unknown attr 'debug_name': since 2.12"
     assert by_rule["one-release"]["issue"] == "https://example.org/1"
 
@@ -162,7 +209,9 @@ def test_the_same_results_give_the_same_bytes_in_any_order(folder):
 
 
 def test_every_change_of_a_cell_is_reported(folder):
-    """A known failure hides no other: a new error, a new pass and a new failure of any cell are unexpected."""
+    """A known failure hides no other: a new error, a new pass and a new failure of any cell are
+    unexpected.
+    """
     world(folder.out)
     folder.update()
     results = read_results(folder.out / "results.jsonl")
@@ -172,22 +221,32 @@ def test_every_change_of_a_cell_is_reported(folder):
     changes = {
         "unexpected_pass": [(result, ("PASS", None, "")) for result in chance.sample(failed, 8)],
         "wrong_error": [
-            *((result, ("CALL_ERROR", result.error_class, result.message)) for result in chance.sample(failed, 4)),
+            *(
+                (result, ("CALL_ERROR", result.error_class, result.message))
+                for result in chance.sample(failed, 4)
+            ),
             *(
                 (result, ("LOAD_ERROR", "E", "Op type not registered 'DisableCopyOnReadX'"))
                 for result in chance.sample(failed, 4)
             ),
         ],
-        "unexpected_fail": [(result, ("LOAD_ERROR", "E", "Op type not registered 'Y'")) for result in chance.sample(passed, 8)],
+        "unexpected_fail": [
+            (result, ("LOAD_ERROR", "E", "Op type not registered 'Y'"))
+            for result in chance.sample(passed, 8)
+        ],
     }
     plan_id = results[0].plan_id
     asked = [(kind, *case) for kind, cases in changes.items() for case in cases]
     assert len(asked) == 24
     for kind, old, seen in asked:
-        changed = [Result.observed(plan_id, r.cell, Observation(*seen)) if r is old else r for r in results]
+        changed = [
+            Result.observed(plan_id, r.cell, Observation(*seen)) if r is old else r for r in results
+        ]
         write_results(folder.out / "results.jsonl", changed)
         code, summary = folder.report()
-        assert [(fact["kind"], fact["cell"]) for fact in summary["unexpected"]] == [(kind, old.cell)]
+        assert [(fact["kind"], fact["cell"]) for fact in summary["unexpected"]] == [
+            (kind, old.cell)
+        ]
         assert code == (2 if kind == "unexpected_pass" else 1)
 
 
@@ -200,38 +259,72 @@ def test_what_has_no_reason_is_listed_and_nothing_is_written(folder):
     assert folder.ledger.read_text() == before
     told = [line for line in output.splitlines() if " x " in line]
     assert len(told) == 5
-    assert told[0].startswith("80 x LOAD_ERROR ValueError (c_api, v1_session): Converting: NodeDef mentions attr")
+    assert told[0].startswith(
+        "80 x LOAD_ERROR ValueError (c_api, v1_session): Converting: NodeDef mentions attr"
+    )
     assert folder.update("--reason", "one for all")[0] == 0
     assert folder.report()[0] == 0
 
 
 def test_an_entry_true_of_some_versions_is_narrowed_in_place(folder):
     world(folder.out)
-    known = entry(list(CASES), "tf2", "tf2", "values", error_class=None, message="DisableCopyOnRead", reason="by hand")
+    known = entry(
+        list(CASES),
+        "tf2",
+        "tf2",
+        "values",
+        error_class=None,
+        message="DisableCopyOnRead",
+        reason="by hand",
+    )
     folder.ledger.write_text(f"schema = 1\n\n# about it\n{known}")
     assert folder.update()[0] == 0
     above = known.partition("producer")[0]
-    assert f'# about it\n{above}producer = "tf2"\nproducer_version = ">=2.10"\n' in folder.ledger.read_text()
+    assert (
+        f'# about it\n{above}producer = "tf2"\nproducer_version = ">=2.10"\n'
+        in folder.ledger.read_text()
+    )
     mine = [table for table in folder.tables() if table["consumer"] == "tf2"]
-    assert [(table["producer_version"], table["consumer_version"], table["message"]) for table in mine] == [
-        (">=2.10", "<2.9", "DisableCopyOnRead")
-    ]
+    assert [
+        (table["producer_version"], table["consumer_version"], table["message"]) for table in mine
+    ] == [(">=2.10", "<2.9", "DisableCopyOnRead")]
     assert folder.report()[0] == 0
 
 
 def test_a_part_of_an_entry_still_speaks_of_what_other_plans_ask(folder):
-    """The grid asks for answers alone; an entry about all checks stays one, also where two ranges take its place."""
+    """The grid asks for answers alone; an entry about all checks stays one, also where two ranges
+    take its place.
+    """
     plan = world(folder.out)
     Plan(plan.cells, narrowed=True).write(folder.out / "plan.json")
-    known = entry("alpha", "tf2", ["v1_session", "other"], message="DisableCopyOnRead|debug_name", error_class="ValueError")
-    more = entry("beta", "tf2", "c_api", message="DisableCopyOnRead", error_class=None, producer_version=">=2.10,<2.13")
+    known = entry(
+        "alpha",
+        "tf2",
+        ["v1_session", "other"],
+        message="DisableCopyOnRead|debug_name",
+        error_class="ValueError",
+    )
+    more = entry(
+        "beta",
+        "tf2",
+        "c_api",
+        message="DisableCopyOnRead",
+        error_class=None,
+        producer_version=">=2.10,<2.13",
+    )
     folder.ledger.write_text("schema = 1\n\n" + known + "\n" + more)
     assert folder.update()[0] == 0
-    mine = [table for table in folder.tables() if table["reason"] == "known" and "rule" not in table]
-    assert {(json.dumps(table["consumer"]), table["check"]) for table in mine if table["case"] == "alpha"} >= {
-        ('["v1_session", "other"]', "*")
-    }
-    assert ("<2.9", "*") in [(table["consumer_version"], table["check"]) for table in mine if table["case"] == "beta"]
+    mine = [
+        table for table in folder.tables() if table["reason"] == "known" and "rule" not in table
+    ]
+    assert {
+        (json.dumps(table["consumer"]), table["check"])
+        for table in mine
+        if table["case"] == "alpha"
+    } >= {('["v1_session", "other"]', "*")}
+    assert ("<2.9", "*") in [
+        (table["consumer_version"], table["check"]) for table in mine if table["case"] == "beta"
+    ]
 
 
 def test_a_run_of_some_cases_takes_nothing_back_that_a_person_wrote(folder):
@@ -244,20 +337,46 @@ def test_a_run_of_some_cases_takes_nothing_back_that_a_person_wrote(folder):
 
 def test_a_range_is_only_made_narrower(folder):
     world(folder.out)
-    known = entry("alpha", "tf2", "tf2", "values", error_class=None, message="DisableCopyOnRead", consumer_version=">=2.4,<3")
+    known = entry(
+        "alpha",
+        "tf2",
+        "tf2",
+        "values",
+        error_class=None,
+        message="DisableCopyOnRead",
+        consumer_version=">=2.4,<3",
+    )
     folder.ledger.write_text("schema = 1\n\n" + known)
     folder.update()
-    mine = [table for table in folder.tables() if (table["case"], table["consumer"]) == ("alpha", "tf2")]
+    mine = [
+        table for table in folder.tables() if (table["case"], table["consumer"]) == ("alpha", "tf2")
+    ]
     # What lies outside of the range is another entry, with the same reason.
-    assert [(table["consumer_version"], table["reason"]) for table in mine] == [(">=2.4,<2.9", "known"), ("<2.1", "known")]
+    assert [(table["consumer_version"], table["reason"]) for table in mine] == [
+        (">=2.4,<2.9", "known"),
+        ("<2.1", "known"),
+    ]
 
 
 def test_a_new_consumer_takes_the_reason_of_the_same_failure(folder):
     world(folder.out)
-    known = entry("alpha", "tf2", "tf2", "values", error_class=None, message="DisableCopyOnRead", kind="environment", wide="w")
+    known = entry(
+        "alpha",
+        "tf2",
+        "tf2",
+        "values",
+        error_class=None,
+        message="DisableCopyOnRead",
+        kind="environment",
+        wide="w",
+    )
     folder.ledger.write_text("schema = 1\n\n" + known)
     folder.update()
-    found = {(table["kind"], json.dumps(table["consumer"])) for table in folder.tables() if "alpha" in table["case"]}
+    found = {
+        (table["kind"], json.dumps(table["consumer"]))
+        for table in folder.tables()
+        if "alpha" in table["case"]
+    }
     assert ("environment", '["c_api", "v1_session"]') in found
     assert ("by_design", '["c_api", "v1_session"]') in found  # the attr is another failure
 
@@ -276,14 +395,19 @@ def test_one_ledger_serves_one_release_and_the_grid(folder):
 def test_an_entry_whose_case_is_gone_is_dead_where_its_versions_are(folder):
     world(folder.out)
     folder.update()
-    folder.ledger.write_text(folder.ledger.read_text() + entry("gone", "tf2", "tf2", "values", consumer_version="<2.4"))
+    folder.ledger.write_text(
+        folder.ledger.read_text() + entry("gone", "tf2", "tf2", "values", consumer_version="<2.4")
+    )
     code, summary = folder.report()
     assert (code, len(summary["ledger"]["dead_entry"])) == (2, 1)
     world(folder.out, versions=("2.12.1", "2.21.0"))
     assert folder.report()[0] == 0
 
 
-@pytest.mark.parametrize(("case", "check", "dead"), [("gone", "values", 0), ("alpha", "reexport", 0), ("old", "values", 1)])
+@pytest.mark.parametrize(
+    ("case", "check", "dead"),
+    [("gone", "values", 0), ("alpha", "reexport", 0), ("old", "values", 1)],
+)
 def test_a_plan_of_some_cases_says_nothing_of_others(folder, case, check, dead):
     plan = world(folder.out)
     Plan(plan.cells, narrowed=True).write(folder.out / "plan.json")
@@ -296,7 +420,12 @@ def test_a_plan_of_some_cases_says_nothing_of_others(folder, case, check, dead):
 
 
 def test_more_runtimes_make_no_entry_too_wide(folder):
-    world(folder.out, behaviour=lambda case, *rest: ("LOAD_ERROR", "E", "never works") if case == "alpha" else ("PASS", None, ""))
+    world(
+        folder.out,
+        behaviour=lambda case, *rest: (
+            ("LOAD_ERROR", "E", "never works") if case == "alpha" else ("PASS", None, "")
+        ),
+    )
     folder.ledger.write_text("schema = 1\n" + entry("alpha", error_class="E"))
     assert folder.report()[0] == 0
 
@@ -315,7 +444,10 @@ def test_a_labelled_runtime_is_no_version_to_make_entries_of(folder):
         ("name = 'x'\nkind = 'flaky'\nreason = 'r'\nmessage = 'm'", "kind is 'flaky'"),
         ("name = 'x'\nkind = 'bug'\nmessage = 'm'", "reason is missing"),
         ("name = 'x'\nkind = 'bug'\nreason = 'r'\nmessage = '('", "not a regular expression"),
-        ("name = 'x'\nkind = 'bug'\nreason = 'r'\nmessage = 'm'\nuntil = 'never'", "unknown field 'until'"),
+        (
+            "name = 'x'\nkind = 'bug'\nreason = 'r'\nmessage = 'm'\nuntil = 'never'",
+            "unknown field 'until'",
+        ),
     ],
 )
 def test_rules_that_cannot_be_used_are_refused(folder, rule, problem):
@@ -342,12 +474,20 @@ def test_ranges_end_at_minor_versions(first, last, text):
 
 def test_two_releases_of_one_minor_version_are_told_apart():
     axis = Axis(["2.8.0", "2.8.4", "2.9.1"])
-    assert (axis.range(0, 0), axis.range(1, 1), axis.range(2, 2)) == ("<2.8.4", ">=2.8.4,<2.9", ">=2.9")
+    assert (axis.range(0, 0), axis.range(1, 1), axis.range(2, 2)) == (
+        "<2.8.4",
+        ">=2.8.4,<2.9",
+        ">=2.9",
+    )
 
 
 def test_a_candidate_is_judged_as_its_release():
-    assert [version in Range("<2.10") for version in ("2.9.3", "2.10.0rc0", "2.10.0", "absent")] == [True, False, False, False]
-    assert [version in Range(">=2.10") for version in ("2.9.3", "2.10.0rc0", "2.10.0+candidate")] == [False, True, True]
+    assert [
+        version in Range("<2.10") for version in ("2.9.3", "2.10.0rc0", "2.10.0", "absent")
+    ] == [True, False, False, False]
+    assert [
+        version in Range(">=2.10") for version in ("2.9.3", "2.10.0rc0", "2.10.0+candidate")
+    ] == [False, True, True]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -371,15 +511,31 @@ def test_a_cover_holds_all_that_fails_and_nothing_else(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_first_block_of_a_cover_holds_as_much_as_one_question_can(seed):
-    """Greedily few: what else a block takes along, it is no worse than the best one for any single question."""
+    """Greedily few: what else a block takes along, it is no worse than the best one for any single
+    question.
+    """
     chance, grid = random.Random(seed), Grid(4, 5)
     kinds = {question: [chance.choice("mmmf") for _ in range(20)] for question in "ab"}
     must, forbidden = (
-        {question: sum(1 << i for i, kind in enumerate(kinds[question]) if kind == wanted) for question in kinds}
+        {
+            question: sum(1 << i for i, kind in enumerate(kinds[question]) if kind == wanted)
+            for question in kinds
+        }
         for wanted in "mf"
     )
-    first = cover(grid, {question: Marks(must[question], forbidden[question]) for question in kinds})[0]
+    first = cover(
+        grid, {question: Marks(must[question], forbidden[question]) for question in kinds}
+    )[0]
     sides = [(a, b) for a in range(5) for b in range(a, 5)]
-    every = [grid.bits(Rectangle(top, bottom, left, right)) for top, bottom in sides if bottom < 4 for left, right in sides]
-    most = max(bin(must[q] & bits).count("1") for q in kinds for bits in every if not bits & forbidden[q])
-    assert sum(bin(must[q] & grid.bits(first.rectangle)).count("1") for q in first.questions) >= most
+    every = [
+        grid.bits(Rectangle(top, bottom, left, right))
+        for top, bottom in sides
+        if bottom < 4
+        for left, right in sides
+    ]
+    most = max(
+        bin(must[q] & bits).count("1") for q in kinds for bits in every if not bits & forbidden[q]
+    )
+    assert (
+        sum(bin(must[q] & grid.bits(first.rectangle)).count("1") for q in first.questions) >= most
+    )

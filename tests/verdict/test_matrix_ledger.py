@@ -24,21 +24,40 @@ VIOLATIONS = (
 )
 
 
-def cell(case="a", consumer="tf2", check="load", producer="fixture", producer_version="1.15.5", version="2.21.0", decided=None):
+def cell(
+    case="a",
+    consumer="tf2",
+    check="load",
+    producer="fixture",
+    producer_version="1.15.5",
+    version="2.21.0",
+    decided=None,
+):
     if check == "produce":
         consumer, version = "-", ""
-    return Cell(case, producer, producer_version, consumer, version, check, "local", "x", decided=decided)
+    return Cell(
+        case, producer, producer_version, consumer, version, check, "local", "x", decided=decided
+    )
 
 
 def judged(cells, outcomes, *entries, today=TODAY, tool=None):
-    """The violations (name -> facts) for cells that came to ``outcomes``: Outcome name, or (name, class, message), or None."""
+    """The violations (name -> facts) for cells that came to ``outcomes``: Outcome name, or (name,
+    class, message), or None.
+    """
     plan = Plan(tuple(cells))
     results = {}
     for one, outcome in zip(cells, outcomes):
         if outcome is not None:
-            name, error_class, message = (outcome, None, "") if isinstance(outcome, str) else outcome
+            name, error_class, message = (
+                (outcome, None, "") if isinstance(outcome, str) else outcome
+            )
             results[one.id] = Result(
-                plan.plan_id, one.id, Outcome(name), error_class=error_class, message=message, message_normalised=message
+                plan.plan_id,
+                one.id,
+                Outcome(name),
+                error_class=error_class,
+                message=message,
+                message_normalised=message,
             )
     report = judge(Ledger.parse("schema = 1\n" + "\n".join(entries)), plan, results, today, tool)
     return {name: facts for name, facts in vars(report).items() if facts}, report
@@ -80,10 +99,13 @@ def test_one_cell(outcome, entries, violations):
 
 
 @pytest.mark.parametrize(
-    ("until", "tool", "expired"), [("0.3", "0.2.9", False), ("0.3", "0.3.0", True), ("0.3", None, False), ("0.3", "1.0", True)]
+    ("until", "tool", "expired"),
+    [("0.3", "0.2.9", False), ("0.3", "0.3.0", True), ("0.3", None, False), ("0.3", "1.0", True)],
 )
 def test_an_entry_may_expire_with_a_version_of_this_project(until, tool, expired):
-    found, report = judged([cell()], [NOT_FOUND], entry("a", until=until), tool=tool and Version(tool))
+    found, report = judged(
+        [cell()], [NOT_FOUND], entry("a", until=until), tool=tool and Version(tool)
+    )
     assert ("expired" in found) == expired == report.stale
 
 
@@ -106,12 +128,16 @@ def test_version_ranges_of_both_sides(ranges, applies):
 
 def test_a_runtime_without_tensorflow_fits_no_range():
     absent = cell(version="absent", decided=Decision(Outcome.NOT_RUN, "no TensorFlow"))
-    found, _ = judged([absent], [("NOT_RUN", None, "no TensorFlow")], entry("a", consumer_version=">=1"))
+    found, _ = judged(
+        [absent], [("NOT_RUN", None, "no TensorFlow")], entry("a", consumer_version=">=1")
+    )
     assert found == {}
 
 
 def test_prereleases_are_versions_too():
-    found, _ = judged([cell(version="2.22.0rc1")], [NOT_FOUND], entry("a", consumer_version=">=2.21"))
+    found, _ = judged(
+        [cell(version="2.22.0rc1")], [NOT_FOUND], entry("a", consumer_version=">=2.21")
+    )
     assert found == {}
 
 
@@ -130,7 +156,11 @@ def test_prereleases_are_versions_too():
 def test_selectors(selector, selected):
     cells = [cell(case) for case in ("a", "ab", "b")]
     found, _ = judged(cells, [NOT_FOUND] * 3, entry(**selector))
-    assert {fact["cell"].split("/")[0] for fact in found.get("unexpected_fail", [])} == {"a", "ab", "b"} - selected
+    assert {fact["cell"].split("/")[0] for fact in found.get("unexpected_fail", [])} == {
+        "a",
+        "ab",
+        "b",
+    } - selected
 
 
 def test_a_star_does_not_select_a_production():
@@ -190,7 +220,10 @@ VALID = entry("a")
             "schema = 1\n" + VALID.replace("LOAD_ERROR", "PASS"),
             "outcome PASS contradicts a prediction of the op history: it needs an issue",
         ),
-        ("schema = 1\n" + VALID.replace("LOAD_ERROR", "SETUP_ERROR"), "SETUP_ERROR cannot be expected"),
+        (
+            "schema = 1\n" + VALID.replace("LOAD_ERROR", "SETUP_ERROR"),
+            "SETUP_ERROR cannot be expected",
+        ),
         ("schema = 1\n" + VALID.replace("LOAD_ERROR", "NOT_RUN"), "NOT_RUN cannot be expected"),
         ("schema = 1\n" + entry("a", error_class=None), "LOAD_ERROR needs error_class or message"),
         ("schema = 1\n" + entry("a", message="("), "not a regular expression"),
@@ -210,12 +243,20 @@ def test_an_invalid_file_is_refused_with_the_reason(text, problem):
 def test_all_problems_of_a_file_are_told_at_once():
     with pytest.raises(LedgerError) as caught:
         Ledger.parse("schema = 1\n" + entry("a", kind="x") + VALID + entry("a", outcome="y"))
-    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["entry 1", "entry 3"]
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "entry 1",
+        "entry 3",
+    ]
 
 
 def test_outcomes_that_say_all_need_no_error():
     for outcome in ("CRASH", "TIMEOUT", "FAIL_VALUE", "FAIL_SIGNATURE", "FAIL_STRUCTURE"):
-        assert Ledger.parse("schema = 1\n" + entry("a", outcome=outcome, error_class=None)).entries[0].outcome == outcome
+        assert (
+            Ledger.parse("schema = 1\n" + entry("a", outcome=outcome, error_class=None))
+            .entries[0]
+            .outcome
+            == outcome
+        )
 
 
 def test_one_cause_may_show_itself_in_several_outcomes():
@@ -228,7 +269,9 @@ def test_one_cause_may_show_itself_in_several_outcomes():
     assert "LOAD_ERROR,REJECTED" in one.title()
 
 
-@pytest.mark.parametrize("outcome", [[], ["PASS", "CRASH"], ["DISAGREE", "CRASH"], ["CRASH", "CRASH"], ["CRASH", "y"]])
+@pytest.mark.parametrize(
+    "outcome", [[], ["PASS", "CRASH"], ["DISAGREE", "CRASH"], ["CRASH", "CRASH"], ["CRASH", "y"]]
+)
 def test_outcomes_that_make_no_list_are_refused(outcome):
     with pytest.raises(LedgerError, match="entry 1"):
         Ledger.parse("schema = 1\n" + entry("a", outcome=outcome, error_class=None))

@@ -31,8 +31,13 @@ from compat_matrix.report.progress import Progress, unexpected
 from compat_matrix.verdict import Ledger
 from compat_matrix.verdict.summary import NO_RESULT, summarise
 
-SCHEMAS = {path.name: json.loads(path.read_text()) for path in (Path(compat_matrix.__path__[0]) / "schemas").glob("*.json")}
-REGISTRY = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items())
+SCHEMAS = {
+    path.name: json.loads(path.read_text())
+    for path in (Path(compat_matrix.__path__[0]) / "schemas").glob("*.json")
+}
+REGISTRY = Registry().with_resources(
+    (name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items()
+)
 RUN = {
     "schema": 1,
     "started": "2025-06-01T00:00:00+00:00",
@@ -52,24 +57,36 @@ def validate(data, name):
 
 
 def cell(index, decided=None, consumer="tf2", version="2.21.0"):
-    return Cell(f"c{index}", "fixture", "1.15.5", consumer, version, "load", "local", "x", decided=decided)
+    return Cell(
+        f"c{index}", "fixture", "1.15.5", consumer, version, "load", "local", "x", decided=decided
+    )
 
 
 def result(plan, one, outcome, error_class=None, message="", ledger=None):
     if Outcome(outcome).observable:
-        out = Result.observed(plan.plan_id, one.id, Observation(outcome, error_class, message, versions={"tensorflow": "2.21.0"}))
+        out = Result.observed(
+            plan.plan_id,
+            one.id,
+            Observation(outcome, error_class, message, versions={"tensorflow": "2.21.0"}),
+        )
         return (ledger or Ledger()).judged(one, out)
     return Result.not_executed(plan.plan_id, one.id, Outcome(outcome), message)
 
 
 def summary_of(outcomes, *entries, require=False, plan=None):
-    """The summary of one cell per outcome: a name, a (name, error class, message), or None for a cell without result."""
+    """The summary of one cell per outcome: a name, a (name, error class, message), or None for a
+    cell without result.
+    """
     ledger = Ledger.parse("schema = 1\n" + "\n".join(entries))
     plan = plan or Plan(tuple(cell(index) for index in range(len(outcomes))))
     results = []
     for one, outcome in zip(plan, outcomes):
         if outcome is not None:
-            results.append(result(plan, one, *([outcome] if isinstance(outcome, str) else outcome), ledger=ledger))
+            results.append(
+                result(
+                    plan, one, *([outcome] if isinstance(outcome, str) else outcome), ledger=ledger
+                )
+            )
     summary = summarise(plan, results, ledger, TODAY, {**RUN, "require": require})
     validate(summary, "summary.schema.json")
     validate(plan.to_json(), "plan.schema.json")
@@ -110,7 +127,9 @@ def test_exit_codes_and_their_precedence(outcomes, entries, code):
     assert summary_of(outcomes, *entries)["exit_code"] == code
 
 
-@pytest.mark.parametrize(("outcomes", "code"), [(["PASS"], 0), (["PASS", LEFT_OUT], 3), (["PASS", None], 3)])
+@pytest.mark.parametrize(
+    ("outcomes", "code"), [(["PASS"], 0), (["PASS", LEFT_OUT], 3), (["PASS", None], 3)]
+)
 def test_require_makes_every_missing_cell_a_failure(outcomes, code):
     assert summary_of(outcomes, require=True)["exit_code"] == code
 
@@ -123,9 +142,22 @@ def test_the_numbers_have_their_denominators():
             cell(6, Decision(Outcome.NOT_RUN, "no")),
         )
     )
-    outcomes = ["PASS", LOAD_ERROR, LEFT_OUT, None, LOAD_ERROR, ("NOT_APPLICABLE", None, "cannot"), ("NOT_RUN", None, "no")]
+    outcomes = [
+        "PASS",
+        LOAD_ERROR,
+        LEFT_OUT,
+        None,
+        LOAD_ERROR,
+        ("NOT_APPLICABLE", None, "cannot"),
+        ("NOT_RUN", None, "no"),
+    ]
     summary = summary_of(outcomes, KNOWN_1, plan=plan)
-    assert (summary["cells"], summary["not_applicable"], summary["planned"], summary["observed"]) == (7, 1, 6, 3)
+    assert (
+        summary["cells"],
+        summary["not_applicable"],
+        summary["planned"],
+        summary["observed"],
+    ) == (7, 1, 6, 3)
     assert {name: count for name, count in summary["by_outcome"].items() if count} == {
         "PASS": 1,
         "LOAD_ERROR": 2,
@@ -133,13 +165,18 @@ def test_the_numbers_have_their_denominators():
         "NOT_APPLICABLE": 1,
     }
     assert set(summary["by_outcome"]) == {str(outcome) for outcome in Outcome}
-    assert [(item["cell"].split("/")[0], item["reason"], item["on_purpose"]) for item in summary["not_run"]] == [
+    assert [
+        (item["cell"].split("/")[0], item["reason"], item["on_purpose"])
+        for item in summary["not_run"]
+    ] == [
         ("c2", DESELECTED, True),
         ("c3", NO_RESULT, False),
         ("c6", "no", True),
     ]
     assert summary["partial"]
-    assert [(fact["kind"], fact["cell"].split("/")[0]) for fact in summary["unexpected"]] == [("unexpected_fail", "c4")]
+    assert [(fact["kind"], fact["cell"].split("/")[0]) for fact in summary["unexpected"]] == [
+        ("unexpected_fail", "c4")
+    ]
     assert summary["versions"] == {"tf2": {"tensorflow": ["2.21.0"]}}
 
 
@@ -150,10 +187,14 @@ def test_results_of_another_plan_do_not_count():
 
 
 def test_a_result_that_contradicts_the_plan_does_not_count():
-    """A cell that the plan decided is not observed, and no result decides one that the plan asks."""
+    """A cell that the plan decided is not observed, and no result decides one that the plan
+    asks.
+    """
     plan = Plan((cell(0, Decision(Outcome.NOT_RUN, "no TensorFlow")), cell(1), cell(2)))
     results = [result(plan, one, "PASS") for one in plan]
-    results[1] = Result.not_executed(plan.plan_id, plan.cells[1].id, Outcome.NOT_APPLICABLE, "says the file")
+    results[1] = Result.not_executed(
+        plan.plan_id, plan.cells[1].id, Outcome.NOT_APPLICABLE, "says the file"
+    )
     summary = summarise(plan, results, Ledger(), TODAY, {})
     assert (summary["not_applicable"], summary["observed"], summary["exit_code"]) == (0, 1, 3)
     assert [item["cell"] for item in summary["not_run"]] == [one.id for one in plan.cells[:2]]
@@ -175,14 +216,20 @@ def test_a_production_expected_to_fail_is_counted_as_known():
         ("cannot open '/home/x/My Models/a (1)/b'; gone", "cannot open '<path>'; gone"),
         ('File "/My Models/a.py", line 3, in f', 'File "<path>", line #, in f'),
         ("b'/a b' and `~/c d` and 'file:///e f'", "b'<path>' and `<path>` and '<path>'"),
-        ("open '/a b, which isn't there and can't be", "open '<path> b, which isn't there and can't be"),
+        (
+            "open '/a b, which isn't there and can't be",
+            "open '<path> b, which isn't there and can't be",
+        ),
         ("open /a b, which isn't there", "open <path> b, which isn't there"),
         ("the model's '/a b' or '/'", "the model's '<path>' or '/'"),
         ("see https://example.org/a/b", "see https://example.org/a/b"),
         ("model/variables and/or a / b", "model/variables and/or a / b"),
         ("<Tensor at 0x7f01Ab>", "<Tensor at <address>>"),
         ("add_12 and __inference_f_345_6", "add and __inference_f"),
-        ("__inference_<lambda>_345}} [Op:v1_restore__load67]", "__inference_<lambda>}} [Op:v1_restore__load]"),
+        (
+            "__inference_<lambda>_345}} [Op:v1_restore__load67]",
+            "__inference_<lambda>}} [Op:v1_restore__load]",
+        ),
         ("{{node while/x_1}} = f[T=3](y_2:0)", "{{node while/x}} = f[T=3](y:0)"),
         ("v1_15x float32 half_plus_two", "v1_15x float32 half_plus_two"),
         ("at 2025-01-02 03:04:05.678901, 2025-01-02T03:04:05Z", "at <time>, <time>"),
@@ -215,7 +262,13 @@ def test_a_result_survives_its_file(tmp_path):
     plan = Plan((cell(0),))
     seen = Observation(
         "FAIL_VALUE",
-        details={"got": np.float32([1, np.nan]), "worst": float("inf"), "n": np.int64(3), "raw": b"\xff", "t": (1, {2: 3})},
+        details={
+            "got": np.float32([1, np.nan]),
+            "worst": float("inf"),
+            "n": np.int64(3),
+            "raw": b"\xff",
+            "t": (1, {2: 3}),
+        },
         timings={"load": 0.123456},
         libraries=["a.so"],
         rss_kib=7,
@@ -226,25 +279,40 @@ def test_a_result_survives_its_file(tmp_path):
     assert read_results(tmp_path / "r.jsonl") == [out]
     record = json.loads((tmp_path / "r.jsonl").read_text())
     validate(record, "result.schema.json")
-    assert record["details"] == {"got": [1.0, "nan"], "worst": "inf", "n": 3, "raw": "b'\\xff'", "t": [1, {"2": 3}]}
+    assert record["details"] == {
+        "got": [1.0, "nan"],
+        "worst": "inf",
+        "n": 3,
+        "raw": "b'\\xff'",
+        "t": [1, {"2": 3}],
+    }
     assert record["timings"] == {"load": 0.1235}
 
 
 def test_details_without_an_end_do_not_break_the_file():
     endless = {}
     endless["self"] = endless
-    out = Result.observed("0" * 64, cell(0).id, Observation("PASS", details=endless, message="x" * 50_000))
+    out = Result.observed(
+        "0" * 64, cell(0).id, Observation("PASS", details=endless, message="x" * 50_000)
+    )
     assert len(out.to_line()) < 60_000
     assert "characters more" in out.message
 
 
 def test_a_torn_last_line_is_left_out_and_the_last_line_of_a_cell_counts(tmp_path):
     plan = Plan((cell(0), cell(1)))
-    lines = [result(plan, cell(0), "CRASH"), result(plan, cell(1), "PASS"), result(plan, cell(0), "PASS")]
+    lines = [
+        result(plan, cell(0), "CRASH"),
+        result(plan, cell(1), "PASS"),
+        result(plan, cell(0), "PASS"),
+    ]
     text = "".join(one.to_line() + "\n" for one in lines)
     path = tmp_path / "r.jsonl"
     path.write_text(text + lines[0].to_line()[:50])
-    assert [(r.cell[:2], str(r.outcome)) for r in read_results(path)] == [("c1", "PASS"), ("c0", "PASS")]
+    assert [(r.cell[:2], str(r.outcome)) for r in read_results(path)] == [
+        ("c1", "PASS"),
+        ("c0", "PASS"),
+    ]
     assert read_results(tmp_path / "none") == []
 
 
@@ -269,7 +337,9 @@ def printed(plan, results, summary):
 def test_the_terminal_report_says_first_what_is_unexpected():
     ledger = Ledger.parse("schema = 1\n" + KNOWN_1 + entry("gone"))
     decided = Decision(Outcome.NOT_APPLICABLE, "cannot")
-    plan = Plan((cell(0), cell(1), cell(2), cell(0, consumer="c_api"), cell(1, decided, consumer="c_api")))
+    plan = Plan(
+        (cell(0), cell(1), cell(2), cell(0, consumer="c_api"), cell(1, decided, consumer="c_api"))
+    )
     hostile = "\x1b[2J\nsecond \u202e line [red]"
     results = [
         result(plan, plan.cells[0], "CRASH", "SIGABRT", hostile, ledger=ledger),
@@ -301,7 +371,10 @@ def test_the_terminal_report_says_first_what_is_unexpected():
 def test_the_terminal_report_names_a_version_skew():
     plan = Plan((cell(0), cell(1)))
     results = [result(plan, one, "LOAD_ERROR", "x.NotFoundError", "no op") for one in plan]
-    results[0].details["skew"] = {"kind": "unknown_op", "text": "unknown op '\x1b[2J\u202eFoo': since 2.21"}
+    results[0].details["skew"] = {
+        "kind": "unknown_op",
+        "text": "unknown op '\x1b[2J\u202eFoo': since 2.21",
+    }
     text = printed(plan, results, summarise(plan, results, Ledger(), TODAY, RUN))
     assert text.count("skew: ") == 1
     assert "skew: unknown op ' [2J Foo': since 2.21" in text

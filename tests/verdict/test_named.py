@@ -1,4 +1,7 @@
-"""Names of a command line that nobody was asked about, and checks that a runtime was not asked. Pure."""
+"""Names of a command line that nobody was asked about, and checks that a runtime was not asked.
+
+Pure.
+"""
 
 import pytest
 from gate_folders import OLD, cell, run
@@ -25,7 +28,10 @@ def made(tmp_path):
         ({"consumer": ["tf2", "cpp"]}, [("consumer", "cpp", "no compiler")]),
         ({"consumer": ["c*"]}, [("consumer", "c*", "no compiler")]),
         ({"check": ["values", "objects"]}, [("check", "objects", "ruled out")]),
-        ({"case": ["refused"], "check": ["load"]}, []),  # the refusal of its production is the answer
+        (
+            {"case": ["refused"], "check": ["load"]},
+            [],
+        ),  # the refusal of its production is the answer
         ({"case": ["nobody"]}, [("case", "nobody", named.NOBODY)]),
         ({"cell": [cell(consumer="cpp").id]}, [("cell", cell(consumer="cpp").id, "no compiler")]),
         ({"k": ["anything"]}, []),

@@ -1,4 +1,6 @@
-"""What the op history predicts is the expectation of a run: real models, real processes, and histories with planted errors."""
+"""What the op history predicts is the expectation of a run: real models, real processes, and
+histories with planted errors.
+"""
 
 import json
 import os
@@ -25,15 +27,34 @@ from compat_matrix.verdict.prediction import KEY, Cause, Prediction, Says, holds
 
 ROOT = Path(__file__).parents[2]
 ARTIFACT = ROOT / "fixtures_v1" / "half_plus_two"
-UNKNOWN_ATTR = {"kind": "unknown_attr", "op": "VarHandleOp", "attr": "debug_name", "cause": "unknown attr"}
+UNKNOWN_ATTR = {
+    "kind": "unknown_attr",
+    "op": "VarHandleOp",
+    "attr": "debug_name",
+    "cause": "unknown attr",
+}
 NO_ATTR = Prediction(Says.FAILS, (Cause("unknown_attr", "VarHandleOp", "debug_name"),))
 
 
 def run(out, *cases, op_history=None):
     """`matrix run` of cases with no ledger; (exit code, output, summary)."""
     command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", str(out), "-n", "1"]
-    command += [word for case in cases for word in ("--case", case)] + ["--consumer", "c_api", "--consumer", "-"]
-    command += ["--producer", "fixture", "--check", "load", "--check", "values", "--expectations", str(NO_ENTRIES)]
+    command += [word for case in cases for word in ("--case", case)] + [
+        "--consumer",
+        "c_api",
+        "--consumer",
+        "-",
+    ]
+    command += [
+        "--producer",
+        "fixture",
+        "--check",
+        "load",
+        "--check",
+        "values",
+        "--expectations",
+        str(NO_ENTRIES),
+    ]
     for case in ("contrib_op", "half_plus_two", "simple_save"):
         shutil.copytree(ROOT / "fixtures_v1" / case, out.parent / "fixtures" / case)
     command += ["--fixtures", str(out.parent / "fixtures")]
@@ -42,7 +63,11 @@ def run(out, *cases, op_history=None):
         (out.parent / "history.jsonl").write_text(op_history)
         env["SAVEDMODEL_COMPAT_OP_HISTORY"] = str(out.parent / "history.jsonl")
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr, json.loads((out / "summary.json").read_text())
+    return (
+        done.returncode,
+        done.stdout + done.stderr,
+        json.loads((out / "summary.json").read_text()),
+    )
 
 
 def planted(op, **members):
@@ -58,8 +83,18 @@ def planted(op, **members):
 def without(*releases):
     """The op history of 2.13 and newer, without some releases."""
     table = history()
-    kept = [(index, release) for index, release in enumerate(table.releases) if index >= table.index("2.13")]
-    return encode([(release, table.snapshot(index)) for index, release in kept if release.name not in releases])
+    kept = [
+        (index, release)
+        for index, release in enumerate(table.releases)
+        if index >= table.index("2.13")
+    ]
+    return encode(
+        [
+            (release, table.snapshot(index))
+            for index, release in kept
+            if release.name not in releases
+        ]
+    )
 
 
 @pytest.mark.tensorflow
@@ -74,7 +109,9 @@ def test_a_skew_that_is_predicted_needs_no_entry(tmp_path):
 
 @pytest.mark.tensorflow
 def test_an_op_that_the_history_has_and_the_release_does_not_turns_the_run_red(tmp_path):
-    code, output, summary = run(tmp_path / "out", "contrib_op", op_history=planted("Resampler", **{"in": "1.4-", "lib": ""}))
+    code, output, summary = run(
+        tmp_path / "out", "contrib_op", op_history=planted("Resampler", **{"in": "1.4-", "lib": ""})
+    )
     assert code == 1, output
     assert {fact["kind"] for fact in summary["unexpected"]} == {"unexpected_fail"}
     assert "predicted: passes; observed: LOAD_ERROR" in output
@@ -83,7 +120,9 @@ def test_an_op_that_the_history_has_and_the_release_does_not_turns_the_run_red(t
 
 @pytest.mark.tensorflow
 def test_an_op_that_is_missing_from_the_history_turns_the_run_red(tmp_path):
-    code, output, summary = run(tmp_path / "out", "half_plus_two", op_history=planted("Mul", **{"in": "1.4-2.20"}))
+    code, output, summary = run(
+        tmp_path / "out", "half_plus_two", op_history=planted("Mul", **{"in": "1.4-2.20"})
+    )
     assert code == 1, output
     assert {fact["kind"] for fact in summary["unexpected"]} == {"wrong_prediction"}
     assert "predicted: fails because of unknown op, op 'Mul'; observed: PASS" in output
@@ -92,7 +131,9 @@ def test_an_op_that_is_missing_from_the_history_turns_the_run_red(tmp_path):
 
 @pytest.mark.tensorflow
 def test_a_release_that_the_history_does_not_have_yet_is_predicted_from_the_one_before(tmp_path):
-    code, output, summary = run(tmp_path / "out", "contrib_op", "half_plus_two", op_history=without("2.21"))
+    code, output, summary = run(
+        tmp_path / "out", "contrib_op", "half_plus_two", op_history=without("2.21")
+    )
     assert code == 0, output
     assert summary["predictions"]["right"] > 0 == summary["predictions"]["wrong"]
 
@@ -104,7 +145,18 @@ def test_a_check_in_another_release_says_what_was_predicted_and_fails_all_the_sa
     except RuntimeTrouble as error:
         pytest.skip(f"the runtime of 2.8 is not installed: {error}")
     model = ROOT / "fixtures_v1" / "contrib_op" / "model"
-    command = ["check", str(model), "--runtime", "2.8", "--consumer", "c_api", "--check", "load", "--out", str(tmp_path / "out")]
+    command = [
+        "check",
+        str(model),
+        "--runtime",
+        "2.8",
+        "--consumer",
+        "c_api",
+        "--check",
+        "load",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 1, done.output
     assert "predicted by the op history: fails because of unknown op, op 'Resampler'" in done.output
@@ -113,14 +165,34 @@ def test_a_check_in_another_release_says_what_was_predicted_and_fails_all_the_sa
 @pytest.mark.tensorflow
 def test_a_check_says_why_the_local_release_fails_where_the_history_knows_it(tmp_path):
     model = ROOT / "fixtures_v1" / "keras_compiled_save" / "model"
-    done = CliRunner().invoke(main, ["check", str(model), "--consumer", "tf2", "--check", "load", "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(
+        main,
+        [
+            "check",
+            str(model),
+            "--consumer",
+            "tf2",
+            "--check",
+            "load",
+            "--out",
+            str(tmp_path / "out"),
+        ],
+    )
     assert done.exit_code == 1, done.output
-    lacks = "the optimizer class of Keras 2, for its slot variables (add_slot): import keras (2.6) or tf_keras"
-    assert f"predicted by the op history: fails because of what the release lacks: {lacks}" in done.output
+    lacks = (
+        "the optimizer class of Keras 2, for its slot variables (add_slot): import keras (2.6) or"
+        " tf_keras"
+    )
+    assert (
+        f"predicted by the op history: fails because of what the release lacks: {lacks}"
+        in done.output
+    )
 
 
 def cell(version):
-    return Cell("half_plus_two", "fixture", "1.15.5", "c_api", version, "values", "x", str(ARTIFACT))
+    return Cell(
+        "half_plus_two", "fixture", "1.15.5", "c_api", version, "values", "x", str(ARTIFACT)
+    )
 
 
 def test_a_release_left_out_is_predicted_from_its_neighbours(tmp_path):
@@ -129,7 +201,10 @@ def test_a_release_left_out_is_predicted_from_its_neighbours(tmp_path):
     assert Predictor(tmp_path, ["2.15.1"], table).of(cell("2.15.1")) == Prediction(Says.PASSES)
     known = table.line("Mul")
     known["in"] = "2.16-"
-    changed = [json.dumps(known, separators=(",", ":")) if line.startswith('{"op":"Mul",') else line for line in lines]
+    changed = [
+        json.dumps(known, separators=(",", ":")) if line.startswith('{"op":"Mul",') else line
+        for line in lines
+    ]
     between = Predictor(tmp_path, ["2.15.1"], History("\n".join(changed))).of(cell("2.15.1"))
     assert between.says is Says.NOT_TOLD
     assert "2.14: fails because of unknown op, op 'Mul'" in between.why
@@ -156,7 +231,12 @@ def result(outcome, prediction=None, skew=None, message="NodeDef mentions attr '
         (Outcome.CRASH, UNKNOWN_ATTR, NO_ATTR, Verdict.WRONG_PREDICTION),
         (Outcome.PASS, None, NO_ATTR, Verdict.WRONG_PREDICTION),
         (Outcome.LOAD_ERROR, UNKNOWN_ATTR, Prediction(Says.PASSES), Verdict.UNEXPECTED_FAIL),
-        (Outcome.LOAD_ERROR, UNKNOWN_ATTR, Prediction(Says.NOT_TOLD, why="?"), Verdict.UNEXPECTED_FAIL),
+        (
+            Outcome.LOAD_ERROR,
+            UNKNOWN_ATTR,
+            Prediction(Says.NOT_TOLD, why="?"),
+            Verdict.UNEXPECTED_FAIL,
+        ),
         (Outcome.PASS, None, Prediction(Says.NOT_TOLD, why="?"), Verdict.AS_EXPECTED),
         (Outcome.PASS, None, Prediction(Says.PASSES), Verdict.AS_EXPECTED),
         (Outcome.SETUP_ERROR, None, NO_ATTR, Verdict.UNEXPECTED_FAIL),
@@ -184,23 +264,43 @@ added = 2026-11-23
 
 def test_an_entry_decides_against_a_prediction():
     failing = Ledger.parse(ENTRY.format(outcome="LOAD_ERROR", more='message = "debug"'))
-    assert failing.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, Prediction(Says.PASSES)))[0] is Verdict.AS_EXPECTED
-    assert failing.verdict(cell("2.4.4"), result(Outcome.PASS, NO_ATTR))[0] is Verdict.UNEXPECTED_PASS
+    assert (
+        failing.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, Prediction(Says.PASSES)))[0]
+        is Verdict.AS_EXPECTED
+    )
+    assert (
+        failing.verdict(cell("2.4.4"), result(Outcome.PASS, NO_ATTR))[0] is Verdict.UNEXPECTED_PASS
+    )
     passing = Ledger.parse(ENTRY.format(outcome="PASS", more='issue = "https://example.org/1"'))
     assert passing.verdict(cell("2.4.4"), result(Outcome.PASS, NO_ATTR))[0] is Verdict.AS_EXPECTED
-    assert passing.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, NO_ATTR, UNKNOWN_ATTR))[0] is Verdict.WRONG_ERROR
+    assert (
+        passing.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, NO_ATTR, UNKNOWN_ATTR))[0]
+        is Verdict.WRONG_ERROR
+    )
     with pytest.raises(ValueError, match="needs an issue"):
         Ledger.parse(ENTRY.format(outcome="PASS", more=""))
 
 
 def test_a_cell_with_an_entry_may_fail_for_what_is_predicted_of_it():
-    ledger = Ledger.parse(ENTRY.format(outcome="LOAD_ERROR", more='message = "the checkpoint is damaged"'))
-    assert ledger.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, NO_ATTR, UNKNOWN_ATTR))[0] is Verdict.AS_EXPECTED
-    assert ledger.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, NO_ATTR))[0] is Verdict.WRONG_ERROR
-    assert ledger.verdict(cell("2.4.4"), result(Outcome.PASS, NO_ATTR))[0] is Verdict.UNEXPECTED_PASS
+    ledger = Ledger.parse(
+        ENTRY.format(outcome="LOAD_ERROR", more='message = "the checkpoint is damaged"')
+    )
+    assert (
+        ledger.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, NO_ATTR, UNKNOWN_ATTR))[0]
+        is Verdict.AS_EXPECTED
+    )
+    assert (
+        ledger.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, NO_ATTR))[0] is Verdict.WRONG_ERROR
+    )
+    assert (
+        ledger.verdict(cell("2.4.4"), result(Outcome.PASS, NO_ATTR))[0] is Verdict.UNEXPECTED_PASS
+    )
 
 
-@pytest.mark.parametrize("kept", [{}, "text", {"says": "perhaps"}, {"says": "fails", "causes": [{"colour": "red"}]}, None])
+@pytest.mark.parametrize(
+    "kept",
+    [{}, "text", {"says": "perhaps"}, {"says": "fails", "causes": [{"colour": "red"}]}, None],
+)
 def test_a_prediction_that_cannot_be_read_predicts_nothing(kept):
     found = result(Outcome.LOAD_ERROR)
     found.details[KEY] = kept
@@ -218,12 +318,18 @@ def test_an_op_of_contrib_is_an_unknown_op():
     cause = Prediction(Says.FAILS, (Cause("unknown_op", "Resampler"),))
     for kind in ("unknown_op", "removed_op", "renamed_contrib_op"):
         assert holds(cause, result(Outcome.LOAD_ERROR, skew={"kind": kind, "op": "Resampler"}))
-    assert not holds(cause, result(Outcome.LOAD_ERROR, skew={"kind": "unknown_op", "op": "GatherTree"}))
+    assert not holds(
+        cause, result(Outcome.LOAD_ERROR, skew={"kind": "unknown_op", "op": "GatherTree"})
+    )
 
 
 def test_every_bug_in_our_ledger_names_an_issue_or_an_end():
     from compat_matrix.verdict import DEFAULT_PATH
 
     entries = Ledger.read(DEFAULT_PATH).entries
-    assert [entry.title() for entry in entries if entry.kind == "bug" and not (entry.issue or entry.until)] == []
+    assert [
+        entry.title()
+        for entry in entries
+        if entry.kind == "bug" and not (entry.issue or entry.until)
+    ] == []
     assert [entry.title() for entry in entries if entry.rule] == []

@@ -1,4 +1,6 @@
-"""The worker `cpp` around its C++ program: how the program's death is told, and what Serving's method names ask for."""
+"""The worker `cpp` around its C++ program: how the program's death is told, and what Serving's
+method names ask for.
+"""
 
 from __future__ import annotations
 
@@ -79,14 +81,24 @@ def load(worker: Process, how: str, limit: float = LIMIT) -> dict[str, object]:
         ("refuse", "rejected", "TF_UNIMPLEMENTED", "no \N{REPLACEMENT CHARACTER}k"),
     ],
 )
-def test_a_status_of_tensorflow_is_a_reply(worker: Process, how: str, status: str, error_class: str, message: str) -> None:
+def test_a_status_of_tensorflow_is_a_reply(
+    worker: Process, how: str, status: str, error_class: str, message: str
+) -> None:
     reply = load(worker, how)
-    assert (reply["status"], reply["error_class"], reply["message"]) == (status, error_class, message)
+    assert (reply["status"], reply["error_class"], reply["message"]) == (
+        status,
+        error_class,
+        message,
+    )
     assert worker.request({"op": "hello", "protocol": 1}, LIMIT)["status"] == "ok"
 
 
-@pytest.mark.parametrize(("how", "error_class"), [("abort", "SIGABRT"), ("leave", "exit 3"), ("half", "SIGKILL")])
-def test_the_death_of_the_program_is_that_of_the_worker(worker: Process, how: str, error_class: str) -> None:
+@pytest.mark.parametrize(
+    ("how", "error_class"), [("abort", "SIGABRT"), ("leave", "exit 3"), ("half", "SIGKILL")]
+)
+def test_the_death_of_the_program_is_that_of_the_worker(
+    worker: Process, how: str, error_class: str
+) -> None:
     with pytest.raises(Crashed) as caught:
         load(worker, how)
     assert caught.value.error_class == error_class
@@ -99,11 +111,15 @@ def test_a_program_that_hangs_is_asked_where(worker: Process) -> None:
     assert "asked what it is doing" in worker.stderr.read_text()
 
 
-def test_the_program_ends_with_its_harness_whatever_it_is_busy_with(command: list[str], tmp_path: Path) -> None:
+def test_the_program_ends_with_its_harness_whatever_it_is_busy_with(
+    command: list[str], tmp_path: Path
+) -> None:
     theirs_in, ours_out = os.pipe()
     with (tmp_path / "err").open("wb") as log:
         settings = {**environment("cpp_worker"), CHANNEL: f"{theirs_in},{log.fileno()}"}
-        process = subprocess.Popen(command, env=settings, pass_fds=(theirs_in, log.fileno()), stderr=log)
+        process = subprocess.Popen(
+            command, env=settings, pass_fds=(theirs_in, log.fileno()), stderr=log
+        )
     os.close(theirs_in)
     os.write(ours_out, b'{"id": 1, "op": "load", "dir": "/slow", "tags": []}\n')
     deadline = time.monotonic() + LIMIT
@@ -122,15 +138,23 @@ def test_an_interrupted_worker_says_which_signal_it_was(worker: Process) -> None
     assert caught.value.error_class == "SIGTERM"
 
 
-# Serving's conventions ------------------------------------------------------------------------------------------------
+# Serving's conventions
+# ------------------------------------------------------------------------------------------------
 
 
 class OddModel:
     """Signatures of the method names that Serving knows, as their serialized protos say it."""
 
-    def __init__(self, **methods: tuple[str, dict[str, tuple[int, list[int]]], dict[str, tuple[int, list[int]]]]) -> None:
+    def __init__(
+        self,
+        **methods: tuple[str, dict[str, tuple[int, list[int]]], dict[str, tuple[int, list[int]]]],
+    ) -> None:
         self.signature_defs = {
-            key: self._side(1, given) + self._side(2, produced) + field(3, f"tensorflow/serving/{method}".encode())
+            key: (
+                self._side(1, given)
+                + self._side(2, produced)
+                + field(3, f"tensorflow/serving/{method}".encode())
+            )
             for key, (method, given, produced) in methods.items()
         }
         self.signatures = signature_wire.described(self.signature_defs)
@@ -168,7 +192,11 @@ def test_signatures_serving_would_refuse_are_marked() -> None:
     )
     plain = signature_wire.describe(model.signatures)
     signatures = serving_methods.marked(signature_wire.describe(model.signatures), model)
-    reasons = {key: signature["method"]["reason"] for key, signature in signatures.items() if "method" in signature}
+    reasons = {
+        key: signature["method"]["reason"]
+        for key, signature in signatures.items()
+        if "method" in signature
+    }
     assert reasons == {
         "classify": None,
         "regress": None,
@@ -186,5 +214,8 @@ def test_signatures_serving_would_refuse_are_marked() -> None:
     assert compare_signatures(plain, signatures) == []  # the member disturbs no comparison
     told = unconventional(["serve"], signatures)
     assert set(told) == {f"serve:{key}" for key in reasons if reasons[key]}
-    assert told["serve:flat"] == "tensorflow/serving/classify: its output 'scores' is not [batch, classes]"
+    assert (
+        told["serve:flat"]
+        == "tensorflow/serving/classify: its output 'scores' is not [batch, classes]"
+    )
     assert unconventional(["serve"], plain) == {}

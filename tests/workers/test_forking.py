@@ -1,4 +1,6 @@
-"""Workers as forks of one process that has imported TensorFlow: each is a process of its own, and dies its own death."""
+"""Workers as forks of one process that has imported TensorFlow: each is a process of its own, and
+dies its own death.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ import pytest
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.worker import Worker, WorkerDied
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks workers")]
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks workers"),
+]
 
 HALF = Path(__file__).parents[2] / "fixtures_v1/half_plus_two/model"
 LIMIT = 60.0
@@ -63,7 +68,10 @@ def worker(warm_host: Host, request: pytest.FixtureRequest) -> Worker:
 
 
 def test_programs_that_import_tensorflow_share_the_import(warm_host: Host, worker: Worker) -> None:
-    others = [warm_host.worker("local", name, "-shared") for name in ("v1_session_worker", "reference_worker")]
+    others = [
+        warm_host.worker("local", name, "-shared")
+        for name in ("v1_session_worker", "reference_worker")
+    ]
     assert {parent(one).pid for one in (worker, *others)} == {parent(worker).pid}
     assert parent(worker).pid != os.getpid() and parent(worker).ppid() == os.getpid()
     assert len({process_id(one) for one in (worker, *others)}) == 3
@@ -75,8 +83,12 @@ def test_the_c_loader_has_a_process_without_pythons_tensorflow(warm_host: Host) 
     assert "tensorflow" not in worker.last_hello["imported"]
 
 
-@pytest.mark.parametrize(("number", "name"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGKILL, "SIGKILL")])
-def test_the_death_of_a_fork_is_named_and_costs_nobody_else(warm_host: Host, worker: Worker, number: int, name: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGKILL, "SIGKILL")]
+)
+def test_the_death_of_a_fork_is_named_and_costs_nobody_else(
+    warm_host: Host, worker: Worker, number: int, name: str
+) -> None:
     other = warm_host.worker("local", "tf2_worker", "-other")
     handle = load(other)
     pid, forker = process_id(worker), parent(worker).pid
@@ -114,16 +126,38 @@ def test_forks_draw_different_numbers(warm_host: Host, tmp_path: Path) -> None:
 
 
 def test_a_command_leaves_no_temporary_files(tmp_path: Path) -> None:
-    """TensorFlow deletes the Python that AutoGraph writes when a process ends of its own accord, which no worker does."""
+    """TensorFlow deletes the Python that AutoGraph writes when a process ends of its own accord,
+    which no worker does.
+    """
     (tmp_path / "temporary").mkdir()
-    command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--case", "flow_autograph", "--consumer", "tf2", "-n", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "compat_matrix",
+        "matrix",
+        "run",
+        "--case",
+        "flow_autograph",
+        "--consumer",
+        "tf2",
+        "-n",
+        "1",
+    ]
     environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
-    done = subprocess.run([*command, "--out", tmp_path / "out"], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--out", tmp_path / "out"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert not list((tmp_path / "temporary").iterdir())
 
 
-def test_without_the_process_that_forks_workers_go_on_and_the_next_but_one_has_a_new_one(tmp_path: Path) -> None:
+def test_without_the_process_that_forks_workers_go_on_and_the_next_but_one_has_a_new_one(
+    tmp_path: Path,
+) -> None:
     with Host(tmp_path) as host:
         first = host.worker("local", "tf2_worker", "-first")
         handle, forker = load(first), parent(first)
@@ -154,7 +188,12 @@ pid = worker._process.pid
 print(pid, psutil.Process(pid).ppid(), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr
-    _, alive = psutil.wait_procs([psutil.Process(int(pid)) for pid in done.stdout.split() if psutil.pid_exists(int(pid))], LIMIT)
+    _, alive = psutil.wait_procs(
+        [psutil.Process(int(pid)) for pid in done.stdout.split() if psutil.pid_exists(int(pid))],
+        LIMIT,
+    )
     assert not [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]

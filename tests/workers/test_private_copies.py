@@ -19,7 +19,11 @@ WRITING = [
 
 
 def content(folder):
-    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("attack", [*WRITING, effects.write_when_called, imports.write_at_import])

@@ -1,4 +1,6 @@
-"""The producer v1_builder: the fixtures' generators run in whatever TensorFlow there is, none of them seeing another."""
+"""The producer v1_builder: the fixtures' generators run in whatever TensorFlow there is, none of
+them seeing another.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def test_generators_are_planned_only_where_they_are_asked_for():
     assert not [cell for cell in make_plan(Ledger()) if cell.producer == "v1_builder"]
     asked = make_plan(Ledger(), producers=["v1_builder"])
     assert {cell.producer for cell in asked} == {"v1_builder"}
-    assert {cell.case for cell in asked} == {generator.name for generator in all_generators(fixtures_root())}
+    assert {cell.case for cell in asked} == {
+        generator.name for generator in all_generators(fixtures_root())
+    }
 
 
 def test_a_generator_may_require_a_version():
@@ -66,11 +70,16 @@ def test_a_generator_may_require_a_version():
     assert new.refused == "the case requires tensorflow<2, the runtime has 2.0.0"
     assert planned("2.21.0")["module_functions"].kinds == {"signature", "function"}
     lacking = Runtime("x", Path("python"), "2.21.0", lacks={"v1_builder": "no fork"})
-    assert {artifact.refused for artifact in generator_artifacts(fixtures_root(), lacking)} == {"no fork"}
+    assert {artifact.refused for artifact in generator_artifacts(fixtures_root(), lacking)} == {
+        "no fork"
+    }
 
 
 def test_forty_generators_run_in_every_release():
-    refused = [{case for case, artifact in planned(version).items() if artifact.refused} for version in EVERYWHERE]
+    refused = [
+        {case for case, artifact in planned(version).items() if artifact.refused}
+        for version in EVERYWHERE
+    ]
     assert len(planned("2.21.0")) - len(set().union(*refused)) >= 40
 
 
@@ -98,7 +107,14 @@ def test_a_generator_that_cannot_be_read_is_named(tmp_path, old, new, problem):
 def world(tmp_path_factory):
     """Some of the fixtures, and two that are up to no good."""
     root = tmp_path_factory.mktemp("fixtures") / "fixtures_v1"
-    names = ("collections", "control_flow_v2", "default_attrs_kept", "default_attrs_stripped", "module_functions", "simple_save")
+    names = (
+        "collections",
+        "control_flow_v2",
+        "default_attrs_kept",
+        "default_attrs_stripped",
+        "module_functions",
+        "simple_save",
+    )
     for name in names:
         shutil.copytree(fixtures_root() / name, root / name)
     for name, text in (("a_crash", CRASH), ("a_liar", LIAR)):
@@ -119,7 +135,11 @@ def run(world, tmp_path_factory):
         command += ["--producer", "v1_builder", "--fixtures", str(fixtures), *arguments]
         done = CliRunner().invoke(main, command)
         lines = (out / "results.jsonl").read_text().splitlines() if out.exists() else []
-        made = [result for result in map(json.loads, lines) if result["cell"].endswith("/produce") and result["versions"]]
+        made = [
+            result
+            for result in map(json.loads, lines)
+            if result["cell"].endswith("/produce") and result["versions"]
+        ]
         results = {result["cell"].partition("/")[0]: result for result in made}
         assert results, done.output
         return out, results
@@ -149,7 +169,10 @@ def test_what_a_generator_makes_does_not_depend_on_those_before_it(run, all_of_t
 @pytest.mark.tensorflow
 def test_an_export_that_answers_otherwise_is_a_failure(all_of_them):
     out, results = all_of_them
-    assert (results["a_liar"]["outcome"], results["a_liar"]["error_class"].rpartition(".")[2]) == ("FAIL_VALUE", "Differs")
+    assert (results["a_liar"]["outcome"], results["a_liar"]["error_class"].rpartition(".")[2]) == (
+        "FAIL_VALUE",
+        "Differs",
+    )
     assert "output y differs" in results["a_liar"]["message"]
     assert not list((out / "artifacts" / "a_liar").glob("v1_builder@*"))
 
@@ -157,8 +180,13 @@ def test_an_export_that_answers_otherwise_is_a_failure(all_of_them):
 @pytest.mark.tensorflow
 def test_a_generator_that_crashes_takes_nobody_along(all_of_them):
     _, results = all_of_them
-    assert (results["a_crash"]["outcome"], results["a_crash"]["error_class"]) == ("CRASH", "SIGABRT")
-    assert {case for case, result in results.items() if result["outcome"] == "PASS"} == set(results) - {"a_crash", "a_liar"}
+    assert (results["a_crash"]["outcome"], results["a_crash"]["error_class"]) == (
+        "CRASH",
+        "SIGABRT",
+    )
+    assert {case for case, result in results.items() if result["outcome"] == "PASS"} == set(
+        results
+    ) - {"a_crash", "a_liar"}
 
 
 @pytest.mark.tensorflow
@@ -167,7 +195,10 @@ def test_the_provenance_says_who_made_it(all_of_them):
     made = json.loads((artifact(out, "simple_save") / "provenance.json").read_text())
     committed = json.loads((fixtures_root() / "simple_save" / "provenance.json").read_text())
     assert made["producer"]["name"] == "v1_builder"
-    assert f"v1_builder@{made['producer']['versions']['tensorflow']}" == artifact(out, "simple_save").name
+    assert (
+        f"v1_builder@{made['producer']['versions']['tensorflow']}"
+        == artifact(out, "simple_save").name
+    )
     for member in ("case", "title", "clauses", "features", "generator", "licence"):
         assert made[member] == committed[member]
 
@@ -179,7 +210,15 @@ def test_other_releases_make_them_too(run, name):
         resolve(name)
     except RuntimeTrouble as error:
         pytest.skip(str(error))
-    out, results = run("--runtime", name, "--case", "simple_save", "--case", "half_plus_two", fixtures=fixtures_root())
+    out, results = run(
+        "--runtime",
+        name,
+        "--case",
+        "simple_save",
+        "--case",
+        "half_plus_two",
+        fixtures=fixtures_root(),
+    )
     assert results["half_plus_two"]["outcome"] == "PASS"
     assert ("simple_save" in results) == (name != "tf1.4"), "simple_save came with 1.7"
     made = json.loads((artifact(out, "half_plus_two") / "provenance.json").read_text())
@@ -187,11 +226,17 @@ def test_other_releases_make_them_too(run, name):
 
 
 def test_a_composite_output_in_a_composite_one_is_each_of_its_tensors() -> None:
-    """`io.json` names the tensors of a signature, so the recorder counts them as every client does."""
+    """`io.json` names the tensors of a signature, so the recorder counts them as every client
+    does.
+    """
     signature = schema.SignatureDef()
     outer = signature.outputs["y"].composite_tensor
     sparse = outer.components.add(dtype=schema.DT_FLOAT).coo_sparse
-    sparse.values_tensor_name, sparse.indices_tensor_name, sparse.dense_shape_tensor_name = "v:0", "i:0", "d:0"
+    sparse.values_tensor_name, sparse.indices_tensor_name, sparse.dense_shape_tensor_name = (
+        "v:0",
+        "i:0",
+        "d:0",
+    )
     outer.components.add().composite_tensor.components.add(name="n:0", dtype=schema.DT_INT32)
 
     class Session:

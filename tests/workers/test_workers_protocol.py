@@ -79,7 +79,9 @@ def test_a_worker_says_what_it_is_and_answers(worker: Worker, model: Model) -> N
     assert hello["versions"]["fake"] == "1.0"
     assert hello["imported"] == []
     handle = load(worker, model(""))
-    assert worker.request("signatures", LIMIT, handle=handle)["signatures"]["serving_default"]["inputs"]
+    assert worker.request("signatures", LIMIT, handle=handle)["signatures"]["serving_default"][
+        "inputs"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,9 @@ def test_a_worker_says_what_it_is_and_answers(worker: Worker, model: Model) -> N
         ("fork", "exit 4", "ended with status 4"),
     ],
 )
-def test_a_crash_is_named_and_costs_one_request(worker: Worker, model: Model, word: str, error_class: str, message: str) -> None:
+def test_a_crash_is_named_and_costs_one_request(
+    worker: Worker, model: Model, word: str, error_class: str, message: str
+) -> None:
     with pytest.raises(WorkerDied) as caught:
         load(worker, model(f"load={word}"))
     assert caught.value.error_class == error_class
@@ -106,9 +110,12 @@ def test_a_crash_is_named_and_costs_one_request(worker: Worker, model: Model, wo
 
 
 @pytest.mark.parametrize(
-    ("word", "last_words"), [("abort", "about to abort"), ("abort", "in misbehave"), ("hang", "in misbehave")]
+    ("word", "last_words"),
+    [("abort", "about to abort"), ("abort", "in misbehave"), ("hang", "in misbehave")],
 )
-def test_the_last_words_of_a_worker_are_kept(worker: Worker, model: Model, word: str, last_words: str) -> None:
+def test_the_last_words_of_a_worker_are_kept(
+    worker: Worker, model: Model, word: str, last_words: str
+) -> None:
     """Its own, and the stack of a crash or a hang."""
     worker.hello()
     with pytest.raises(WorkerDied) as caught:
@@ -183,7 +190,9 @@ load(host.worker("fake", "any"), Path({str(model(f"load=pid:{pid_file}"))!r}))
         ("unsupported", "unsupported", None),
     ],
 )
-def test_errors_are_replies(worker: Worker, model: Model, word: str, status: str, error_class: str | None) -> None:
+def test_errors_are_replies(
+    worker: Worker, model: Model, word: str, status: str, error_class: str | None
+) -> None:
     with pytest.raises(ReplyError) as caught:
         load(worker, model(f"load={word}"))
     assert caught.value.status == status
@@ -198,7 +207,9 @@ def test_an_operation_nobody_knows_is_unsupported(worker: Worker) -> None:
     assert caught.value.status == "unsupported"
 
 
-def test_a_runtime_that_does_not_start_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runtime_that_does_not_start_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     starts = tmp_path / "starts"
     monkeypatch.setenv("FAKE_STARTS", str(starts))
     monkeypatch.setenv("FAKE_BROKEN", "1")
@@ -209,7 +220,9 @@ def test_a_runtime_that_does_not_start_is_tried_once(tmp_path: Path, monkeypatch
     assert starts.read_text().count("started") == 1
 
 
-def test_a_worker_that_dies_while_it_starts_is_started_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_dies_while_it_starts_is_started_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     starts = tmp_path / "starts"
     monkeypatch.setenv("FAKE_STARTS", str(starts))
     for deaths, text in ((1, ""), (2, "killed by SIGKILL")):
@@ -231,7 +244,9 @@ def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
         host.worker("none", "any").hello()
 
 
-def test_checks_share_a_load_until_the_files_change(host: Host, worker: Worker, model: Model, tmp_path: Path) -> None:
+def test_checks_share_a_load_until_the_files_change(
+    host: Host, worker: Worker, model: Model, tmp_path: Path
+) -> None:
     directory = model("")
     handles = []
     for _ in range(2):
@@ -248,17 +263,24 @@ def test_checks_share_a_load_until_the_files_change(host: Host, worker: Worker, 
 
 
 @pytest.mark.parametrize(("word", "asked"), [("error", 1), ("abort", 2)])
-def test_a_shared_load_that_failed_is_not_repeated(host: Host, worker: Worker, model: Model, word: str, asked: int) -> None:
+def test_a_shared_load_that_failed_is_not_repeated(
+    host: Host, worker: Worker, model: Model, word: str, asked: int
+) -> None:
     """A death once: somebody else may have killed the process."""
     directory = model(f"load={word}")
     for _ in range(3):
-        with pytest.raises((ReplyError, WorkerDied)), host.model(worker, directory, ["serve"], LIMIT, shared=True):
+        with (
+            pytest.raises((ReplyError, WorkerDied)),
+            host.model(worker, directory, ["serve"], LIMIT, shared=True),
+        ):
             pass
     assert worker.generation == asked
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGSTOP", "noise"])
-def test_what_happens_between_two_questions_is_told_and_costs_none(host: Host, worker: Worker, model: Model, how: str) -> None:
+def test_what_happens_between_two_questions_is_told_and_costs_none(
+    host: Host, worker: Worker, model: Model, how: str
+) -> None:
     """It is in the log; a model that was loaded before is not asked as if it were the same."""
     good = model("load=late" if how == "noise" else "")
     with host.model(worker, good, ["serve"], LIMIT, shared=True) as loaded:
@@ -270,7 +292,9 @@ def test_what_happens_between_two_questions_is_told_and_costs_none(host: Host, w
             os.kill(worker._process.pid, signal.Signals[how])
             waited = os.WSTOPPED if how == "SIGSTOP" else os.WEXITED
             os.waitid(os.P_PID, worker._process.pid, waited | os.WNOWAIT)
-        with pytest.raises(WorkerDied, match=r"while it was asked nothing|not a reply to request 2"):
+        with pytest.raises(
+            WorkerDied, match=r"while it was asked nothing|not a reply to request 2"
+        ):
             loaded.ask("signatures", LIMIT)
         load(worker, model("call=wrong"))  # has the same handle, in another process
         with pytest.raises(WorkerDied, match="is gone"):
@@ -281,7 +305,9 @@ def test_what_happens_between_two_questions_is_told_and_costs_none(host: Host, w
     assert worker.generation == 2
 
 
-def test_a_shared_model_of_a_dead_worker_is_loaded_again(host: Host, worker: Worker, model: Model) -> None:
+def test_a_shared_model_of_a_dead_worker_is_loaded_again(
+    host: Host, worker: Worker, model: Model
+) -> None:
     good, bad = model(""), model("load=exit")
     with host.model(worker, good, ["serve"], LIMIT, shared=True):
         pass
@@ -304,31 +330,52 @@ def test_leaving_the_host_ends_its_workers_and_removes_scratch_files(tmp_path: P
 
 
 def test_the_environment_of_a_worker_is_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONWARNINGS", "TF_USE_LEGACY_KERAS", "SAVEDMODEL_COMPAT_FD"):
+    for name in (
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONPATH",
+        "PYTHONWARNINGS",
+        "TF_USE_LEGACY_KERAS",
+        "SAVEDMODEL_COMPAT_FD",
+    ):
         monkeypatch.setenv(name, "user's")
     monkeypatch.setenv("HOME", "/somewhere")
     pinned = environment("tf2_worker")
-    assert not {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONWARNINGS", "TF_USE_LEGACY_KERAS", "SAVEDMODEL_COMPAT_FD"} & set(
-        pinned
-    )
+    assert not {
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONPATH",
+        "PYTHONWARNINGS",
+        "TF_USE_LEGACY_KERAS",
+        "SAVEDMODEL_COMPAT_FD",
+    } & set(pinned)
     assert pinned["HOME"] == "/somewhere"
     assert pinned["TF_ENABLE_ONEDNN_OPTS"] == "0"
-    assert environment("reference_worker")["SAVEDMODEL_COMPAT_REFERENCE"] == str(ROOT / "reference_impl")
+    assert environment("reference_worker")["SAVEDMODEL_COMPAT_REFERENCE"] == str(
+        ROOT / "reference_impl"
+    )
 
 
 def test_a_program_sees_reference_impl_without_what_is_installed_beside_it(tmp_path: Path) -> None:
-    """Where the project is installed, the harness's own NumPy lies there, made for another Python than the runtime's."""
+    """Where the project is installed, the harness's own NumPy lies there, made for another Python
+    than the runtime's.
+    """
     site = tmp_path / "site"
     programs = site / "compat_matrix" / "workers"
     shutil.copytree(ROOT / "compat_matrix" / "workers", programs)
-    (programs / "probe.py").write_text("import numpy, reference_impl\ndef main(): print(reference_impl.__file__)\n")
+    (programs / "probe.py").write_text(
+        "import numpy, reference_impl\ndef main(): print(reference_impl.__file__)\n"
+    )
     (site / "reference_impl").mkdir()
     (site / "reference_impl" / "__init__.py").write_text("from reference_impl import other\n")
     (site / "reference_impl" / "other.py").write_text("")
     (site / "numpy.py").write_text("raise ImportError('of another Python')\n")
-    variables = {**environment("reference_worker"), "SAVEDMODEL_COMPAT_REFERENCE": str(site / "reference_impl")}
+    variables = {
+        **environment("reference_worker"),
+        "SAVEDMODEL_COMPAT_REFERENCE": str(site / "reference_impl"),
+    }
     command = [sys.executable, str(programs), "probe"]
-    done = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(site / "reference_impl" / "__init__.py")
 
@@ -351,22 +398,36 @@ def test_programs_of_old_runtimes_are_python_3_6() -> None:
 def old_interpreters() -> list[str]:
     """Python 3.6 and 3.7 where they can be found: on PATH, or beside the versions pyenv manages."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    return [str(path) for pattern in ("3.6.*", "3.7.*") for path in sorted(root.glob(f"{pattern}/bin/python"))]
+    return [
+        str(path)
+        for pattern in ("3.6.*", "3.7.*")
+        for path in sorted(root.glob(f"{pattern}/bin/python"))
+    ]
 
 
-@pytest.mark.skipif(not old_interpreters(), reason="no Python 3.6 or 3.7 on this machine: only the grammar was checked")
+@pytest.mark.skipif(
+    not old_interpreters(),
+    reason="no Python 3.6 or 3.7 on this machine: only the grammar was checked",
+)
 def test_old_interpreters_compile_the_programs() -> None:
     program = (
-        "import sys\nfor path in sys.stdin.read().split('\\n'):\n    compile(open(path, encoding='utf-8').read(), path, 'exec')"
+        "import sys\nfor path in sys.stdin.read().split('\\n'):\n    compile(open(path,"
+        " encoding='utf-8').read(), path, 'exec')"
     )
     interpreters = old_interpreters()
     assert interpreters
     for python in interpreters:
-        subprocess.run([python, "-c", program], input="\n".join(map(str, OLD_SYNTAX)), text=True, check=True)
+        subprocess.run(
+            [python, "-c", program], input="\n".join(map(str, OLD_SYNTAX)), text=True, check=True
+        )
 
 
-@pytest.mark.parametrize(("given", "seen"), [({}, "{folder}"), ({"TMPDIR": "elsewhere"}, "elsewhere")])
-def test_temporary_files_lie_in_the_folder_of_the_worker_unless_its_program_says_where(tmp_path, given, seen):
+@pytest.mark.parametrize(
+    ("given", "seen"), [({}, "{folder}"), ({"TMPDIR": "elsewhere"}, "elsewhere")]
+)
+def test_temporary_files_lie_in_the_folder_of_the_worker_unless_its_program_says_where(
+    tmp_path, given, seen
+):
     command = [sys.executable, "-c", "import os; print(os.environ['TMPDIR'])"]
     process = Process(command, given, tmp_path / "cwd", tmp_path / "log")
     process._child.reap(60)

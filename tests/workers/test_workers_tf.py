@@ -1,4 +1,6 @@
-"""The consumers on real fixtures, each in its own process, through the checks that the matrix runs."""
+"""The consumers on real fixtures, each in its own process, through the checks that the matrix
+runs.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,22 @@ def run(host: Host, check: str, consumer: str, artifact: Path | str, **fields: s
         require_cpp()
     path = FIXTURES / artifact
     version = str(local_runtime().tensorflow_version)
-    names = {"case": path.name, "producer": "fixture", "producer_version": "1.15.5", "consumer_version": version, **fields}
+    names = {
+        "case": path.name,
+        "producer": "fixture",
+        "producer_version": "1.15.5",
+        "consumer_version": version,
+        **fields,
+    }
     return run_cell(
-        Cell(**names, consumer=consumer, check=check, runtime="local", producer_runtime="local", artifact=str(path)),
+        Cell(
+            **names,
+            consumer=consumer,
+            check=check,
+            runtime="local",
+            producer_runtime="local",
+            artifact=str(path),
+        ),
         host,
         host.out,
     )
@@ -59,8 +74,12 @@ def run(host: Host, check: str, consumer: str, artifact: Path | str, **fields: s
 @pytest.mark.parametrize("consumer", TENSORFLOWS)
 @pytest.mark.parametrize("check", ["load", "signatures", "values", "relocate"])
 @pytest.mark.parametrize("fixture", ["simple_save", "sparse_io", "string_ops", "dtypes_io"])
-def test_what_tensorflow_wrote_tensorflow_reads(host: Host, consumer: str, check: str, fixture: str) -> None:
-    """Dense, sparse, strings with NUL bytes, every dtype: in and out of each consumer without the loss of a bit."""
+def test_what_tensorflow_wrote_tensorflow_reads(
+    host: Host, consumer: str, check: str, fixture: str
+) -> None:
+    """Dense, sparse, strings with NUL bytes, every dtype: in and out of each consumer without the
+    loss of a bit.
+    """
     seen = run(host, check, consumer, fixture)
     assert seen.outcome is Outcome.PASS, seen.message
 
@@ -82,14 +101,25 @@ def test_a_session_reads_partitioned_variables_slice_by_slice(host: Host, consum
 def test_reference_variables_are_not_among_those_of_a_loaded_object(host: Host) -> None:
     seen = run(host, "checkpoint", "tf2", "half_plus_two")
     assert seen.outcome is Outcome.FAIL_STRUCTURE
-    assert "values of the checkpoint are not among the consumer's variables: 'a', 'b'" in seen.message
+    assert (
+        "values of the checkpoint are not among the consumer's variables: 'a', 'b'" in seen.message
+    )
 
 
 @pytest.mark.parametrize(
-    "fixture", ["half_plus_two", "index_table_oov", "serve_tpu_gpu", "partitioned_variables", "legacy_init_op"]
+    "fixture",
+    [
+        "half_plus_two",
+        "index_table_oov",
+        "serve_tpu_gpu",
+        "partitioned_variables",
+        "legacy_init_op",
+    ],
 )
 def test_a_session_re_exports_without_a_loss(host: Host, fixture: str) -> None:
-    """Variables, assets at a new place, several MetaGraphs, an init op: kept, and the second save is a fixed point."""
+    """Variables, assets at a new place, several MetaGraphs, an init op: kept, and the second save
+    is a fixed point.
+    """
     seen = run(host, "reexport", "v1_session", fixture)
     assert seen.outcome is Outcome.PASS, seen.message
 
@@ -107,7 +137,9 @@ def test_a_wrong_weight_in_the_checkpoint_is_seen_by_all(host: Host, tmp_path: P
     from reference_impl.format.bundle.writer import BundleWriter
 
     artifact = tmp_path / "simple_save"
-    shutil.copytree(FIXTURES / "simple_save", artifact, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        FIXTURES / "simple_save", artifact, ignore=shutil.ignore_patterns("__pycache__")
+    )
     prefix = artifact / "model" / "variables" / "variables"
     with BundleReader(prefix) as bundle:
         values = {key: np.array(bundle.read(key)) for key in list(bundle.keys())}
@@ -175,7 +207,15 @@ def test_the_c_and_the_cpp_loader_say_the_same(host: Host, tmp_path: Path) -> No
         said.append(replies)
     assert said[0] == said[1]
     assert [reply[1] for reply in said[1][1:] if reply != "ok"] == [
-        *("TF_NOT_FOUND", "TF_NOT_FOUND", "KeyError", "ValueError", "KeyError", "KeyError", "KeyError"),
+        *(
+            "TF_NOT_FOUND",
+            "TF_NOT_FOUND",
+            "KeyError",
+            "ValueError",
+            "KeyError",
+            "KeyError",
+            "KeyError",
+        ),
     ]
 
 
@@ -191,20 +231,39 @@ def test_errors_of_the_c_loaders_carry_the_name_of_their_code(host: Host, consum
 def test_long_strings_stay_alive_in_a_table(host: Host, tmp_path: Path) -> None:
     """What is fed to the C API is not copied; a table keeps it after the call that put it there."""
     worker = host.worker("local", CONSUMERS["c_api"].program)
-    words = [b"a word that is far too long to be stored inside its own header %d" % i for i in range(50)]
+    words = [
+        b"a word that is far too long to be stored inside its own header %d" % i for i in range(50)
+    ]
     fixture = FIXTURES / "mutable_hash_table"
-    request = {"kind": "signature", "inputs": "in.npz", "outputs": None, "tags": ["serve"], "id": "r"}
+    request = {
+        "kind": "signature",
+        "inputs": "in.npz",
+        "outputs": None,
+        "tags": ["serve"],
+        "id": "r",
+    }
     with host.model(worker, fixture / "model", ["serve"], LIMIT, shared=False) as model:
 
         def call(signature: str, **values: object) -> dict[str, tensors.Tensor]:
-            tensors.save(tmp_path / "in.npz", {name: tensors.from_numpy(value) for name, value in values.items()})
+            tensors.save(
+                tmp_path / "in.npz",
+                {name: tensors.from_numpy(value) for name, value in values.items()},
+            )
             asked = {**request, "signature": signature}
-            model.ask("call", LIMIT, request=asked, io_dir=str(tmp_path), outputs=str(tmp_path / "out.npz"))
+            model.ask(
+                "call",
+                LIMIT,
+                request=asked,
+                io_dir=str(tmp_path),
+                outputs=str(tmp_path / "out.npz"),
+            )
             return dict(tensors.load(tmp_path / "out.npz"))
 
         call("insert", words=np.array(words, dtype=object), ids=np.arange(50, dtype=np.int64) + 100)
         for _ in range(20):
-            call("serving_default", words=np.array([b"x" * 100] * 200, dtype=object))  # other bytes in the freed memory, if it is
+            call(
+                "serving_default", words=np.array([b"x" * 100] * 200, dtype=object)
+            )  # other bytes in the freed memory, if it is
         found = call("serving_default", words=np.array(words, dtype=object))
     assert (np.arange(50) + 100).tolist() in [tensor.array.tolist() for tensor in found.values()]
 
@@ -212,7 +271,9 @@ def test_long_strings_stay_alive_in_a_table(host: Host, tmp_path: Path) -> None:
 def test_a_model_is_freed_when_it_is_closed(host: Host) -> None:
     for consumer in TENSORFLOWS:
         worker = host.worker("local", CONSUMERS[consumer].program)
-        with host.model(worker, FIXTURES / "simple_save" / "model", ["serve"], LIMIT, shared=False) as model:
+        with host.model(
+            worker, FIXTURES / "simple_save" / "model", ["serve"], LIMIT, shared=False
+        ) as model:
             pass
         with pytest.raises(Exception, match="no model has the handle"):
             model.ask("signatures", LIMIT)
@@ -224,7 +285,13 @@ def test_a_case_is_produced_and_consumed(host: Host, consumer: str) -> None:
     fields = {"case": "rfc_two_signatures", "producer": "tf2", "producer_version": version}
     path = f"artifacts/rfc_two_signatures/tf2@{version}"
     made = Cell(
-        **fields, consumer="-", consumer_version="", check="produce", runtime="local", producer_runtime="local", artifact=path
+        **fields,
+        consumer="-",
+        consumer_version="",
+        check="produce",
+        runtime="local",
+        producer_runtime="local",
+        artifact=path,
     )
     if not (host.out / path).exists():
         assert run_cell(made, host, host.out).outcome is Outcome.PASS

@@ -1,7 +1,9 @@
-"""``checkpoint``: the consumer holds the values of the checkpoint, and the checkpoint holds all that is restored.
+"""``checkpoint``: the consumer holds the values of the checkpoint, and the checkpoint holds all
+that is restored.
 
-The reference is the TensorFlow-free bundle reader, which follows the restore plan of the MetaGraph. A session fetches the tensor
-that reads each variable; other consumers read the variables of the loaded object.
+The reference is the TensorFlow-free bundle reader, which follows the restore plan of the MetaGraph.
+A session fetches the tensor that reads each variable; other consumers read the variables of the
+loaded object.
 """
 
 from __future__ import annotations
@@ -52,15 +54,28 @@ def check(context: Context) -> dict[str, Any]:
     return details
 
 
-def compare_held(wanted: Mapping[str, tensors.Tensor], held: Mapping[str, tensors.Tensor]) -> Finding | None:
-    """Return the first difference between the values of the checkpoint and the consumer, which may have more variables."""
+def compare_held(
+    wanted: Mapping[str, tensors.Tensor], held: Mapping[str, tensors.Tensor]
+) -> Finding | None:
+    """Return the first difference between the values of the checkpoint and the consumer, which may
+    have more variables.
+    """
     missing = sorted(set(wanted) - set(held))
     if missing:
         names = ", ".join(map(repr, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
-        message = f"{len(missing)} of {len(wanted)} values of the checkpoint are not among the consumer's variables: {names}"
-        return Finding(Outcome.FAIL_STRUCTURE, message, details={"missing": missing, "held": sorted(held)})
-    differences = [d for d in (compare_tensor(name, wanted[name], held[name]) for name in sorted(wanted)) if d]
+        message = (
+            f"{len(missing)} of {len(wanted)} values of the checkpoint are not among the consumer's"
+            f" variables: {names}"
+        )
+        return Finding(
+            Outcome.FAIL_STRUCTURE, message, details={"missing": missing, "held": sorted(held)}
+        )
+    differences = [
+        d for d in (compare_tensor(name, wanted[name], held[name]) for name in sorted(wanted)) if d
+    ]
     if not differences:
         return None
     details = {"differences": [d.to_json() for d in differences[:_SHOWN]]}
-    return Finding(Outcome.FAIL_VALUE, f"variable {first_of(differences, 'variables')}", details=details)
+    return Finding(
+        Outcome.FAIL_VALUE, f"variable {first_of(differences, 'variables')}", details=details
+    )

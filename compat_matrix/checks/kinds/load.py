@@ -8,7 +8,11 @@ from compat_matrix.checks import oracle
 from compat_matrix.checks.context import Context
 from compat_matrix.checks.kind import Check
 
-CHECK = Check("load", "every MetaGraph that has requests loads; the artifact is what its provenance says", place=1)
+CHECK = Check(
+    "load",
+    "every MetaGraph that has requests loads; the artifact is what its provenance says",
+    place=1,
+)
 
 
 def check(context: Context) -> dict[str, Any]:

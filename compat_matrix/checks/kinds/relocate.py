@@ -31,7 +31,10 @@ def check(context: Context) -> dict[str, Any]:
 
 
 def moved_copy(model: Path, scratch: Path) -> Path:
-    """Copy a model, then move the copy, so that its first path does not exist any more. The new path contains a space."""
+    """Copy a model, then move the copy, so that its first path does not exist any more.
+
+    The new path contains a space.
+    """
     first, moved = scratch / "copied" / "model", scratch / "moved to" / "model"
     shutil.copytree(model, first)
     moved.parent.mkdir()

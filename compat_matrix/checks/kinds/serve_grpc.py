@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     from compat_matrix.checks.wire import Wire
 
 CHECK = Check(
-    "serve_grpc", "Predict, Classify and Regress over gRPC answer as recorded", place=2, asks=True, like="values", served=True
+    "serve_grpc",
+    "Predict, Classify and Regress over gRPC answer as recorded",
+    place=2,
+    asks=True,
+    like="values",
+    served=True,
 )
 
 

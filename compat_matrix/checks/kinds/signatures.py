@@ -1,4 +1,6 @@
-"""``signatures``: the consumer shows the signatures as in the SignatureDefs, and the model's writer is the recorded one."""
+"""``signatures``: the consumer shows the signatures as in the SignatureDefs, and the model's writer
+is the recorded one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from compat_matrix.checks.context import Context, Finding
 from compat_matrix.checks.kind import Check
 from compat_matrix.common.printable import first_of
 
-CHECK = Check("signatures", "the signatures the consumer shows are those of the SignatureDefs", place=2)
+CHECK = Check(
+    "signatures", "the signatures the consumer shows are those of the SignatureDefs", place=2
+)
 
 Spec = dict[str, dict[str, dict[str, Any]]]
 SIDES = ("inputs", "outputs")
@@ -20,8 +24,8 @@ _SHOWN = 12  # differences in the message's details
 
 
 def check(context: Context) -> dict[str, Any]:
-    """Check all tag sets; return details of a pass: the number of signatures, and those that a server would refuse to Classify or
-    Regress."""
+    """Check all tag sets; return details of a pass: the number of signatures, and those that a
+    server would refuse to Classify or Regress."""
     findings, seen = [], 0
     unservable: dict[str, str] = {}
     for tags in oracle.tag_sets(context.artifact):
@@ -39,7 +43,9 @@ def check(context: Context) -> dict[str, Any]:
 
 
 def _other_writer(context: Context, tags: Sequence[str]) -> list[Finding]:
-    """Compare the writer's version in the model with the provenance, since expectations hold for versions of the writer."""
+    """Compare the writer's version in the model with the provenance, since expectations hold for
+    versions of the writer.
+    """
     says, known = oracle.writer(context.artifact.model, tags), context.artifact.tensorflow()
     if not says or not known or says == known:
         return []
@@ -48,9 +54,11 @@ def _other_writer(context: Context, tags: Sequence[str]) -> list[Finding]:
 
 
 def unconventional(tags: Sequence[str], got: Spec) -> dict[str, str]:
-    """Return ``{tags:signature: method and reason}`` for signatures that TF Serving's Classify or Regress would refuse.
+    """Return ``{tags:signature: method and reason}`` for signatures that TF Serving's Classify or
+    Regress would refuse.
 
-    This is not a failure: the file is as its author wrote it, and every consumer can call the signature.
+    This is not a failure: the file is as its author wrote it, and every consumer can call the
+    signature.
     """
     out = {}
     for key, sides in got.items():
@@ -75,7 +83,8 @@ def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Find
 def compare_signatures(expected: Spec, got: Spec) -> list[str]:
     """Yield differences as sentences.
 
-    Members that the consumer leaves out (dtype, shape, a whole side) are not compared, nor is a dtype that the file leaves out.
+    Members that the consumer leaves out (dtype, shape, a whole side) are not compared, nor is a
+    dtype that the file leaves out.
     """
     out = [f"signature {key!r} is missing" for key in sorted(set(expected) - set(got))]
     out += [f"signature {key!r} is not in the file" for key in sorted(set(got) - set(expected))]
@@ -88,16 +97,26 @@ def compare_signatures(expected: Spec, got: Spec) -> list[str]:
 
 
 def _compare_side(where: str, expected: dict[str, Any], got: dict[str, Any]) -> list[str]:
-    # tf.saved_model.load renames the part `x/values` of a sparse input to `x_values`, as its documentation says.
-    alias = {"_".join(name.rsplit("/", 1)): name for name in expected if "/" in name and name not in got}
+    # tf.saved_model.load renames the part `x/values` of a sparse input to `x_values`, as its
+    # documentation says.
+    alias = {
+        "_".join(name.rsplit("/", 1)): name for name in expected if "/" in name and name not in got
+    }
     named = {alias.get(name, name): info for name, info in got.items()}
     out = [f"{where}: {name!r} is missing" for name in sorted(set(expected) - set(named))]
     out += [f"{where}: {name!r} is not in the file" for name in sorted(set(named) - set(expected))]
     for name in sorted(set(expected) & set(named)):
         for member, read in (("dtype", _base), ("shape", _dims)):
             stated = expected[name][member] != _UNSTATED
-            if stated and member in named[name] and read(expected[name][member]) != read(named[name][member]):
-                out.append(f"{where}: {name!r} has the {member} {named[name][member]}, expected {expected[name][member]}")
+            if (
+                stated
+                and member in named[name]
+                and read(expected[name][member]) != read(named[name][member])
+            ):
+                out.append(
+                    f"{where}: {name!r} has the {member} {named[name][member]}, expected"
+                    f" {expected[name][member]}"
+                )
     return out
 
 

@@ -1,4 +1,6 @@
-"""``values``: the answers are those the producer recorded, the third time and in other threads too."""
+"""``values``: the answers are those the producer recorded, the third time and in other threads
+too.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,14 @@ _SHOWN = 2000  # characters of a message about one request
 
 
 def check(context: Context) -> dict[str, Any]:
-    """Check all tag sets; return details of a pass: a digest of each answer, and the answers kept as evidence.
+    """Check all tag sets; return details of a pass: a digest of each answer, and the answers kept
+    as evidence.
 
-    ``answers``: request -> digest of all outputs. ``inexact``: request -> name of the evidence with the answer, for answers that
-    pass only by their tolerance; the others equal those of the artifact. The details of a failure also have ``answers``, and
-    ``failed``: request -> outcome and message, for requests not answered as recorded. If a MetaGraph does not load, the others
-    are asked all the same.
+    ``answers``: request -> digest of all outputs. ``inexact``: request -> name of the evidence with
+    the answer, for answers that pass only by their tolerance; the others equal those of the
+    artifact. The details of a failure also have ``answers``, and ``failed``: request -> outcome and
+    message, for requests not answered as recorded. If a MetaGraph does not load, the others are
+    asked all the same.
     """
     findings: list[Finding] = []
     answers = Answers()
@@ -33,7 +37,11 @@ def check(context: Context) -> dict[str, Any]:
                 failed.update({str(one.details["request"]): _told(one) for one in found})
         except ReplyError as error:
             found = [finding_of(error)]
-            asked = [str(request["id"]) for request in context.artifact.requests if tuple(request["tags"]) == tags]
+            asked = [
+                str(request["id"])
+                for request in context.artifact.requests
+                if tuple(request["tags"]) == tags
+            ]
             failed.update(dict.fromkeys(asked, _told(found[0])))
         findings += found
     if findings:

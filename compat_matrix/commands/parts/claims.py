@@ -1,6 +1,8 @@
-"""The claims of the commands: the meaning of exit code 0, what was asked and what was not, and the other exit codes.
+"""The claims of the commands: the meaning of exit code 0, what was asked and what was not, and the
+other exit codes.
 
-A command without a claim is a defect: a reader of its exit code 0 would have to guess. The page docs/claims.md is made of these.
+A command without a claim is a defect: a reader of its exit code 0 would have to guess. The page
+docs/claims.md is made of these.
 """
 
 from __future__ import annotations
@@ -13,9 +15,15 @@ import click
 
 from compat_matrix.common.exit_codes import ExitCode
 
-Words = Union[str, Callable[[], str]]  # a function reads the tables of the command, which are heavy to import
+Words = Union[
+    str, Callable[[], str]
+]  # a function reads the tables of the command, which are heavy to import
 C = TypeVar("C", bound=click.Command)
-OF_EVERY = (ExitCode.USAGE, ExitCode.HARNESS_ERROR, ExitCode.INTERRUPTED)  # exit codes that mean the same in every command
+OF_EVERY = (
+    ExitCode.USAGE,
+    ExitCode.HARNESS_ERROR,
+    ExitCode.INTERRUPTED,
+)  # exit codes that mean the same in every command
 _CLAIMS: dict[click.Command, Claim] = {}
 
 
@@ -40,12 +48,18 @@ class Claim:
         return what if isinstance(what, str) else what()
 
 
-def claims(green: str, asked: Words, not_asked: Words, codes: Mapping[ExitCode, str] | None = None) -> Callable[[C], C]:
-    """Return a decorator that records the claim of a command; its help ends with what exit code 0 means."""
+def claims(
+    green: str, asked: Words, not_asked: Words, codes: Mapping[ExitCode, str] | None = None
+) -> Callable[[C], C]:
+    """Return a decorator that records the claim of a command; its help ends with what exit code 0
+    means.
+    """
 
     def record(command: C) -> C:
         _CLAIMS[command] = Claim(green, asked, not_asked, codes or {})
-        command.epilog = f"Exit code 0 means: {green}. What was asked, and what not: docs/claims.md."
+        command.epilog = (
+            f"Exit code 0 means: {green}. What was asked, and what not: docs/claims.md."
+        )
         return command
 
     return record

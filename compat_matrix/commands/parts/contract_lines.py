@@ -12,5 +12,7 @@ def line(finding: Finding) -> str:
     """Return the line, coloured by what follows for clients."""
     word = "allowed" if finding.allowed else RULES[finding.rule].category
     colour = {"breaking": "red", "compatible": "green"}.get(word, "yellow")
-    text = printable(f"{finding.rule}  {': '.join(finding.where)}: {finding.message}", newlines=False)
+    text = printable(
+        f"{finding.rule}  {': '.join(finding.where)}: {finding.message}", newlines=False
+    )
     return f"{click.style(f'{word:<10}', fg=colour)} {text}"

@@ -1,4 +1,6 @@
-"""``savedmodel-compat diff --clients``: what a client of the signatures notices when one model takes the place of another."""
+"""``savedmodel-compat diff --clients``: what a client of the signatures notices when one model
+takes the place of another.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ CODES = {
     UNREAD: ExitCode.HARNESS_ERROR,
 }
 COLOURS = {ALIKE: "green", NEW: "green"}
-ASKED = "compared: MetaGraphs, signatures, methods, and the names, dtypes, shapes, defaults and order of tensors; not answers"
+ASKED = (
+    "compared: MetaGraphs, signatures, methods, and the names, dtypes, shapes, defaults and order"
+    " of tensors; not answers"
+)
 
 
 @dataclass(frozen=True)
@@ -40,28 +45,43 @@ class Seen:
     reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        found = {"path": self.path, "status": self.status, "findings": [finding.to_json() for finding in self.findings]}
+        found = {
+            "path": self.path,
+            "status": self.status,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
         return {**found, "reason": self.reason} if self.reason else found
 
 
 def tell(found: list[Found], single: bool, as_json: bool, follow_links: bool) -> int:
-    """Compare two models, or the models of two folders by their places; print what clients notice and return the exit code."""
+    """Compare two models, or the models of two folders by their places; print what clients notice
+    and return the exit code.
+    """
     seen = list(_seen(found, single, follow_links))
     skipped = [item for side in found for item in side.skipped]
     if as_json:
         told_ = [{"name": item.name, "reason": item.reason} for item in skipped]
-        click.echo(json.dumps({"schema": 1, "clients": [one.to_json() for one in seen], "skipped": told_}, separators=(",", ":")))
+        click.echo(
+            json.dumps(
+                {"schema": 1, "clients": [one.to_json() for one in seen], "skipped": told_},
+                separators=(",", ":"),
+            )
+        )
     else:
         for one in seen:
             reason = f": {one.reason}" if one.reason else ""
             text = printable(f"{one.path}{reason}", newlines=False)
-            click.echo(f"{click.style(one.status, fg=COLOURS.get(one.status, 'red'), bold=True)}  {text}")
+            click.echo(
+                f"{click.style(one.status, fg=COLOURS.get(one.status, 'red'), bold=True)}  {text}"
+            )
             for finding in one.findings:
                 click.echo(f"  {line(finding)}")
         for item in skipped:
             click.echo(f"! {printable(f'{item.name}: {item.reason}', newlines=False)}")
         statuses = [one.status for one in seen]
-        counts = ", ".join(f"{statuses.count(status)} {status}" for status in CODES if status in statuses)
+        counts = ", ".join(
+            f"{statuses.count(status)} {status}" for status in CODES if status in statuses
+        )
         click.echo(f"{counted(len(seen), 'model')}: {counts} ({ASKED})")
     worst = max((CODES[one.status] for one in seen), default=ExitCode.AS_EXPECTED)
     return max(worst, ExitCode.UNEXPECTED) if skipped else worst

@@ -39,14 +39,22 @@ class Examined:
         return self.needed and not self.ok
 
     def to_do(self) -> Iterator[str]:
-        """Yield a line that says what to do about this one, if anything: first of all that a user reads."""
+        """Yield a line that says what to do about this one, if anything: first of all that a user
+        reads.
+        """
         if not self.ok:
             where = f" in {self.runtime}" if self.runtime else ""
             does = self.command or self.says
-            yield printable(f"{'missing' if self.needed else 'optional'}: {self.name}{where}: {does}", newlines=False)
+            yield printable(
+                f"{'missing' if self.needed else 'optional'}: {self.name}{where}: {does}",
+                newlines=False,
+            )
 
     def lines(self) -> Iterator[str]:
-        """Yield a line, and below it an indented line for each detail. Text from elsewhere is made safe for a terminal."""
+        """Yield a line, and below it an indented line for each detail.
+
+        Text from elsewhere is made safe for a terminal.
+        """
         margin = "  " if self.runtime else ""
         yield printable(f"{margin}{self.name}: {self.says}", newlines=False)
         if self.command:

@@ -15,7 +15,15 @@ from compat_matrix.cells.results import is_sealed, not_sealed, of_plan, read_res
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import renaming
-from compat_matrix.commands.parts.planned import CELL_ID, RUN_FOLDER, STALE, exit_codes, ledger_path, plan_options, planned
+from compat_matrix.commands.parts.planned import (
+    CELL_ID,
+    RUN_FOLDER,
+    STALE,
+    exit_codes,
+    ledger_path,
+    plan_options,
+    planned,
+)
 from compat_matrix.commands.parts.plugin_options import about_plugins
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.common.exit_codes import ExitCode
@@ -24,8 +32,18 @@ from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 from compat_matrix.verdict.entries import Entry
 
-SHOWN = ("error_class", "message", "producer_version", "consumer_version", "issue", "added", "until")  # of an entry
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+SHOWN = (
+    "error_class",
+    "message",
+    "producer_version",
+    "consumer_version",
+    "issue",
+    "added",
+    "until",
+)  # of an entry
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md)."
+)
 
 
 @click.group(cls=Group)
@@ -43,8 +61,11 @@ def expect() -> None:
 @plan_options
 @json_option
 @exit_codes
-def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None, as_json: bool) -> int:
-    """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries.
+def expect_check(
+    fixtures: Path | None, cases: Path | None, expectations: Path | None, as_json: bool
+) -> int:
+    """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping,
+    expired entries.
 
     \b
     Examples:
@@ -65,7 +86,9 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
     else:
         for line in lines:
             click.echo(line)
-    click.echo(f"{counted(len(ledger.entries), 'entry')}, {counted(len(lines), 'problem')}", err=True)
+    click.echo(
+        f"{counted(len(ledger.entries), 'entry')}, {counted(len(lines), 'problem')}", err=True
+    )
     return int(STALE if verdict.stale else ExitCode.AS_EXPECTED)
 
 
@@ -73,18 +96,33 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
     green="the ledger is rewritten from the run",
     asked="nothing: it reads the results of a complete run",
     not_asked="nothing: it compares nothing",
-    codes={ExitCode.STALE_EXPECTATION: "the run is not complete, is unstable, or a new failure has no reason"},
+    codes={
+        ExitCode.STALE_EXPECTATION: (
+            "the run is not complete, is unstable, or a new failure has no reason"
+        )
+    },
 )
 @expect.command("update")
 @click.argument("out", type=RUN_FOLDER)
-@click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The file to rewrite (default: ours).")
-@click.option("--reasons", type=EXISTING_FILE, help="Rules: what new failures come from (docs/contracts.md).")
-@click.option("--reason", default="", help="Why all other new failures are known; needed when there are any.")
+@click.option(
+    "--expectations",
+    type=EXISTING_FILE,
+    default=DEFAULT_PATH,
+    help="The file to rewrite (default: ours).",
+)
+@click.option(
+    "--reasons", type=EXISTING_FILE, help="Rules: what new failures come from (docs/contracts.md)."
+)
+@click.option(
+    "--reason", default="", help="Why all other new failures are known; needed when there are any."
+)
 @click.option("--remake", is_flag=True, help="Make the entries anew that were made by rules.")
 @exit_codes
-def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: str, remake: bool) -> None:
-    """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are narrowed to the versions for which
-    they are true, new failures come, comments stay.
+def expect_update(
+    out: Path, expectations: Path, reasons: Path | None, reason: str, remake: bool
+) -> None:
+    """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are
+    narrowed to the versions for which they are true, new failures come, comments stay.
 
     \b
     Examples:
@@ -96,7 +134,11 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
 
     ours = expectations.samefile(DEFAULT_PATH)
     if ours and not RunFile.read(out).is_about_ours:
-        raise Refused("the run was of other cases than ours, all our entries would seem dead: use --expectations", STALE)
+        raise Refused(
+            "the run was of other cases than ours, all our entries would seem dead: use"
+            " --expectations",
+            STALE,
+        )
     if not is_sealed(out / RESULTS_FILE):
         raise Refused(not_sealed(f"the run in {out}"), STALE)
     rules = read_rules(reasons) if reasons else ()
@@ -116,13 +158,23 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     click.echo(f"{expectations}: {counted(len(done.changes), 'change')}", err=True)
 
 
-@claims(green="the expectation of the cell is shown", asked="nothing", not_asked="nothing: it compares nothing")
+@claims(
+    green="the expectation of the cell is shown",
+    asked="nothing",
+    not_asked="nothing: it compares nothing",
+)
 @expect.command("explain", cls=renaming(cases="--cases-dir"))
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @plan_options
 @json_option
 @exit_codes
-def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None, as_json: bool) -> None:
+def expect_explain(
+    cell_id: str,
+    fixtures: Path | None,
+    cases: Path | None,
+    expectations: Path | None,
+    as_json: bool,
+) -> None:
     """Say what is expected of a cell, and by which entry.
 
     \b
@@ -135,15 +187,38 @@ def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expe
     cell = known.get(cell_id)
     if cell is None:
         near = like(cell_id, known)
-        raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them).{near}", ExitCode.USAGE)
+        raise Refused(
+            f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them).{near}",
+            ExitCode.USAGE,
+        )
     entry = ledger.entry_for(cell)
-    outcomes = [cell.decided.outcome] if cell.decided else [entry.outcome, *entry.others] if entry else [Outcome.PASS]
+    outcomes = (
+        [cell.decided.outcome]
+        if cell.decided
+        else [entry.outcome, *entry.others]
+        if entry
+        else [Outcome.PASS]
+    )
     expected, decided = list(map(str, outcomes)), cell.decided.reason if cell.decided else ""
     entries = [_explained(entry, cell) for entry in ledger.entries if entry.names(cell)]
     if as_json:
-        click.echo(json.dumps({"schema": 1, "cell": cell_id, "expected": expected, "decided": decided, "entries": entries}))
+        click.echo(
+            json.dumps(
+                {
+                    "schema": 1,
+                    "cell": cell_id,
+                    "expected": expected,
+                    "decided": decided,
+                    "entries": entries,
+                }
+            )
+        )
         return
-    click.echo(f"{expected[0]}, decided by the plan: {decided}" if cell.decided else f"{' or '.join(expected)} is expected")
+    click.echo(
+        f"{expected[0]}, decided by the plan: {decided}"
+        if cell.decided
+        else f"{' or '.join(expected)} is expected"
+    )
     for one in entries:
         here = "applies" if one["applies"] else "is for other versions"
         click.echo(f"{one['title']} {here}: {one['kind']}, {one['reason']}")
@@ -153,6 +228,8 @@ def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expe
 
 
 def _explained(entry: Entry, cell: Cell) -> dict[str, Any]:
-    """Return an entry of the ledger that names a cell, and whether it applies to the versions of that cell."""
+    """Return an entry of the ledger that names a cell, and whether it applies to the versions of
+    that cell.
+    """
     told = {name: str(getattr(entry, name) or "") for name in ("kind", "reason", *SHOWN)}
     return {"title": entry.title(), "applies": entry.selects(cell), **told}

@@ -1,4 +1,6 @@
-"""Options with a reading of their own: those that take several values, choices, and those that had another name."""
+"""Options with a reading of their own: those that take several values, choices, and those that had
+another name.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from compat_matrix.common.moved_commands import options_of_today
 from compat_matrix.common.printable import like
 
 _NAMES = re.compile(r"[\s,]+")
-_SERVERS = re.compile(r"\s*,\s*(?!\d+(?:[/,]|$))")  # not in front of the second port of remote:HOST:8500,8501
+_SERVERS = re.compile(
+    r"\s*,\s*(?!\d+(?:[/,]|$))"
+)  # not in front of the second port of remote:HOST:8500,8501
 
 
 class Choice(click.Choice[str] if TYPE_CHECKING else click.Choice):  # type: ignore[misc]
@@ -40,7 +44,10 @@ class _List(click.Option):
         return parts
 
     def cut(self, text: str) -> list[str]:
-        """Return the parts of a value. One that gives a name something, as in NAME=COMMAND, is one part whatever it holds."""
+        """Return the parts of a value.
+
+        One that gives a name something, as in NAME=COMMAND, is one part whatever it holds.
+        """
         return [text] if "=" in text else _NAMES.split(text)
 
 
@@ -51,7 +58,10 @@ class _Servers(_List):
 
 
 def list_option(*names: str, **settings: Any) -> Callable[..., Any]:
-    """Return an option that takes several values; the function gets a tuple. An empty value is wrong usage."""
+    """Return an option that takes several values; the function gets a tuple.
+
+    An empty value is wrong usage.
+    """
     return click.option(*names, cls=_List, multiple=True, **settings)
 
 
@@ -64,11 +74,15 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress on 
 
 
 def renaming(**new: str) -> type[click.Command]:
-    """A class of commands that take old options: ``renaming(image="--server")`` takes ``--image`` as ``--server``."""
+    """A class of commands that take old options: ``renaming(image="--server")`` takes ``--image``
+    as ``--server``.
+    """
     known = {f"--{old}": name for old, name in new.items()}
 
     class Renaming(click.Command):
         def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-            return super().parse_args(ctx, options_of_today(args, known, lambda line: click.echo(line, err=True)))
+            return super().parse_args(
+                ctx, options_of_today(args, known, lambda line: click.echo(line, err=True))
+            )
 
     return Renaming

@@ -1,4 +1,6 @@
-"""``savedmodel-compat matrix run``: the matrix of one TensorFlow, the grid of several, that of model servers."""
+"""``savedmodel-compat matrix run``: the matrix of one TensorFlow, the grid of several, that of
+model servers.
+"""
 
 from __future__ import annotations
 
@@ -40,30 +42,57 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
     codes={
         ExitCode.UNEXPECTED: "a cell failed unexpectedly, or otherwise than expected",
         ExitCode.STALE_EXPECTATION: "an entry of the ledger is stale",
-        ExitCode.INCOMPLETE: "a cell has no result, nothing was compared, or something named was not asked",
+        ExitCode.INCOMPLETE: (
+            "a cell has no result, nothing was compared, or something named was not asked"
+        ),
     },
 )
 @click.command("run", cls=renaming(cases="--cases-dir"))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="The output folder.")
-@click.option("--grid", is_flag=True, help="Every RUNTIME writes, every RUNTIME reads what each of them wrote.")
+@click.option(
+    "--grid",
+    is_flag=True,
+    help="Every RUNTIME writes, every RUNTIME reads what each of them wrote.",
+)
 @planned.servers_only_option
 @planned.jobs_option
 @click.option("-k", "expression", help="Only cells whose id fits this pytest expression.")
 @planned.case_option
 @planned.maker_options
 @list_option("--check", metavar="NAME", help="Only this check; several by commas.")
-@list_option("--cell", "cells", type=planned.CELL_ID, metavar="ID", help="Only this cell; several by commas.")
-@click.option("--changed-since", metavar="REVISION", help="Only cases and runtimes that changed since this git revision.")
-@click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
-@click.option("--no-install", is_flag=True, help="With --grid: do not make the environments that are missing.")
-@click.option("--no-build", is_flag=True, help="With --servers-only: do not make the stand-in's image where it is missing.")
+@list_option(
+    "--cell", "cells", type=planned.CELL_ID, metavar="ID", help="Only this cell; several by commas."
+)
+@click.option(
+    "--changed-since",
+    metavar="REVISION",
+    help="Only cases and runtimes that changed since this git revision.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Keep the results of an interrupted run of the same plan, run what is missing.",
+)
+@click.option(
+    "--no-install", is_flag=True, help="With --grid: do not make the environments that are missing."
+)
+@click.option(
+    "--no-build",
+    is_flag=True,
+    help="With --servers-only: do not make the stand-in's image where it is missing.",
+)
 @planned.require_option
 @planned.past_options
 @planned.plan_options
 @plugin_option
 @planned.runtime_options
 @click.option("--dry-run", is_flag=True, help="Run nothing, list the cells that would run.")
-@click.option("--json", "as_json", is_flag=True, help="The content of summary.json on stdout, in place of the report.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="The content of summary.json on stdout, in place of the report.",
+)
 @quiet_option
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @planned.exit_codes
@@ -95,20 +124,23 @@ def run(
     pytest_args: tuple[str, ...],
     **selectors: tuple[str, ...],
 ) -> int:
-    """Run the matrix and write results.jsonl, summary.json, junit.xml and report.html to the output folder.
+    """Run the matrix and write results.jsonl, summary.json, junit.xml and report.html to the output
+    folder.
 
-    With --grid several TensorFlows read what each of them writes (default: those of grid.toml, which are installed where they
-    are missing, and its cases); the report shows a table for each pair. With --servers-only each model is put behind model
-    servers (default: those of COMPAT_SERVERS, or the stand-in). A server that is not here leaves its cells NOT_RUN, with the
+    With --grid several TensorFlows read what each of them writes (default: those of grid.toml,
+    which are installed where they are missing, and its cases); the report shows a table for each
+    pair. With --servers-only each model is put behind model servers (default: those of
+    COMPAT_SERVERS, or the stand-in). A server that is not here leaves its cells NOT_RUN, with the
     command that would provide it.
 
-    A cell with an unexpected result is executed once more, in a fresh process. If it ends differently, it is UNSTABLE: still
-    unexpected, with both tries in the reports.
+    A cell with an unexpected result is executed once more, in a fresh process. If it ends
+    differently, it is UNSTABLE: still unexpected, with both tries in the reports.
 
-    With --pasts the results of all runs are compared: a cell whose result depends on what a process did before is red. Each run
-    has a folder of its own, and pasts.json has the comparison.
+    With --pasts the results of all runs are compared: a cell whose result depends on what a process
+    did before is red. Each run has a folder of its own, and pasts.json has the comparison.
 
-    Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the artifacts it asks about.
+    Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the
+    artifacts it asks about.
 
     \b
     Examples:
@@ -130,29 +162,59 @@ def run(
     _check_usage(grid, servers_only, servers, no_install, no_build, all_checks)
     _check_pasts(past, pasts, servers_only)
     if dry_run and (expression or pytest_args):
-        raise click.UsageError("--dry-run lists cells that --case, --consumer and the like choose; -k and the rest are pytest's")
+        raise click.UsageError(
+            "--dry-run lists cells that --case, --consumer and the like choose; -k and the rest are"
+            " pytest's"
+        )
     if out is None and not dry_run:
         raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
     selectors["case"] = case
-    given = _without_consumers(selectors, plugins) if servers_only else Chosen.of(selectors, plugins)
+    given = (
+        _without_consumers(selectors, plugins) if servers_only else Chosen.of(selectors, plugins)
+    )
     text = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
     changes = _changes(changed_since) if changed_since else None
     if grid:
-        asked = _of_grid(given, runtimes, changes, not (fixtures or cases), not (no_install or dry_run), all_checks)
+        asked = _of_grid(
+            given,
+            runtimes,
+            changes,
+            not (fixtures or cases),
+            not (no_install or dry_run),
+            all_checks,
+        )
     elif servers_only:
-        asked = _of_servers(given, runtimes, servers, None if no_build or dry_run else planned.build_standin)
+        asked = _of_servers(
+            given, runtimes, servers, None if no_build or dry_run else planned.build_standin
+        )
     else:
-        asked = _of_matrix(given, planned.asked_runtimes(runtimes) + planned.asked_servers(servers), all_checks, cells)
-    plan = make_plan(Ledger.parse(text), fixtures, cases, asked.axes, asked.producers, asked.only, given.registry)
+        asked = _of_matrix(
+            given,
+            planned.asked_runtimes(runtimes) + planned.asked_servers(servers),
+            all_checks,
+            cells,
+        )
+    plan = make_plan(
+        Ledger.parse(text), fixtures, cases, asked.axes, asked.producers, asked.only, given.registry
+    )
     chosen = running.select(plan, asked.selectors, cells)
-    if servers_only:  # also what nobody will ask about, when nothing is selected: a whole run is what the ledger is judged by
+    # also what nobody will ask about, when nothing is selected: a whole run is what the ledger is
+    # judged by
+    if servers_only:
         artifacts = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
         whole = artifacts and not any([*given.selectors.values(), cells])
-        chosen |= {cell.id for cell in plan if cell.is_production and (whole or cell.artifact_id in artifacts)}
+        chosen |= {
+            cell.id
+            for cell in plan
+            if cell.is_production and (whole or cell.artifact_id in artifacts)
+        }
     if changes:
         chosen &= affected(plan, changes, asked.axes.runtimes)
         if not chosen:
-            raise Refused(f"nothing that a selected cell depends on changed since {changed_since}", ExitCode.USAGE)
+            raise Refused(
+                f"nothing that a selected cell depends on changed since {changed_since}",
+                ExitCode.USAGE,
+            )
     if out is None or dry_run:
         would = running.with_needed(plan, chosen)
         return _listed([cell for cell in plan if cell.id in would], as_json)
@@ -170,7 +232,11 @@ def run(
         require,
         pytest_args + (("-k", expression) if expression else ()) + ((QUIET,) if quiet else ()),
         given.registry,
-        named={} if expression or changes else _named(given.selectors, cells, asked.axes.runtimes, bool(runtimes), bool(servers)),
+        named=(
+            {}
+            if expression or changes
+            else _named(given.selectors, cells, asked.axes.runtimes, bool(runtimes), bool(servers))
+        ),
     )
     console = Console(quiet=True) if as_json else None
     if pasts is not None:
@@ -196,11 +262,18 @@ def _listed(cells: Sequence[Cell], as_json: bool) -> int:
 
 
 def _named(
-    selectors: Mapping[str, Sequence[str]], cells: Sequence[str], asked: Sequence[Runtime], runtimes: bool, servers: bool
+    selectors: Mapping[str, Sequence[str]],
+    cells: Sequence[str],
+    asked: Sequence[Runtime],
+    runtimes: bool,
+    servers: bool,
 ) -> dict[str, Sequence[str]]:
-    """Return the names that must all be asked. With cells, the rest of the command line only says where they come from.
+    """Return the names that must all be asked.
 
-    ``asked``: the runtimes of the plan; ``runtimes``, ``servers``: the command line named those that are TensorFlows, or servers.
+    With cells, the rest of the command line only says where they come from.
+
+    ``asked``: the runtimes of the plan; ``runtimes``, ``servers``: the command line named those
+    that are TensorFlows, or servers.
     """
     if cells:
         return {"cell": cells}
@@ -218,23 +291,39 @@ class _Asked(NamedTuple):
     said: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
-def _of_matrix(given: Chosen, runtimes: Sequence[Runtime], all_checks: bool, cells: Sequence[str]) -> _Asked:
+def _of_matrix(
+    given: Chosen, runtimes: Sequence[Runtime], all_checks: bool, cells: Sequence[str]
+) -> _Asked:
     producers = {*given.selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
-    return _Asked(planned.home_axes(runtimes, all_checks), given.registry.planned(producers), given.selectors)
+    return _Asked(
+        planned.home_axes(runtimes, all_checks), given.registry.planned(producers), given.selectors
+    )
 
 
-def _of_servers(given: Chosen, runtimes: Sequence[str], servers: Sequence[str], build: Callable[[], None] | None) -> _Asked:
+def _of_servers(
+    given: Chosen, runtimes: Sequence[str], servers: Sequence[str], build: Callable[[], None] | None
+) -> _Asked:
     from compat_matrix.plan.planning import Axes
 
     specs = tuple(servers) or tuple(os.environ.get("COMPAT_SERVERS", "").split()) or (STANDIN,)
     found = planned.asked_servers(specs, build)
-    axes = Axes(((planned.asked_runtimes(runtimes) if runtimes else (local_runtime(),)) + found), served_only=True)
+    axes = Axes(
+        ((planned.asked_runtimes(runtimes) if runtimes else (local_runtime(),)) + found),
+        served_only=True,
+    )
     selectors = {**given.selectors, "consumer": sorted({one.consumer for one in found})}
-    return _Asked(axes, given.registry.planned(given.selectors["producer"]), selectors, said={"server": specs})
+    return _Asked(
+        axes, given.registry.planned(given.selectors["producer"]), selectors, said={"server": specs}
+    )
 
 
 def _of_grid(
-    given: Chosen, runtimes: Sequence[str], changes: Changes | None, ours: bool, install: bool, all_checks: bool
+    given: Chosen,
+    runtimes: Sequence[str],
+    changes: Changes | None,
+    ours: bool,
+    install: bool,
+    all_checks: bool,
 ) -> _Asked:
     """``ours``: the cases are the project's own. The usual ones are asked where none is named."""
     from compat_matrix.checks import CHECKS
@@ -243,7 +332,9 @@ def _of_grid(
 
     defaults = toml.read(GRID_FILE)
     names = [spec for specs in runtimes for spec in split(specs)] or list(defaults["runtimes"])
-    axes = Axes(planned.asked_runtimes(names, install=install), checks=tuple(CHECKS) if all_checks else None)
+    axes = Axes(
+        planned.asked_runtimes(names, install=install), checks=tuple(CHECKS) if all_checks else None
+    )
     selectors = dict(given.selectors)
     named = selectors.pop("case")
     only = list(named or (defaults["cases"] if ours else ()))
@@ -252,11 +343,18 @@ def _of_grid(
     if ours and not named:  # a user with plug-ins wants their models too
         only += sorted(plugin_cases(given.registry, axes.runtimes))
     selectors["consumer"] += (NO_CONSUMER,) if selectors["consumer"] else ()
-    return _Asked(axes, set(given.registry.producers), selectors, only, {"grid": names, "case": only})
+    return _Asked(
+        axes, set(given.registry.producers), selectors, only, {"grid": names, "case": only}
+    )
 
 
 def _check_usage(
-    grid: bool, servers_only: bool, servers: Sequence[str], no_install: bool, no_build: bool, all_checks: bool
+    grid: bool,
+    servers_only: bool,
+    servers: Sequence[str],
+    no_install: bool,
+    no_build: bool,
+    all_checks: bool,
 ) -> None:
     """Raises UsageError for options that would have no effect."""
     if grid and (servers or servers_only):
@@ -272,23 +370,37 @@ def _check_usage(
 def _check_pasts(past: int | None, pasts: int | None, servers_only: bool) -> None:
     """Raises UsageError for pasts that cannot be had."""
     if past is not None and pasts is not None:
-        raise click.UsageError("--past is for one run in that past, --pasts for a comparison of several: choose one")
+        raise click.UsageError(
+            "--past is for one run in that past, --pasts for a comparison of several: choose one"
+        )
     if servers_only and (past is not None or pasts is not None):
-        raise click.UsageError("--past and --pasts are about worker processes: a server starts as its image says")
+        raise click.UsageError(
+            "--past and --pasts are about worker processes: a server starts as its image says"
+        )
 
 
 def _without_consumers(selectors: Mapping[str, tuple[str, ...]], plugins: Path | None) -> Chosen:
     """Return the choice of a command line whose consumers are servers."""
     if selectors["consumer"]:
-        raise click.UsageError("the consumers are servers here (--server); a run without --servers-only asks another program")
-    given = Chosen.of({axis: names for axis, names in selectors.items() if axis != "consumer"}, plugins)
+        raise click.UsageError(
+            "the consumers are servers here (--server); a run without --servers-only asks another"
+            " program"
+        )
+    given = Chosen.of(
+        {axis: names for axis, names in selectors.items() if axis != "consumer"}, plugins
+    )
     if plugins and not given.registry.theirs[1]:
-        raise click.UsageError(f"{plugins} declares no producer, and plug-in consumers are not servers")
+        raise click.UsageError(
+            f"{plugins} declares no producer, and plug-in consumers are not servers"
+        )
     return given
 
 
 def _changes(revision: str) -> Changes | None:
-    """Return the changes since a git revision, told on stderr; None when everything has to run. Raises Refused."""
+    """Return the changes since a git revision, told on stderr; None when everything has to run.
+
+    Raises Refused.
+    """
     from compat_matrix.plan.changed import ChangesUnknown, changed_since
 
     try:
@@ -300,9 +412,15 @@ def _changes(revision: str) -> Changes | None:
         return None
     if not changes.cases and not changes.locks:
         raise Refused(f"nothing that a cell depends on changed since {revision}", ExitCode.USAGE)
-    for what, names, told in (("cases", changes.cases, "of"), ("locks of runtimes", changes.locks, "with")):
+    for what, names, told in (
+        ("cases", changes.cases, "of"),
+        ("locks of runtimes", changes.locks, "with"),
+    ):
         if names:
-            click.echo(f"changed {what}: {', '.join(sorted(names))}: every cell {told} one of them", err=True)
+            click.echo(
+                f"changed {what}: {', '.join(sorted(names))}: every cell {told} one of them",
+                err=True,
+            )
     return changes
 
 
@@ -315,7 +433,8 @@ def _claimed(asked: bool) -> str:
         return f"the checks {', '.join(CHECKS)} of every case and fixture, in the first runtime"
     unusual = ", ".join(one.name for one in OURS.producers.values() if not one.usual)
     return (
-        "in every other runtime, and in a grid, all checks but one of each artifact, values or else load (--all-checks; the "
-        f"report lists them); {', '.join(SERVE_CHECKS)} (--server); the producers {unusual} (--producer); cells whose program "
-        "is missing are NOT_RUN (--require)"
+        "in every other runtime, and in a grid, all checks but one of each artifact, values or"
+        f" else load (--all-checks; the report lists them); {', '.join(SERVE_CHECKS)} (--server);"
+        f" the producers {unusual} (--producer); cells whose program is missing are NOT_RUN"
+        " (--require)"
     )

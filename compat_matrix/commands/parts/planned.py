@@ -1,4 +1,6 @@
-"""Common parts of commands that make a plan: its options, the runtimes and servers that are asked, exit codes of errors."""
+"""Common parts of commands that make a plan: its options, the runtimes and servers that are asked,
+exit codes of errors.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,10 @@ class RunFolder(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
         if not (path / PLAN_FILE).is_file():
-            reason = f"{path} is not the output folder of a run: it has no {PLAN_FILE} (`matrix run --out` writes one)."
+            reason = (
+                f"{path} is not the output folder of a run: it has no {PLAN_FILE} (`matrix run"
+                " --out` writes one)."
+            )
             self.fail(printable(reason, newlines=False), param, ctx)
         return path
 
@@ -58,7 +63,9 @@ RUN_FOLDER = RunFolder(exists=True, file_okay=False, path_type=Path)
 
 
 def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn errors into exit codes: a bad ledger is 2; a plan, a result file or a runtime that cannot be used is 4."""
+    """Turn errors into exit codes: a bad ledger is 2; a plan, a result file or a runtime that
+    cannot be used is 4.
+    """
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -72,9 +79,13 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
             raise Refused(str(error), STALE) from error
         except (PlanError, ResultsError) as error:
             usage = isinstance(error, NothingToPlan)
-            raise Refused(str(error), ExitCode.USAGE if usage else ExitCode.HARNESS_ERROR) from error
+            raise Refused(
+                str(error), ExitCode.USAGE if usage else ExitCode.HARNESS_ERROR
+            ) from error
         except RunError as error:
-            raise Refused(str(error), ExitCode.HARNESS_ERROR if error.harness else ExitCode.USAGE) from error
+            raise Refused(
+                str(error), ExitCode.HARNESS_ERROR if error.harness else ExitCode.USAGE
+            ) from error
 
     return wrapped
 
@@ -82,8 +93,14 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
 def maker_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that choose producers and consumers, ours or those of the user."""
     for option, text in (
-        ("--consumer", "Only this consumer, or several by commas; NAME=COMMAND: a program of yours."),
-        ("--producer", "Only this producer, or several by commas; NAME=FOLDER: the artifacts in a folder."),
+        (
+            "--consumer",
+            "Only this consumer, or several by commas; NAME=COMMAND: a program of yours.",
+        ),
+        (
+            "--producer",
+            "Only this producer, or several by commas; NAME=FOLDER: the artifacts in a folder.",
+        ),
     ):
         function = list_option(option, metavar="NAME", help=text)(function)
     return function
@@ -92,10 +109,21 @@ def maker_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what the plan is made of."""
     for option in (
-        click.option("--fixtures", type=EXISTING_DIR, help="Your folder of artifacts, in place of all that is ours."),
-        click.option("--cases-dir", "cases", type=EXISTING_DIR, help="Your folder of case files, in place of all that is ours."),
         click.option(
-            "--expectations", type=EXISTING_FILE, help="The ledger of known failures (default: ours; none for what is yours)."
+            "--fixtures",
+            type=EXISTING_DIR,
+            help="Your folder of artifacts, in place of all that is ours.",
+        ),
+        click.option(
+            "--cases-dir",
+            "cases",
+            type=EXISTING_DIR,
+            help="Your folder of case files, in place of all that is ours.",
+        ),
+        click.option(
+            "--expectations",
+            type=EXISTING_FILE,
+            help="The ledger of known failures (default: ours; none for what is yours).",
         ),
     ):
         function = option(function)
@@ -103,21 +131,29 @@ def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | None) -> Path:
-    """Our ledger speaks of our artifacts only: about others it has nothing but dead entries to say."""
+    """Our ledger speaks of our artifacts only: about others it has nothing but dead entries to
+    say.
+    """
     return expectations or (NO_ENTRIES if fixtures or cases else DEFAULT_PATH)
 
 
-case_option = list_option("--case", metavar="NAME", help="Only this case (* is allowed); several by commas.")
+case_option = list_option(
+    "--case", metavar="NAME", help="Only this case (* is allowed); several by commas."
+)
 server_option = servers_option(
     "--server",
     "servers",
-    help="A model server to ask too: an image (tensorflow/serving:2.19.1, a digest), standin, standin@RUNTIME, binary:PATH, "
-    "remote:HOST:PORT,PORT; several by commas.",
+    help=(
+        "A model server to ask too: an image (tensorflow/serving:2.19.1, a digest), standin,"
+        " standin@RUNTIME, binary:PATH, remote:HOST:PORT,PORT; several by commas."
+    ),
 )
 servers_only_option = click.option(
     "--servers-only",
     is_flag=True,
-    help="Ask model servers only, over gRPC and REST; a TensorFlow just writes what they are asked.",
+    help=(
+        "Ask model servers only, over gRPC and REST; a TensorFlow just writes what they are asked."
+    ),
 )
 
 
@@ -129,9 +165,11 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "runtimes",
             multiple=True,
             metavar="RUNTIME",
-            help="A TensorFlow to ask (default: the local one and those of COMPAT_RUNTIMES): local, 2.12, tensorflow==2.20.0, a "
-            "wheel, an interpreter, or several by commas; LABEL=RUNTIME tells two of one version apart. The first is asked "
-            "everything.",
+            help=(
+                "A TensorFlow to ask (default: the local one and those of COMPAT_RUNTIMES): local,"
+                " 2.12, tensorflow==2.20.0, a wheel, an interpreter, or several by commas;"
+                " LABEL=RUNTIME tells two of one version apart. The first is asked everything."
+            ),
         ),
         click.option("--all-checks", is_flag=True, help="Ask every runtime everything."),
         server_option,
@@ -141,7 +179,11 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 jobs_option = click.option(
-    "-n", "--jobs", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs, free memory and cells)."
+    "-n",
+    "--jobs",
+    "processes",
+    type=click.IntRange(1, 64),
+    help="Processes (default: by CPUs, free memory and cells).",
 )
 
 
@@ -154,7 +196,10 @@ def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
         default=None,
         type=Choice(["all", "serving"]),
         callback=lambda _context, _option, value: {None: False, "all": True}.get(value, value),
-        help="A cell that is not run fails the run, whatever the reason; with `serving` one that only a server can answer.",
+        help=(
+            "A cell that is not run fails the run, whatever the reason; with `serving` one that"
+            " only a server can answer."
+        ),
     )(function)
 
 
@@ -165,11 +210,16 @@ def past_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--past",
             type=click.IntRange(0),
             metavar="SEED",
-            help="Run in another past of the worker processes, drawn from SEED: their environment, counters, earlier models, "
-            "the order of the cells. 0: a new process for each cell.",
+            help=(
+                "Run in another past of the worker processes, drawn from SEED: their environment,"
+                " counters, earlier models, the order of the cells. 0: a new process for each cell."
+            ),
         ),
         click.option(
-            "--pasts", type=click.IntRange(1), metavar="N", help="Run in the pasts 0 to N, and compare the results of the cells."
+            "--pasts",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Run in the pasts 0 to N, and compare the results of the cells.",
         ),
     ):
         function = option(function)
@@ -177,7 +227,9 @@ def past_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def home_axes(runtimes: Sequence[Runtime] = (), all_checks: bool = False) -> Axes:
-    """The axes of a matrix: the first runtime (default: the local one) is asked everything, or with ``all_checks`` all are."""
+    """The axes of a matrix: the first runtime (default: the local one) is asked everything, or with
+    ``all_checks`` all are.
+    """
     from compat_matrix.checks import CHECKS
     from compat_matrix.plan.planning import Axes
 
@@ -213,7 +265,9 @@ def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime
     return tuple(runtime for spec in asked for runtime in resolve_labelled(spec))
 
 
-def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None) -> tuple[Runtime, ...]:
+def asked_servers(
+    specs: Sequence[str], build: Callable[[], None] | None = None
+) -> tuple[Runtime, ...]:
     """The servers a command line names, here or not. Raises Refused for what names none."""
     if not specs:
         return ()
@@ -226,7 +280,9 @@ def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None)
 
 
 def build_standin() -> None:
-    """Make the stand-in's image where an engine is there and it is not; what is missing is told by the plan."""
+    """Make the stand-in's image where an engine is there and it is not; what is missing is told by
+    the plan.
+    """
     from compat_matrix.serving.drivers import NotHere, engine
     from compat_matrix.serving.standin import image
 

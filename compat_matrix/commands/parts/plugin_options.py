@@ -1,4 +1,6 @@
-"""Options about plug-ins, and what follows for the plan, the ledger and the command that repeats a cell."""
+"""Options about plug-ins, and what follows for the plan, the ledger and the command that repeats a
+cell.
+"""
 
 from __future__ import annotations
 
@@ -26,28 +28,40 @@ class _PluginsFile(click.Path):
         if value != "third-party":
             return super().convert(value, param, ctx)
         if not THIRD_PARTY.is_file():
-            self.fail("third parties are not part of the wheel. Run this from a checkout: tox -e third-party", param, ctx)
+            self.fail(
+                "third parties are not part of the wheel. Run this from a checkout: tox -e"
+                " third-party",
+                param,
+                ctx,
+            )
         return THIRD_PARTY
 
 
 def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the option for a file that declares plug-ins."""
     text = (
-        "A TOML file with plug-ins (docs/plugins.md), which are planned too; pyproject.toml's are asked for by name. "
-        "`third-party`: those that come along (docs/third_party.md)."
+        "A TOML file with plug-ins (docs/plugins.md), which are planned too; pyproject.toml's are"
+        " asked for by name. `third-party`: those that come along (docs/third_party.md)."
     )
     kind = _PluginsFile(exists=True, dir_okay=False, path_type=Path)
     return click.option("--plugins", type=kind, metavar="FILE", help=text)(function)
 
 
-def asked_plugins(consumers: Sequence[str] | None, producers: Sequence[str], file: Path | None) -> Registry:
-    """Ours and the plug-ins a command line asks for; ``consumers`` None: no consumers. Raises Refused."""
+def asked_plugins(
+    consumers: Sequence[str] | None, producers: Sequence[str], file: Path | None
+) -> Registry:
+    """Ours and the plug-ins a command line asks for; ``consumers`` None: no consumers.
+
+    Raises Refused.
+    """
     from compat_matrix.cells.registry import PluginError
     from compat_matrix.plugins import found
     from compat_matrix.runtimes.places import RuntimeTrouble
 
     try:
-        registry = found.registry(found.Asked(None if consumers is None else tuple(consumers), tuple(producers), file))
+        registry = found.registry(
+            found.Asked(None if consumers is None else tuple(consumers), tuple(producers), file)
+        )
     except PluginError as error:
         raise Refused(str(error), ExitCode.USAGE) from error
     except RuntimeTrouble as error:
@@ -55,16 +69,21 @@ def asked_plugins(consumers: Sequence[str] | None, producers: Sequence[str], fil
     known = {*registry.consumers, SERVING, STANDIN}
     for name in found.names(consumers or ()):
         if re.fullmatch(r"\w+", name) and name not in known:
-            more = "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point (docs/plugins.md)"
+            more = (
+                "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point"
+                " (docs/plugins.md)"
+            )
             raise Refused(f"{unknown('consumer', [name], sorted(known))} ({more})", ExitCode.USAGE)
     return registry
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The producers and consumers of a command line: all there are, the selected ones, and the words that select them.
+    """The producers and consumers of a command line: all there are, the selected ones, and the
+    words that select them.
 
-    ``selectors``: axis -> names, of ``NAME=COMMAND`` the name; ``words``: the options that plan the same plug-ins again.
+    ``selectors``: axis -> names, of ``NAME=COMMAND`` the name; ``words``: the options that plan the
+    same plug-ins again.
     """
 
     registry: Registry
@@ -73,19 +92,27 @@ class Chosen:
 
     @classmethod
     def of(cls, selectors: Mapping[str, tuple[str, ...]], file: Path | None) -> Chosen:
-        """``selectors``: the options as they were given, ``file`` that of ``--plugins``. Raises Refused.
+        """``selectors``: the options as they were given, ``file`` that of ``--plugins``.
+
+        Raises Refused.
 
         Without ``consumer`` among the selectors no plug-in is one.
         """
         from compat_matrix.plugins.found import names
 
         registry = asked_plugins(selectors.get("consumer"), selectors["producer"], file)
-        named = {side: names(selectors[side]) for side in ("consumer", "producer") if side in selectors}
+        named = {
+            side: names(selectors[side]) for side in ("consumer", "producer") if side in selectors
+        }
         return cls(registry, {**selectors, **named}, tuple(_words(selectors, file, registry)))
 
 
-def _words(selectors: Mapping[str, Sequence[str]], file: Path | None, registry: Registry) -> list[str]:
-    """The options that plan the same plug-ins again, for the command line that repeats a cell wherever it is typed."""
+def _words(
+    selectors: Mapping[str, Sequence[str]], file: Path | None, registry: Registry
+) -> list[str]:
+    """The options that plan the same plug-ins again, for the command line that repeats a cell
+    wherever it is typed.
+    """
     out = ["--plugins", str(file.resolve())] if file else []
     for side, known in (("consumer", registry.consumers), ("producer", registry.producers)):
         for word in selectors.get(side, ()):
@@ -105,7 +132,8 @@ def _entry_points(side: str) -> set[str]:
 
 
 def about_plugins(made: Plan, out: Path) -> Plan:
-    """The cells of plug-ins, in a plan that has any: a ledger of somebody else's speaks of those, and ours of the others.
+    """The cells of plug-ins, in a plan that has any: a ledger of somebody else's speaks of those,
+    and ours of the others.
 
     Whom a run left out is not in it: entries about others wait for another run.
     """
@@ -117,7 +145,13 @@ def about_plugins(made: Plan, out: Path) -> Plan:
     theirs = {one.name for one in consumers} | {one.name for one in producers}
     if not theirs:
         return made
-    chosen = {side: names for side, names in RunFile.read(out).selection.items() if side in ("consumer", "producer")}
+    chosen = {
+        side: names
+        for side, names in RunFile.read(out).selection.items()
+        if side in ("consumer", "producer")
+    }
     wanted = running.select(made, chosen, ())
     cells = [cell for cell in made if {cell.consumer, cell.producer} & theirs]
-    return Plan(tuple(cell for cell in cells if cell.id in wanted or cell.is_production), made.narrowed)
+    return Plan(
+        tuple(cell for cell in cells if cell.id in wanted or cell.is_production), made.narrowed
+    )

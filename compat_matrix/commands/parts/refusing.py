@@ -1,4 +1,6 @@
-"""Refusals of a command: a message with its exit code, trouble of the machine as such a message, a file that must exist."""
+"""Refusals of a command: a message with its exit code, trouble of the machine as such a message, a
+file that must exist.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,16 @@ class Refused(click.ClickException):
 
 @contextmanager
 def refusing_trouble() -> Iterator[None]:
-    """Turn trouble with runtimes and servers into one line and an exit code: 64 for an unknown runtime, else 4."""
+    """Turn trouble with runtimes and servers into one line and an exit code: 64 for an unknown
+    runtime, else 4.
+    """
     from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
     from compat_matrix.serving.drivers.base import EngineTrouble, NotHere
 
     try:
         yield
     except (NotHere, EngineTrouble, RuntimeTrouble) as error:
-        raise Refused(str(error), ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR) from error
+        raise Refused(
+            str(error),
+            ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR,
+        ) from error

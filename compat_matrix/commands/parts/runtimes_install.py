@@ -1,4 +1,6 @@
-"""``savedmodel-compat runtimes install``: several at a time, each with a line that says what is going on."""
+"""``savedmodel-compat runtimes install``: several at a time, each with a line that says what is
+going on.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,17 @@ from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
 from compat_matrix.runtimes.resolve import of_record
 
 
-def install_all(specs: Sequence[str], known: registry.Registry, jobs: int, again: bool, steps: Sequence[provision.Step]) -> int:
-    """Install all, go on after a failure, and return the exit code. ``steps`` are done in each, also where it was there."""
+def install_all(
+    specs: Sequence[str],
+    known: registry.Registry,
+    jobs: int,
+    again: bool,
+    steps: Sequence[provision.Step],
+) -> int:
+    """Install all, go on after a failure, and return the exit code.
+
+    ``steps`` are done in each, also where it was there.
+    """
     targets = {}
     for spec in specs:
         target = wanted.parse(spec, known)
@@ -28,7 +39,10 @@ def install_all(specs: Sequence[str], known: registry.Registry, jobs: int, again
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     failed = 0
-    with Progress(*columns, console=console, transient=True) as progress, ThreadPoolExecutor(jobs) as pool:
+    with (
+        Progress(*columns, console=console, transient=True) as progress,
+        ThreadPoolExecutor(jobs) as pool,
+    ):
 
         def one(target: wanted.Wanted) -> bool:
             task = progress.add_task(target.name)
@@ -51,7 +65,11 @@ def install_all(specs: Sequence[str], known: registry.Registry, jobs: int, again
 
 
 def _install(
-    target: wanted.Wanted, known: registry.Registry, again: bool, steps: Sequence[provision.Step], report: Callable[[str], None]
+    target: wanted.Wanted,
+    known: registry.Registry,
+    again: bool,
+    steps: Sequence[provision.Step],
+    report: Callable[[str], None],
 ) -> str:
     """One installation; the line that tells what came of it."""
     began = time.monotonic()
@@ -60,4 +78,7 @@ def _install(
     for step in steps:
         step(runtime, report)
     note = "" if record.locked else ", not locked"
-    return f"{target.name}: TensorFlow {record.tensorflow}, Python {record.python}{note} ({time.monotonic() - began:.1f} s)"
+    return (
+        f"{target.name}: TensorFlow {record.tensorflow}, Python {record.python}{note}"
+        f" ({time.monotonic() - began:.1f} s)"
+    )

@@ -1,4 +1,6 @@
-"""``savedmodel-compat doctor``: the packages, the engine, the images, and the servers that are named."""
+"""``savedmodel-compat doctor``: the packages, the engine, the images, and the servers that are
+named.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ REAL = "tensorflow/serving"
 
 
 def examine(servers: Sequence[str], needed: bool) -> Iterator[Examined]:
-    """Yield what model servers need, and these servers. Raises click.UsageError for a word that names no server.
+    """Yield what model servers need, and these servers.
+
+    Raises click.UsageError for a word that names no server.
 
     ``needed``: servers were asked for. Otherwise what is missing is optional.
     """
@@ -61,8 +65,15 @@ def _engine() -> Iterator[Examined]:
         with engine.asked("info"):
             info, version = client.info(), client.version()
         name = (version.get("Components") or [{}])[0].get("Name", "engine")
-        says = f"{name} {version.get('Version')}, API {version.get('ApiVersion')}, {info.get('OperatingSystem')}"
-        machine = [f"{info.get('NCPU')} CPUs", f"{int(info.get('MemTotal') or 0) / 2**30:.1f} GiB", str(info.get("Driver"))]
+        says = (
+            f"{name} {version.get('Version')}, API {version.get('ApiVersion')},"
+            f" {info.get('OperatingSystem')}"
+        )
+        machine = [
+            f"{info.get('NCPU')} CPUs",
+            f"{int(info.get('MemTotal') or 0) / 2**30:.1f} GiB",
+            str(info.get("Driver")),
+        ]
         yield Examined("engine", says, details={"machine": machine})
         yield from _images(client)
     except EngineTrouble as trouble:
@@ -75,7 +86,11 @@ def _images(client: Any) -> Iterator[Examined]:
     """Yield the images of the real server and those of the stand-in. One of either suffices."""
     with engine.asked("images"):
         real = sorted(tag for one in client.images.list(name=REAL) for tag in one.tags)
-        own = sorted(tag for one in client.images.list(filters={"label": images.STANDIN_LABEL}) for tag in one.tags)
+        own = sorted(
+            tag
+            for one in client.images.list(filters={"label": images.STANDIN_LABEL})
+            for tag in one.tags
+        )
     there = bool(real or own)
     for what, tags, command in (
         (f"images of {REAL}", real, f"docker pull {REAL}:2.19.1"),
@@ -94,5 +109,9 @@ def _server(driver: drivers.Driver) -> Examined:
     finally:
         driver.close()
     says = f"{identity.kind}, TensorFlow {identity.version or 'of a version that it does not tell'}"
-    details = {name: [str(value)] for name, value in {"digest": identity.digest, **identity.details}.items() if value}
+    details = {
+        name: [str(value)]
+        for name, value in {"digest": identity.digest, **identity.details}.items()
+        if value
+    }
     return Examined(driver.name, says, details=details)

@@ -13,7 +13,12 @@ import click
 from compat_matrix.cells.sole_writer import sole_writer
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option
-from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, asked_servers, exit_codes
+from compat_matrix.commands.parts.planned import (
+    EXISTING_DIR,
+    asked_runtimes,
+    asked_servers,
+    exit_codes,
+)
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable, unknown
@@ -31,8 +36,13 @@ UPGRADE_FILE = "upgrade.json"
 
 @claims(
     green="an order of the upgrade works; with --order that one",
-    asked="each pair of server and export over gRPC and REST, with the clients of the old export, and both ways without a break",
-    not_asked="requests that JSON cannot carry, which are listed; answers that depend on earlier requests",
+    asked=(
+        "each pair of server and export over gRPC and REST, with the clients of the old export, and"
+        " both ways without a break"
+    ),
+    not_asked=(
+        "requests that JSON cannot carry, which are listed; answers that depend on earlier requests"
+    ),
     codes={
         ExitCode.UNEXPECTED: "no order works, or not that of --order",
         ExitCode.INCOMPLETE: "it is not decided: a pair was not asked",
@@ -40,14 +50,36 @@ UPGRADE_FILE = "upgrade.json"
 )
 @click.command("upgrade")
 @click.argument("exports", type=EXISTING_DIR, nargs=-1, metavar="[OLD NEW]")
-@list_option("--case", "cases", metavar="NAME", help="A case that both TensorFlows write (* is allowed); several by commas.")
-@click.option("--from", "before", metavar="RUNTIME", help="The old TensorFlow: 2.15, tensorflow==2.15.1, an interpreter.")
-@click.option("--to", "after", metavar="RUNTIME", help="The new TensorFlow.")
-@click.option("--old-server", metavar="SERVER", help="The old server (default: the stand-in on the old TensorFlow).")
-@click.option("--new-server", metavar="SERVER", help="The new server (default: the stand-in on the new TensorFlow).")
-@click.option("--order", type=Choice(sorted(sides.BY_FIRST)), help="Exit with 1 unless this order works.")
+@list_option(
+    "--case",
+    "cases",
+    metavar="NAME",
+    help="A case that both TensorFlows write (* is allowed); several by commas.",
+)
 @click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), help="Keep results, logs and upgrade.json in this folder."
+    "--from",
+    "before",
+    metavar="RUNTIME",
+    help="The old TensorFlow: 2.15, tensorflow==2.15.1, an interpreter.",
+)
+@click.option("--to", "after", metavar="RUNTIME", help="The new TensorFlow.")
+@click.option(
+    "--old-server",
+    metavar="SERVER",
+    help="The old server (default: the stand-in on the old TensorFlow).",
+)
+@click.option(
+    "--new-server",
+    metavar="SERVER",
+    help="The new server (default: the stand-in on the new TensorFlow).",
+)
+@click.option(
+    "--order", type=Choice(sorted(sides.BY_FIRST)), help="Exit with 1 unless this order works."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep results, logs and upgrade.json in this folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print upgrade.json in place of the text.")
 @exit_codes
@@ -64,13 +96,14 @@ def upgrade(
 ) -> int:
     """Say which to upgrade first, model servers or the TensorFlow that exports.
 
-    The old and the new server are put in front of the old and the new export of each model: cases that both TensorFlows write
-    (--case, --from, --to), or two folders, OLD and NEW, with artifacts or SavedModels of one model. Each of the four pairs is
-    asked over gRPC and REST. Then both ways are gone and rolled back while clients of the old export ask without a break: they
-    know its signatures, and ask in batches of 1, 2 and 3.
+    The old and the new server are put in front of the old and the new export of each model: cases
+    that both TensorFlows write (--case, --from, --to), or two folders, OLD and NEW, with artifacts
+    or SavedModels of one model. Each of the four pairs is asked over gRPC and REST. Then both ways
+    are gone and rolled back while clients of the old export ask without a break: they know its
+    signatures, and ask in batches of 1, 2 and 3.
 
-    The last line is the verdict: "upgrade servers first", "exporters first", "either", or "neither, because ...". Exit code 1:
-    neither. 3: it could not be decided, because something was not asked.
+    The last line is the verdict: "upgrade servers first", "exporters first", "either", or "neither,
+    because ...". Exit code 1: neither. 3: it could not be decided, because something was not asked.
 
     A SERVER is an image (tensorflow/serving:2.19.1), standin@RUNTIME, standin, or binary:PATH.
 
@@ -87,18 +120,31 @@ def upgrade(
     specs = {side: server or f"standin@{exporters[side]}" for side, server in asked_of.items()}
     folder = (out or Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))).resolve()
     with sole_writer(folder):
-        servers = {side: asked_servers([spec])[0].labelled(f"{side}_server") for side, spec in specs.items()}
+        servers = {
+            side: asked_servers([spec])[0].labelled(f"{side}_server")
+            for side, spec in specs.items()
+        }
         asked = _asked(folder, exports, cases, exporters, servers)
-        ways = deciding.decide(folder, asked, {side: server.server for side, server in servers.items()})
+        ways = deciding.decide(
+            folder, asked, {side: server.server for side, server in servers.items()}
+        )
         return _told(folder, asked, servers, ways, order, as_json)
 
 
 def _check_usage(
-    exports: tuple[Path, ...], cases: tuple[str, ...], exporters: Mapping[str, str | None], servers: Mapping[str, str | None]
+    exports: tuple[Path, ...],
+    cases: tuple[str, ...],
+    exporters: Mapping[str, str | None],
+    servers: Mapping[str, str | None],
 ) -> None:
-    """Raises UsageError. ``exporters``, ``servers``: side -> the runtime, the server that is named for it."""
+    """Raises UsageError.
+
+    ``exporters``, ``servers``: side -> the runtime, the server that is named for it.
+    """
     if len(exports) not in (0, 2) or bool(exports) == bool(cases):
-        raise click.UsageError("name the models: either --case NAME, or two folders, the old and the new export")
+        raise click.UsageError(
+            "name the models: either --case NAME, or two folders, the old and the new export"
+        )
     if cases and not all(exporters.values()):
         raise click.UsageError("--case needs --from and --to: the TensorFlows that write it")
     if cases:
@@ -109,10 +155,13 @@ def _check_usage(
             raise click.UsageError(wrong)
     for side, server in servers.items():
         if not server and not exporters[side]:
-            raise click.UsageError(f"name the {side} server (--{side}-server), or its TensorFlow (--from, --to)")
+            raise click.UsageError(
+                f"name the {side} server (--{side}-server), or its TensorFlow (--from, --to)"
+            )
         if server and server.startswith("remote:"):
             raise click.UsageError(
-                f"{server}: a server that runs already is not switched; name an image, standin@RUNTIME or binary:PATH"
+                f"{server}: a server that runs already is not switched; name an image,"
+                " standin@RUNTIME or binary:PATH"
             )
 
 
@@ -129,14 +178,28 @@ def _asked(
 
     try:
         if exports:
-            return asking.of_exports(folder, dict(zip((sides.OLD, sides.NEW), (path.resolve() for path in exports))), servers)
-        runtimes = {side: asked_runtimes([spec or ""])[0].labelled(f"{side}_export") for side, spec in exporters.items()}
+            return asking.of_exports(
+                folder,
+                dict(zip((sides.OLD, sides.NEW), (path.resolve() for path in exports))),
+                servers,
+            )
+        runtimes = {
+            side: asked_runtimes([spec or ""])[0].labelled(f"{side}_export")
+            for side, spec in exporters.items()
+        }
         return asking.of_cases(folder / "pairs", cases, runtimes, servers)
     except (ArtifactError, Unstageable) as error:
         raise Refused(printable(str(error)), ExitCode.HARNESS_ERROR) from error
 
 
-def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list[Way], order: str | None, as_json: bool) -> int:
+def _told(
+    folder: Path,
+    asked: Asked,
+    servers: Mapping[str, Runtime],
+    ways: list[Way],
+    order: str | None,
+    as_json: bool,
+) -> int:
     from compat_matrix.upgrade.verdict import exit_code, line
     from reference_impl.format.container.files import shown
 
@@ -145,7 +208,10 @@ def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list
         "schema": SCHEMA,
         "verdict": verdict,
         "exit_code": int(code),
-        "servers": {side: {"server": one.server, "tensorflow": one.tensorflow_version} for side, one in servers.items()},
+        "servers": {
+            side: {"server": one.server, "tensorflow": one.tensorflow_version}
+            for side, one in servers.items()
+        },
         "pairs": [pair.to_json() for pair in asked.pairs],
         "orders": [way.to_json() for way in ways],
         "left_out": asked.left_out,
@@ -157,11 +223,17 @@ def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list
         return int(code)
     for pair in asked.pairs:
         state = {True: "works", False: "FAILS", None: "NOT ASKED"}[pair.works]
-        reason = f": {pair.failed or pair.unknown}" if pair.works is not True else f" ({', '.join(pair.compared)})"
+        reason = (
+            f": {pair.failed or pair.unknown}"
+            if pair.works is not True
+            else f" ({', '.join(pair.compared)})"
+        )
         click.echo(printable(f"{pair.model}: {pair.place}: {state}{reason}", newlines=False))
     for way in ways:
         for step in way.steps:
-            counts = ", ".join(f"{count} over {transport}" for transport, count in sorted(step["answers"].items()))
+            counts = ", ".join(
+                f"{count} over {transport}" for transport, count in sorted(step["answers"].items())
+            )
             click.echo(printable(f"{way.order}: {step['step']}: answers {counts}"))
         if way.works is False and way.steps:
             click.echo(printable(f"{way.order}: FAILS: {way.reason}", newlines=False))

@@ -1,4 +1,6 @@
-"""The graph of a functional model: layers called on tensors, as the configuration lists their calls."""
+"""The graph of a functional model: layers called on tensors, as the configuration lists their
+calls.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +43,24 @@ class Calls:
         saved: Mapping[str, SavedObject],
         item: SavedObject | None,
     ) -> None:
-        self.maker, self.layer, self.config, self.saved, self.item = maker, layer, config, saved, item
+        self.maker, self.layer, self.config, self.saved, self.item = (
+            maker,
+            layer,
+            config,
+            saved,
+            item,
+        )
         self.made: dict[str, tuple[Any, Layer | None]] = {}
         self.tensors: dict[str, list[Any]] = {}  # name -> what each call of the layer returned
         self.entries: dict[str, Mapping[str, Any]] = {}
         for entry in config["layers"]:
             name = entry.get("name") or (entry.get("config") or {}).get("name")
             if not isinstance(name, str) or name in self.entries:
-                raise Refused(f"two layers have the name {name!r}" if name in self.entries else "a layer has no name")
+                raise Refused(
+                    f"two layers have the name {name!r}"
+                    if name in self.entries
+                    else "a layer has no name"
+                )
             self.entries[name] = entry
         self.names = set(self.entries)  # no two operations of a Keras 3 model have one name
         self._ranks = self._indices()
@@ -57,7 +69,9 @@ class Calls:
         """Return the model. Raises Refused."""
         for name, entry in self.entries.items():
             self.made[name] = self._operation(entry) or self.layer(entry, self.saved)
-            self.tensors[name] = [self.made[name][0].output] if entry.get("class_name") == "InputLayer" else []
+            self.tensors[name] = (
+                [self.made[name][0].output] if entry.get("class_name") == "InputLayer" else []
+            )
         waiting = deque(
             (name, number)
             for name, entry in self.entries.items()
@@ -77,7 +91,9 @@ class Calls:
                 idle += 1
                 if idle > len(waiting):
                     raise Refused(f"the calls of layer {name!r} wait for each other") from None
-        inputs, outputs = (self._ends(self.config.get(key)) for key in ("input_layers", "output_layers"))
+        inputs, outputs = (
+            self._ends(self.config.get(key)) for key in ("input_layers", "output_layers")
+        )
         name = str(self.config.get("name") or "model").replace("/", "_")
         with self.maker.at(f"model {name!r}", self.item.path if self.item else ""):
             return keras.Model(inputs, outputs, name=name)
@@ -92,7 +108,9 @@ class Calls:
             made = Operation(name, config, self.names)
         if name == METRIC_LAYER:
             metric = config.get("metric_name") or config.get("name")
-            self.maker.notes.append(f"the metric {metric!r} of a tensor inside the model is not kept: Keras 3 has none")
+            self.maker.notes.append(
+                f"the metric {metric!r} of a tensor inside the model is not kept: Keras 3 has none"
+            )
         else:
             self.maker.applied[told.label] = ["operation of TensorFlow to keras.ops"]
         return made, told
@@ -112,15 +130,26 @@ class Calls:
             self.tensors[name].append(self.maker.followed(layer(first, **kwargs), told))
 
     def _fixed(self, label: str, layer: Any, training: bool) -> None:
-        """Note that a layer was called with ``training`` whatever its model is called with. Raises Refused if that is lost.
+        """Note that a layer was called with ``training`` whatever its model is called with.
+
+        Raises Refused if that is lost.
 
         The refusal is about the model: its graph has the call as it was.
         """
-        always = f"{label} is always called with training={training}, and Keras 3 calls it as its model is called"
+        always = (
+            f"{label} is always called with training={training}, and Keras 3 calls it as its model"
+            " is called"
+        )
         inside = layer._flatten_layers() if isinstance(layer, keras.layers.Layer) else ()
-        if any(isinstance(item, keras.layers.BatchNormalization) and item.trainable for item in inside):
+        if any(
+            isinstance(item, keras.layers.BatchNormalization) and item.trainable for item in inside
+        ):
             raise Refused(f"{always}: a BatchNormalization would train")
-        self.maker.notes.append(f"{always}: in training it drops out and draws what it did not" if not training else always)
+        self.maker.notes.append(
+            f"{always}: in training it drops out and draws what it did not"
+            if not training
+            else always
+        )
 
     def _inputs(self, node: Any) -> tuple[Any, dict[str, Any]]:
         """Return the first argument of a call and its keyword arguments."""
@@ -138,14 +167,20 @@ class Calls:
             return [found(item) for item in data]
 
         first = found(node)
-        if isinstance(first, list) and len(first) == 1 and not isinstance(node[0], str):  # not a constant, which is a list too
+        if (
+            isinstance(first, list) and len(first) == 1 and not isinstance(node[0], str)
+        ):  # not a constant, which is a list too
             first = first[0]
         return first, kwargs
 
     def _argument(self, value: Any) -> Any:
         """Return a keyword argument with tensors in place of their names."""
         if isinstance(value, (list, tuple)):
-            if len(value) in (3, 4) and isinstance(value[0], str) and all(isinstance(item, int) for item in value[1:3]):
+            if (
+                len(value) in (3, 4)
+                and isinstance(value[0], str)
+                and all(isinstance(item, int) for item in value[1:3])
+            ):
                 if value[0] == CONSTANT:
                     return value[2]
                 if value[0] in self.entries:
@@ -158,15 +193,23 @@ class Calls:
     def _tensor(self, data: Any) -> Any:
         name, node, index = data[:3]
         if name not in self.entries or not isinstance(node, int) or not isinstance(index, int):
-            raise Refused(f"a call takes a tensor of {str(name)!r}, which is not a layer of the model"[:200])
+            raise Refused(
+                f"a call takes a tensor of {str(name)!r}, which is not a layer of the model"[:200]
+            )
         rank = self._ranks[name].get(node)
         if rank is None or rank >= max(len(_nodes(self.entries[name])), 1):
-            raise Refused(f"a call takes a tensor of call {node} of layer {name!r}, which does not exist"[:200])
+            raise Refused(
+                f"a call takes a tensor of call {node} of layer {name!r}, which does not exist"[
+                    :200
+                ]
+            )
         if rank >= len(self.tensors[name]):
             raise _NotYet
         flat = keras.tree.flatten(self.tensors[name][rank])
         if not 0 <= index < len(flat):
-            raise Refused(f"a call takes output {index} of layer {name!r}, which does not exist"[:200])
+            raise Refused(
+                f"a call takes output {index} of layer {name!r}, which does not exist"[:200]
+            )
         return flat[index]
 
     def _ends(self, data: Any) -> Any:
@@ -184,12 +227,16 @@ class Calls:
         try:
             return self._tensor(data)
         except _NotYet:
-            raise Refused(f"an output of the model, layer {data[0]!r}, is never computed"[:200]) from None
+            raise Refused(
+                f"an output of the model, layer {data[0]!r}, is never computed"[:200]
+            ) from None
 
     def _indices(self) -> dict[str, dict[int, int]]:
-        """Return for each layer: the number of a call in the configuration -> its place among the calls listed.
+        """Return for each layer: the number of a call in the configuration -> its place among the
+        calls listed.
 
-        A nested model counts from 1, since its own construction was its first call; calls outside of the model are not listed.
+        A nested model counts from 1, since its own construction was its first call; calls outside
+        of the model are not listed.
         """
         used: dict[str, set[int]] = {name: set() for name in self.entries}
 
@@ -198,7 +245,12 @@ class Calls:
                 for value in data.values():
                     visit(value)
             elif isinstance(data, (list, tuple)):
-                if len(data) in (3, 4) and isinstance(data[0], str) and data[0] in used and isinstance(data[1], int):
+                if (
+                    len(data) in (3, 4)
+                    and isinstance(data[0], str)
+                    and data[0] in used
+                    and isinstance(data[1], int)
+                ):
                     used[data[0]].add(data[1])
                 for item in data:
                     visit(item)
@@ -213,7 +265,9 @@ class Calls:
             numbers = sorted(used[name])
             start = max(numbers[-1] - calls + 1, 0) if numbers else 0
             ranked = len(numbers) == calls
-            found[name] = {number: rank if ranked else number - start for rank, number in enumerate(numbers)}
+            found[name] = {
+                number: rank if ranked else number - start for rank, number in enumerate(numbers)
+            }
         return found
 
 

@@ -20,10 +20,13 @@ from reference_impl.format.names import VALUE
 _SCALED = ("LossScaleOptimizer", "LossScaleOptimizerV3")
 
 
-def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], variables: Mapping[str, Any]) -> list[str]:
+def compile_as_saved(
+    model: Any, saved: SavedKeras, custom: Mapping[str, Any], variables: Mapping[str, Any]
+) -> list[str]:
     """Compile a model that has its weights, and return notes about what Keras 3 has no place for.
 
-    ``custom``: classes and functions that the user named; ``variables``: checkpoint key -> Keras 3 variable.
+    ``custom``: classes and functions that the user named; ``variables``: checkpoint key -> Keras 3
+    variable.
     """
     config = saved.root.metadata.get("training_config")
     if not isinstance(config, Mapping):
@@ -34,8 +37,12 @@ def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], v
         model.compile(
             optimizer=optimizer,
             loss=compiler.losses(config.get("loss")),
-            metrics=compiler.metrics(training.metrics_of(config.get("metrics"), len(model.outputs))),
-            weighted_metrics=compiler.metrics(training.metrics_of(config.get("weighted_metrics"), len(model.outputs))),
+            metrics=compiler.metrics(
+                training.metrics_of(config.get("metrics"), len(model.outputs))
+            ),
+            weighted_metrics=compiler.metrics(
+                training.metrics_of(config.get("weighted_metrics"), len(model.outputs))
+            ),
             loss_weights=config.get("loss_weights"),
         )
     except (Refused, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -45,9 +52,14 @@ def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], v
 
 
 def compile_wrapped(
-    model: Any, path: str, old: Any, pairs: Sequence[tuple[str, Any, Any]], custom: Mapping[str, Any]
+    model: Any,
+    path: str,
+    old: Any,
+    pairs: Sequence[tuple[str, Any, Any]],
+    custom: Mapping[str, Any],
 ) -> list[str]:
-    """Compile a model around a SavedModel as `compile_as_saved` does a rebuilt one, and return notes.
+    """Compile a model around a SavedModel as `compile_as_saved` does a rebuilt one, and return
+    notes.
 
     Args:
       model: the new model.
@@ -64,7 +76,10 @@ def compile_wrapped(
             if isinstance(model.output, Mapping) or any(
                 _by_name(config.get(name)) for name in ("loss", "metrics", "loss_weights")
             ):
-                return ["the model is not compiled: its outputs have other names now; compile it yourself"]
+                return [
+                    "the model is not compiled: its outputs have other names now; compile it"
+                    " yourself"
+                ]
             keys = {id(variable): key for key, variable in variables_by_key(saved, old)}
             views = {keys[id(before)]: view for _, before, view in pairs if id(before) in keys}
             return compile_as_saved(model, saved, custom, views)
@@ -78,12 +93,20 @@ def _by_name(told: Any) -> bool:
 
 
 def _said_of_embeddings(model: Any) -> list[str]:
-    """Say that rows of an Embedding that a batch uses several times train otherwise: no argument changes that."""
+    """Say that rows of an Embedding that a batch uses several times train otherwise: no argument
+    changes that.
+    """
     name = type(model.optimizer).__name__
-    embeds = any(isinstance(layer, keras.layers.Embedding) and layer.trainable for layer in model._flatten_layers())
+    embeds = any(
+        isinstance(layer, keras.layers.Embedding) and layer.trainable
+        for layer in model._flatten_layers()
+    )
     if name not in training.SQUARING or not embeds:
         return []
-    which = "rows of an Embedding that a batch uses more than once train otherwise in Keras 3 on TensorFlow"
+    which = (
+        "rows of an Embedding that a batch uses more than once train otherwise in Keras 3 on"
+        " TensorFlow"
+    )
     return [f"{which}: {name} squares the gradient of each use, that of Keras 2 their sum"]
 
 
@@ -98,7 +121,9 @@ class _Compiler:
         name, config = _object(told, "optimizer")
         if name in _SCALED:  # Keras 3 scales the loss by itself where the policy asks for it
             return self.optimizer(config.get("inner_optimizer", config.get("optimizer")))
-        name = name.removeprefix("Custom>")  # Keras 2.11 registered its own there; a class of another package is not Keras'
+        name = name.removeprefix(
+            "Custom>"
+        )  # Keras 2.11 registered its own there; a class of another package is not Keras'
         cls = tables.public_class("optimizers", name)
         if cls is None or not issubclass(cls, keras.optimizers.Optimizer):
             raise Refused(f"Keras 3 has no optimizer {name!r}")
@@ -108,7 +133,9 @@ class _Compiler:
         if isinstance(rate, Mapping):
             arguments["learning_rate"] = self._schedule(rate)
         elif decay:
-            arguments["learning_rate"] = keras.optimizers.schedules.InverseTimeDecay(rate, decay_steps=1, decay_rate=decay)
+            arguments["learning_rate"] = keras.optimizers.schedules.InverseTimeDecay(
+                rate, decay_steps=1, decay_rate=decay
+            )
         return cls(**arguments)
 
     def _schedule(self, told: Any) -> Any:
@@ -119,14 +146,22 @@ class _Compiler:
         return cls(**{key: value for key, value in config.items() if value is not None})
 
     def losses(self, told: Any) -> Any:
-        return _each(told, lambda one: self._loss_or_metric("losses", keras.losses.Loss, one, training.loss_config))
+        return _each(
+            told,
+            lambda one: self._loss_or_metric(
+                "losses", keras.losses.Loss, one, training.loss_config
+            ),
+        )
 
     def metrics(self, told: Any) -> Any:
         return _each(told, self._metric)
 
     def _metric(self, told: Any) -> Any:
         if isinstance(told, Mapping) and told.get("class_name") == "MeanMetricWrapper":
-            function, name = self._function("metrics", told["config"].get("fn")), told["config"].get("name")
+            function, name = (
+                self._function("metrics", told["config"].get("fn")),
+                told["config"].get("name"),
+            )
             if name in self.custom:  # Keras takes a name in a file for the object of that name
                 return function
             return keras.metrics.MeanMetricWrapper(function, name=name)
@@ -134,7 +169,11 @@ class _Compiler:
 
     def _loss_or_metric(self, kind: str, base: type, told: Any, translate: Any) -> Any:
         if isinstance(told, str):
-            return told if told in ("accuracy", "acc", "crossentropy", "ce") else self._function(kind, told)
+            return (
+                told
+                if told in ("accuracy", "acc", "crossentropy", "ce")
+                else self._function(kind, told)
+            )
         name, config = _object(told, kind)
         name = tables.own(name, self.custom)
         if name == "function":
@@ -143,7 +182,13 @@ class _Compiler:
         if cls is None or not (name in self.custom or issubclass(cls, base)):
             raise Refused(f"Keras 3 has no {name!r} among its {kind}", fix=CUSTOM_OBJECTS)
         known, _ = tables.arguments(cls)
-        return cls(**{key: value for key, value in translate(config).items() if key in known and key != "dtype"})
+        return cls(
+            **{
+                key: value
+                for key, value in translate(config).items()
+                if key in known and key != "dtype"
+            }
+        )
 
     def _function(self, kind: str, name: Any) -> Any:
         if isinstance(name, Mapping):
@@ -156,7 +201,11 @@ class _Compiler:
             return self.custom[name]
         for module in (getattr(keras, kind), keras.losses, keras.metrics):
             found = vars(module).get(name)
-            if callable(found) and not name.startswith("_") and name not in ("get", "serialize", "deserialize"):
+            if (
+                callable(found)
+                and not name.startswith("_")
+                and name not in ("get", "serialize", "deserialize")
+            ):
                 return found() if isinstance(found, type) else found
         raise Refused(f"Keras 3 has no function {name!r} among its {kind}", fix=CUSTOM_OBJECTS)
 
@@ -181,7 +230,10 @@ def _restore(model: Any, saved: SavedKeras, variables: Mapping[str, Any]) -> lis
     children = saved.children(0)
     if "optimizer" not in children:
         return []
-    node, optimizer = children["optimizer"], getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    node, optimizer = (
+        children["optimizer"],
+        getattr(model.optimizer, "inner_optimizer", model.optimizer),
+    )
     optimizer.build(model.trainable_variables)
     places = {id(variable): place for place, variable in enumerate(model.trainable_variables)}
     slots = training.slots_of(type(optimizer).__name__)
@@ -191,7 +243,9 @@ def _restore(model: Any, saved: SavedKeras, variables: Mapping[str, Any]) -> lis
         targets = getattr(optimizer, slots.get(slot, "-"), None)
         if place is not None and targets and tuple(targets[place].shape) == tuple(array.shape):
             targets[place].assign(np.array(array))
-        elif targets != []:  # an empty list: without momentum SGD keeps gradients in Keras 2, which it never reads
+        elif (
+            targets != []
+        ):  # an empty list: without momentum SGD keeps gradients in Keras 2, which it never reads
             left += 1
     for name in ("_u_product",):
         product = saved.variable_at("optimizer", (name,))
@@ -200,14 +254,22 @@ def _restore(model: Any, saved: SavedKeras, variables: Mapping[str, Any]) -> lis
     step = saved.variable_at("optimizer", ("iter", "_iterations"))
     if step is not None:
         optimizer.iterations.assign(int(step))
-    rate = saved.variable_at("optimizer", ("learning_rate", "_learning_rate", "_current_learning_rate"))
+    rate = saved.variable_at(
+        "optimizer", ("learning_rate", "_learning_rate", "_current_learning_rate")
+    )
     if rate is not None and isinstance(optimizer._learning_rate, keras.Variable):
         optimizer.learning_rate = float(rate)
-    return [f"{left} values of the optimizer's state are not kept: Keras 3 has no place for them"] if left else []
+    return (
+        [f"{left} values of the optimizer's state are not kept: Keras 3 has no place for them"]
+        if left
+        else []
+    )
 
 
 def _slots(saved: SavedKeras, node: int) -> Iterator[tuple[str, str, str]]:
-    """Yield slot, checkpoint key of its variable, and checkpoint key of its value, for optimizers before 2.11."""
+    """Yield slot, checkpoint key of its variable, and checkpoint key of its value, for optimizers
+    before 2.11.
+    """
     for slot in saved.nodes[node].slot_variables:
         key = saved.keys.get(slot.original_variable_node_id, {}).get(VALUE)
         value = saved.keys.get(slot.slot_variable_node_id, {}).get(VALUE)
@@ -216,12 +278,18 @@ def _slots(saved: SavedKeras, node: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _listed(saved: SavedKeras, node: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the same for optimizers since 2.11, which list all variables: ``SGD/m/dense/bias`` is a slot of ``dense/bias``."""
+    """Yield the same for optimizers since 2.11, which list all variables: ``SGD/m/dense/bias`` is a
+    slot of ``dense/bias``.
+    """
     children = saved.children(node)
     if "_variables" not in children:
         return
-    keys: dict[str, list[str]] = {}  # of the variables with a name, as the optimizer has them in order
-    for number in dict.fromkeys([*_items(saved, 0, "trainable_variables"), *_items(saved, 0, "variables")]):
+    keys: dict[
+        str, list[str]
+    ] = {}  # of the variables with a name, as the optimizer has them in order
+    for number in dict.fromkeys(
+        [*_items(saved, 0, "trainable_variables"), *_items(saved, 0, "variables")]
+    ):
         key = saved.keys.get(number, {}).get(VALUE)
         if key is not None:
             keys.setdefault(saved.nodes[number].variable.name, []).append(key)

@@ -16,7 +16,8 @@ from compat_matrix.keras_migration.refused import Refused
 
 
 def function_of(told: Any, path: str) -> Any:
-    """Return the function of the list that Keras 2 writes (code, defaults, closure), named by the path of its layer.
+    """Return the function of the list that Keras 2 writes (code, defaults, closure), named by the
+    path of its layer.
 
     Raises Refused: this Python cannot read what another one wrote, or it uses names of its module.
     """
@@ -32,7 +33,11 @@ def function_of(told: Any, path: str) -> Any:
     if not isinstance(body, types.CodeType):
         raise Refused("its code is not a function")
     known = {"keras": keras, "K": keras.backend, "tf": _tensorflow()}
-    missing = [name for name in body.co_names if not hasattr(builtins, name) and name not in known and _is_global(body, name)]
+    missing = [
+        name
+        for name in body.co_names
+        if not hasattr(builtins, name) and name not in known and _is_global(body, name)
+    ]
     if missing:
         raise Refused(f"its function uses {', '.join(missing)}, which the file does not hold")
     name = re.sub(r"\W", "_", f"lambda_{path}")
@@ -42,7 +47,10 @@ def function_of(told: Any, path: str) -> Any:
 def _is_global(code: types.CodeType, name: str) -> bool:
     import dis
 
-    return any(step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == name for step in dis.get_instructions(code))
+    return any(
+        step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == name
+        for step in dis.get_instructions(code)
+    )
 
 
 def _tensorflow() -> Any:

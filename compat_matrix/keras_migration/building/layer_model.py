@@ -1,4 +1,7 @@
-"""A functional model of ``keras.ops``, made of the graph of a layer that Keras 3 does not have. No code of the file is run."""
+"""A functional model of ``keras.ops``, made of the graph of a layer that Keras 3 does not have.
+
+No code of the file is run.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,14 @@ import numpy as np
 
 from compat_matrix.common import strict_json
 from compat_matrix.keras_migration.building.operations import evaluate
-from compat_matrix.keras_migration.reading.layer_graph import CONSTANT, INPUT, VARIABLE, LayerGraph, Step, check_ops
+from compat_matrix.keras_migration.reading.layer_graph import (
+    CONSTANT,
+    INPUT,
+    VARIABLE,
+    LayerGraph,
+    Step,
+    check_ops,
+)
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.operations import graph_ops
 from compat_matrix.keras_migration.rules.operations.sizes import Sizes
@@ -19,12 +29,23 @@ from reference_impl.format import schema
 from reference_impl.format.values import tensor_proto
 
 _ELEMENTS = 1 << 18  # of a constant
-# Ops that may be computed of constants alone: what they return is not larger, or as large as `_size_of` says.
+# Ops that may be computed of constants alone: what they return is not larger, or as large as
+# `_size_of` says.
 _OF_CONSTANTS = (
     "Transpose", "ExpandDims", "Squeeze", "Reshape", "StridedSlice", "Cast", "ReverseV2", "Neg", "Abs", "Exp", "Log", "Sqrt",
     "Rsqrt", "Square", "Sin", "Cos", "Sum", "Mean", "Max", "Min",
 )  # fmt: skip
-_ELEMENTWISE = ("AddV2", "Sub", "Mul", "RealDiv", "Pow", "Maximum", "Minimum", "FloorDiv", "DivNoNan")
+_ELEMENTWISE = (
+    "AddV2",
+    "Sub",
+    "Mul",
+    "RealDiv",
+    "Pow",
+    "Maximum",
+    "Minimum",
+    "FloorDiv",
+    "DivNoNan",
+)
 _JOINING = ("ConcatV2", "Pack")
 
 
@@ -39,11 +60,15 @@ def layer_model(graph: LayerGraph, name: str) -> Any:
     ends = [_at(values[number], index) for number, index in graph.outputs]
     if not all(isinstance(end, keras.KerasTensor) for end in ends):
         raise Refused("it returns something that does not depend on its input")
-    return keras.Model(inputs if len(inputs) > 1 else inputs[0], ends if len(ends) > 1 else ends[0], name=name)
+    return keras.Model(
+        inputs if len(inputs) > 1 else inputs[0], ends if len(ends) > 1 else ends[0], name=name
+    )
 
 
 def _value(step: Step, values: list[Any], inputs: list[Any], taken: set[str]) -> Any:
-    """Return what a step makes: a tensor, sizes, a number, a list of whole numbers, an array, or `_Several` tensors."""
+    """Return what a step makes: a tensor, sizes, a number, a list of whole numbers, an array, or
+    `_Several` tensors.
+    """
     if step.op == INPUT:
         _, shape, dtype = step.detail
         inputs.append(keras.Input(batch_shape=shape, dtype=dtype))
@@ -74,11 +99,20 @@ def _at(value: Any, index: int) -> Any:
 
 
 def _constant(array: Any) -> Any:
-    """Return a constant as rules expect it. Raises Refused for one that is too large, or not of numbers."""
+    """Return a constant as rules expect it.
+
+    Raises Refused for one that is too large, or not of numbers.
+    """
     if array.dtype.kind not in "biuf":
-        raise Refused(f"its graph has a constant of {array.dtype.name}, which keras.ops cannot compute with")
+        raise Refused(
+            f"its graph has a constant of {array.dtype.name}, which keras.ops cannot compute with"
+        )
     _check_size(array.size)
-    return array.tolist() if not array.ndim or array.dtype.name in ("int32", "int64") else np.array(array)
+    return (
+        array.tolist()
+        if not array.ndim or array.dtype.name in ("int32", "int64")
+        else np.array(array)
+    )
 
 
 def _size_of(op: str, given: Sequence[Any]) -> int:
@@ -91,4 +125,6 @@ def _size_of(op: str, given: Sequence[Any]) -> int:
 
 def _check_size(size: int) -> None:
     if size > _ELEMENTS:
-        raise Refused(f"its graph has a constant of {size} numbers, and a .keras file holds them as text")
+        raise Refused(
+            f"its graph has a constant of {size} numbers, and a .keras file holds them as text"
+        )

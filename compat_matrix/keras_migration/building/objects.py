@@ -19,19 +19,26 @@ _ADDED = ("Exception encountered when calling", "Could not automatically infer t
 
 
 def original(error: BaseException) -> BaseException:
-    """Return the error that Keras copied, with a longer message, into this one: the call, its arguments, advice to an author."""
+    """Return the error that Keras copied, with a longer message, into this one: the call, its
+    arguments, advice to an author.
+    """
     while error.__context__ is not None and any(text in str(error)[:100] for text in _ADDED):
         error = error.__context__
     return error
 
 
 def hard_sigmoid() -> Any:
-    """Return Keras 2's ``clip(0.2 x + 0.5, 0, 1)`` as layers, which any Keras 3 can load; its own function is another one."""
-    return keras.Sequential([keras.layers.Rescaling(0.2, 0.5), keras.layers.ReLU(max_value=1.0)], name="hard_sigmoid")
+    """Return Keras 2's ``clip(0.2 x + 0.5, 0, 1)`` as layers, which any Keras 3 can load; its own
+    function is another one.
+    """
+    return keras.Sequential(
+        [keras.layers.Rescaling(0.2, 0.5), keras.layers.ReLU(max_value=1.0)], name="hard_sigmoid"
+    )
 
 
 class Maker:
-    """Makes layers; ``vocabulary`` returns the arguments of a lookup layer that are not in its configuration.
+    """Makes layers; ``vocabulary`` returns the arguments of a lookup layer that are not in its
+    configuration.
 
     ``release``: the TensorFlow that saved the model.
     """
@@ -44,7 +51,12 @@ class Maker:
         vocabulary: Callable[[Layer], dict[str, Any]],
         release: str = "",
     ) -> None:
-        self.custom, self.options, self._network, self.vocabulary = custom, options, network, vocabulary
+        self.custom, self.options, self._network, self.vocabulary = (
+            custom,
+            options,
+            network,
+            vocabulary,
+        )
         self.release = release
         self.applied: dict[str, list[str]] = {}  # what rules did, by layer
         self._followers: dict[str, Any] = {}
@@ -64,8 +76,13 @@ class Maker:
         layer.class_name = tables.own(class_name, self.custom)
         with self.at(label, path):
             if layer.class_name not in self.custom:
-                if isinstance(vars(keras.layers).get(layer.class_name), type) and not keras_2.had(layer.class_name, self.release):
-                    reason = f"Keras 2 of TensorFlow {self.release} had no layer {layer.class_name!r}: it is a class of its own"
+                if isinstance(vars(keras.layers).get(layer.class_name), type) and not keras_2.had(
+                    layer.class_name, self.release
+                ):
+                    reason = (
+                        f"Keras 2 of TensorFlow {self.release} had no layer {layer.class_name!r}:"
+                        " it is a class of its own"
+                    )
                     raise Refused(reason, fix=CUSTOM_OBJECTS)
                 applied = translate(layer)
                 if applied:
@@ -80,7 +97,15 @@ class Maker:
             yield
         except Refused as error:
             raise error.at(label, path) from None
-        except (ValueError, TypeError, NotImplementedError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        except (
+            ValueError,
+            TypeError,
+            NotImplementedError,
+            KeyError,
+            IndexError,
+            AttributeError,
+            OverflowError,
+        ) as error:
             first = (str(original(error)).strip().splitlines() or [type(error).__name__])[0]
             raise Refused(f"Keras 3 refuses it: {first[:300]}", label, path) from error
 
@@ -95,7 +120,9 @@ class Maker:
             if cls is None:
                 raise Refused(f"Keras 3 has no layer {told.class_name!r}", fix=CUSTOM_OBJECTS)
             arguments = {**self._arguments(cls, told), **self.vocabulary(told)}
-            trainable = arguments.pop("trainable", told.config.get("trainable"))  # not every class has the argument
+            trainable = arguments.pop(
+                "trainable", told.config.get("trainable")
+            )  # not every class has the argument
             made = cls(**arguments)
             if trainable is False:
                 made.trainable = False
@@ -107,10 +134,16 @@ class Maker:
 
     def has_function(self, name: str) -> bool:
         """Return whether an activation function is one of Keras 3, or of the user."""
-        return tables.own(name, self.custom) in self.custom or name == every_layer.HARD_SIGMOID or name in tables.functions()
+        return (
+            tables.own(name, self.custom) in self.custom
+            or name == every_layer.HARD_SIGMOID
+            or name in tables.functions()
+        )
 
     def followers(self, told: Layer | None) -> list[Any]:
-        """Return the layers that must take what the layer of a configuration returns: one or none, the same in each call."""
+        """Return the layers that must take what the layer of a configuration returns: one or none,
+        the same in each call.
+        """
         if told is None or told.after is None:
             return []
         name, config = told.after
@@ -201,8 +234,15 @@ class Maker:
         if found is None:
             raise Refused(f"Keras 3 has no {key} {name!r}"[:200], fix=CUSTOM_OBJECTS)
         names, _ = tables.arguments(found)
-        config = {key: value for key, value in config.items() if key in names}  # dtype and partitions of TF 1.x
-        return found(**{key: self._function(value) if key == "fn" else value for key, value in config.items()})
+        config = {
+            key: value for key, value in config.items() if key in names
+        }  # dtype and partitions of TF 1.x
+        return found(
+            **{
+                key: self._function(value) if key == "fn" else value
+                for key, value in config.items()
+            }
+        )
 
     def _part_by_name(self, name: str) -> Any:
         if (own := tables.own(name, self.custom)) in self.custom:

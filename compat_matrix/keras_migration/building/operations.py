@@ -9,7 +9,13 @@ import keras
 
 from compat_matrix.common import strict_json
 from compat_matrix.keras_migration.refused import Refused
-from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES, functions, graph_ops, known_name
+from compat_matrix.keras_migration.rules.operations import (
+    CLASSES,
+    GRAPH_CLASSES,
+    functions,
+    graph_ops,
+    known_name,
+)
 from compat_matrix.keras_migration.rules.operations.expression import Expression
 from compat_matrix.keras_migration.rules.operations.sizes import Sizes, folded
 
@@ -22,12 +28,17 @@ def is_operation(class_name: str) -> bool:
 
 
 class Operation:
-    """One operation of a functional model, called like a layer; Keras 2 wrote a layer for it. Raises Refused: it is not known.
+    """One operation of a functional model, called like a layer; Keras 2 wrote a layer for it.
 
-    ``taken``: the names of the layers and operations of its model, to which those of this operation are added.
+    Raises Refused: it is not known.
+
+    ``taken``: the names of the layers and operations of its model, to which those of this operation
+    are added.
     """
 
-    def __init__(self, class_name: str, config: Mapping[str, Any], taken: set[str] | None = None) -> None:
+    def __init__(
+        self, class_name: str, config: Mapping[str, Any], taken: set[str] | None = None
+    ) -> None:
         self.config, self.taken = config, set() if taken is None else taken
         if class_name == "TensorFlowOpLayer":
             self._make = self._node
@@ -44,7 +55,10 @@ class Operation:
         return evaluate(self._make(first, kwargs), self.taken)
 
     def _function(self, first: Any, kwargs: Mapping[str, Any]) -> Any:
-        given = {functions()[self.name].first: first, **{name: value for name, value in kwargs.items() if name != "name"}}
+        given = {
+            functions()[self.name].first: first,
+            **{name: value for name, value in kwargs.items() if name != "name"},
+        }
         sizes = folded(self.name, list(given.values()))
         return functions()[self.name](given) if sizes is None else sizes
 
@@ -63,7 +77,9 @@ class Operation:
 
 
 def evaluate(value: Any, taken: set[str]) -> Any:
-    """Return the tensors of an expression; anything else is returned as it is. Raises Refused for a size that is not known.
+    """Return the tensors of an expression; anything else is returned as it is.
+
+    Raises Refused for a size that is not known.
 
     ``taken``: names that no operation may get; those of the operations are added.
     """
@@ -86,9 +102,13 @@ def _argument(value: Any, taken: set[str]) -> Any:
 
 
 def _named(answer: Any, taken: set[str]) -> Any:
-    """Return the tensors of an operation, after giving it another name if a layer has the one that Keras chose."""
+    """Return the tensors of an operation, after giving it another name if a layer has the one that
+    Keras chose.
+    """
     histories = (getattr(tensor, "_keras_history", None) for tensor in keras.tree.flatten(answer))
-    for operation in dict.fromkeys(history.operation for history in histories if history is not None):
+    for operation in dict.fromkeys(
+        history.operation for history in histories if history is not None
+    ):
         name, number = operation.name, 0
         while operation.name in taken:
             number += 1

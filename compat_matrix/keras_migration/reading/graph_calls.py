@@ -1,8 +1,9 @@
 """The configuration of a functional model, read from its graph where Keras 2 did not write it.
 
-Keras 2 writes no configuration of a subclassed model. TF 2.0 also writes none of a functional model with an ``Attention`` or
-``AdditiveAttention``: these layers had no ``get_config``. The graph of the model calls one function for each call of a layer,
-which names the layer. A model that only calls its layers, with one input if its class is not one of Keras, has a configuration.
+Keras 2 writes no configuration of a subclassed model. TF 2.0 also writes none of a functional model
+with an ``Attention`` or ``AdditiveAttention``: these layers had no ``get_config``. The graph of the
+model calls one function for each call of a layer, which names the layer. A model that only calls
+its layers, with one input if its class is not one of Keras, has a configuration.
 """
 
 from __future__ import annotations
@@ -20,19 +21,30 @@ _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _INPUT = "input_1"  # of a subclassed model
 _TENSOR = "tensor_spec_value"
 _STRUCTURES = ("list_value", "tuple_value", "dict_value")
-_HOLDERS = ("type_spec_value", "bounded_tensor_spec_value", "named_tuple_value")  # of tensors that are not read here
+_HOLDERS = (
+    "type_spec_value",
+    "bounded_tensor_spec_value",
+    "named_tuple_value",
+)  # of tensors that are not read here
 
 Tensor = tuple[str, int, int]  # layer, number of its call, number of the output
-Spec = tuple[Optional[tuple[Optional[int], ...]], str]  # shape, None if its rank is not known, and dtype
+Spec = tuple[
+    Optional[tuple[Optional[int], ...]], str
+]  # shape, None if its rank is not known, and dtype
 
 
 def functional_configuration(
-    model: str, layers: Mapping[str, Optional[Mapping[str, Any]]], specs: Sequence[tuple[Any, Any]], bodies: Sequence[Any]
+    model: str,
+    layers: Mapping[str, Optional[Mapping[str, Any]]],
+    specs: Sequence[tuple[Any, Any]],
+    bodies: Sequence[Any],
 ) -> Optional[dict[str, Any]]:
-    """Return the configuration of a model that has none, None if its graph holds more than calls of its layers.
+    """Return the configuration of a model that has none, None if its graph holds more than calls of
+    its layers.
 
     Args:
-      layers: name, class and configuration of each layer by name, None for one without a configuration.
+      layers: name, class and configuration of each layer by name, None for one without a
+        configuration.
       specs: the structured arguments and results of each trace of the model's call.
       bodies: the functions that the call runs.
     """
@@ -44,18 +56,35 @@ def functional_configuration(
     own = not any(entry["class_name"] == "InputLayer" for entry in entries.values())
     if own:
         inputs = [_input(given) for given, _ in specs]
-        if inputs[0] is None or any(one != inputs[0] for one in inputs) or _INPUT in layers or outputs != 1:
+        if (
+            inputs[0] is None
+            or any(one != inputs[0] for one in inputs)
+            or _INPUT in layers
+            or outputs != 1
+        ):
             return None
-        entries = {**entries, _INPUT: {"class_name": "InputLayer", "name": _INPUT, "config": inputs[0]}}
+        entries = {
+            **entries,
+            _INPUT: {"class_name": "InputLayer", "name": _INPUT, "config": inputs[0]},
+        }
     found = [
-        calls for calls in (_Calls(body, entries, own) for body in bodies if _is_call(body, model)) if calls.returned(outputs)
+        calls
+        for calls in (_Calls(body, entries, own) for body in bodies if _is_call(body, model))
+        if calls.returned(outputs)
     ]
-    if not found or any(one.calls != found[0].calls or one.outputs != found[0].outputs for one in found):
+    if not found or any(
+        one.calls != found[0].calls or one.outputs != found[0].outputs for one in found
+    ):
         return None
-    nodes = {name: [[[*tensor, {}] for tensor in call] for call in calls] for name, calls in found[0].calls.items()}
+    nodes = {
+        name: [[[*tensor, {}] for tensor in call] for call in calls]
+        for name, calls in found[0].calls.items()
+    }
     return {
         "name": model,
-        "layers": [{**entry, "inbound_nodes": nodes.get(name, [])} for name, entry in entries.items()],
+        "layers": [
+            {**entry, "inbound_nodes": nodes.get(name, [])} for name, entry in entries.items()
+        ],
         "input_layers": found[0].inputs,
         "output_layers": found[0].outputs,
     }
@@ -67,13 +96,19 @@ def _is_call(body: Any, name: str) -> bool:
 
 
 def outputs_of(results: Any) -> Optional[int]:
-    """Return the number of tensors of a tensor or a list of several, None for any other structure."""
+    """Return the number of tensors of a tensor or a list of several, None for any other
+    structure.
+    """
     specs = tensor_specs(results)
-    return len(specs) if specs and (len(specs) > 1 or results.WhichOneof("kind") == _TENSOR) else None
+    return (
+        len(specs) if specs and (len(specs) > 1 or results.WhichOneof("kind") == _TENSOR) else None
+    )
 
 
 def tensor_specs(value: Any) -> Optional[list[Spec]]:
-    """Return shape and dtype of a tensor or of each tensor of a list, None for any other structure."""
+    """Return shape and dtype of a tensor or of each tensor of a list, None for any other
+    structure.
+    """
     kind = value.WhichOneof("kind")
     values = getattr(value, kind).values if kind in _STRUCTURES[:2] else [value]
     if any(item.WhichOneof("kind") != _TENSOR for item in values):
@@ -82,20 +117,34 @@ def tensor_specs(value: Any) -> Optional[list[Spec]]:
 
 
 def _spec(spec: Any) -> Spec:
-    shape = None if spec.shape.unknown_rank else tuple([item.size if item.size >= 0 else None for item in spec.shape.dim])
+    shape = (
+        None
+        if spec.shape.unknown_rank
+        else tuple([item.size if item.size >= 0 else None for item in spec.shape.dim])
+    )
     return shape, dtype_name(spec.dtype)
 
 
 def input_specs(given: Any) -> Optional[list[Spec]]:
-    """Return the tensors that a layer takes by the structured arguments of a trace, None if they are more than one or a list."""
+    """Return the tensors that a layer takes by the structured arguments of a trace, None if they
+    are more than one or a list.
+    """
     parts = given.tuple_value.values
-    arguments = [*(parts[0].tuple_value.values if parts else ()), *(parts[1].dict_value.fields.values() if parts[1:] else ())]
+    arguments = [
+        *(parts[0].tuple_value.values if parts else ()),
+        *(parts[1].dict_value.fields.values() if parts[1:] else ()),
+    ]
     kinds = [item.WhichOneof("kind") for item in arguments]
-    return tensor_specs(arguments[0]) if arguments and not {_TENSOR, *_STRUCTURES} & {*kinds[1:]} else None
+    return (
+        tensor_specs(arguments[0])
+        if arguments and not {_TENSOR, *_STRUCTURES} & {*kinds[1:]}
+        else None
+    )
 
 
 def all_specs(given: Any) -> Optional[list[Spec]]:
-    """Return every tensor in the structured arguments of a trace, in the order of the function's inputs.
+    """Return every tensor in the structured arguments of a trace, in the order of the function's
+    inputs.
 
     None if there is something else that holds tensors, as a sparse one.
     """
@@ -117,7 +166,9 @@ def all_specs(given: Any) -> Optional[list[Spec]]:
 
 
 def argument_names(spec: Any) -> tuple[str, ...]:
-    """Return the names of the arguments of a function, in the order in which its tensors are the inputs of a trace."""
+    """Return the names of the arguments of a function, in the order in which its tensors are the
+    inputs of a trace.
+    """
     fields = spec.fullargspec.named_tuple_value.values
     listed = {item.key: item.value.list_value.values for item in fields}
     names = [[item.string_value for item in listed.get(key, ())] for key in ("args", "kwonlyargs")]
@@ -125,24 +176,36 @@ def argument_names(spec: Any) -> tuple[str, ...]:
 
 
 def _input(given: Any) -> Optional[dict[str, Any]]:
-    """Return the configuration of the input of a function that takes one tensor, whose rank is known and not 0."""
+    """Return the configuration of the input of a function that takes one tensor, whose rank is
+    known and not 0.
+    """
     specs = input_specs(given) or ()
     shape, dtype = specs[0] if len(specs) == 1 else (None, "")
     return {"name": _INPUT, "batch_input_shape": list(shape), "dtype": dtype} if shape else None
 
 
 class _Calls:
-    """The calls of layers, input layers included, in the function of a model; ``own``: it has one input and no input layer."""
+    """The calls of layers, input layers included, in the function of a model; ``own``: it has one
+    input and no input layer.
+    """
 
     def __init__(self, body: Any, layers: Mapping[str, Mapping[str, Any]], own: bool) -> None:
         self.body = body
-        self.entries = {name for name, entry in layers.items() if entry["class_name"] == "InputLayer"}
+        self.entries = {
+            name for name, entry in layers.items() if entry["class_name"] == "InputLayer"
+        }
         self.tensors: dict[str, Tensor] = {}
         # The tensors that each call of a layer takes, by layer.
-        self.calls: dict[str, list[list[Tensor]]] = {name: [] for name in layers if name not in self.entries}
+        self.calls: dict[str, list[list[Tensor]]] = {
+            name: [] for name in layers if name not in self.entries
+        }
         entries = {_as_argument(name): name for name in self.entries}
-        arguments = [item.name for item in body.signature.input_arg if item.type != schema.DT_RESOURCE]
-        self.resources = {item.name for item in body.signature.input_arg if item.type == schema.DT_RESOURCE}
+        arguments = [
+            item.name for item in body.signature.input_arg if item.type != schema.DT_RESOURCE
+        ]
+        self.resources = {
+            item.name for item in body.signature.input_arg if item.type == schema.DT_RESOURCE
+        }
         if own:
             entries = dict.fromkeys(arguments[:1], _INPUT)
         known = sorted(arguments) == sorted(entries)
@@ -153,7 +216,10 @@ class _Calls:
 
     def _read(self, nodes: Sequence[Any]) -> None:
         """Note what each node returns, as soon as all of its inputs are known."""
-        taken = [[name for name in node.input if name[:1] != "^" and name not in self.resources] for node in nodes]
+        taken = [
+            [name for name in node.input if name[:1] != "^" and name not in self.resources]
+            for node in nodes
+        ]
         missing = [len({*names}) for names in taken]
         users: dict[str, list[int]] = {}
         for number, names in enumerate(taken):
@@ -164,12 +230,16 @@ class _Calls:
             for number in users.pop(known.popleft(), ()):
                 missing[number] -= 1
                 if not missing[number]:
-                    found = self._returned(nodes[number], [self.tensors[name] for name in taken[number]])
+                    found = self._returned(
+                        nodes[number], [self.tensors[name] for name in taken[number]]
+                    )
                     self.tensors.update(found)
                     known.extend(found)
 
     def _returned(self, node: Any, given: list[Tensor]) -> dict[str, Tensor]:
-        """Return the tensors of a node whose inputs are known; none if it does not call a layer of the model."""
+        """Return the tensors of a node whose inputs are known; none if it does not call a layer of
+        the model.
+        """
         if node.op == "Identity":
             return {f"{node.name}:output:0": given[0]}
         match = _LAYER_CALL.fullmatch(node.attr["f"].func.name)
@@ -178,10 +248,15 @@ class _Calls:
             return {}
         self.calls[name].append(given)
         outputs = range(len(node.attr["Tout"].list.type))
-        return {f"{node.name}:output:{number}": (name, len(self.calls[name]) - 1, number) for number in outputs}
+        return {
+            f"{node.name}:output:{number}": (name, len(self.calls[name]) - 1, number)
+            for number in outputs
+        }
 
     def returned(self, number: int) -> bool:
-        """Note the outputs of the model; return whether they are known, and every layer is called."""
+        """Note the outputs of the model; return whether they are known, and every layer is
+        called.
+        """
         names = [self.body.ret[item.name] for item in self.body.signature.output_arg][:number]
         found = [self.tensors.get(name) for name in names]
         idle = [name for name, calls in self.calls.items() if not calls]

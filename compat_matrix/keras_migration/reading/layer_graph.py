@@ -1,4 +1,6 @@
-"""The computation of a layer, read from its functions in the SavedModel: ops on its inputs and on constants."""
+"""The computation of a layer, read from its functions in the SavedModel: ops on its inputs and on
+constants.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf import json_format
 
-from compat_matrix.keras_migration.reading.graph_calls import Spec, all_specs, argument_names, tensor_specs
+from compat_matrix.keras_migration.reading.graph_calls import (
+    Spec,
+    all_specs,
+    argument_names,
+    tensor_specs,
+)
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.operations import OUTPUTS, graph_ops
 from reference_impl.graph.edges import Edge, data_inputs, parse_input
@@ -32,7 +39,8 @@ class Step:
     """One op."""
 
     op: str  # its type, INPUT, CONSTANT or VARIABLE
-    # Its attributes as JSON; number, shape and dtype of an input; the bytes of a constant's TensorProto; the node of a variable.
+    # Its attributes as JSON; number, shape and dtype of an input; the bytes of a constant's
+    # TensorProto; the node of a variable.
     detail: Any
     inputs: tuple[Value, ...] = ()  # the values that it takes
 
@@ -45,16 +53,22 @@ class LayerGraph:
     outputs: tuple[Value, ...]  # the values that it returns
     specs: tuple[Spec, ...]  # their shapes and dtypes
     notes: tuple[str, ...] = ()  # what the graph does besides
-    arguments: tuple[str, ...] = ()  # names of the arguments of a call, in the order in which its tensors are the inputs
+    arguments: tuple[
+        str, ...
+    ] = ()  # names of the arguments of a call, in the order in which its tensors are the inputs
 
     def ops(self) -> set[str]:
         """Return the types of the ops that an output is computed of, and VARIABLE if one is."""
         return {self.steps[number].op for number in self.needed()} - {INPUT, CONSTANT}
 
     def _is_tensor(self, place: int) -> bool:
-        """Return whether only the first value of a step is taken, and the layer returns one tensor."""
+        """Return whether only the first value of a step is taken, and the layer returns one
+        tensor.
+        """
         taken = [value for step in self.steps for value in step.inputs]
-        return len(self.outputs) == 1 and all(index == 0 for number, index in [*taken, *self.outputs] if number == place)
+        return len(self.outputs) == 1 and all(
+            index == 0 for number, index in [*taken, *self.outputs] if number == place
+        )
 
     def needed(self) -> set[int]:
         """Return the numbers of the inputs, and of the steps that an output is computed of."""
@@ -65,14 +79,20 @@ class LayerGraph:
         return found | {number for number, step in enumerate(self.steps) if step.op == INPUT}
 
     def after_weights(self) -> LayerGraph:
-        """Return what is computed of the last value that all variables go into, which is one tensor: an activation.
+        """Return what is computed of the last value that all variables go into, which is one
+        tensor: an activation.
 
         Raises Refused if there is no such value, or the layer returns several tensors.
         """
         last = {number: place for place, step in enumerate(self.steps) for number, _ in step.inputs}
         last.update({number: len(self.steps) for number, _ in self.outputs})
-        start = max((place for place, step in enumerate(self.steps) if step.op in (INPUT, VARIABLE)), default=-1)
-        open_ends: set[int] = set()  # steps that an input or variable goes into, and that another step takes
+        start = max(
+            (place for place, step in enumerate(self.steps) if step.op in (INPUT, VARIABLE)),
+            default=-1,
+        )
+        open_ends: set[int] = (
+            set()
+        )  # steps that an input or variable goes into, and that another step takes
         for place, step in enumerate(self.steps):
             sources = {number for number, _ in step.inputs}
             varies = step.op in (INPUT, VARIABLE) or not open_ends.isdisjoint(sources)
@@ -80,18 +100,26 @@ class LayerGraph:
             if varies and place in last:
                 open_ends.add(place)
             if place > start and open_ends == {place} and self._is_tensor(place):
-                before = [Step(VARIABLE, number) if step.op == INPUT else step for number, step in enumerate(self.steps[:place])]
+                before = [
+                    Step(VARIABLE, number) if step.op == INPUT else step
+                    for number, step in enumerate(self.steps[:place])
+                ]
                 steps = (*before, Step(INPUT, (0, *self.specs[0])), *self.steps[place + 1 :])
                 return LayerGraph(steps, self.outputs, self.specs, self.notes)
         raise Refused("the tensor that its activation takes is not known")
 
 
 def layer_graph(saved: SavedKeras, node: int) -> LayerGraph:
-    """Return the computation of a layer. Raises SavedModelError: a constant is damaged.
+    """Return the computation of a layer.
 
-    Raises Refused: the file has no function of it, it uses tables, or it computes something else in training.
+    Raises SavedModelError: a constant is damaged.
+
+    Raises Refused: the file has no function of it, it uses tables, or it computes something else in
+    training.
     """
-    number = saved.children(node).get("call_and_return_all_conditional_losses", saved.children(node).get("__call__"))
+    number = saved.children(node).get(
+        "call_and_return_all_conditional_losses", saved.children(node).get("__call__")
+    )
     function = saved.nodes[number].function if number is not None else None
     names = function.concrete_functions if function is not None else ()
     notes = _side_effects(saved.call_bodies(node))
@@ -110,7 +138,9 @@ def check_ops(ops: Iterable[str]) -> None:
     """Raise Refused unless rules translate some ops."""
     unknown = sorted({*ops} - graph_ops().keys())
     if unknown:
-        raise Refused(f"the op {unknown[0]} of its graph has no counterpart in keras.ops that is known")
+        raise Refused(
+            f"the op {unknown[0]} of its graph has no counterpart in keras.ops that is known"
+        )
 
 
 class _Reader:
@@ -127,7 +157,10 @@ class _Reader:
         body = self.library.functions.get(name)
         if trace is None or body is None:
             raise Refused("the file holds no function of it")
-        specs, results = all_specs(trace.canonicalized_input_signature), _results(trace.output_signature)
+        specs, results = (
+            all_specs(trace.canonicalized_input_signature),
+            _results(trace.output_signature),
+        )
         if not specs or not all(shape for shape, _ in specs):
             raise Refused("it takes something other than tensors whose ranks are known and not 0")
         inputs = [self._step(Step(INPUT, (number, *spec))) for number, spec in enumerate(specs)]
@@ -146,19 +179,27 @@ class _Reader:
         node = self.saved.nodes[number]
         if node.WhichOneof("kind") == "variable":
             return self._step(Step(VARIABLE, number))
-        found = self.saved.graph_nodes.get(node.constant.operation) if node.WhichOneof("kind") == "constant" else None
+        found = (
+            self.saved.graph_nodes.get(node.constant.operation)
+            if node.WhichOneof("kind") == "constant"
+            else None
+        )
         if found is None or found.op != "Const":
             raise Refused("its function uses tables")
         return self._constant(found)
 
     def _constant(self, node: Any) -> Value:
-        return self._step(Step(CONSTANT, node.attr["value"].tensor.SerializeToString(deterministic=True)))
+        return self._step(
+            Step(CONSTANT, node.attr["value"].tensor.SerializeToString(deterministic=True))
+        )
 
     def _body(self, body: Any, given: Sequence[Value], depth: int = 0) -> list[Value]:
         """Return the results of a function that is called with some values."""
         arguments = dict(zip([item.name for item in body.signature.input_arg], given))
         nodes = {node.name: node for node in body.node_def}
-        ends = [parse_input(body.ret[item.name], in_function=True) for item in body.signature.output_arg]
+        ends = [
+            parse_input(body.ret[item.name], in_function=True) for item in body.signature.output_arg
+        ]
         values: dict[str, Sequence[Value]] = {name: [value] for name, value in arguments.items()}
 
         def sources(name: str) -> Iterable[str]:
@@ -168,7 +209,9 @@ class _Reader:
                 raise Refused(_DAMAGED)
             return [edge.source for edge in _edges(nodes[name])]
 
-        for name in targets_first([end.source for end in ends], sources, lambda name: Refused(_DAMAGED)):
+        for name in targets_first(
+            [end.source for end in ends], sources, lambda name: Refused(_DAMAGED)
+        ):
             if name not in arguments:
                 taken = [_at(values[edge.source], edge) for edge in _edges(nodes[name])]
                 values[name] = self._node(nodes[name], taken, depth)
@@ -185,13 +228,20 @@ class _Reader:
             return [self._constant(node)]
         if node.op in _SAME:
             return given
-        attributes = {key: json_format.MessageToJson(value, indent=None) for key, value in node.attr.items() if key[:1] != "_"}
+        attributes = {
+            key: json_format.MessageToJson(value, indent=None)
+            for key, value in node.attr.items()
+            if key[:1] != "_"
+        }
         number, _ = self._step(Step(node.op, tuple(sorted(attributes.items())), tuple(given)))
         return _Outputs(number, OUTPUTS.get(node.op, ()))
 
 
 def _side_effects(bodies: Iterable[Any]) -> tuple[str, ...]:
-    """Return notes on what functions do besides computing tensors. Raises Refused for more than a check of inputs."""
+    """Return notes on what functions do besides computing tensors.
+
+    Raises Refused for more than a check of inputs.
+    """
     found = set()
     for body in bodies:
         nodes = {node.name: node.op for node in body.node_def}
@@ -203,7 +253,10 @@ def _side_effects(bodies: Iterable[Any]) -> tuple[str, ...]:
 
 
 class _Outputs(Sequence[Value]):
-    """The outputs of a step; their number is not known here. ``names``: of its output arguments, if it has several."""
+    """The outputs of a step; their number is not known here.
+
+    ``names``: of its output arguments, if it has several.
+    """
 
     def __init__(self, number: int, names: Sequence[str] = ()) -> None:
         self.number, self.names = number, names

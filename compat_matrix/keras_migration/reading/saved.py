@@ -15,7 +15,13 @@ import numpy.typing as npt
 
 from compat_matrix.common import strict_json
 from compat_matrix.keras_migration.reading.graph_calls import functional_configuration
-from compat_matrix.keras_migration.refused import NO_CONFIGURATION, NO_METADATA, OWN_CODE, RESTORE_METADATA, Refused
+from compat_matrix.keras_migration.refused import (
+    NO_CONFIGURATION,
+    NO_METADATA,
+    OWN_CODE,
+    RESTORE_METADATA,
+    Refused,
+)
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
@@ -29,7 +35,14 @@ KERAS = "_tf_keras_"  # how the identifiers of Keras 2's objects begin
 METRIC = "_tf_keras_metric"
 _WITHOUT_CONFIGURATION = ("Attention", "AdditiveAttention")  # in TF 2.0
 # Children of a layer that repeat what its attributes hold, and those that hold no weights.
-_VIEWS = ("variables", "trainable_variables", "non_trainable_variables", "regularization_losses", "keras_api", "signatures")
+_VIEWS = (
+    "variables",
+    "trainable_variables",
+    "non_trainable_variables",
+    "regularization_losses",
+    "keras_api",
+    "signatures",
+)
 
 
 class NotKeras(Exception):
@@ -38,7 +51,8 @@ class NotKeras(Exception):
 
 @dataclass(frozen=True)
 class SavedObject:
-    """One object of Keras in the object graph: its number, its path from the root (``""`` for the model itself) and its kind.
+    """One object of Keras in the object graph: its number, its path from the root (``""`` for the
+    model itself) and its kind.
 
     ``metadata`` is what Keras wrote of it; empty where it is missing.
     """
@@ -68,14 +82,20 @@ class SavedObject:
 
     @property
     def is_network(self) -> bool:
-        """Whether the configuration says all of a Sequential or functional model, whatever its class."""
+        """Whether the configuration says all of a Sequential or functional model, whatever its
+        class.
+        """
         config = self.config or {}
-        return isinstance(config.get("layers"), list) and (self.class_name == "Sequential" or "output_layers" in config)
+        return isinstance(config.get("layers"), list) and (
+            self.class_name == "Sequential" or "output_layers" in config
+        )
 
 
 @dataclass(frozen=True)
 class Weights:
-    """The content of a layer: checkpoint keys by attribute, and the layers and lists below it by attribute."""
+    """The content of a layer: checkpoint keys by attribute, and the layers and lists below it by
+    attribute.
+    """
 
     keys: Mapping[str, str]
     parts: Mapping[str, Weights]
@@ -88,14 +108,21 @@ class Weights:
 
 
 class SavedKeras:
-    """The Keras objects of a SavedModel. A context manager that closes the checkpoint.
+    """The Keras objects of a SavedModel.
 
-    Raises NotKeras: its root is not an object of Keras 2, or says nothing of itself; SavedModelError: a file is damaged.
+    A context manager that closes the checkpoint.
+
+    Raises NotKeras: its root is not an object of Keras 2, or says nothing of itself;
+    SavedModelError: a file is damaged.
     """
 
     def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
         self.layout = layout.read(path)
-        graphs = [graph for graph in self.layout.saved_model.meta_graphs if graph.HasField("object_graph_def")]
+        graphs = [
+            graph
+            for graph in self.layout.saved_model.meta_graphs
+            if graph.HasField("object_graph_def")
+        ]
         if not graphs:
             raise NotKeras("the model has no object graph: it is a model of TF 1.x")
         self.meta_graph = graphs[0]
@@ -113,15 +140,22 @@ class SavedKeras:
             self.bundle = self._stack.enter_context(BundleReader(self.layout.checkpoint_prefix))
             with self._closed_on_error():
                 if OBJECT_GRAPH_KEY in self.bundle:
-                    tracked = schema.parse(schema.TrackableObjectGraph, bytes(self.bundle.read(OBJECT_GRAPH_KEY).item()))
+                    tracked = schema.parse(
+                        schema.TrackableObjectGraph,
+                        bytes(self.bundle.read(OBJECT_GRAPH_KEY).item()),
+                    )
                     self.tracked = tracked
                     self.keys = counterparts(self.meta_graph.object_graph_def, tracked)
                 if root.metadata and not root.is_network and root.class_name != "Sequential":
-                    layers = {name: self._entry(item) for name, item in self.layers_of(root).items()}
+                    layers = {
+                        name: self._entry(item) for name, item in self.layers_of(root).items()
+                    }
                     bodies = self.call_bodies(root.node)
                     found = functional_configuration(root.name, layers, self._call_specs(), bodies)
                     if found is not None:
-                        self.root = self.objects[0] = dataclasses.replace(root, metadata={**root.metadata, "config": found})
+                        self.root = self.objects[0] = dataclasses.replace(
+                            root, metadata={**root.metadata, "config": found}
+                        )
 
         elif any(node.WhichOneof("kind") == "variable" for node in self.nodes):
             raise self.layout.no_checkpoint()
@@ -146,7 +180,10 @@ class SavedKeras:
         return str(self.root.metadata.get("keras_version") or "")
 
     def unconfigured(self) -> Refused:
-        """Return why the model has no configuration. Only the root without any data of Keras needs a file from elsewhere."""
+        """Return why the model has no configuration.
+
+        Only the root without any data of Keras needs a file from elsewhere.
+        """
         if not self.root.metadata and not self.layout.keras_metadata:
             return Refused(NO_METADATA, fix=RESTORE_METADATA)
         label = f"{self.root.class_name or 'model'} {self.root.name!r}"
@@ -172,10 +209,17 @@ class SavedKeras:
 
     def children(self, node: int) -> dict[str, int]:
         """Return name -> number of the children of a node."""
-        return {child.local_name: child.node_id for child in self.nodes[node].children if 0 <= child.node_id < len(self.nodes)}
+        return {
+            child.local_name: child.node_id
+            for child in self.nodes[node].children
+            if 0 <= child.node_id < len(self.nodes)
+        }
 
     def layers_of(self, model: SavedObject) -> dict[str, SavedObject]:
-        """Return the layers of a Sequential or functional model by name. Raises NotKeras for two layers with one name."""
+        """Return the layers of a Sequential or functional model by name.
+
+        Raises NotKeras for two layers with one name.
+        """
         found: dict[str, SavedObject] = {}
         children = self.children(model.node)
         api = self.children(children["keras_api"]) if "keras_api" in children else {}
@@ -186,18 +230,24 @@ class SavedKeras:
             if item is None:
                 continue
             if item.name in found and found[item.name].node != number:
-                raise NotKeras(f"two layers of {model.path or 'the model'} have the name {item.name!r}")
+                raise NotKeras(
+                    f"two layers of {model.path or 'the model'} have the name {item.name!r}"
+                )
             found[item.name] = item
         return found
 
     def shared_layer(self) -> Optional[SavedObject]:
-        """Return a layer with weights that is in two of the models nested in the root, the root included, or None."""
+        """Return a layer with weights that is in two of the models nested in the root, the root
+        included, or None.
+        """
         owners: dict[int, int] = {}
         waiting, seen = [self.root], {self.root.node}
         while waiting:
             model = waiting.pop()
             for item in self.layers_of(model).values():
-                if owners.setdefault(item.node, model.node) != model.node and list(self.weights_of(item.node)):
+                if owners.setdefault(item.node, model.node) != model.node and list(
+                    self.weights_of(item.node)
+                ):
                     return item
                 if item.is_network and item.node not in seen:
                     seen.add(item.node)
@@ -205,27 +255,43 @@ class SavedKeras:
         return None
 
     def ops_of(self, node: int) -> frozenset[str]:
-        """Return the types of the ops that the call of a layer runs, those in functions it calls included."""
+        """Return the types of the ops that the call of a layer runs, those in functions it calls
+        included.
+        """
         bodies = self.call_bodies(node)
         if bodies:
             return frozenset(op.op for body in bodies for op in body.node_def)
-        # Keras 2 traces no function for some preprocessing layers: their ops are in the call of the model, below their name.
+        # Keras 2 traces no function for some preprocessing layers: their ops are in the call of the
+        # model, below their name.
         name = self.objects[node].name
-        return frozenset(op.op for body in self.call_bodies(self.root.node) for op in body.node_def if name in op.name.split("/"))
+        return frozenset(
+            op.op
+            for body in self.call_bodies(self.root.node)
+            for op in body.node_def
+            if name in op.name.split("/")
+        )
 
     def call_bodies(self, node: int) -> list[Any]:
         """Return each function of the graph's library that the call of a layer or model runs."""
         called = [number for name, number in self.children(node).items() if "call" in name]
-        names = [name for number in called for name in self.nodes[number].function.concrete_functions]
+        names = [
+            name for number in called for name in self.nodes[number].function.concrete_functions
+        ]
         starts = [name for name in names if name in self.library.functions]
         return [self.library.functions[name] for name in reachable(starts, self._calls)]
 
     def _call_specs(self) -> list[tuple[Any, Any]]:
-        """Return the structured arguments and results of each trace of the call of the model, losses not counted."""
+        """Return the structured arguments and results of each trace of the call of the model,
+        losses not counted.
+        """
         number = self.children(self.root.node).get("__call__")
         names = self.nodes[number].function.concrete_functions if number is not None else ()
         traces = self.traces
-        return [(traces[name].canonicalized_input_signature, traces[name].output_signature) for name in names if name in traces]
+        return [
+            (traces[name].canonicalized_input_signature, traces[name].output_signature)
+            for name in names
+            if name in traces
+        ]
 
     @property
     def traces(self) -> Mapping[str, Any]:
@@ -253,10 +319,16 @@ class SavedKeras:
         if config is None and item.class_name in _WITHOUT_CONFIGURATION:
             named = {name: item.metadata.get(name) for name in ("name", "trainable", "dtype")}
             config = {**named, "use_scale": "scale" in self.weights_of(item.node).keys}
-        return None if config is None else {"class_name": item.class_name, "name": item.name, "config": config}
+        return (
+            None
+            if config is None
+            else {"class_name": item.class_name, "name": item.name, "config": config}
+        )
 
     def weights_of(self, node: int) -> Weights:
-        """Return the weights of a layer: its variables by attribute, and those of the layers and lists in its attributes."""
+        """Return the weights of a layer: its variables by attribute, and those of the layers and
+        lists in its attributes.
+        """
         return self._weights(node, {node})
 
     def _weights(self, node: int, seen: set[int]) -> Weights:
@@ -270,7 +342,11 @@ class SavedKeras:
                 key = self.keys.get(number, {}).get(VALUE)
                 if key is not None:
                     keys[name] = key
-            elif kind == "user_object" and number not in seen and self.nodes[number].user_object.identifier != METRIC:
+            elif (
+                kind == "user_object"
+                and number not in seen
+                and self.nodes[number].user_object.identifier != METRIC
+            ):
                 seen.add(number)
                 part = self._weights(number, seen)
                 if part.keys or part.parts:
@@ -278,30 +354,45 @@ class SavedKeras:
         return Weights(keys, parts)
 
     def states_of(self, node: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Yield the states that stateful recurrent layers had after the last call, of a layer and of those in its attributes.
+        """Yield the states that stateful recurrent layers had after the last call, of a layer and
+        of those in its attributes.
 
         Each with the number of its node.
         """
         seen, waiting = {node}, [node]
         while waiting:
             children = self.children(waiting.pop())
-            listed = self.children(children["keras_api"]).get("states") if "keras_api" in children else None
+            listed = (
+                self.children(children["keras_api"]).get("states")
+                if "keras_api" in children
+                else None
+            )
             for number in self.children(listed).values() if listed is not None else ():
                 key = self.keys.get(number, {}).get(VALUE)
                 if key is not None:
                     yield number, self.value(key)
-            layers = {number for name, number in children.items() if name not in _VIEWS and number not in seen}
+            layers = {
+                number
+                for name, number in children.items()
+                if name not in _VIEWS and number not in seen
+            }
             seen |= layers
             waiting += sorted(layers)
 
     def variable_keys(self) -> dict[int, str]:
         """Return the checkpoint key of each variable by the number of its node."""
         kinds = ((number, node.WhichOneof("kind")) for number, node in enumerate(self.nodes))
-        keys = ((number, self.keys.get(number, {}).get(VALUE)) for number, kind in kinds if kind == "variable")
+        keys = (
+            (number, self.keys.get(number, {}).get(VALUE))
+            for number, kind in kinds
+            if kind == "variable"
+        )
         return {number: key for number, key in keys if key is not None}
 
     def variable_at(self, path: str, names: Sequence[str]) -> npt.NDArray[Any] | None:
-        """Return the value of the first of the variables ``names`` (dotted) below ``path`` that there is, or None."""
+        """Return the value of the first of the variables ``names`` (dotted) below ``path`` that
+        there is, or None.
+        """
         for name in names:
             number: Optional[int] = 0
             for part in [*(path.split(".") if path else ()), *name.split(".")]:
@@ -321,11 +412,14 @@ class SavedKeras:
         """Return the number of elements of all tensors in the checkpoint."""
         if self.bundle is None:
             return 0
-        return sum(int(np.prod(entry.shape, dtype=np.int64)) for entry in self.bundle.entries().values())
+        return sum(
+            int(np.prod(entry.shape, dtype=np.int64)) for entry in self.bundle.entries().values()
+        )
 
 
 def _decoded(text: str) -> dict[str, Any]:
-    """Return the JSON that Keras 2 writes for one of its objects, with tuples and shapes in place of their JSON form.
+    """Return the JSON that Keras 2 writes for one of its objects, with tuples and shapes in place
+    of their JSON form.
 
     Raises ValueError if the text is not a JSON object.
     """
@@ -357,12 +451,19 @@ def _plain(value: Any) -> Any:
 
 
 def at(root: Any, names: Sequence[str]) -> Optional[Any]:
-    """Return the object at a path of the object graph, None if the loaded model has nothing there."""
+    """Return the object at a path of the object graph, None if the loaded model has nothing
+    there.
+    """
     for name in names:
         found = getattr(root, name, None)
         if found is None and isinstance(root, Mapping):
             found = root.get(name)
-        if found is None and name.isdigit() and isinstance(root, (list, tuple)) and int(name) < len(root):
+        if (
+            found is None
+            and name.isdigit()
+            and isinstance(root, (list, tuple))
+            and int(name) < len(root)
+        ):
             found = root[int(name)]
         if found is None:
             return None

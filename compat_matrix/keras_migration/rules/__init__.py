@@ -1,4 +1,7 @@
-"""Rules from Keras 2 to Keras 3, a file for each kind of layer. A new file is found by where it lies."""
+"""Rules from Keras 2 to Keras 3, a file for each kind of layer.
+
+A new file is found by where it lies.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def translate(layer: Layer) -> list[str]:
-    """Translate the configuration of a layer in place, and return what the rules that changed it are about.
+    """Translate the configuration of a layer in place, and return what the rules that changed it
+    are about.
 
     Raises Refused.
     """

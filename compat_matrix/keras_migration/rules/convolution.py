@@ -11,7 +11,11 @@ _UNGROUPED = tuple(
     + [f"ConvLSTM{rank}D" for rank in (1, 2, 3)]
 )
 _OF_KERNELS = tuple(f"{kind}Conv{rank}D" for kind in ("Separable", "Depthwise") for rank in (1, 2))
-_ALIASES = {f"Convolution{rank}D{end}": f"Conv{rank}D{end}" for rank in (1, 2, 3) for end in ("", "Transpose")}
+_ALIASES = {
+    f"Convolution{rank}D{end}": f"Conv{rank}D{end}"
+    for rank in (1, 2, 3)
+    for end in ("", "Transpose")
+}
 
 
 def _groups(layer: Layer) -> None:
@@ -20,7 +24,9 @@ def _groups(layer: Layer) -> None:
 
 
 def _kernels(layer: Layer) -> None:
-    """A separable convolution has a depthwise and a pointwise kernel; arguments about ``kernel`` do nothing."""
+    """A separable convolution has a depthwise and a pointwise kernel; arguments about ``kernel`` do
+    nothing.
+    """
     for what in ("initializer", "regularizer", "constraint"):
         layer.config.pop(f"kernel_{what}", None)
     if layer.class_name.startswith("Depthwise"):

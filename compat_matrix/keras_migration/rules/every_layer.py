@@ -1,4 +1,6 @@
-"""Arguments of layers of any class: names, shapes, dtypes, activation functions, the state of random generators."""
+"""Arguments of layers of any class: names, shapes, dtypes, activation functions, the state of
+random generators.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,15 @@ from compat_matrix.keras_migration.rules.rule import Layer, Rule
 _POLICIES = ("Policy", "PolicyV1", "DTypePolicy", "LossScalePolicy")
 _DTYPES = ("float16", "bfloat16", "float32", "float64", "mixed_float16", "mixed_bfloat16")
 _FUNCTIONS = {"softmax_v2": "softmax", "swish": "silu"}
-HARD_SIGMOID = "hard_sigmoid of Keras 2"  # clip(0.2 x + 0.5, 0, 1); that of Keras 3 is relu6(x + 3) / 6
+HARD_SIGMOID = (
+    "hard_sigmoid of Keras 2"  # clip(0.2 x + 0.5, 0, 1); that of Keras 3 is relu6(x + 3) / 6
+)
 
 
 def _input_shape(layer: Layer) -> None:
-    """An InputLayer has ``batch_shape``, other layers get their shape from what they are called on."""
+    """An InputLayer has ``batch_shape``, other layers get their shape from what they are called
+    on.
+    """
     shape = layer.config.pop("batch_input_shape", None)
     layer.config.pop("build_input_shape", None)
     if layer.class_name == "InputLayer":
@@ -45,17 +51,23 @@ def _activation_functions(layer: Layer) -> None:
     """TensorFlow gave some functions other names; some are other functions in Keras 3."""
     for key in [key for key in layer.config if key.endswith("activation")]:
         value = layer.config[key]
-        if isinstance(value, Mapping) and value.get("class_name") == "function":  # of Keras 2.13 and later
+        if (
+            isinstance(value, Mapping) and value.get("class_name") == "function"
+        ):  # of Keras 2.13 and later
             value = layer.config[key] = value.get("config")
         if isinstance(value, str) and value not in layer.options.custom_objects:
-            layer.config[key] = HARD_SIGMOID if value == "hard_sigmoid" else _FUNCTIONS.get(value, value)
+            layer.config[key] = (
+                HARD_SIGMOID if value == "hard_sigmoid" else _FUNCTIONS.get(value, value)
+            )
 
 
 def _slashes(layer: Layer) -> None:
     name = layer.config.get("name")
     if isinstance(name, str) and "/" in name:
         layer.config["name"] = name.replace("/", "_")
-        layer.notes.append(f"the layer {name!r} is called {layer.config['name']!r} now: Keras 3 allows no slash")
+        layer.notes.append(
+            f"the layer {name!r} is called {layer.config['name']!r} now: Keras 3 allows no slash"
+        )
 
 
 def _random_state(layer: Layer) -> None:

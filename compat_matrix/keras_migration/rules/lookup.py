@@ -1,4 +1,6 @@
-"""Lookup layers: arguments that were called otherwise, and the vocabulary, which Keras 2 keeps in a table."""
+"""Lookup layers: arguments that were called otherwise, and the vocabulary, which Keras 2 keeps in a
+table.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ _MODES = {"binary": "multi_hot", "tf-idf": "tf_idf"}
 _OWN = ("lookup_table", "_table")
 _ENCODER = "_vectorize_layer."  # of TextVectorization in TF 2.3 and 2.4
 _IDF = ("idf_weights", "tf_idf_weights")
-_COUNTS = ("one_hot", "multi_hot", "count")  # Keras 2 makes floats of them, Keras 3 integers, whatever the dtype of the layer
+_COUNTS = (
+    "one_hot",
+    "multi_hot",
+    "count",
+)  # Keras 2 makes floats of them, Keras 3 integers, whatever the dtype of the layer
 _BELOW = ("_lookup_layer", "_index_lookup_layer")
 
 
@@ -24,8 +30,15 @@ def _translate(layer: Layer) -> None:
         config.pop(name, None)
     if config.pop("ragged", False):
         raise Refused("ragged=True: Keras 3 makes dense tensors of texts")
-    layer.unused = (*_IDF, "idf", "num_documents", "num_elements")  # in the configuration, or read with the vocabulary
-    config["output_mode"] = _MODES.get(config.get("output_mode", "int"), config.get("output_mode", "int"))
+    layer.unused = (
+        *_IDF,
+        "idf",
+        "num_documents",
+        "num_elements",
+    )  # in the configuration, or read with the vocabulary
+    config["output_mode"] = _MODES.get(
+        config.get("output_mode", "int"), config.get("output_mode", "int")
+    )
     if config.get("max_tokens") is None:
         config["pad_to_max_tokens"] = False
     if layer.class_name == "TextVectorization":
@@ -39,13 +52,19 @@ def _translate(layer: Layer) -> None:
     else:
         config["dtype"] = "float32"
     if config["output_mode"] in _COUNTS:
-        layer.after = ("Rescaling", {"scale": 1.0, "name": f"{config.get('name')}_float", "dtype": "float32"})
+        layer.after = (
+            "Rescaling",
+            {"scale": 1.0, "name": f"{config.get('name')}_float", "dtype": "float32"},
+        )
     if isinstance(config.get("ngrams"), list):
         config["ngrams"] = tuple(config["ngrams"])
     vocabulary = config.get("vocabulary")
     if isinstance(vocabulary, (list, tuple)) and vocabulary:
         return
-    for name in ("vocabulary", "idf_weights"):  # a path of a file on the machine of its author, if anything
+    for name in (
+        "vocabulary",
+        "idf_weights",
+    ):  # a path of a file on the machine of its author, if anything
         config.pop(name, None)
     layer.lookup = _lookup(layer)
 
@@ -71,4 +90,6 @@ def _lookup(layer: Layer) -> Lookup:
     )
 
 
-RULES = (Rule("arguments and vocabulary of lookup layers", "2.2-2.15", _translate, _LAYERS, told=False),)
+RULES = (
+    Rule("arguments and vocabulary of lookup layers", "2.2-2.15", _translate, _LAYERS, told=False),
+)

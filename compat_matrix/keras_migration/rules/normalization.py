@@ -1,4 +1,6 @@
-"""Layers that normalize: axes in a list, arguments about how it is computed, variants under other names."""
+"""Layers that normalize: axes in a list, arguments about how it is computed, variants under other
+names.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def _layer_normalization(layer: Layer) -> None:
 
 
 def _normalization(layer: Layer) -> None:
-    layer.unused = ("count", "adapt_mean", "adapt_variance")  # of what was adapted: they change no answer
+    layer.unused = (
+        "count",
+        "adapt_mean",
+        "adapt_variance",
+    )  # of what was adapted: they change no answer
     axis = layer.config.get("axis")
     if isinstance(axis, list):
         layer.config["axis"] = tuple(axis)
@@ -42,7 +48,9 @@ def _normalization(layer: Layer) -> None:
 
 
 def _invert(layer: Layer) -> None:
-    """Read ``invert``, which TF 2.12 does not write, from the graph: only the way back multiplies, only the other one divides."""
+    """Read ``invert``, which TF 2.12 does not write, from the graph: only the way back multiplies,
+    only the other one divides.
+    """
     ops = frozenset() if "invert" in layer.config else layer.ops()
     if "Mul" in ops and "RealDiv" not in ops:
         layer.config["invert"] = True
@@ -50,8 +58,18 @@ def _invert(layer: Layer) -> None:
 
 RULES = (
     Rule("variants of BatchNormalization", "2.0-2.15", _variant, _VARIANTS),
-    Rule("axis of BatchNormalization in a list", "2.0-2.15", _batch_normalization, ("BatchNormalization", *_VARIANTS)),
-    Rule("axis of LayerNormalization in a list", "2.0-2.15", _layer_normalization, ("LayerNormalization", "UnitNormalization")),
+    Rule(
+        "axis of BatchNormalization in a list",
+        "2.0-2.15",
+        _batch_normalization,
+        ("BatchNormalization", *_VARIANTS),
+    ),
+    Rule(
+        "axis of LayerNormalization in a list",
+        "2.0-2.15",
+        _layer_normalization,
+        ("LayerNormalization", "UnitNormalization"),
+    ),
     Rule("count of Normalization", "2.3-2.15", _normalization, ("Normalization",), told=False),
     Rule("invert of Normalization", "2.9-2.13", _invert, ("Normalization",)),
 )

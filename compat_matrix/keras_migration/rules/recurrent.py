@@ -10,7 +10,16 @@ import numpy.typing as npt
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.rule import Layer, Rule
 
-_LAYERS = ("LSTM", "GRU", "SimpleRNN", "RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "Bidirectional")
+_LAYERS = (
+    "LSTM",
+    "GRU",
+    "SimpleRNN",
+    "RNN",
+    "ConvLSTM1D",
+    "ConvLSTM2D",
+    "ConvLSTM3D",
+    "Bidirectional",
+)
 _CELLS = ("LSTMCell", "GRUCell", "SimpleRNNCell")
 
 
@@ -24,7 +33,9 @@ def _arguments(layer: Layer) -> None:
 
 
 def _initial_state(layer: Layer) -> None:
-    """Keras 2 lists tensors of the initial state behind the input; in Keras 3 they have an argument of their own."""
+    """Keras 2 lists tensors of the initial state behind the input; in Keras 3 they have an argument
+    of their own.
+    """
 
     def call(first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         if isinstance(first, list):

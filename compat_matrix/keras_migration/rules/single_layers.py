@@ -18,7 +18,10 @@ def _leaky_relu(layer: Layer) -> None:
 def _thresholded_relu(layer: Layer) -> None:
     layer.class_name = "ReLU"
     layer.config["threshold"] = layer.config.pop("theta", 1.0)
-    layer.notes.append("ThresholdedReLU is a ReLU now: an input that equals the threshold exactly is kept, not dropped")
+    layer.notes.append(
+        "ThresholdedReLU is a ReLU now: an input that equals the threshold exactly is kept, not"
+        " dropped"
+    )
 
 
 def _multi_head_attention(layer: Layer) -> None:
@@ -32,7 +35,8 @@ def _multi_head_attention(layer: Layer) -> None:
 def _causal(layer: Layer) -> None:
     """``causal`` was an argument of the layer; now it is one of the call.
 
-    TF 2.0 and 2.12 to 2.15 do not write it into the configuration. Only its mask is computed with a cumulative sum.
+    TF 2.0 and 2.12 to 2.15 do not write it into the configuration. Only its mask is computed with a
+    cumulative sum.
     """
     causal = layer.config.pop("causal", None)
     if causal or (causal is None and "Cumsum" in layer.ops()):
@@ -50,11 +54,16 @@ def _embedding(layer: Layer) -> None:
 
 def _ragged_input(layer: Layer) -> None:
     if layer.config.pop("ragged", False):
-        raise Refused("a ragged input: Keras 3's functional models take dense and sparse tensors only")
+        raise Refused(
+            "a ragged input: Keras 3's functional models take dense and sparse tensors only"
+        )
 
 
 def _lambda(layer: Layer) -> None:
-    """A Lambda is Python code in the file, as bytecode of the Python that saved it. It is run only if the user says so."""
+    """A Lambda is Python code in the file, as bytecode of the Python that saved it.
+
+    It is run only if the user says so.
+    """
     if not layer.options.trust_lambda:
         raise Refused("Python code in the file", fix=TRUST_LAMBDA)
     if layer.config.get("function_type") != "lambda":
@@ -68,7 +77,13 @@ def _lambda(layer: Layer) -> None:
 RULES = (
     Rule("alpha of LeakyReLU", "2.0-2.15", _leaky_relu, ("LeakyReLU",)),
     Rule("ThresholdedReLU", "2.0-2.15", _thresholded_relu, ("ThresholdedReLU",)),
-    Rule("shapes of MultiHeadAttention", "2.4-2.15", _multi_head_attention, ("MultiHeadAttention",), told=False),
+    Rule(
+        "shapes of MultiHeadAttention",
+        "2.4-2.15",
+        _multi_head_attention,
+        ("MultiHeadAttention",),
+        told=False,
+    ),
     Rule("causal of Attention", "2.0-2.15", _causal, ("Attention", "AdditiveAttention")),
     Rule("input_length of Embedding", "2.0-2.15", _embedding, ("Embedding",), told=False),
     Rule("ragged of InputLayer", "2.1-2.15", _ragged_input, ("InputLayer",), told=False),

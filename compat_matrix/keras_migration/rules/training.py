@@ -13,11 +13,21 @@ SLOTS: Mapping[str, Mapping[str, str]] = {
     "Nadam": {"m": "_momentums", "v": "_velocities"},
     "Adamax": {"m": "_m", "v": "_u", "u": "_u"},
     "SGD": {"momentum": "momentums", "m": "momentums"},
-    "RMSprop": {"rms": "_velocities", "velocity": "_velocities", "momentum": "_momentums", "mg": "_average_gradients"}
+    "RMSprop": {
+        "rms": "_velocities",
+        "velocity": "_velocities",
+        "momentum": "_momentums",
+        "mg": "_average_gradients",
+    }
     | {"average_gradient": "_average_gradients"},
     "Adagrad": {"accumulator": "_accumulators"},
-    "Adadelta": {"accum_grad": "_accumulated_grads", "accum_var": "_accumulated_delta_vars"}
-    | {"accumulated_grad": "_accumulated_grads", "accumulated_delta_var": "_accumulated_delta_vars"},
+    "Adadelta": (
+        {"accum_grad": "_accumulated_grads", "accum_var": "_accumulated_delta_vars"}
+        | {
+            "accumulated_grad": "_accumulated_grads",
+            "accumulated_delta_var": "_accumulated_delta_vars",
+        }
+    ),
     "Ftrl": {"accumulator": "_accumulators", "linear": "_linears"},
     "Lion": {"m": "_momentums"},
     "Adafactor": {"r": "_r", "c": "_c", "v": "_v"},
@@ -35,20 +45,38 @@ ALIASES: Mapping[str, str] = {
     "bce": "binary_crossentropy",
     "logcosh": "log_cosh",
 }
-# Optimizers whose class before 2.11 divides by sqrt(v) + epsilon. Keras 3 divides by sqrt(v + epsilon), which is the same with
-# the square of epsilon, but for gradients of its size. With momentum, RMSprop has always added it below the root.
+# Optimizers whose class before 2.11 divides by sqrt(v) + epsilon. Keras 3 divides by sqrt(v +
+# epsilon), which is the same with the square of epsilon, but for gradients of its size. With
+# momentum, RMSprop has always added it below the root.
 _EPSILON = ("RMSprop", "Adagrad")
-# They square gradients, and on TensorFlow Keras 3 squares that of each use of a row of an Embedding, not their sum.
-SQUARING = ("Adam", "AdamW", "Nadam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Ftrl", "Adafactor")
+# They square gradients, and on TensorFlow Keras 3 squares that of each use of a row of an
+# Embedding, not their sum.
+SQUARING = (
+    "Adam",
+    "AdamW",
+    "Nadam",
+    "Adamax",
+    "RMSprop",
+    "Adagrad",
+    "Adadelta",
+    "Ftrl",
+    "Adafactor",
+)
 
 
 def slots_of(name: str) -> Mapping[str, str]:
-    """Return slot of Keras 2 -> the optimizer's list of variables in Keras 3, for the optimizer of a name."""
+    """Return slot of Keras 2 -> the optimizer's list of variables in Keras 3, for the optimizer of
+    a name.
+    """
     return {**SLOTS.get(name, {}), **_AVERAGE}
 
 
-def optimizer_config(name: str, config: Mapping[str, Any]) -> tuple[dict[str, Any], float, list[str]]:
-    """Return the arguments of the optimizer of Keras 3, the decay that needs a schedule, and notes."""
+def optimizer_config(
+    name: str, config: Mapping[str, Any]
+) -> tuple[dict[str, Any], float, list[str]]:
+    """Return the arguments of the optimizer of Keras 3, the decay that needs a schedule, and
+    notes.
+    """
     found = {key: value for key, value in config.items() if key not in _STATE_OF_SAVING}
     decay = found.pop("decay", 0.0) or 0.0
     if found.get("ema_overwrite_frequency", 0) in (None, 0):
@@ -56,12 +84,20 @@ def optimizer_config(name: str, config: Mapping[str, Any]) -> tuple[dict[str, An
     notes = []
     before_2_11 = "decay" in config
     epsilon = found.get("epsilon")
-    if before_2_11 and name in _EPSILON and isinstance(epsilon, (int, float)) and not found.get("momentum"):
+    if (
+        before_2_11
+        and name in _EPSILON
+        and isinstance(epsilon, (int, float))
+        and not found.get("momentum")
+    ):
         found["epsilon"] = float(epsilon) ** 2
         notes.append(f"epsilon of {name} is squared: Keras 3 adds it below the root")
     if before_2_11 and name == "Nadam":
         decay = 0.0  # of its momentum, not of the learning rate
-        notes.append("Nadam of Keras 3 raises its momentum in another schedule: the first steps differ from those of Keras 2")
+        notes.append(
+            "Nadam of Keras 3 raises its momentum in another schedule: the first steps differ from"
+            " those of Keras 2"
+        )
     return found, float(decay), notes
 
 
@@ -76,7 +112,8 @@ def loss_config(config: Mapping[str, Any]) -> dict[str, Any]:
 def metrics_of(metrics: Any, outputs: int) -> Any:
     """Return metrics in the nest that Keras 3 takes.
 
-    Keras 2 writes a list in a list for a single output, and ``[None]`` for an output without metrics.
+    Keras 2 writes a list in a list for a single output, and ``[None]`` for an output without
+    metrics.
     """
     if not isinstance(metrics, list):
         return metrics

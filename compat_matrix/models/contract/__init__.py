@@ -1,1 +1,3 @@
-"""Serving contracts: what clients of a model rely on, frozen in a small file beside it, and checked (SIG-01)."""
+"""Serving contracts: what clients of a model rely on, frozen in a small file beside it, and checked
+(SIG-01).
+"""

@@ -1,6 +1,8 @@
-"""The file of a contract: sorted JSON with one argument per line, so that one change of a signature changes one line.
+"""The file of a contract: sorted JSON with one argument per line, so that one change of a signature
+changes one line.
 
-Grammar in docs/contract.md. Tensors that are too large to read stand in an ``.npz`` file beside it, known by its hash.
+Grammar in docs/contract.md. Tensors that are too large to read stand in an ``.npz`` file beside it,
+known by its hash.
 """
 
 from __future__ import annotations
@@ -15,7 +17,14 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from compat_matrix.common import strict_json
 from compat_matrix.common.writing import write_text
-from compat_matrix.models.contract.form import Answers, Contract, Request, Signature, Type, parse_type
+from compat_matrix.models.contract.form import (
+    Answers,
+    Contract,
+    Request,
+    Signature,
+    Type,
+    parse_type,
+)
 from reference_impl.format.container.files import refuse_name
 
 if TYPE_CHECKING:
@@ -29,14 +38,19 @@ V = TypeVar("V")
 
 
 class ContractError(ValueError):
-    """The file of a contract cannot be used: it is missing, damaged, or of a version that this program does not know."""
+    """The file of a contract cannot be used: it is missing, damaged, or of a version that this
+    program does not know.
+    """
 
 
-# Writing ----------------------------------------------------------------------------------------------------------------
+# Writing
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def write(path: Path, contract: Contract) -> None:
-    """Write a contract, first under other names, and remove the tensors of the one that it replaces. Raises OSError."""
+    """Write a contract, first under other names, and remove the tensors of the one that it
+    replaces. Raises OSError.
+    """
     large: dict[str, Tensor] = {}
     document = _document(contract, large)
     old = _tensor_file(path)
@@ -65,7 +79,11 @@ def _tensor_file(path: Path) -> Optional[str]:
     except (ContractError, AttributeError):
         return None
     return (
-        name if isinstance(name, str) and name.startswith(f"{path.name.removesuffix('.json')}-") and not _refused(name) else None
+        name
+        if isinstance(name, str)
+        and name.startswith(f"{path.name.removesuffix('.json')}-")
+        and not _refused(name)
+        else None
     )
 
 
@@ -80,7 +98,10 @@ def _document(contract: Contract, large: dict[str, Tensor]) -> dict[str, Any]:
 
     graphs = []
     for tags, signatures in sorted(contract.meta_graphs.items()):
-        shown = {key: _signature(f"{' '.join(tags)}: {key}", signatures[key], value) for key in sorted(signatures)}
+        shown = {
+            key: _signature(f"{' '.join(tags)}: {key}", signatures[key], value)
+            for key in sorted(signatures)
+        }
         graphs.append({"tags": list(tags), "signatures": shown})
     document: dict[str, Any] = {"contract": VERSION, "meta_graphs": graphs}
     if contract.answers is not None:
@@ -88,12 +109,22 @@ def _document(contract: Contract, large: dict[str, Tensor]) -> dict[str, Any]:
             {
                 "tags": list(item.tags),
                 "signature": item.signature,
-                "inputs": {name: value(f"{number} input {name}", item.inputs[name]) for name in sorted(item.inputs)},
-                "outputs": {name: value(f"{number} output {name}", item.outputs[name]) for name in sorted(item.outputs)},
+                "inputs": {
+                    name: value(f"{number} input {name}", item.inputs[name])
+                    for name in sorted(item.inputs)
+                },
+                "outputs": {
+                    name: value(f"{number} output {name}", item.outputs[name])
+                    for name in sorted(item.outputs)
+                },
             }
             for number, item in enumerate(contract.answers.requests)
         ]
-        tolerance = {"rtol": contract.answers.rtol, "atol": contract.answers.atol, "reason": contract.answers.reason}
+        tolerance = {
+            "rtol": contract.answers.rtol,
+            "atol": contract.answers.atol,
+            "reason": contract.answers.reason,
+        }
         document["answers"] = {"tolerance": tolerance, "requests": asked}
     return document
 
@@ -104,7 +135,10 @@ def _signature(where: str, item: Signature, value: Callable[[str, Tensor], Any])
     if item.order:
         out["order"] = list(item.order)
     if item.defaults:
-        out["defaults"] = {name: value(f"{where} default {name}", item.defaults[name]) for name in sorted(item.defaults)}
+        out["defaults"] = {
+            name: value(f"{where} default {name}", item.defaults[name])
+            for name in sorted(item.defaults)
+        }
     out["outputs"] = {name: str(item.outputs[name]) for name in sorted(item.outputs)}
     return out
 
@@ -114,14 +148,19 @@ def _text(value: Any, depth: int) -> str:
     deeper = isinstance(value, dict) and value and "dtype" not in value
     if deeper or (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         opening, closing = "{}" if deeper else "[]"
-        items = [f"{json.dumps(key)}: {_text(item, depth + 1)}" for key, item in value.items()] if deeper else None
+        items = (
+            [f"{json.dumps(key)}: {_text(item, depth + 1)}" for key, item in value.items()]
+            if deeper
+            else None
+        )
         items = items if items is not None else [_text(item, depth + 1) for item in value]
         indent = "  " * (depth + 1)
         return f"{opening}\n{indent}" + f",\n{indent}".join(items) + f"\n{'  ' * depth}{closing}"
     return json.dumps(value, allow_nan=False)
 
 
-# Reading ----------------------------------------------------------------------------------------------------------------
+# Reading
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -139,7 +178,10 @@ def read_document(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or "contract" not in document:
         raise ContractError(f"{path}: no contract: the key 'contract' with its version is missing")
     if document["contract"] != VERSION:
-        raise ContractError(f"{path}: a contract of version {document['contract']!r}; this program reads version {VERSION}")
+        raise ContractError(
+            f"{path}: a contract of version {document['contract']!r}; this program reads version"
+            f" {VERSION}"
+        )
     return document
 
 
@@ -155,7 +197,9 @@ def read(path: Path, *, answers: bool = True) -> Contract:
             tags = tuple(sorted(_strings(graph["tags"], "tags")))
             if tags in graphs:
                 raise ContractError(f"two MetaGraphs have the tags {list(tags)}")
-            graphs[tags] = _map(graph["signatures"], "signatures", lambda item: _read_signature(item, stored))
+            graphs[tags] = _map(
+                graph["signatures"], "signatures", lambda item: _read_signature(item, stored)
+            )
         if not graphs:
             raise ContractError("it has no MetaGraph")
         found = document.get("answers") if answers else None
@@ -179,8 +223,14 @@ class _Tensors:
             return values.from_json(item)
         _keys(item, "a tensor", {"dtype", "shape", "tensor"})
         found = self._load().get(item["tensor"]) if isinstance(item["tensor"], str) else None
-        if found is None or found.dtype != item["dtype"] or list(found.array.shape) != item["shape"]:
-            raise ContractError(f"the tensor {item['tensor']!r} is not in its file, or of another type")
+        if (
+            found is None
+            or found.dtype != item["dtype"]
+            or list(found.array.shape) != item["shape"]
+        ):
+            raise ContractError(
+                f"the tensor {item['tensor']!r} is not in its file, or of another type"
+            )
         return found
 
     def _load(self) -> Mapping[str, Tensor]:
@@ -188,13 +238,17 @@ class _Tensors:
             _keys(self._entry, "tensors", {"file", "sha256"})
             name = self._entry["file"]
             if not isinstance(name, str) or _refused(name):
-                raise ContractError(f"tensors: {name!r} is not a name of a file beside the contract")
+                raise ContractError(
+                    f"tensors: {name!r} is not a name of a file beside the contract"
+                )
             path = self._path.with_name(name)
             try:
                 if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_TENSORS:
                     raise ContractError(f"{name} is missing, no regular file, or too large")
                 if hashlib.sha256(path.read_bytes()).hexdigest() != self._entry["sha256"]:
-                    raise ContractError(f"{name} is not the file that the contract was written with (sha256)")
+                    raise ContractError(
+                        f"{name} is not the file that the contract was written with (sha256)"
+                    )
                 from compat_matrix.workers import tensors
 
                 self._loaded = tensors.load(path)
@@ -214,7 +268,13 @@ def _read_signature(item: Any, stored: _Tensors) -> Signature:
     order = tuple(_strings(item.get("order", []), "order"))
     if not defaults.keys() <= inputs.keys() or (order and sorted(order) != sorted(inputs)):
         raise ContractError("defaults and order are about inputs")
-    return Signature(_string(item["method"], "method"), inputs, _map(item["outputs"], "outputs", _read_type), order, defaults)
+    return Signature(
+        _string(item["method"], "method"),
+        inputs,
+        _map(item["outputs"], "outputs", _read_type),
+        order,
+        defaults,
+    )
 
 
 def _read_type(text: Any) -> Type:
@@ -226,25 +286,39 @@ def _read_answers(item: Any, stored: _Tensors) -> Answers:
     tolerance = item["tolerance"]
     _keys(tolerance, "tolerance", {"rtol", "atol", "reason"})
     limits = [tolerance["rtol"], tolerance["atol"]]
-    if any(isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < math.inf for number in limits):
+    if any(
+        isinstance(number, bool)
+        or not isinstance(number, (int, float))
+        or not 0 <= number < math.inf
+        for number in limits
+    ):
         raise ContractError(f"tolerance: {limits} are not distances")
     requests = []
     for request in _list(item["requests"], "requests"):
         _keys(request, "a request", {"tags", "signature", "inputs", "outputs"})
         sides = [_map(request[side], side, stored.value) for side in ("inputs", "outputs")]
         tags = tuple(sorted(_strings(request["tags"], "tags")))
-        requests.append(Request(tags, _string(request["signature"], "signature"), sides[0], sides[1]))
-    return Answers(tuple(requests), float(limits[0]), float(limits[1]), _string(tolerance["reason"], "reason"))
+        requests.append(
+            Request(tags, _string(request["signature"], "signature"), sides[0], sides[1])
+        )
+    return Answers(
+        tuple(requests), float(limits[0]), float(limits[1]), _string(tolerance["reason"], "reason")
+    )
 
 
-def _keys(item: Any, what: str, required: set[str], optional: frozenset[str] | set[str] = frozenset()) -> None:
+def _keys(
+    item: Any, what: str, required: set[str], optional: frozenset[str] | set[str] = frozenset()
+) -> None:
     if not isinstance(item, dict):
         raise ContractError(f"{what} is not an object")
     missing, unknown = required - item.keys(), item.keys() - required - optional
     if missing or unknown:
         raise ContractError(
             f"{what} "
-            + "; ".join([f"lacks {name!r}" for name in sorted(missing)] + [f"has {name!r}" for name in sorted(unknown)])
+            + "; ".join(
+                [f"lacks {name!r}" for name in sorted(missing)]
+                + [f"has {name!r}" for name in sorted(unknown)]
+            )
         )
 
 

@@ -1,4 +1,6 @@
-"""The serving contract of a SavedModel as data: tag sets, signatures, arguments with their types, order and defaults."""
+"""The serving contract of a SavedModel as data: tag sets, signatures, arguments with their types,
+order and defaults.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,18 @@ class Type:
     """The type of an argument."""
 
     kind: str  # one of KINDS
-    tensors: tuple[tuple[str, Shape], ...]  # dtype and shape; of a composite argument those of its components in order, else one
+    tensors: tuple[
+        tuple[str, Shape], ...
+    ]  # dtype and shape; of a composite argument those of its components in order, else one
     spec: str = ""  # what a composite type calls itself, else empty
 
     def __str__(self) -> str:
         text = "; ".join(dtype + shape_text(shape) for dtype, shape in self.tensors)
-        return text if self.kind == "dense" else f"{self.kind} {text}" + (f" = {self.spec}" if self.kind == "composite" else "")
+        return (
+            text
+            if self.kind == "dense"
+            else f"{self.kind} {text}" + (f" = {self.spec}" if self.kind == "composite" else "")
+        )
 
 
 def parse_type(text: str) -> Type:
@@ -54,13 +62,16 @@ def _tensor(text: str) -> tuple[str, Shape]:
         raise ValueError(f"{text!r} is not a type such as float32[?,3]")
     if match[2] == "...":
         return match[1], None
-    return match[1], tuple([None if size == "?" else int(size) for size in match[2].split(",")] if match[2] else [])
+    return match[1], tuple(
+        [None if size == "?" else int(size) for size in match[2].split(",")] if match[2] else []
+    )
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The promise of one signature. ``order``: the inputs in the order of the exported function, if it is recorded; converters
-    and positional callers use it. ``defaults``: values of inputs that a request may leave out."""
+    """The promise of one signature. ``order``: the inputs in the order of the exported function, if
+    it is recorded; converters and positional callers use it. ``defaults``: values of inputs that a
+    request may leave out."""
 
     method: str
     inputs: dict[str, Type]
@@ -81,7 +92,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Answers:
-    """Golden requests, and the tolerance of their answers: ``atol + rtol * |recorded|`` for floating types."""
+    """Golden requests, and the tolerance of their answers: ``atol + rtol * |recorded|`` for
+    floating types.
+    """
 
     requests: tuple[Request, ...]
     rtol: float
@@ -104,7 +117,11 @@ def contract_of(path: files.AnyPath, *, follow_links: bool = False) -> Contract:
     for graph in model.saved_model.meta_graphs:
         tags = layout.tags_of(graph)
         if tags in found:
-            raise DuplicateKeyError(f"two MetaGraphs have the tags {layout.tags_text(tags)}", file=model.file, clause="V1-05")
+            raise DuplicateKeyError(
+                f"two MetaGraphs have the tags {layout.tags_text(tags)}",
+                file=model.file,
+                clause="V1-05",
+            )
         found[tags] = _signatures(graph)
     return Contract(dict(sorted(found.items())))
 
@@ -119,14 +136,22 @@ def _signatures(graph: schema.MetaGraphDef) -> dict[str, Signature]:
         defaults = {name: _value(stored[name]) for name in sorted(stored)}
         order = order if len(order) > 1 and sorted(order) == sorted(inputs) else ()
         found[item.key] = Signature(
-            item.method_name, inputs, {argument.name: _type(argument) for argument in item.outputs}, order, defaults
+            item.method_name,
+            inputs,
+            {argument.name: _type(argument) for argument in item.outputs},
+            order,
+            defaults,
         )
     return found
 
 
 def _type(argument: SignatureArgument) -> Type:
     if argument.kind == "composite":
-        return Type("composite", tuple([(slot.dtype, slot.shape) for slot in argument.tensors]), argument.type_spec or "")
+        return Type(
+            "composite",
+            tuple([(slot.dtype, slot.shape) for slot in argument.tensors]),
+            argument.type_spec or "",
+        )
     return Type(argument.kind, ((argument.dtype or "invalid", argument.shape),))
 
 
@@ -137,11 +162,17 @@ def _value(proto: schema.TensorProto) -> Tensor:
 
 
 def _orders(graph: schema.SavedObjectGraph) -> dict[str, tuple[str, ...]]:
-    """Signature -> names of its inputs in the order of the exported function (TF 2.x: the object `signatures` of the root)."""
+    """Signature -> names of its inputs in the order of the exported function (TF 2.x: the object
+    `signatures` of the root).
+    """
     found: dict[str, tuple[str, ...]] = {}
     for child in graph.nodes[0].children if graph.nodes else ():
         if child.local_name == SIGNATURES_CHILD and 0 <= child.node_id < len(graph.nodes):
             for item in graph.nodes[child.node_id].children:
-                if 0 <= item.node_id < len(graph.nodes) and graph.nodes[item.node_id].HasField("bare_concrete_function"):
-                    found[item.local_name] = tuple(graph.nodes[item.node_id].bare_concrete_function.argument_keywords)
+                if 0 <= item.node_id < len(graph.nodes) and graph.nodes[item.node_id].HasField(
+                    "bare_concrete_function"
+                ):
+                    found[item.local_name] = tuple(
+                        graph.nodes[item.node_id].bare_concrete_function.argument_keywords
+                    )
     return found

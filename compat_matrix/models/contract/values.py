@@ -1,4 +1,6 @@
-"""Tensors inside a contract: as JSON where they are small, else as members of an ``.npz`` file beside it."""
+"""Tensors inside a contract: as JSON where they are small, else as members of an ``.npz`` file
+beside it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def is_small(tensor: Tensor) -> bool:
 
 
 def to_json(tensor: Tensor) -> dict[str, Any]:
-    """``{"dtype", "shape", "values"}``, the values in row-major order; exact, but for the bits of a NaN."""
+    """``{"dtype", "shape", "values"}``, the values in row-major order; exact, but for the bits of a
+    NaN.
+    """
     flat = tensor.array.reshape(-1)
     values: list[Any]
     if tensor.dtype == "string":
@@ -57,7 +61,11 @@ def _text(item: bytes) -> str | dict[str, str]:
 
 def from_json(value: Any) -> Tensor:
     """Return the tensor of such a dict. Raises ValueError for any other value."""
-    if not isinstance(value, dict) or set(value) != {"dtype", "shape", "values"} or not isinstance(value["values"], list):
+    if (
+        not isinstance(value, dict)
+        or set(value) != {"dtype", "shape", "values"}
+        or not isinstance(value["values"], list)
+    ):
         raise ValueError("a tensor has dtype, shape and values")
     dtype, shape, values = value["dtype"], value["shape"], value["values"]
     if dtype != "string" and dtype not in CARRIERS:
@@ -78,14 +86,20 @@ def _array(dtype: str, values: list[Any]) -> Array:
         out[:] = [_bytes(item) for item in values]
         return out
     if dtype in COMPLEX:
-        parts = np.array([[_float(part) for part in item] for item in values], COMPLEX[dtype]).reshape(-1)
+        parts = np.array(
+            [[_float(part) for part in item] for item in values], COMPLEX[dtype]
+        ).reshape(-1)
         return parts.view(dtype)
     if dtype in FLOATS:
         import ml_dtypes
 
         kind: Any = np.dtype(dtype if dtype == CARRIERS[dtype] else getattr(ml_dtypes, dtype))
         with np.errstate(over="ignore"):
-            return np.array([_float(item) for item in values], np.float64).astype(kind).view(CARRIERS[dtype])
+            return (
+                np.array([_float(item) for item in values], np.float64)
+                .astype(kind)
+                .view(CARRIERS[dtype])
+            )
     wanted = bool if dtype == "bool" else int
     if any(type(item) is not wanted for item in values):
         raise ValueError(f"not all are {wanted.__name__}")
@@ -93,7 +107,9 @@ def _array(dtype: str, values: list[Any]) -> Array:
 
 
 def _float(item: Any) -> float:
-    if isinstance(item, bool) or not (isinstance(item, (int, float)) or item in ("nan", "inf", "-inf")):
+    if isinstance(item, bool) or not (
+        isinstance(item, (int, float)) or item in ("nan", "inf", "-inf")
+    ):
         raise ValueError(f"{item!r} is not a number")
     return float(item)
 

@@ -1,4 +1,5 @@
-"""Compare two SavedModels, or two folders of them, without TensorFlow (GOAL-13): the door to `compat_matrix.comparison`.
+"""Compare two SavedModels, or two folders of them, without TensorFlow (GOAL-13): the door to
+`compat_matrix.comparison`.
 
 >>> result = diff("export/1", "export/2")
 >>> result.verdict, [change.what for change in result.changes]

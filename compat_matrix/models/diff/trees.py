@@ -22,12 +22,19 @@ EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
     *("only in the first", "only in the second", "refused", "unread"),
 )
 STATUSES = (EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD)
-_MARKS = {EQUAL: ("=", "green"), CLOSE: ("≈", "green"), DIFFERENT: ("≠", "yellow"), FIRST: ("-", "red"), SECOND: ("+", "green")}
+_MARKS = {
+    EQUAL: ("=", "green"),
+    CLOSE: ("≈", "green"),
+    DIFFERENT: ("≠", "yellow"),
+    FIRST: ("-", "red"),
+    SECOND: ("+", "green"),
+}
 
 
 class Pair(NamedTuple):
-    """One relative path. ``status`` is one of STATUSES; ``refused`` is a model that cannot be read, ``unread`` a file that the
-    machine does not give. ``reason`` tells why; else there is a ``result`` where both sides have the model."""
+    """One relative path. ``status`` is one of STATUSES; ``refused`` is a model that cannot be read,
+    ``unread`` a file that the machine does not give. ``reason`` tells why; else there is a
+    ``result`` where both sides have the model."""
 
     path: str
     status: str
@@ -41,8 +48,13 @@ class Pair(NamedTuple):
         return out if self.result is None else {**out, "diff": self.result.to_json()}
 
 
-def pairs(first: Sequence[Model], second: Sequence[Model], options: Options, jobs: int = 1) -> Iterator[Pair]:
-    """Compare the models of two trees in processes, in the order of their paths. An unreadable one does not stop the others."""
+def pairs(
+    first: Sequence[Model], second: Sequence[Model], options: Options, jobs: int = 1
+) -> Iterator[Pair]:
+    """Compare the models of two trees in processes, in the order of their paths.
+
+    An unreadable one does not stop the others.
+    """
     mine, yours = [{model.relative: model for model in models} for models in (first, second)]
     paths = sorted(mine.keys() | yours.keys())
     both = [(path, mine[path], yours[path]) for path in paths if path in mine and path in yours]
@@ -72,10 +84,14 @@ def pair_line(pair: Pair) -> str:
     """A model of a tree in one line."""
     mark, colour = _MARKS.get(pair.status, ("!", "red"))
     said = pair.reason or (pair.result.counts if pair.result is not None else pair.status)
-    return f"{click.style(mark, fg=colour)} {clean(pair.path)}" + (f"  {clean(said)}" if said else "")
+    return f"{click.style(mark, fg=colour)} {clean(pair.path)}" + (
+        f"  {clean(said)}" if said else ""
+    )
 
 
 def summary(found: Sequence[Pair]) -> str:
     """Return the number of models by status."""
     numbers = [(status, sum(pair.status == status for pair in found)) for status in STATUSES]
-    return f"{counted(len(found), 'model')}: " + ", ".join(f"{number} {status}" for status, number in numbers if number)
+    return f"{counted(len(found), 'model')}: " + ", ".join(
+        f"{number} {status}" for status, number in numbers if number
+    )

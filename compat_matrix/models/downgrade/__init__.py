@@ -5,5 +5,6 @@
     rewrite     all of these, of a MetaGraph; nodes without a result go
     model       the plan for a model, and the new directory
 
-`compat_matrix.models.compat` predicts whether the release loads the result; `compat_matrix.models.prove` asks the release.
+`compat_matrix.models.compat` predicts whether the release loads the result;
+`compat_matrix.models.prove` asks the release.
 """

@@ -1,4 +1,6 @@
-"""Convert the attrs of a node to an older release: drop unknown ones if no answer depends on them, add missing defaults."""
+"""Convert the attrs of a node to an older release: drop unknown ones if no answer depends on them,
+add missing defaults.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,22 @@ from compat_matrix.skew.records import Attr
 from reference_impl.format import schema
 from reference_impl.format.values.dtypes import by_name
 
-# Attrs without which a valid model answers the same, whatever they hold: each proved in a release that lacks it
-# (tests/models/test_downgrade_rules.py). The table of the same name in `skew.advice` is of those that say nothing at all.
+# Attrs without which a valid model answers the same, whatever they hold: each proved in a release
+# that lacks it (tests/models/test_downgrade_rules.py). The table of the same name in `skew.advice`
+# is of those that say nothing at all.
 _PRODUCTS = {
     "MatMul": ("grad_a", "grad_b"),
     **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), ("grad_x", "grad_y")),
 }
 IDLE: dict[tuple[str, str], str] = {
     **{
-        (op, name): "it only marks products that are gradients; no kernel of the release computes them otherwise"
+        (
+            op,
+            name,
+        ): (
+            "it only marks products that are gradients; no kernel of the release computes them"
+            " otherwise"
+        )
         for op, names in _PRODUCTS.items()
         for name in names
     },
@@ -29,7 +38,10 @@ IDLE: dict[tuple[str, str], str] = {
         (op, "sparse_gradient"): "it only says what form its gradient has"
         for op in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
     },
-    ("AssignVariableOp", "validate_shape"): "it only refuses values of a wrong shape while the model runs",
+    (
+        "AssignVariableOp",
+        "validate_shape",
+    ): "it only refuses values of a wrong shape while the model runs",
 }
 IGNORED_SINCE = advice.IGNORES_UNKNOWN_ATTRS
 _METADATA = "it only names the dataset in messages"
@@ -37,7 +49,8 @@ _METADATA = "it only names the dataset in messages"
 
 @dataclass(frozen=True)
 class Change:
-    """One kind of rewrite of an op, file or object; ``what`` says it in words, with the reason why no answer changes.
+    """One kind of rewrite of an op, file or object; ``what`` says it in words, with the reason why
+    no answer changes.
 
     ``kind``: drop_attr, add_attr, drop_node, replace_op, drop_file, drop_object.
     """
@@ -48,9 +61,11 @@ class Change:
 
 
 def fit(node: schema.NodeDef, index: int, table: History) -> Iterator[Change]:
-    """Drop the attrs that the release does not know and that say nothing, and write out the defaults that it does not have.
+    """Drop the attrs that the release does not know and that say nothing, and write out the
+    defaults that it does not have.
 
-    Attrs that cannot be changed without changing an answer stay, and the check of what the release lacks then finds them.
+    Attrs that cannot be changed without changing an answer stay, and the check of what the release
+    lacks then finds them.
     """
     known = table.op(node.op)
     here = known.definition(index) if known else None
@@ -70,14 +85,19 @@ def fit(node: schema.NodeDef, index: int, table: History) -> Iterator[Change]:
             if value is not None:
                 node.attr[attr.name].CopyFrom(value)
                 yield Change(
-                    "add_attr", node.op, f"attr '{attr.name}' of '{node.op}' written out: the release has no default for it"
+                    "add_attr",
+                    node.op,
+                    f"attr '{attr.name}' of '{node.op}' written out: the release has no default"
+                    " for it",
                 )
 
 
 def idle(known: OpHistory, name: str, value: schema.AttrValue, index: int) -> str:
     """Why a release that does not know the attr answers the same without it; "" when it may not."""
     why = advice.IDLE_ATTRS.get((known.name, name)) or IDLE.get((known.name, name))
-    if name == "metadata" and known.name.endswith(("Dataset", "DatasetV2", "DatasetV3", "DatasetV4")):
+    if name == "metadata" and known.name.endswith(
+        ("Dataset", "DatasetV2", "DatasetV3", "DatasetV4")
+    ):
         why = _METADATA
     if why:
         return why

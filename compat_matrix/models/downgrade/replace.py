@@ -1,4 +1,6 @@
-"""Newer ops replaced by older ones, each with the reason why the answer is the same; a node that does not fit stays as it is."""
+"""Newer ops replaced by older ones, each with the reason why the answer is the same; a node that
+does not fit stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ MAX_KEYS = 10_000  # of a parsed example: each becomes a node
 
 @dataclass
 class Scope:
-    """A main graph (``function`` None), or the body of a function: its nodes, and what is known of the shapes in it."""
+    """A main graph (``function`` None), or the body of a function: its nodes, and what is known of
+    the shapes in it.
+    """
 
     nodes: Any
     function: Optional[schema.FunctionDef]
@@ -57,7 +61,11 @@ class Scope:
                 and node.attr["shape"].HasField("shape")
             ):
                 return _rank(node.attr["shape"].shape)
-            said = list(node.attr["_output_shapes"].list.shape) if "_output_shapes" in node.attr else []
+            said = (
+                list(node.attr["_output_shapes"].list.shape)
+                if "_output_shapes" in node.attr
+                else []
+            )
             return _rank(said[0]) if len(said) == 1 else None
         if self.function is None:
             return None
@@ -81,7 +89,9 @@ Rewrite = Callable[[schema.NodeDef, Scope], str]
 
 @dataclass(frozen=True)
 class Replacement:
-    """``rewrite`` changes attrs and inputs of a node, not its op, and returns ""; else it returns what is needed."""
+    """``rewrite`` changes attrs and inputs of a node, not its op, and returns ""; else it returns
+    what is needed.
+    """
 
     op: str
     why: str
@@ -109,7 +119,9 @@ def _batch_norm(node: schema.NodeDef, scope: Scope) -> str:
 
 
 def _parse_example(node: schema.NodeDef, scope: Scope) -> str:
-    """ParseExampleV2 takes the keys as vectors, also scalars for examples, and gives ragged features besides."""
+    """ParseExampleV2 takes the keys as vectors, also scalars for examples, and gives ragged
+    features besides.
+    """
     data = [text for text in node.input if not text.startswith("^")]
     if len(data) < 5:
         return "it has its inputs"
@@ -152,10 +164,16 @@ def _key(scope: Scope, user: schema.NodeDef, name: str, value: bytes) -> str:
 
 REPLACEMENTS: Mapping[str, Replacement] = {
     "AddV2": Replacement("Add", "AddV2 is Add without strings", _as_it_is),
-    "BatchMatMulV3": Replacement("BatchMatMulV2", "with one dtype for all they are one op", _batch_mat_mul),
-    "FusedBatchNormV3": Replacement("FusedBatchNormV2", "V3 only gives one output more", _batch_norm),
+    "BatchMatMulV3": Replacement(
+        "BatchMatMulV2", "with one dtype for all they are one op", _batch_mat_mul
+    ),
+    "FusedBatchNormV3": Replacement(
+        "FusedBatchNormV2", "V3 only gives one output more", _batch_norm
+    ),
     "ParseExampleV2": Replacement(
-        "ParseExample", "without ragged features and for a vector of examples they are one op", _parse_example
+        "ParseExample",
+        "without ragged features and for a vector of examples they are one op",
+        _parse_example,
     ),
     "StatelessCase": Replacement("Case", "a stateful op runs the same branches", _as_it_is),
     "StatelessIf": Replacement("If", "a stateful op runs the same branches", _as_it_is),
@@ -163,8 +181,12 @@ REPLACEMENTS: Mapping[str, Replacement] = {
 }
 
 
-def replace(node: schema.NodeDef, scope: Scope, index: int, table: History) -> tuple[Optional[Change], str]:
-    """Make the node one of an older op if the release lacks its own; what was done, or what would have been needed."""
+def replace(
+    node: schema.NodeDef, scope: Scope, index: int, table: History
+) -> tuple[Optional[Change], str]:
+    """Make the node one of an older op if the release lacks its own; what was done, or what would
+    have been needed.
+    """
     known, instead = table.op(node.op), REPLACEMENTS.get(node.op)
     if known is None or instead is None or known.definition(index) is not None:
         return None, ""

@@ -18,10 +18,13 @@ from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.graph.references import all_nodes, bodies
 
 
-def rewrite(graph: schema.MetaGraphDef, index: int, table: History) -> tuple[list[Change], dict[str, str]]:
+def rewrite(
+    graph: schema.MetaGraphDef, index: int, table: History
+) -> tuple[list[Change], dict[str, str]]:
     """Rewrite a MetaGraph in place.
 
-    Return what was done, each change as often as it was made; and for ops that could have been replaced what kept them from it.
+    Return what was done, each change as often as it was made; and for ops that could have been
+    replaced what kept them from it.
     """
     changes: list[Change] = []
     needed: dict[str, str] = {}
@@ -53,7 +56,9 @@ def _without_idle(scope: Scope, index: int, table: History) -> Iterator[Change]:
 
 
 def _handles(graph: schema.MetaGraphDef, index: int, table: History) -> Iterator[Change]:
-    """Let the main graph itself make handles that a function returns together with pointers to freed shapes."""
+    """Let the main graph itself make handles that a function returns together with pointers to
+    freed shapes.
+    """
     if not (table.index(FIRST) or 0) <= index < (table.index(FIXED) or 0):
         return
     handles = ReturnedHandles(graph.graph_def.library)
@@ -68,18 +73,33 @@ def _handles(graph: schema.MetaGraphDef, index: int, table: History) -> Iterator
         for name, value in (*made.node.attr.items(), *shapes):
             call.attr[name].CopyFrom(value)
         why = "the releases before 2.3 read freed memory of handles that a function hands out"
-        yield Change("replace_op", before, f"'{before}' of a function that only makes a '{call.op}' replaced by that: {why}")
+        yield Change(
+            "replace_op",
+            before,
+            f"'{before}' of a function that only makes a '{call.op}' replaced by that: {why}",
+        )
 
 
 def _stripped_ops(graph: schema.MetaGraphDef) -> None:
-    """Loaders strip default attrs by the OpDefs that the model brings along: those of ops that are gone go too."""
+    """Loaders strip default attrs by the OpDefs that the model brings along: those of ops that are
+    gone go too.
+    """
     used = {node.op for node in all_nodes(graph.graph_def)}
-    keep_only(graph.meta_info_def.stripped_op_list.op, lambda item: item.name in used or item.name not in advice.IDLE_OPS)
+    keep_only(
+        graph.meta_info_def.stripped_op_list.op,
+        lambda item: item.name in used or item.name not in advice.IDLE_OPS,
+    )
 
 
 def remove(nodes: Any, gone: Collection[str], function: Optional[schema.FunctionDef]) -> None:
-    """Take the nodes of these names, which give no tensors, out of a main graph, or of a function and what it promises to run."""
-    waits = {node.name: [f"^{parse_input(text).source}" for text in node.input] for node in nodes if node.name in gone}
+    """Take the nodes of these names, which give no tensors, out of a main graph, or of a function
+    and what it promises to run.
+    """
+    waits = {
+        node.name: [f"^{parse_input(text).source}" for text in node.input]
+        for node in nodes
+        if node.name in gone
+    }
     present = {node.name for node in nodes} - set(gone)
     for node in nodes:
         if any(text[1:] in gone for text in node.input if text.startswith("^")):
@@ -90,8 +110,12 @@ def remove(nodes: Any, gone: Collection[str], function: Optional[schema.Function
         remove_nodes(function, gone)
 
 
-def _replace_inputs(node: schema.NodeDef, waits: dict[str, list[str]], present: Collection[str]) -> None:
-    """Drop control inputs from arguments of a function: they are not nodes and are available from the start."""
+def _replace_inputs(
+    node: schema.NodeDef, waits: dict[str, list[str]], present: Collection[str]
+) -> None:
+    """Drop control inputs from arguments of a function: they are not nodes and are available from
+    the start.
+    """
     data = [text for text in node.input if not text.startswith("^")]
     controls: dict[str, None] = {}
     pending = [text for text in reversed(node.input) if text.startswith("^")]

@@ -1,7 +1,8 @@
-"""Copies of a tensor bundle without some of its tensors, or with other strings in place of one: bytes that stay are not decoded.
+"""Copies of a tensor bundle without some of its tensors, or with other strings in place of one:
+bytes that stay are not decoded.
 
-An unchanged shard is the same file (a hard link, if possible). Other shards are streamed, so memory does not grow with the
-weights. Order, shards, byte order and checksums stay.
+An unchanged shard is the same file (a hard link, if possible). Other shards are streamed, so memory
+does not grow with the weights. Order, shards, byte order and checksums stay.
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ def copy_bundle(
       replace: new content of string scalars.
 
     Raises:
-      MissingKeyError, DtypeError: there is no such key; a tensor to be replaced is not a string scalar.
-      FileAccessError: the file system refuses. Files that were written stay; the index is written last.
+      MissingKeyError, DtypeError: there is no such key; a tensor to be replaced is not a string
+        scalar.
+      FileAccessError: the file system refuses. Files that were written stay; the index is written
+        last.
       SavedModelError: the bundle is damaged, or tensors share bytes.
     """
     with BundleReader(source) as reader:
@@ -63,8 +66,15 @@ def copy_bundle(
         raise files.access_error(error, index_file(os.fspath(target))) from error
 
 
-def copied_size(source: Union[str, os.PathLike[str]], drop: Collection[str] = (), replace: Mapping[str, bytes] = {}) -> int:
-    """Return the bytes of the files that :func:`copy_bundle` would write, without reading a tensor. Raises what it raises."""
+def copied_size(
+    source: Union[str, os.PathLike[str]],
+    drop: Collection[str] = (),
+    replace: Mapping[str, bytes] = {},
+) -> int:
+    """Return the bytes of the files that :func:`copy_bundle` would write, without reading a tensor.
+
+    Raises what it raises.
+    """
     total, places = 0, {}
     with BundleReader(source) as reader:
         gone, new = _changes(reader, drop, replace)
@@ -97,7 +107,9 @@ class _Counter:
         return self._length
 
 
-def _changes(reader: BundleReader, drop: Collection[str], replace: Mapping[str, bytes]) -> tuple[set[bytes], dict[bytes, bytes]]:
+def _changes(
+    reader: BundleReader, drop: Collection[str], replace: Mapping[str, bytes]
+) -> tuple[set[bytes], dict[bytes, bytes]]:
     """The keys that go, slices included, and the new contents by key."""
     reader.check_places()
     for key in replace:
@@ -113,7 +125,9 @@ def _shards(
     """Each shard: its file, the tensors that stay, and whether anything in it changes."""
     stored = reader.stored()
     for shard in range(reader.num_shards):
-        mine = {raw: entry for raw, entry in stored.items() if not entry.slices and entry.shard == shard}
+        mine = {
+            raw: entry for raw, entry in stored.items() if not entry.slices and entry.shard == shard
+        }
         old = Path(shard_file(reader.prefix, shard, reader.num_shards))
         changed = bool(mine.keys() & (gone | new.keys()))
         if changed or mine or old.exists():
@@ -137,14 +151,22 @@ def _same(old: Path, out: Path) -> None:
 
 
 def _shard(
-    old: Path, source: Optional[BinaryIO], sink: Any, kept: list[tuple[bytes, Entry]], new: Mapping[bytes, bytes]
+    old: Path,
+    source: Optional[BinaryIO],
+    sink: Any,
+    kept: list[tuple[bytes, Entry]],
+    new: Mapping[bytes, bytes],
 ) -> dict[bytes, Place]:
     """Write what stays of a shard in its order. Without a ``source`` the ``sink`` only counts."""
     places: dict[bytes, Place] = {}
     end = 0
     for raw, entry in sorted(kept, key=lambda item: item[1].offset):
         if entry.size and entry.offset < end:
-            raise errors.MalformedError("the tensor shares its bytes with another", file=old, node=raw.decode(errors="replace"))
+            raise errors.MalformedError(
+                "the tensor shares its bytes with another",
+                file=old,
+                node=raw.decode(errors="replace"),
+            )
         end = max(end, entry.offset + entry.size)
         start = sink.tell()
         if raw in new:
@@ -175,12 +197,16 @@ def _stream(source: BinaryIO, sink: BinaryIO, offset: int, size: int) -> None:
     while size:
         piece = source.read(min(size, _PIECE))
         if not piece:
-            raise errors.TruncatedError("the shard became shorter while it was read", file=source.name)
+            raise errors.TruncatedError(
+                "the shard became shorter while it was read", file=source.name
+            )
         sink.write(piece)
         size -= len(piece)
 
 
-def _index(old: str, stream: BinaryIO, gone: Collection[bytes], places: Mapping[bytes, Place]) -> None:
+def _index(
+    old: str, stream: BinaryIO, gone: Collection[bytes], places: Mapping[bytes, Place]
+) -> None:
     """Write the index: entries as they were, but for what is gone or has moved."""
     writer = TableWriter(stream)
     for raw, value in TableReader(map_file(index_file(old)), index_file(old)):

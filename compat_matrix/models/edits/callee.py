@@ -1,9 +1,13 @@
-"""The function that the object graph has for a signature, with other names for its arguments and results (FMT-05, FN-05).
+"""The function that the object graph has for a signature, with other names for its arguments and
+results (FMT-05, FN-05).
 
-The function that `tf.saved_model.load` makes of it is called with keywords. The names stand in the node of the function
-(`argument_keywords`, FullArgSpec) and in its SavedConcreteFunction (a dict of inputs, a dict of results). Dicts are flattened in
+The function that `tf.saved_model.load` makes of it is called with keywords. The names stand in the
+node of the function
+(`argument_keywords`, FullArgSpec) and in its SavedConcreteFunction (a dict of inputs, a dict of
+results). Dicts are flattened in
 the order of their
-keys: where new names are in another order, the function takes and gives its tensors in that order, too. It is another function
+keys: where new names are in another order, the function takes and gives its tensors in that order,
+too. It is another function
 then, a copy: the main graph calls the one that was there, by position, as before.
 """
 
@@ -48,10 +52,15 @@ class Callee:
     Raises RefusedError: it is something else, or its parts contradict each other.
     """
 
-    def __init__(self, graph: schema.MetaGraphDef, node: schema.SavedObject, file: str, key: str) -> None:
+    def __init__(
+        self, graph: schema.MetaGraphDef, node: schema.SavedObject, file: str, key: str
+    ) -> None:
         self.graph, self.node, self.file, self.key = graph, node, file, key
         if not node.HasField("bare_concrete_function"):
-            raise self.refused(f"the object graph has it as {node.WhichOneof('kind')}, which is not the function of a signature")
+            raise self.refused(
+                f"the object graph has it as {node.WhichOneof('kind')}, which is not the function"
+                " of a signature"
+            )
         self.bare = node.bare_concrete_function
         self.name = self.bare.concrete_function_name
         self.library = FunctionIndex(graph.graph_def.library)
@@ -61,18 +70,30 @@ class Callee:
         self.trace, self.function = described[self.name], self.library.functions[self.name]
         self.keywords = list(self.bare.argument_keywords)
         pair = self.trace.canonicalized_input_signature.tuple_value.values
-        if len(pair) != 2 or not pair[1].HasField("dict_value") or not self.trace.output_signature.HasField("dict_value"):
-            raise self.refused("the structure of its function's arguments or results is not that of a signature")
+        if (
+            len(pair) != 2
+            or not pair[1].HasField("dict_value")
+            or not self.trace.output_signature.HasField("dict_value")
+        ):
+            raise self.refused(
+                "the structure of its function's arguments or results is not that of a signature"
+            )
         self.positional, self.named = pair[0], pair[1].dict_value.fields
         self.results = self.trace.output_signature.dict_value.fields
-        if len(self.function.signature.input_arg) < len(self.keywords) or len(set(self.keywords)) < len(self.keywords):
+        if len(self.function.signature.input_arg) < len(self.keywords) or len(
+            set(self.keywords)
+        ) < len(self.keywords):
             raise self.refused(f"{self.name} does not take one tensor for each of its keywords")
 
     def refused(self, reason: str) -> RefusedError:
-        return RefusedError(f"the object graph contradicts it: {reason}", file=self.file, node=self.key)
+        return RefusedError(
+            f"the object graph contradicts it: {reason}", file=self.file, node=self.key
+        )
 
     def key_of(self, keyword: str) -> str:
-        """The key of an argument in the dict of inputs: newer releases write the name that Python knows it by."""
+        """The key of an argument in the dict of inputs: newer releases write the name that Python
+        knows it by.
+        """
         return keyword if keyword in self.named else python_name(keyword)
 
     def order(self, inputs: Names, outputs: Names) -> Order:
@@ -81,13 +102,22 @@ class Callee:
         free = sum(key not in self.named for key in keys)
         if any(key not in self.named for key in keys[free:]) or len(self.named) != len(keys) - free:
             raise self.refused(f"the arguments of {self.name} are not those of its keywords")
-        wanted = [python_name(inputs.get(keyword, key)) for keyword, key in zip(self.keywords, keys)]
+        wanted = [
+            python_name(inputs.get(keyword, key)) for keyword, key in zip(self.keywords, keys)
+        ]
         if len(set(wanted)) < len(wanted):
-            raise RefusedError("two inputs would be one keyword in Python", file=self.file, node=self.key, clause="SIG-07")
+            raise RefusedError(
+                "two inputs would be one keyword in Python",
+                file=self.file,
+                node=self.key,
+                clause="SIG-07",
+            )
         positions = range(free, len(keys))
         if sorted(positions, key=keys.__getitem__) != list(positions):
             raise self.refused(f"{self.name} does not take its inputs in the order of their names")
-        return Order([*range(free), *sorted(positions, key=wanted.__getitem__)], self._results(outputs))
+        return Order(
+            [*range(free), *sorted(positions, key=wanted.__getitem__)], self._results(outputs)
+        )
 
     def _results(self, outputs: Names) -> list[int]:
         places: dict[str, list[int]] = {}
@@ -100,27 +130,46 @@ class Callee:
         return [place for name in sorted(places) for place in places[name]]
 
     def _sizes(self) -> Iterator[tuple[str, int]]:
-        """Each result, in the order in which the function gives them, and how many tensors it is."""
+        """Each result, in the order in which the function gives them, and how many tensors it
+        is.
+        """
         for name in sorted(self.results):
             held = self.results[name]
-            yield name, held.type_spec_value.num_flat_components if held.HasField("type_spec_value") else 1
+            yield (
+                name,
+                held.type_spec_value.num_flat_components if held.HasField("type_spec_value") else 1,
+            )
 
     def computes(self, inputs: Names, outputs: Names) -> dict[str, Any]:
-        """Return the computation of each result, by the new names of arguments and results, independent of their positions."""
+        """Return the computation of each result, by the new names of arguments and results,
+        independent of their positions.
+        """
         arguments, values = {}, Values(self.library, str.encode)
         for position, item in enumerate(self.function.signature.input_arg):
             keyword = self.keywords[position] if position < len(self.keywords) else None
-            label = f"capture {position}" if keyword is None else f"argument {inputs.get(keyword, keyword)}"
+            label = (
+                f"capture {position}"
+                if keyword is None
+                else f"argument {inputs.get(keyword, keyword)}"
+            )
             attributes = argument_attributes(self.function, position)
-            arguments[item.name] = digest(label.encode(), declared(item), values.attributes(attributes))
+            arguments[item.name] = digest(
+                label.encode(), declared(item), values.attributes(attributes)
+            )
         order = sorted(arguments, key=arguments.__getitem__)  # positions do not count
         body = Body(self.function.node_def, values, {name: arguments[name] for name in order})
         needs = body.graph.needs(body.graph.base)
         flat = []
         for item in self.function.signature.output_arg:
-            place = body.resolve(self.function.ret[item.name]) if item.name in self.function.ret else None
+            place = (
+                body.resolve(self.function.ret[item.name])
+                if item.name in self.function.ret
+                else None
+            )
             flat.append(None if place is None else (declared(item), needs[place[0]], place[1]))
-        effects = [body.index[name] for name in self.function.control_ret.values() if name in body.index]
+        effects = [
+            body.index[name] for name in self.function.control_ret.values() if name in body.index
+        ]
         found: dict[str, Any] = {"side effects": sorted(needs[vertex] for vertex in effects)}
         number = 0
         for name, size in self._sizes():
@@ -130,16 +179,27 @@ class Callee:
 
 
 def rename(
-    objects: Objects, holder: int, graph: schema.MetaGraphDef, file: str, key: str, inputs: Names, outputs: Names
+    objects: Objects,
+    holder: int,
+    graph: schema.MetaGraphDef,
+    file: str,
+    key: str,
+    inputs: Names,
+    outputs: Names,
 ) -> set[str]:
-    """Rename arguments and results of a signature's function; return the names of functions that are new.
+    """Rename arguments and results of a signature's function; return the names of functions that
+    are new.
 
-    ``holder`` is the map of signatures. Raises RefusedError: the function has other names, or two would be one.
+    ``holder`` is the map of signatures. Raises RefusedError: the function has other names, or two
+    would be one.
     """
     number = objects.child(holder, key)
     assert number is not None
     callee = Callee(graph, objects.saved.nodes[number], file, key)
-    for word, missing in (("input", inputs.keys() - set(callee.keywords)), ("output", outputs.keys() - set(callee.results))):
+    for word, missing in (
+        ("input", inputs.keys() - set(callee.keywords)),
+        ("output", outputs.keys() - set(callee.results)),
+    ):
         if missing:
             raise callee.refused(f"{callee.name} has no {word} {min(missing)!r}")
     order = callee.order(inputs, outputs)
@@ -148,14 +208,23 @@ def rename(
         number = objects.copy(holder, key)
         callee = Callee(graph, objects.saved.nodes[number], file, key)
     old = callee.name
-    alone = [old] == [name for node in graph.object_graph_def.nodes for name in functions_in(node) if name == old]
-    alone &= all(item.trace != old for item in (objects.extension.initial_values if objects.extension else ()))
+    alone = [old] == [
+        name for node in graph.object_graph_def.nodes for name in functions_in(node) if name == old
+    ]
+    alone &= all(
+        item.trace != old
+        for item in (objects.extension.initial_values if objects.extension else ())
+    )
     if not alone or not order.same:
         callee = _copied(objects, callee, number, order, alone)
     _rename(callee, order, inputs, outputs)
     callee = Callee(graph, objects.saved.nodes[number], file, key)
     if not callee.order({}, {}).same or callee.computes({}, {}) != before:
-        raise RefusedError("the function of the signature would compute something else", file=file, node=callee.name)
+        raise RefusedError(
+            "the function of the signature would compute something else",
+            file=file,
+            node=callee.name,
+        )
     if callee.name != old and old in unreached_functions(graph, objects.extension):
         remove_functions(graph, {old})
     return {callee.name} - {old}
@@ -180,9 +249,13 @@ def _copied(objects: Objects, callee: Callee, number: int, order: Order, alone: 
 
 
 def reorder(function: schema.FunctionDef, order: Order) -> schema.FunctionDef:
-    """Return a copy of a FunctionDef with its first arguments, and its results, in another order."""
+    """Return a copy of a FunctionDef with its first arguments, and its results, in another
+    order.
+    """
     copy = schema.copy_of(function)
-    select_arguments(copy, [*order.arguments, *range(len(order.arguments), len(copy.signature.input_arg))])
+    select_arguments(
+        copy, [*order.arguments, *range(len(order.arguments), len(copy.signature.input_arg))]
+    )
     for position, source in enumerate(order.results):
         copy.signature.output_arg[position].CopyFrom(function.signature.output_arg[source])
     return copy
@@ -191,7 +264,9 @@ def reorder(function: schema.FunctionDef, order: Order) -> schema.FunctionDef:
 def _free_name(name: str, taken: Mapping[str, Any]) -> str:
     """A name like another one, with another number at its end, as TensorFlow numbers functions."""
     stem, _, number = name.rpartition("_")
-    stem, count = (stem, int(number)) if stem and number.isdecimal() and len(number) < 19 else (name, 0)
+    stem, count = (
+        (stem, int(number)) if stem and number.isdecimal() and len(number) < 19 else (name, 0)
+    )
     while (found := f"{stem}_{count}") in taken:
         count += 1
     return found
@@ -199,7 +274,9 @@ def _free_name(name: str, taken: Mapping[str, Any]) -> str:
 
 def _rename(callee: Callee, order: Order, inputs: Names, outputs: Names) -> None:
     keys = {keyword: callee.key_of(keyword) for keyword in callee.keywords}
-    keyed = {key: python_name(inputs.get(keyword, key)) for keyword, key in keys.items()}  # the order is that of these names
+    keyed = {
+        key: python_name(inputs.get(keyword, key)) for keyword, key in keys.items()
+    }  # the order is that of these names
     known = {**{python_name(old): new for old, new in inputs.items()}, **inputs}
     for value in (callee.positional, *callee.named.values()):
         _rename_specs(value, known)
@@ -210,7 +287,10 @@ def _rename(callee: Callee, order: Order, inputs: Names, outputs: Names) -> None
         _rename_parameters(callee.bare.function_spec, known)
     rename_keys(callee.named, keyed)
     rename_keys(callee.results, outputs)
-    _rename_arguments(callee.function, {n: inputs[name] for n, name in enumerate(callee.keywords) if name in inputs})
+    _rename_arguments(
+        callee.function,
+        {n: inputs[name] for n, name in enumerate(callee.keywords) if name in inputs},
+    )
     callee.bare.argument_keywords[:] = [inputs.get(name, name) for name in callee.keywords]
 
 
@@ -244,14 +324,20 @@ def _rename_parameters(spec: schema.FunctionSpec, names: Names) -> None:
             texts: Sequence[Any] = pair.value.list_value.values
             before = [text.string_value for text in texts]
             found = [names.get(name, name) for name in before]
-            for text, name in zip(texts, sorted(found) if pair.key == "kwonlyargs" and before == sorted(before) else found):
+            for text, name in zip(
+                texts,
+                sorted(found) if pair.key == "kwonlyargs" and before == sorted(before) else found,
+            ):
                 text.string_value = name
         elif pair.key in ("kwonlydefaults", "annotations") and pair.value.HasField("dict_value"):
             rename_keys(pair.value.dict_value.fields, names)
 
 
 def _rename_arguments(function: Any, names: Mapping[int, str]) -> None:
-    """Rename the arguments of a FunctionDef at some positions. In the function each gets the nearest valid name that is free."""
+    """Rename the arguments of a FunctionDef at some positions.
+
+    In the function each gets the nearest valid name that is free.
+    """
     arguments = function.signature.input_arg
     unique = UniqueNames(node.name for node in function.node_def)
     unique.reserve(item.name for number, item in enumerate(arguments) if number not in names)

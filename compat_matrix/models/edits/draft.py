@@ -1,4 +1,6 @@
-"""A SavedModel that is being edited: read once, changed in memory, written to a new directory in one step."""
+"""A SavedModel that is being edited: read once, changed in memory, written to a new directory in
+one step.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ from typing import Any, Optional
 from compat_matrix.models.changed_copy import write_copy
 from compat_matrix.models.edits.bundle_copy import copied_size, copy_bundle
 from compat_matrix.models.edits.objects import Objects, check
-from compat_matrix.models.edits.proof import Computed, Facts, RefusedError, facts_of, faults, prove_files, prove_message
+from compat_matrix.models.edits.proof import (
+    Computed,
+    Facts,
+    RefusedError,
+    facts_of,
+    faults,
+    prove_files,
+    prove_message,
+)
 from reference_impl.format import extension, schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.container import files, layout
@@ -29,7 +39,9 @@ class Draft:
     Raises SavedModelError: it cannot be read, or contradicts itself.
     """
 
-    def __init__(self, path: files.AnyPath, *, follow_links: bool = False, canonical: bool = False) -> None:
+    def __init__(
+        self, path: files.AnyPath, *, follow_links: bool = False, canonical: bool = False
+    ) -> None:
         self._read = functools.partial(layout.read, path, follow_links=follow_links)
         self.model = self._read()
         self.message = self.model.saved_model  # edits change it
@@ -38,17 +50,28 @@ class Draft:
         self.changes: list[str] = []  # what was done, one sentence each
         self.kept: list[str] = []  # requested changes that were not made, with the reasons
         self.dropped_keys: set[str] = set()  # of the checkpoint
-        self.edited_functions: set[str] = set()  # new ones, and those that were changed (to restore less, for example)
+        self.edited_functions: set[str] = (
+            set()
+        )  # new ones, and those that were changed (to restore less, for example)
         # Names of what is gone.
-        self.removed: dict[str, list[str]] = {"objects": [], "keys": [], "nodes": [], "functions": []}
+        self.removed: dict[str, list[str]] = {
+            "objects": [],
+            "keys": [],
+            "nodes": [],
+            "functions": [],
+        }
         self._tracked: Optional[schema.TrackableObjectGraph] = None
         self._tracked_bytes = b""
         self._objects: dict[int, Objects] = {}
         self._keras: Optional[schema.KerasMetadata] = None
         self._known: Optional[dict[bytes, bytes]] = {} if canonical else None
-        self.facts: list[Facts] = [facts_of(graph, self._known) for graph in self.message.meta_graphs]
+        self.facts: list[Facts] = [
+            facts_of(graph, self._known) for graph in self.message.meta_graphs
+        ]
         # For each MetaGraph the computations and their names after all edits.
-        self.signatures: list[dict[str, Computed]] = [dict(facts.signatures) for facts in self.facts]
+        self.signatures: list[dict[str, Computed]] = [
+            dict(facts.signatures) for facts in self.facts
+        ]
         self.size_before = sizes_of(self.message, self.model.root)
 
     @property
@@ -56,9 +79,16 @@ class Draft:
         return str(self.model.file)
 
     def graph(self, tags: Optional[str]) -> tuple[int, schema.MetaGraphDef]:
-        """The MetaGraph with these tags (separated by commas; None for the only one there is) and its position."""
-        graph = self.model.meta_graph(None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()])
-        return next(index for index, item in enumerate(self.message.meta_graphs) if item is graph), graph
+        """The MetaGraph with these tags (separated by commas; None for the only one there is) and
+        its position.
+        """
+        graph = self.model.meta_graph(
+            None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()]
+        )
+        return (
+            next(index for index, item in enumerate(self.message.meta_graphs) if item is graph),
+            graph,
+        )
 
     @functools.cached_property
     def keys(self) -> list[str]:
@@ -77,8 +107,11 @@ class Draft:
             tracked = self._read_tracked()
             check(graph.object_graph_def, tracked, self.file)
             if len(self.message.meta_graphs) > 1:
-                tracked = None  # several MetaGraphs share one checkpoint: whose objects it has nobody says
-            self._objects[index] = Objects(graph.object_graph_def, tracked, extension.read(graph, self.file))
+                # several MetaGraphs share one checkpoint: whose objects it has nobody says
+                tracked = None
+            self._objects[index] = Objects(
+                graph.object_graph_def, tracked, extension.read(graph, self.file)
+            )
         return self._objects[index]
 
     def _read_tracked(self) -> Optional[schema.TrackableObjectGraph]:
@@ -89,13 +122,18 @@ class Draft:
         return self._tracked
 
     def collect(self, index: int, everything: bool = False) -> tuple[dict[int, int], set[str]]:
-        """Drop unreachable objects, and renumber the others wherever they are referred to. Returns as `Objects.collect`."""
+        """Drop unreachable objects, and renumber the others wherever they are referred to.
+
+        Returns as `Objects.collect`.
+        """
         objects = self.objects(index)
         if objects is None:
             return {}, set()
         new, keys = objects.collect(everything)
         metadata = self._keras_metadata()
-        if metadata is not None and any(old != number for old, number in new.items()) | (len(new) < len(self.facts[index].paths)):
+        if metadata is not None and any(old != number for old, number in new.items()) | (
+            len(new) < len(self.facts[index].paths)
+        ):
             nodes = [node for node in metadata.nodes if node.node_id in new]
             copy = schema.KerasMetadata()
             for node in nodes:
@@ -115,31 +153,54 @@ class Draft:
         return self._keras
 
     def finish(self) -> None:
-        """Update the checkpoint's object graph, and the constant from which the graph saves it. Raises as `prove_message`."""
+        """Update the checkpoint's object graph, and the constant from which the graph saves it.
+
+        Raises as `prove_message`.
+        """
         new = None if self._tracked is None else schema.serialize(self._tracked)
-        if new is not None and new != schema.serialize(schema.parse(schema.TrackableObjectGraph, self._tracked_bytes)):
+        if new is not None and new != schema.serialize(
+            schema.parse(schema.TrackableObjectGraph, self._tracked_bytes)
+        ):
             for graph in self.message.meta_graphs:
                 _replace_constant(graph.graph_def.node, self._tracked_bytes, new)
-                found = [f for f in graph.graph_def.library.function if _replace_constant(f.node_def, self._tracked_bytes, new)]
-                self.edited_functions |= callers(graph.graph_def.library, {function.signature.name for function in found})
+                found = [
+                    f
+                    for f in graph.graph_def.library.function
+                    if _replace_constant(f.node_def, self._tracked_bytes, new)
+                ]
+                self.edited_functions |= callers(
+                    graph.graph_def.library, {function.signature.name for function in found}
+                )
             self._new_tracked: Optional[bytes] = new
         else:
             self._new_tracked = None
         for index, before in enumerate(self.facts):
             faulty = functools.partial(lambda position: faults(self._read(), position), index)
-            prove_message(self.model, index, before, self.signatures[index], self.edited_functions, faulty, self._known)
+            prove_message(
+                self.model,
+                index,
+                before,
+                self.signatures[index],
+                self.edited_functions,
+                faulty,
+                self._known,
+            )
 
     def write(self, out: files.AnyPath) -> None:
         """Write the model to a new directory and prove it there, before it gets its name.
 
-        Raises RefusedError: the directory is the source or within it, or holds something; SavedModelError: what was written is
-        not what it should be, and nothing is left behind.
+        Raises RefusedError: the directory is the source or within it, or holds something;
+        SavedModelError: what was written is not what it should be, and nothing is left behind.
         """
         target, source = Path(os.path.realpath(out)), Path(os.path.realpath(self.model.directory))
         if target == source or source in target.parents:
-            raise RefusedError("the output must not be the model itself or lie within it", file=target)
+            raise RefusedError(
+                "the output must not be the model itself or lie within it", file=target
+            )
         if os.path.lexists(target) and not (target.is_dir() and not os.listdir(target)):  # noqa: PTH208
-            raise RefusedError("the output exists already; edits are written to a new directory", file=target)
+            raise RefusedError(
+                "the output exists already; edits are written to a new directory", file=target
+            )
         rewritten = bool(self._replaced or self.dropped_keys)
         write_copy(
             self.model,
@@ -147,7 +208,11 @@ class Draft:
             target,
             lambda stage: prove_files(self.model, stage, self.message, self.dropped_keys),
             checkpoint=self._write_checkpoint if rewritten else None,
-            parts={} if self._keras is None else {layout.KERAS_METADATA: schema.serialize(self._keras)},
+            parts=(
+                {}
+                if self._keras is None
+                else {layout.KERAS_METADATA: schema.serialize(self._keras)}
+            ),
         )
 
     @property
@@ -162,30 +227,47 @@ class Draft:
         found = sizes_of(self.message, None)
         found["checkpoint_bytes"] = self.size_before["checkpoint_bytes"]
         if self._replaced or self.dropped_keys:
-            found["checkpoint_bytes"] = copied_size(self.model.checkpoint_prefix, self.dropped_keys, self._replaced)
+            found["checkpoint_bytes"] = copied_size(
+                self.model.checkpoint_prefix, self.dropped_keys, self._replaced
+            )
         return found
 
 
 def sizes_of(message: schema.SavedModel, root: Optional[files.Root]) -> dict[str, int]:
-    """Return the counts and bytes of the parts of a model; without ``root`` not of its checkpoint. Raises FileAccessError."""
+    """Return the counts and bytes of the parts of a model; without ``root`` not of its checkpoint.
+
+    Raises FileAccessError.
+    """
     graphs = message.meta_graphs
     found = {
         "graph_bytes": message.ByteSize(),
         "nodes": sum(len(graph.graph_def.node) for graph in graphs),
         "functions": sum(len(graph.graph_def.library.function) for graph in graphs),
-        "function_nodes": sum(len(function.node_def) for graph in graphs for function in graph.graph_def.library.function),
+        "function_nodes": sum(
+            len(function.node_def)
+            for graph in graphs
+            for function in graph.graph_def.library.function
+        ),
         "objects": sum(len(graph.object_graph_def.nodes) for graph in graphs),
         "signatures": sum(len(graph.signature_def) for graph in graphs),
     }
     if root is not None:
-        names = [f"{layout.VARIABLES}/{name}" for name in root.names(layout.VARIABLES) if name.startswith("variables.")]
+        names = [
+            f"{layout.VARIABLES}/{name}"
+            for name in root.names(layout.VARIABLES)
+            if name.startswith("variables.")
+        ]
         found["checkpoint_bytes"] = sum(root.size(name) for name in names)
     return found
 
 
 def callers(library: schema.FunctionDefLibrary, names: set[str]) -> set[str]:
     """Some functions, and all that call them."""
-    return set(reachable(sorted(names), reversed_edges(FunctionIndex(library).calls().items()))) if names else set()
+    return (
+        set(reachable(sorted(names), reversed_edges(FunctionIndex(library).calls().items())))
+        if names
+        else set()
+    )
 
 
 def _replace_constant(nodes: Any, old: bytes, new: bytes) -> bool:

@@ -12,8 +12,13 @@ from reference_impl.inspection.types import SignatureArgument
 
 
 def signatures_of(model: layout.Layout) -> list[dict[str, Any]]:
-    """For each MetaGraph its signatures with arguments; ``loads``: `tf.saved_model.load` offers it, too."""
-    return [{"tags": list(layout.tags_of(graph)), "signatures": _signatures(graph)} for graph in model.saved_model.meta_graphs]
+    """For each MetaGraph its signatures with arguments; ``loads``: `tf.saved_model.load` offers it,
+    too.
+    """
+    return [
+        {"tags": list(layout.tags_of(graph)), "signatures": _signatures(graph)}
+        for graph in model.saved_model.meta_graphs
+    ]
 
 
 def _signatures(graph: Any) -> list[dict[str, Any]]:
@@ -21,7 +26,11 @@ def _signatures(graph: Any) -> list[dict[str, Any]]:
     if graph.HasField("object_graph_def"):
         objects = Objects(graph.object_graph_def, None)
         holder = objects.signature_map()
-        offered = {child.local_name for child in objects.saved.nodes[holder].children} if holder is not None else set()
+        offered = (
+            {child.local_name for child in objects.saved.nodes[holder].children}
+            if holder is not None
+            else set()
+        )
     return [
         {
             "key": item.key,
@@ -35,10 +44,23 @@ def _signatures(graph: Any) -> list[dict[str, Any]]:
 
 
 def _argument(one: SignatureArgument) -> dict[str, Any]:
-    shape = "" if one.shape is None else "[" + ",".join("?" if size is None else str(size) for size in one.shape) + "]"
+    shape = (
+        ""
+        if one.shape is None
+        else "[" + ",".join("?" if size is None else str(size) for size in one.shape) + "]"
+    )
     kind = "" if one.kind == "dense" else f"{one.kind} "
-    described = {"name": one.name, "kind": one.kind, "dtype": one.dtype, "shape": None if one.shape is None else list(one.shape)}
-    return {**described, "type": one.type_spec or f"{kind}{one.dtype}{shape}", "tensors": [slot.tensor for slot in one.tensors]}
+    described = {
+        "name": one.name,
+        "kind": one.kind,
+        "dtype": one.dtype,
+        "shape": None if one.shape is None else list(one.shape),
+    }
+    return {
+        **described,
+        "type": one.type_spec or f"{kind}{one.dtype}{shape}",
+        "tensors": [slot.tensor for slot in one.tensors],
+    }
 
 
 def tags_of(model: layout.Layout) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """Object graphs: edges renamed and cut, nodes dropped, the others renumbered.
 
-A model has its objects twice, for `tf.saved_model.load` in the MetaGraph and for `tf.train.Checkpoint` in the checkpoint (there
-under other numbers), and speaks of the first ones' numbers in Keras' metadata and in this project's extension.
+A model has its objects twice, for `tf.saved_model.load` in the MetaGraph and for
+`tf.train.Checkpoint` in the checkpoint (there under other numbers), and speaks of the first ones'
+numbers in Keras' metadata and in this project's extension.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from reference_impl.graph.object_references import references, traces
 
 
 class Objects:
-    """The object graph of one MetaGraph, which the methods change, that of the checkpoint if there is one, and our extension."""
+    """The object graph of one MetaGraph, which the methods change, that of the checkpoint if there
+    is one, and our extension.
+    """
 
     def __init__(
         self,
@@ -37,19 +40,33 @@ class Objects:
             for child in node.dependencies:
                 self.dependants.setdefault(child.node_id, set()).add(number)
         self._unreachable = set(range(len(saved.nodes))) - self.reachable()
-        self._untracked = set() if tracked is None else set(range(len(tracked.nodes))) - _tracked_reach(tracked, set())
+        self._untracked = (
+            set()
+            if tracked is None
+            else set(range(len(tracked.nodes))) - _tracked_reach(tracked, set())
+        )
 
     def signature_map(self) -> Optional[int]:
         """The node that holds the signatures; None where there is none."""
         for child in self.saved.nodes[0].children if self.saved.nodes else ():
-            node = self.saved.nodes[child.node_id] if 0 <= child.node_id < len(self.saved.nodes) else None
-            if child.local_name == SIGNATURES_CHILD and node is not None and node.user_object.identifier == SIGNATURES:
+            node = (
+                self.saved.nodes[child.node_id]
+                if 0 <= child.node_id < len(self.saved.nodes)
+                else None
+            )
+            if (
+                child.local_name == SIGNATURES_CHILD
+                and node is not None
+                and node.user_object.identifier == SIGNATURES
+            ):
                 return int(child.node_id)
         return None
 
     def child(self, parent: int, name: str) -> Optional[int]:
         """The node at the end of an edge."""
-        found = [child.node_id for child in self.saved.nodes[parent].children if child.local_name == name]
+        found = [
+            child.node_id for child in self.saved.nodes[parent].children if child.local_name == name
+        ]
         return found[0] if found else None
 
     def _both(self, parent: int) -> Iterator[Any]:
@@ -74,12 +91,20 @@ class Objects:
     def shared(self, parent: int, name: str) -> bool:
         """Whether anything but one edge leads to the node at its end."""
         target = self.child(parent, name)
-        links = [link for node in self.saved.nodes for kind in (node.children, node.dependencies) for link in kind]
+        links = [
+            link
+            for node in self.saved.nodes
+            for kind in (node.children, node.dependencies)
+            for link in kind
+        ]
         return sum(link.node_id == target for link in links) > 1
 
     def copy(self, parent: int, name: str) -> int:
         """Make the end of an edge a node of its own, like the one that was there; its number."""
-        graphs: list[Any] = [self.saved.nodes, *([] if self.tracked is None else [self.tracked.nodes])]
+        graphs: list[Any] = [
+            self.saved.nodes,
+            *([] if self.tracked is None else [self.tracked.nodes]),
+        ]
         for nodes, children in zip(graphs, self._both(parent)):
             for child in [child for child in children if child.local_name == name]:
                 twin = nodes.add()
@@ -103,13 +128,21 @@ class Objects:
             keep_only(self.saved.nodes[other].dependencies, lambda item: item.node_id != number)
 
     def resource_functions(self) -> set[int]:
-        """Nodes of the functions that make, fill, save or restore resources: these are needed wherever the resource is."""
+        """Nodes of the functions that make, fill, save or restore resources: these are needed
+        wherever the resource is.
+        """
         found = set()
         for node in self.saved.nodes:
-            found |= {number for pair in node.saveable_objects.values() for number in (pair.save_function, pair.restore_function)}
+            found |= {
+                number
+                for pair in node.saveable_objects.values()
+                for number in (pair.save_function, pair.restore_function)
+            }
             if node.HasField("resource"):
                 found |= {child.node_id for child in node.children}
-        return found | {child.node_id for number in found for child in self.saved.nodes[number].children}
+        return found | {
+            child.node_id for number in found for child in self.saved.nodes[number].children
+        }
 
     def cut_slots(self, owner: int) -> None:
         """Take the slot variables of an optimizer away."""
@@ -122,7 +155,9 @@ class Objects:
         return functions_in(self.saved.nodes[number])
 
     def reachable(self) -> set[int]:
-        """All nodes that the root needs: children, what must be made before, functions' captures, slots."""
+        """All nodes that the root needs: children, what must be made before, functions' captures,
+        slots.
+        """
         return self._from({0} if self.saved.nodes else set())
 
     def _from(self, starts: set[int]) -> set[int]:
@@ -132,11 +167,17 @@ class Objects:
         return live
 
     def collect(self, everything: bool = False) -> tuple[dict[int, int], set[str]]:
-        """Drop unreachable nodes in both graphs, and renumber the others. With ``everything`` also what nothing led to before.
+        """Drop unreachable nodes in both graphs, and renumber the others.
+
+        With ``everything`` also what nothing led to before.
 
         Return old number -> new one, and the checkpoint keys that no object has any more.
         """
-        keep = sorted(self._from({0} | (set() if everything else self._unreachable)) if self.saved.nodes else ())
+        keep = sorted(
+            self._from({0} | (set() if everything else self._unreachable))
+            if self.saved.nodes
+            else ()
+        )
         new = {old: position for position, old in enumerate(keep)}
         keys = self._collect_tracked(everything)
         if len(keep) < len(self.saved.nodes):
@@ -152,7 +193,12 @@ class Objects:
         live = _tracked_reach(graph, set() if everything else self._untracked)
         if len(live) == len(graph.nodes):
             return set()
-        keys = {item.checkpoint_key for number, node in enumerate(graph.nodes) if number not in live for item in node.attributes}
+        keys = {
+            item.checkpoint_key
+            for number, node in enumerate(graph.nodes)
+            if number not in live
+            for item in node.attributes
+        }
         keep = sorted(live)
         keys -= {item.checkpoint_key for number in keep for item in graph.nodes[number].attributes}
         new = {old: position for position, old in enumerate(keep)}
@@ -180,7 +226,9 @@ def functions_in(node: schema.SavedObject) -> list[str]:
     return [name for name in (*traces(node), node.captured_tensor.concrete_function) if name]
 
 
-def reach(graph: schema.SavedObjectGraph, functions_of: Callable[[int], list[str]], starts: set[int]) -> set[int]:
+def reach(
+    graph: schema.SavedObjectGraph, functions_of: Callable[[int], list[str]], starts: set[int]
+) -> set[int]:
     """All nodes that some nodes need, these included."""
 
     def needs(number: int) -> list[int]:
@@ -200,14 +248,21 @@ def _captures(graph: schema.SavedObjectGraph, names: list[str]) -> list[int]:
 
 def _tracked_reach(graph: schema.TrackableObjectGraph, more: set[int]) -> set[int]:
     def following(number: int) -> list[int]:
-        return [other for other in children_and_slots(graph.nodes[number]) if 0 <= other < len(graph.nodes)]
+        return [
+            other
+            for other in children_and_slots(graph.nodes[number])
+            if 0 <= other < len(graph.nodes)
+        ]
 
     return set(reachable({0, *more}, following)) if graph.nodes else set()
 
 
 def children_and_slots(node: Any) -> list[int]:
     """Return the numbers of the children and slot variables of a SavedObject or TrackableObject."""
-    return [*(child.node_id for child in node.children), *(slot.slot_variable_node_id for slot in node.slot_variables)]
+    return [
+        *(child.node_id for child in node.children),
+        *(slot.slot_variable_node_id for slot in node.slot_variables),
+    ]
 
 
 def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[int, int]) -> None:
@@ -222,10 +277,16 @@ def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[i
             child.node_id = new[child.node_id]
         _renumber_slots(node, new)
         for pair in node.saveable_objects.values():
-            pair.save_function, pair.restore_function = new[pair.save_function], new[pair.restore_function]
+            pair.save_function, pair.restore_function = (
+                new[pair.save_function],
+                new[pair.restore_function],
+            )
     for name, function in graph.concrete_functions.items():
-        # One that no object is any more, but others call, needs no captures of its own: its callers hand them over.
-        if (name in named or name not in unnamed) and all(number in new for number in function.bound_inputs):
+        # One that no object is any more, but others call, needs no captures of its own: its callers
+        # hand them over.
+        if (name in named or name not in unnamed) and all(
+            number in new for number in function.bound_inputs
+        ):
             entry = copy.concrete_functions[name]
             entry.CopyFrom(function)
             entry.bound_inputs[:] = [new[number] for number in function.bound_inputs]
@@ -233,8 +294,13 @@ def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[i
 
 
 def _renumber_slots(node: Any, new: dict[int, int]) -> None:
-    """Renumber the slot variables of a SavedObject or TrackableObject; those of nodes that are gone go too."""
-    keep_only(node.slot_variables, lambda slot: slot.original_variable_node_id in new and slot.slot_variable_node_id in new)
+    """Renumber the slot variables of a SavedObject or TrackableObject; those of nodes that are gone
+    go too.
+    """
+    keep_only(
+        node.slot_variables,
+        lambda slot: slot.original_variable_node_id in new and slot.slot_variable_node_id in new,
+    )
     for slot in node.slot_variables:
         slot.original_variable_node_id = new[slot.original_variable_node_id]
         slot.slot_variable_node_id = new[slot.slot_variable_node_id]
@@ -256,17 +322,31 @@ def _renumber_extension(extension: schema.Extension, new: dict[int, int]) -> Non
             one.node_id = new[one.node_id]
 
 
-def check(saved: schema.SavedObjectGraph, tracked: Optional[schema.TrackableObjectGraph], file: str) -> None:
-    """Every number must be that of a node. Raises MalformedError: such a graph cannot be renumbered."""
+def check(
+    saved: schema.SavedObjectGraph, tracked: Optional[schema.TrackableObjectGraph], file: str
+) -> None:
+    """Every number must be that of a node.
+
+    Raises MalformedError: such a graph cannot be renumbered.
+    """
     count = len(saved.nodes)
     for number, node in enumerate(saved.nodes):
         _in_range(references(node), count, file, f"object_graph_def.nodes[{number}]")
     for name, function in saved.concrete_functions.items():
         _in_range(function.bound_inputs, count, file, name)
     for number, found in enumerate(tracked.nodes if tracked is not None else ()):
-        slots = [n for slot in found.slot_variables for n in (slot.original_variable_node_id, slot.slot_variable_node_id)]
+        slots = [
+            n
+            for slot in found.slot_variables
+            for n in (slot.original_variable_node_id, slot.slot_variable_node_id)
+        ]
         where = f"the checkpoint's object graph, node {number}"
-        _in_range([*(child.node_id for child in found.children), *slots], len(tracked.nodes) if tracked else 0, file, where)
+        _in_range(
+            [*(child.node_id for child in found.children), *slots],
+            len(tracked.nodes) if tracked else 0,
+            file,
+            where,
+        )
 
 
 def _in_range(numbers: Iterable[int], count: int, file: str, node: str) -> None:
@@ -289,4 +369,6 @@ def extension_numbers(extension: Optional[schema.Extension], live: set[int]) -> 
                 yield slot.variable
                 yield slot.value
             for update in optimizer.updates:
-                yield from (one.node_id for one in update.inputs if one.WhichOneof("kind") == "node_id")
+                yield from (
+                    one.node_id for one in update.inputs if one.WhichOneof("kind") == "node_id"
+                )

@@ -1,7 +1,9 @@
-"""The proof of an edit: facts about the model before, checked again in the edited model and in the files on disk.
+"""The proof of an edit: facts about the model before, checked again in the edited model and in the
+files on disk.
 
-A signature's fact is a hash of everything that its results are computed from, to any depth and through all functions, whatever
-the names of functions are (`compat_matrix.canonical.form`); a function's is the hash of its body and of those it calls.
+A signature's fact is a hash of everything that its results are computed from, to any depth and
+through all functions, whatever the names of functions are (`compat_matrix.canonical.form`); a
+function's is the hash of its body and of those it calls.
 """
 
 from __future__ import annotations
@@ -35,7 +37,13 @@ from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.restore_plan import restore_plan
 from reference_impl.inspection.signatures import slots_of
 
-_REFERENCES = (signature_tensor_missing, loader_op_missing, edge_from_nowhere, function_missing, object_reference)
+_REFERENCES = (
+    signature_tensor_missing,
+    loader_op_missing,
+    edge_from_nowhere,
+    function_missing,
+    object_reference,
+)
 Computed = dict[tuple[str, str], bytes]  # ("inputs", name) and so on -> hash
 
 
@@ -47,7 +55,8 @@ class RefusedError(SavedModelError):
 class Facts:
     """The facts about a MetaGraph that an edit must not change."""
 
-    # Key -> method, and for every input, default and output by name a hash of what it is computed from.
+    # Key -> method, and for every input, default and output by name a hash of what it is computed
+    # from.
     signatures: dict[str, Computed]
     functions: dict[str, bytes]  # name -> hash of what it does
     paths: list[str]  # for every object its path from the root
@@ -58,18 +67,26 @@ class OtherTextError(RefusedError):
 
 
 def facts_of(graph: schema.MetaGraphDef, known: Optional[dict[bytes, bytes]] = None) -> Facts:
-    """Return the facts of a MetaGraph. Raises DuplicateKeyError: two nodes share a name.
+    """Return the facts of a MetaGraph.
 
-    ``known``: hashes of functions by how they are written (`Functions`); most functions are the same before and after an edit.
-    None: functions are compared as they are written. That is faster, and finds a difference where nothing but the order of nodes
-    or their names have changed.
+    Raises DuplicateKeyError: two nodes share a name.
+
+    ``known``: hashes of functions by how they are written (`Functions`); most functions are the
+    same before and after an edit. None: functions are compared as they are written. That is faster,
+    and finds a difference where nothing but the order of nodes or their names have changed.
     """
-    functions = Functions(FunctionIndex(graph.graph_def.library), known=known, as_written=known is None)
+    functions = Functions(
+        FunctionIndex(graph.graph_def.library), known=known, as_written=known is None
+    )
     body = Body(graph.graph_def.node, functions.values)
     needs = body.graph.needs(body.graph.base)
     signatures = {key: _signature(item, body, needs) for key, item in graph.signature_def.items()}
     paths = Paths(graph.object_graph_def.nodes)
-    return Facts(signatures, functions.hashes, [paths.label(n) for n in range(len(graph.object_graph_def.nodes))])
+    return Facts(
+        signatures,
+        functions.hashes,
+        [paths.label(n) for n in range(len(graph.object_graph_def.nodes))],
+    )
 
 
 def _signature(item: schema.SignatureDef, body: Body, needs: list[bytes]) -> Computed:
@@ -82,7 +99,9 @@ def _signature(item: schema.SignatureDef, body: Body, needs: list[bytes]) -> Com
                 where = slot.tensor.encode() if place is None else needs[place[0]] + place[1]
                 parts += slot.part.encode(), str((slot.dtype, slot.shape)).encode(), where
             found[kind, name] = digest(*parts)
-    return found | {("defaults", name): digest(schema.serialize(value)) for name, value in item.defaults.items()}
+    return found | {
+        ("defaults", name): digest(schema.serialize(value)) for name, value in item.defaults.items()
+    }
 
 
 def prove_message(
@@ -97,9 +116,12 @@ def prove_message(
     """Check that all remaining parts of a MetaGraph of an edited model have their former meaning.
 
     Args:
-      signatures: what is to be computed under which names, from what `before` says of the model as it was.
-      edited: functions that were meant to change, as restoring does when it restores less, or that are new.
-      faults_before: finds the dangling references of the model as it was; asked only if it has any now.
+      signatures: what is to be computed under which names, from what `before` says of the model as
+        it was.
+      edited: functions that were meant to change, as restoring does when it restores less, or that
+        are new.
+      faults_before: finds the dangling references of the model as it was; asked only if it has any
+        now.
       known: as for `facts_of`.
 
     Raises:
@@ -110,7 +132,9 @@ def prove_message(
     changed = OtherTextError if known is None else RefusedError
     for key in sorted(signatures.keys() | after.signatures.keys()):
         if key not in signatures or key not in after.signatures:
-            raise RefusedError("the signature would be lost, or come from nowhere", file=file, node=key)
+            raise RefusedError(
+                "the signature would be lost, or come from nowhere", file=file, node=key
+            )
         if after.signatures[key] != signatures[key]:
             raise changed("the signature would compute something else", file=file, node=key)
     for name, value in after.functions.items():
@@ -126,7 +150,11 @@ def faults(found: layout.Layout, index: int) -> Iterator[str]:
     graph = Model(found).graphs[index]
     for rule in _REFERENCES:
         for fault in rule(graph.model, graph):
-            where = fault.function if fault.node is None else f"{fault.function or 'the graph'}: {fault.node}"
+            where = (
+                fault.function
+                if fault.node is None
+                else f"{fault.function or 'the graph'}: {fault.node}"
+            )
             yield f"{where}: {fault.message}" if where else fault.message
     for body, names in zip(graph.bodies, graph.names):
         yield from _colocations(body.nodes, set(names).union(_arguments(graph, body.function)))
@@ -136,7 +164,11 @@ def faults(found: layout.Layout, index: int) -> Iterator[str]:
 
 
 def _arguments(graph: Graph, function: Optional[str]) -> list[str]:
-    return [] if function is None else [item.name for item in graph.library.functions[function].signature.input_arg]
+    return (
+        []
+        if function is None
+        else [item.name for item in graph.library.functions[function].signature.input_arg]
+    )
 
 
 def _colocations(nodes: Iterable[schema.NodeDef], known: Collection[str]) -> Iterator[str]:
@@ -147,15 +179,21 @@ def _colocations(nodes: Iterable[schema.NodeDef], known: Collection[str]) -> Ite
                 yield f"{node.name} is to be placed beside {name}, which does not exist"
 
 
-def prove_files(before: layout.Layout, directory: Path, message: Any, dropped: Collection[str]) -> None:
-    """Read the written model again: it must equal the model in memory and have every weight and file.
+def prove_files(
+    before: layout.Layout, directory: Path, message: Any, dropped: Collection[str]
+) -> None:
+    """Read the written model again: it must equal the model in memory and have every weight and
+    file.
 
-    Raises RefusedError: it differs; SavedModelError: it cannot be read. Damaged weights of the source are found here too.
+    Raises RefusedError: it differs; SavedModelError: it cannot be read. Damaged weights of the
+    source are found here too.
     """
     after = layout.read(directory)
     if after.saved_model != message:
         raise RefusedError("what was written is not what was to be written", file=after.file)
-    old = {name for name in before.names if not name.startswith(f"{layout.VARIABLES}/")} - set(before.alternatives)
+    old = {name for name in before.names if not name.startswith(f"{layout.VARIABLES}/")} - set(
+        before.alternatives
+    )
     lost = old - set(after.names) - {before.file.name}
     if lost:
         raise RefusedError(f"files were lost: {', '.join(sorted(lost)[:3])}", file=directory)
@@ -167,8 +205,13 @@ def _value(entry: Entry) -> tuple[Any, ...]:
     return entry.dtype.name, entry.shape, entry.size, entry.crc32c, entry.slices
 
 
-def _prove_checkpoint(before: layout.Layout, after: layout.Layout, dropped: Collection[str]) -> None:
-    with BundleReader(before.checkpoint_prefix) as old, BundleReader(after.checkpoint_prefix) as new:
+def _prove_checkpoint(
+    before: layout.Layout, after: layout.Layout, dropped: Collection[str]
+) -> None:
+    with (
+        BundleReader(before.checkpoint_prefix) as old,
+        BundleReader(after.checkpoint_prefix) as new,
+    ):
         try:
             new.verify_all()
         except errors.SavedModelError:
@@ -177,17 +220,34 @@ def _prove_checkpoint(before: layout.Layout, after: layout.Layout, dropped: Coll
         entries, found = old.entries(), new.entries()
         gone = {key.encode() for key in dropped}
         gone |= {slice_key(key.encode(), part) for key in dropped for part in entries[key].slices}
-        one, other = ({raw: _value(entry) for raw, entry in side.stored().items() if raw not in gone} for side in (old, new))
+        one, other = (
+            {raw: _value(entry) for raw, entry in side.stored().items() if raw not in gone}
+            for side in (old, new)
+        )
         one.pop(OBJECT_GRAPH_KEY.encode(), None), other.pop(OBJECT_GRAPH_KEY.encode(), None)
         if one != other or gone & new.stored().keys():
-            key = min([raw for raw in one.keys() | other.keys() if one.get(raw) != other.get(raw)] or gone)
-            raise RefusedError("the checkpoint does not hold what it should", file=new.prefix, node=key.decode(errors="replace"))
+            key = min(
+                [raw for raw in one.keys() | other.keys() if one.get(raw) != other.get(raw)] or gone
+            )
+            raise RefusedError(
+                "the checkpoint does not hold what it should",
+                file=new.prefix,
+                node=key.decode(errors="replace"),
+            )
         for graph in after.saved_model.meta_graphs:
             for item in restore_plan(graph, str(after.file)):
                 if item.key in dropped:
-                    raise RefusedError("the graph still restores what was left out", file=after.file, node=item.key)
+                    raise RefusedError(
+                        "the graph still restores what was left out", file=after.file, node=item.key
+                    )
         if OBJECT_GRAPH_KEY in found:
             for node in new.object_graph().nodes:
                 for attribute in node.attributes:
-                    if attribute.checkpoint_key not in found and attribute.checkpoint_key in entries:
-                        raise RefusedError("an object still has a value that was left out", node=attribute.checkpoint_key)
+                    if (
+                        attribute.checkpoint_key not in found
+                        and attribute.checkpoint_key in entries
+                    ):
+                        raise RefusedError(
+                            "an object still has a value that was left out",
+                            node=attribute.checkpoint_key,
+                        )

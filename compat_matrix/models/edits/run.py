@@ -1,4 +1,6 @@
-"""Edit one model, or the models of a tree, each once: results of an earlier run of the same edit are kept."""
+"""Edit one model, or the models of a tree, each once: results of an earlier run of the same edit
+are kept.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Edited:
     output: Optional[str]  # the new directory; None for a dry run
     changes: tuple[str, ...]  # what was done, one sentence each
     kept: tuple[str, ...]  # requested changes that were not made, each with its reason
-    removed: dict[str, list[str]]  # names of what is gone: objects, checkpoint keys, nodes of the graph, functions
+    removed: dict[
+        str, list[str]
+    ]  # names of what is gone: objects, checkpoint keys, nodes of the graph, functions
     before: dict[str, int]  # sizes
     after: dict[str, int]  # of a dry run those that the files would have
 
@@ -45,7 +49,11 @@ class Edited:
 
 
 def edit(
-    path: files.AnyPath, out: Optional[files.AnyPath], change: Callable[[Draft], None], *, follow_links: bool = False
+    path: files.AnyPath,
+    out: Optional[files.AnyPath],
+    change: Callable[[Draft], None],
+    *,
+    follow_links: bool = False,
 ) -> Edited:
     """Apply an edit to a model.
 
@@ -78,7 +86,9 @@ def edit(
     )
 
 
-def _changed(path: files.AnyPath, change: Callable[[Draft], None], follow_links: bool, canonical: bool) -> Draft:
+def _changed(
+    path: files.AnyPath, change: Callable[[Draft], None], follow_links: bool, canonical: bool
+) -> Draft:
     draft = Draft(path, follow_links=follow_links, canonical=canonical)
     change(draft)
     draft.finish()
@@ -89,7 +99,9 @@ def _changed(path: files.AnyPath, change: Callable[[Draft], None], follow_links:
 class Edit:
     """An edit of one model or many."""
 
-    change: Change  # what is done; a `functools.partial` of a function of a module, so that processes can be given it
+    # what is done; a `functools.partial` of a function of a module, so that processes can be given
+    # it
+    change: Change
     out: Optional[str]  # the new directory, of a tree that of all; None for a dry run
     follow_links: bool
 
@@ -104,16 +116,28 @@ class Edit:
     def __call__(self, model: tuple[Model, str]) -> tuple[dict[str, Any], ExitCode]:
         """Edit a model, given with its place below the output ("" for the only one).
 
-        Return what is told of it: `Edited.to_json` with the name of the model, and ``done_before`` where an earlier run has
-        done it; or ``error`` with ``class`` and ``message``, and ``kept`` where the output still holds what an earlier run made.
+        Return what is told of it: `Edited.to_json` with the name of the model, and ``done_before``
+        where an earlier run has done it; or ``error`` with ``class`` and ``message``, and ``kept``
+        where the output still holds what an earlier run made.
         """
         found, place = model
         try:
             with found.local() as path:
-                done = self._again(path, place) if self.out and place else self._edited(path, self.out)
+                done = (
+                    self._again(path, place) if self.out and place else self._edited(path, self.out)
+                )
         except (SavedModelError, OSError) as error:
-            line = {"source": found.name, "output": None, "error": {"class": type(error).__name__, "message": message_of(error)}}
-            if self.out and place and Path(self.out, place).exists() and self._record(place).exists():
+            line = {
+                "source": found.name,
+                "output": None,
+                "error": {"class": type(error).__name__, "message": message_of(error)},
+            }
+            if (
+                self.out
+                and place
+                and Path(self.out, place).exists()
+                and self._record(place).exists()
+            ):
                 line["kept"] = "the output still holds what an earlier run put there"
             return line, ExitCode.UNEXPECTED if about_the_model(error) else ExitCode.HARNESS_ERROR
         return {**done, "source": found.name}, ExitCode.AS_EXPECTED
@@ -125,21 +149,32 @@ class Edit:
         return edit(path, out, self.change, follow_links=self.follow_links).to_json()
 
     def _again(self, path: Path, place: str) -> dict[str, Any]:
-        """Edit a model of a tree, unless its record says that this was done; what an earlier edit has put there is replaced."""
+        """Edit a model of a tree, unless its record says that this was done; what an earlier edit
+        has put there is replaced.
+        """
         assert self.out is not None
         record, target = self._record(place), Path(self.out, place)
         known = read_record(record, SCHEMA)
-        asked = {"source_hash": source_hash(path if path.is_dir() else path.parent), "edit": self.text}
+        asked = {
+            "source_hash": source_hash(path if path.is_dir() else path.parent),
+            "edit": self.text,
+        }
         if known is None or not target.exists():
             done = self._edited(path, str(target))
-        elif {name: known.get(name) for name in asked} == asked and isinstance(known.get("done"), dict):
+        elif {name: known.get(name) for name in asked} == asked and isinstance(
+            known.get("done"), dict
+        ):
             return {**known["done"], "done_before": True}
         else:
             stage = target.with_name(f".{target.name}.{os.getpid()}")
             done = {**self._edited(path, str(stage)), "output": str(target)}
             put_in_place(stage, target)
             shutil.rmtree(stage, ignore_errors=True)
-        write_record({"schema": SCHEMA, **asked, "done": done}, record, Path(self.out, NOTES, f"{WORK}-{os.getpid()}"))
+        write_record(
+            {"schema": SCHEMA, **asked, "done": done},
+            record,
+            Path(self.out, NOTES, f"{WORK}-{os.getpid()}"),
+        )
         return done
 
 

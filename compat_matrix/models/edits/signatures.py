@@ -1,7 +1,9 @@
-"""Signatures renamed, dropped, copied, made the default (SIG-01, SIG-02, ATTR-01); the tags of a MetaGraph set (V1-04, V1-05).
+"""Signatures renamed, dropped, copied, made the default (SIG-01, SIG-02, ATTR-01); the tags of a
+MetaGraph set (V1-04, V1-05).
 
-A model of TF 2 has each signature three times: as a SignatureDef, for sessions and servers; as a child of the object graph's map
-`signatures`, for `tf.saved_model.load`; and there once more in the checkpoint's object graph. All three get the same name.
+A model of TF 2 has each signature three times: as a SignatureDef, for sessions and servers; as a
+child of the object graph's map `signatures`, for `tf.saved_model.load`; and there once more in the
+checkpoint's object graph. All three get the same name.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES
 def rename(draft: Draft, old: str, new: str, tags: Optional[str] = None) -> None:
     """Give a signature another key.
 
-    Raises RefusedError: there is no such signature, the new key is taken or cannot be one, either is reserved; NoMetaGraphError:
-    `tags`, separated by commas, choose no MetaGraph, or are needed since there are several.
+    Raises RefusedError: there is no such signature, the new key is taken or cannot be one, either
+    is reserved; NoMetaGraphError: `tags`, separated by commas, choose no MetaGraph, or are needed
+    since there are several.
     """
     _copy(draft, old, new, tags, keep=False)
 
@@ -46,7 +49,10 @@ def _copy(draft: Draft, old: str, new: str, tags: Optional[str], keep: bool) -> 
 
 
 def drop(draft: Draft, keys: tuple[str, ...], tags: Optional[str] = None) -> None:
-    """Remove signatures, with the objects that only they need. Nodes of the graph stay until `slim`. Raises as `rename`."""
+    """Remove signatures, with the objects that only they need.
+
+    Nodes of the graph stay until `slim`. Raises as `rename`.
+    """
     index, graph = draft.graph(tags)
     for key in dict.fromkeys(keys):
         existing(draft, graph, key)
@@ -59,15 +65,22 @@ def drop(draft: Draft, keys: tuple[str, ...], tags: Optional[str] = None) -> Non
     draft.collect(index)
 
 
-def make_default(draft: Draft, key: str, old: Optional[str] = None, tags: Optional[str] = None) -> None:
-    """Make `serving_default` the same as another signature; ``old``: the new key of the one that is the default now, if any."""
+def make_default(
+    draft: Draft, key: str, old: Optional[str] = None, tags: Optional[str] = None
+) -> None:
+    """Make `serving_default` the same as another signature; ``old``: the new key of the one that is
+    the default now, if any.
+    """
     _, graph = draft.graph(tags)
     existing(draft, graph, key)
     if key == DEFAULT_SIGNATURE:
         raise RefusedError("it is the default already", file=draft.file, node=key)
     if DEFAULT_SIGNATURE in graph.signature_def:
         if old is None:
-            reason = "another signature is the default; say what it is to be called (--old KEY), or drop it first"
+            reason = (
+                "another signature is the default; say what it is to be called (--old KEY), or drop"
+                " it first"
+            )
             raise RefusedError(reason, file=draft.file, node=DEFAULT_SIGNATURE)
         rename(draft, DEFAULT_SIGNATURE, old, tags)
     copy(draft, key, DEFAULT_SIGNATURE, tags)
@@ -75,24 +88,41 @@ def make_default(draft: Draft, key: str, old: Optional[str] = None, tags: Option
 
 def existing(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
     if key in RESERVED_SIGNATURES:
-        raise RefusedError("this is not a signature for callers: it names what a loader runs first", file=draft.file, node=key)
+        raise RefusedError(
+            "this is not a signature for callers: it names what a loader runs first",
+            file=draft.file,
+            node=key,
+        )
     if key not in graph.signature_def:
         found = sorted(name for name in graph.signature_def if name not in RESERVED_SIGNATURES)
-        reason = f"there is no such signature; there are: {', '.join(found) or 'none'}.{like(key, found)}"
+        reason = (
+            "there is no such signature; there are:"
+            f" {', '.join(found) or 'none'}.{like(key, found)}"
+        )
         raise RefusedError(reason, file=draft.file, node=key)
 
 
 def _free(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
     if key in RESERVED_SIGNATURES:
-        raise RefusedError("the key is reserved for what a loader runs first", file=draft.file, node=key, clause="API-03")
+        raise RefusedError(
+            "the key is reserved for what a loader runs first",
+            file=draft.file,
+            node=key,
+            clause="API-03",
+        )
     if not key or not key.isprintable():
-        raise RefusedError(f"{key!r} cannot be a key: empty, or with characters that cannot be shown", file=draft.file)
+        raise RefusedError(
+            f"{key!r} cannot be a key: empty, or with characters that cannot be shown",
+            file=draft.file,
+        )
     if key in graph.signature_def:
         raise RefusedError("there is a signature of this key already", file=draft.file, node=key)
 
 
 def signature_map(draft: Draft, index: int, key: str):  # type: ignore[no-untyped-def]
-    """The object graph and its map of signatures, as far as the model has them and the map has the key."""
+    """The object graph and its map of signatures, as far as the model has them and the map has the
+    key.
+    """
     objects = draft.objects(index)
     holder = None if objects is None else objects.signature_map()
     if objects is not None and holder is not None and objects.child(holder, key) is None:
@@ -105,9 +135,11 @@ def where(objects: object, holder: Optional[int]) -> str:
 
 
 def set_tags(draft: Draft, new: str, tags: Optional[str] = None) -> None:
-    """Give a MetaGraph other tags, separated by commas; ``tags`` are those it has, needed when there are several MetaGraphs.
+    """Give a MetaGraph other tags, separated by commas; ``tags`` are those it has, needed when
+    there are several MetaGraphs.
 
-    Raises RefusedError: another MetaGraph has these tags, or one of them cannot be a tag; NoMetaGraphError: `tags` choose none.
+    Raises RefusedError: another MetaGraph has these tags, or one of them cannot be a tag;
+    NoMetaGraphError: `tags` choose none.
     """
     index, graph = draft.graph(tags)
     wanted = list(dict.fromkeys(tag.strip() for tag in new.split(",") if tag.strip()))
@@ -116,7 +148,9 @@ def set_tags(draft: Draft, new: str, tags: Optional[str] = None) -> None:
     for other, item in enumerate(draft.message.meta_graphs):
         if other != index and set(item.meta_info_def.tags) == set(wanted):
             reason = "another MetaGraph has these tags; no reader could choose between them"
-            raise RefusedError(reason, file=draft.file, node=layout.tags_text(wanted), clause="V1-05")
+            raise RefusedError(
+                reason, file=draft.file, node=layout.tags_text(wanted), clause="V1-05"
+            )
     old = layout.tags_text(layout.tags_of(graph))
     graph.meta_info_def.tags[:] = wanted
     draft.changes.append(f"the MetaGraph with the tags {old} has {', '.join(wanted) or 'no tags'}")

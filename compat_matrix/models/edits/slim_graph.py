@@ -1,6 +1,7 @@
-"""Find the reachable part of a graph and its functions, and remove the rest. The roots are signatures, the ops that a loader runs
-first, the saver, assets, constants and functions of the object graph, and collections. From there the search follows edges,
-functions in attributes, custom gradients, and functions named in strings.
+"""Find the reachable part of a graph and its functions, and remove the rest. The roots are
+signatures, the ops that a loader runs first, the saver, assets, constants and functions of the
+object graph, and collections. From there the search follows edges, functions in attributes, custom
+gradients, and functions named in strings.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ VARIABLES, CONTEXTS, SAVERS = (
     tuple(key for key, message in COLLECTION_MESSAGES.items() if message in messages)
     for messages in (("VariableDef",), ("CondContextDef", "WhileContextDef"), ("SaverDef",))
 )
-TRAINING = ("train_op", "losses", "regularization_losses", "update_ops", "summaries", "summary_op", "queue_runners", "eval_step")
+TRAINING = (
+    "train_op",
+    "losses",
+    "regularization_losses",
+    "update_ops",
+    "summaries",
+    "summary_op",
+    "queue_runners",
+    "eval_step",
+)
 _NAMES = ("variable_name", "initializer_name", "initial_value_name", "snapshot_name")
 _READS = frozenset({"ReadVariableOp", "VarIsInitializedOp"})
 
@@ -35,17 +45,25 @@ class Root(NamedTuple):
 
 
 def _described(graph: schema.MetaGraphDef, keys: Iterable[str]) -> Iterator[tuple[str, int, Any]]:
-    """Yield the collection, position and message of each item of these collections that can be parsed."""
+    """Yield the collection, position and message of each item of these collections that can be
+    parsed.
+    """
     for key in keys:
-        for position, value in enumerate(graph.collection_def[key].bytes_list.value if key in graph.collection_def else ()):
+        for position, value in enumerate(
+            graph.collection_def[key].bytes_list.value if key in graph.collection_def else ()
+        ):
             try:
                 yield key, position, schema.parse(getattr(schema, COLLECTION_MESSAGES[key]), value)
             except errors.SavedModelError:
                 continue
 
 
-def roots(model: layout.Layout, graph: schema.MetaGraphDef, skip: Iterable[str] = (), savers: bool = True) -> Iterator[Root]:
-    """Yield all references to nodes of the main graph, but for entries of collections about the variables ``skip``."""
+def roots(
+    model: layout.Layout, graph: schema.MetaGraphDef, skip: Iterable[str] = (), savers: bool = True
+) -> Iterator[Root]:
+    """Yield all references to nodes of the main graph, but for entries of collections about the
+    variables ``skip``.
+    """
     for key, signature in graph.signature_def.items():
         for infos in (signature.inputs, signature.outputs):
             for name in tensor_names(infos):
@@ -65,7 +83,10 @@ def roots(model: layout.Layout, graph: schema.MetaGraphDef, skip: Iterable[str] 
         if parse_input(definition.variable_name).source not in skipped:
             for name in _NAMES:
                 if getattr(definition, name):
-                    yield Root(parse_input(getattr(definition, name)).source, f"variable {definition.variable_name}")
+                    yield Root(
+                        parse_input(getattr(definition, name)).source,
+                        f"variable {definition.variable_name}",
+                    )
     yield from _collections(graph)
 
 
@@ -80,7 +101,10 @@ def _collections(graph: schema.MetaGraphDef) -> Iterator[Root]:
 
 
 def needed(graph: schema.MetaGraphDef, starts: Iterable[Root]) -> dict[str, str]:
-    """The nodes of the main graph that some roots need, each with the first who does. Contexts of loops that stay count too."""
+    """The nodes of the main graph that some roots need, each with the first who does.
+
+    Contexts of loops that stay count too.
+    """
     nodes = {node.name: node for node in graph.graph_def.node}
     who: dict[str, str] = {}
     stack: list[Root] = []
@@ -99,30 +123,47 @@ def needed(graph: schema.MetaGraphDef, starts: Iterable[Root]) -> dict[str, str]
         for key, _, context in _described(graph, CONTEXTS):
             pivot = parse_input(context.pivot_name).source
             if pivot in who:
-                follow(Root(parse_input(text).source, f"collection {key}") for text in context_names(context))
+                follow(
+                    Root(parse_input(text).source, f"collection {key}")
+                    for text in context_names(context)
+                )
         follow(
             Root(node.name, "reads a variable")
             for node in nodes.values()
-            if node.op in _READS and node.name not in who and all(parse_input(text).source in who for text in node.input)
+            if node.op in _READS
+            and node.name not in who
+            and all(parse_input(text).source in who for text in node.input)
         )
         if len(who) == before:
             return who
 
 
 def context_names(context: Any) -> Iterator[str]:
-    """The tensors that a reader of a context looks up in the graph, those of contexts inside included."""
+    """The tensors that a reader of a context looks up in the graph, those of contexts inside
+    included.
+    """
     for field, value in context.ListFields():
         if field.name in ("context_name", "values_def", "nested_contexts"):
             continue
         yield from (
-            value if schema.is_repeated(field) and field.message_type is None else [value] if isinstance(value, str) else ()
+            value
+            if schema.is_repeated(field) and field.message_type is None
+            else [value]
+            if isinstance(value, str)
+            else ()
         )
     for inner in context.nested_contexts:
-        yield from context_names(getattr(inner, inner.WhichOneof("ctxt"))) if inner.WhichOneof("ctxt") else ()
+        yield from (
+            context_names(getattr(inner, inner.WhichOneof("ctxt")))
+            if inner.WhichOneof("ctxt")
+            else ()
+        )
 
 
 def prune_nodes(graph: schema.MetaGraphDef, keep: Callable[[str], bool]) -> int:
-    """Remove the other nodes of the main graph, what collections say of them, and colocation with them; how many these were."""
+    """Remove the other nodes of the main graph, what collections say of them, and colocation with
+    them; how many these were.
+    """
     gone = {node.name for node in graph.graph_def.node if not keep(node.name)}
     if not gone:
         return 0
@@ -133,10 +174,21 @@ def prune_nodes(graph: schema.MetaGraphDef, keep: Callable[[str], bool]) -> int:
         elif "_class" in node.attr:
             _without(node, gone)
     left = {node.name for node in graph.graph_def.node}
-    lost = {(key, at) for key, at, item in _described(graph, VARIABLES) if _node(item.variable_name) in gone}
-    lost |= {(key, at) for key, at, item in _described(graph, CONTEXTS) if _node(item.pivot_name) in gone}
-    for key, at, saver in _described(graph, SAVERS):  # older savers, which only a collection still names
-        if not {_node(text) for text in (saver.save_tensor_name, saver.restore_op_name) if text} <= left:
+    lost = {
+        (key, at)
+        for key, at, item in _described(graph, VARIABLES)
+        if _node(item.variable_name) in gone
+    }
+    lost |= {
+        (key, at) for key, at, item in _described(graph, CONTEXTS) if _node(item.pivot_name) in gone
+    }
+    for key, at, saver in _described(
+        graph, SAVERS
+    ):  # older savers, which only a collection still names
+        if (
+            not {_node(text) for text in (saver.save_tensor_name, saver.restore_op_name) if text}
+            <= left
+        ):
             lost.add((key, at))
     for key, at in sorted(lost, reverse=True):
         del graph.collection_def[key].bytes_list.value[at]
@@ -144,7 +196,10 @@ def prune_nodes(graph: schema.MetaGraphDef, keep: Callable[[str], bool]) -> int:
         if _trim(item, gone):
             graph.collection_def[key].bytes_list.value[position] = schema.serialize(item)
     for key in [key for key in (*VARIABLES, *CONTEXTS, *SAVERS) if key in graph.collection_def]:
-        if not graph.collection_def[key].bytes_list.value and graph.collection_def[key].WhichOneof("kind") == "bytes_list":
+        if (
+            not graph.collection_def[key].bytes_list.value
+            and graph.collection_def[key].WhichOneof("kind") == "bytes_list"
+        ):
             del graph.collection_def[key]
     return len(gone)
 
@@ -153,7 +208,11 @@ def _trim(context: Any, gone: set[str]) -> bool:
     """Take what is gone out of what a context says of its inside: readers look every name up."""
     values = context.values_def
     inside = [text for text in values.values if parse_input(text).source not in gone]
-    outside = {key: text for key, text in values.external_values.items() if not {_node(key), _node(text)} & gone}
+    outside = {
+        key: text
+        for key, text in values.external_values.items()
+        if not {_node(key), _node(text)} & gone
+    }
     changed = len(inside) < len(values.values) or len(outside) < len(values.external_values)
     if changed:
         values.values[:] = inside
@@ -175,7 +234,11 @@ def _node(text: str) -> str:
 
 
 def _without(node: schema.NodeDef, gone: set[str]) -> None:
-    values = [item for item in node.attr["_class"].list.s if item.decode("utf-8", "replace").partition("@")[2] not in gone]
+    values = [
+        item
+        for item in node.attr["_class"].list.s
+        if item.decode("utf-8", "replace").partition("@")[2] not in gone
+    ]
     if len(values) < len(node.attr["_class"].list.s):
         node.attr["_class"].list.s[:] = values
         if not values:
@@ -191,18 +254,25 @@ def prune_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension
 
 
 def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension]) -> list[str]:
-    """Return the names of the functions that nothing can reach, nor swap in for a function that something can reach."""
+    """Return the names of the functions that nothing can reach, nor swap in for a function that
+    something can reach.
+    """
     library = FunctionIndex(graph.graph_def.library)
     starts: dict[str, None] = {}
     for node in graph.graph_def.node:
-        starts.update(dict.fromkeys([*library.references(node), *sorted(library.in_strings(node.attr))]))
+        starts.update(
+            dict.fromkeys([*library.references(node), *sorted(library.in_strings(node.attr))])
+        )
     for item in graph.object_graph_def.nodes:
         starts.update(dict.fromkeys(functions_in(item)))
     if extra is not None:
         starts.update(dict.fromkeys(item.function for item in extension.functions(extra)))
     edges = library.calls()
     for name, function in library.functions.items():
-        strings = [library.in_strings(attributes) for attributes in (function.attr, *(inner.attr for inner in function.node_def))]
+        strings = [
+            library.in_strings(attributes)
+            for attributes in (function.attr, *(inner.attr for inner in function.node_def))
+        ]
         edges[name] = [
             *edges[name],
             *library.may_run([name]),
@@ -218,7 +288,10 @@ def remove_functions(graph: schema.MetaGraphDef, gone: set[str]) -> None:
     keep_only(library.function, lambda item: item.signature.name not in gone)
     keep_only(library.gradient, lambda item: item.function_name not in gone)
     keep_only(library.registered_gradients, lambda item: item.gradient_func not in gone)
-    described, aliases = graph.object_graph_def.concrete_functions, graph.meta_info_def.function_aliases
+    described, aliases = (
+        graph.object_graph_def.concrete_functions,
+        graph.meta_info_def.function_aliases,
+    )
     for name in gone:
         if name in described:
             del described[name]

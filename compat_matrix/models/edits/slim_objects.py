@@ -1,9 +1,10 @@
-"""The part of an object graph that only training needs: optimizers with their variables, functions that change them, traces for
-training.
+"""The part of an object graph that only training needs: optimizers with their variables, functions
+that change them, traces for training.
 
-`slim_optimizers` says which objects are optimizers. A function is for training when it captures a variable that only optimizers
-lead to: captures are written in the file, nothing is guessed from names. A trace is for training when its parameter `training`
-is True and the function has the same trace without.
+`slim_optimizers` says which objects are optimizers. A function is for training when it captures a
+variable that only optimizers lead to: captures are written in the file, nothing is guessed from
+names. A trace is for training when its parameter `training` is True and the function has the same
+trace without.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from reference_impl.inspection.text import bound_arguments, parameter_names
 _TRAINING = "training"  # the parameter that Keras gives to every layer, and what is written for it
 
 
-def cut_optimizers(objects: Objects, optimizers: dict[int, str], training: bool) -> tuple[list[str], list[str]]:
-    """Cut all edges to optimizers (by number, with the evidence) and to the functions that capture their variables.
+def cut_optimizers(
+    objects: Objects, optimizers: dict[int, str], training: bool
+) -> tuple[list[str], list[str]]:
+    """Cut all edges to optimizers (by number, with the evidence) and to the functions that capture
+    their variables.
 
-    ``training``: whether such functions may go; else an optimizer with one stays. Return what was cut, and what was kept and why.
+    ``training``: whether such functions may go; else an optimizer with one stays. Return what was
+    cut, and what was kept and why.
     """
     kept: list[str] = []
     saved = objects.saved
@@ -49,16 +54,24 @@ def _state(saved: schema.SavedObjectGraph, found: set[int]) -> set[int]:
     """Variables that the root's tree has only by way of optimizers."""
 
     def children(number: int) -> list[int]:
-        return [child.node_id for child in saved.nodes[number].children if child.node_id not in found]
+        return [
+            child.node_id for child in saved.nodes[number].children if child.node_id not in found
+        ]
 
     seen = reachable([0], children)
-    return {number for number, node in enumerate(saved.nodes) if node.HasField("variable") and number not in seen}
+    return {
+        number
+        for number, node in enumerate(saved.nodes)
+        if node.HasField("variable") and number not in seen
+    }
 
 
 def _users(objects: Objects, state: set[int]) -> dict[int, list[str]]:
     """Nodes of functions that capture some of these variables, with the traces that do."""
     described = objects.saved.concrete_functions
-    capturing = {name for name, item in described.items() if not state.isdisjoint(item.bound_inputs)}
+    capturing = {
+        name for name, item in described.items() if not state.isdisjoint(item.bound_inputs)
+    }
     users: dict[int, list[str]] = {}
     for number in range(len(objects.saved.nodes)):
         names = [name for name in objects.functions_of(number) if name in capturing]
@@ -67,10 +80,18 @@ def _users(objects: Objects, state: set[int]) -> dict[int, list[str]]:
     return users
 
 
-def _reasons(objects: Objects, found: dict[int, str], users: dict[int, list[str]], training: bool) -> dict[int, str]:
-    """Return the optimizers that must stay because a remaining part needs their variables, with the reasons."""
+def _reasons(
+    objects: Objects, found: dict[int, str], users: dict[int, list[str]], training: bool
+) -> dict[int, str]:
+    """Return the optimizers that must stay because a remaining part needs their variables, with the
+    reasons.
+    """
     saved, holder = objects.saved, objects.signature_map()
-    served = {child.node_id: child.local_name for child in saved.nodes[holder].children} if holder is not None else {}
+    served = (
+        {child.node_id: child.local_name for child in saved.nodes[holder].children}
+        if holder is not None
+        else {}
+    )
     resources = objects.resource_functions()
     needed: dict[int, str] = {}
     for number, names in users.items():
@@ -95,7 +116,9 @@ def _reasons(objects: Objects, found: dict[int, str], users: dict[int, list[str]
 
 
 def cut_training_traces(objects: Objects) -> list[str]:
-    """Take away the traces that were made with ``training=True`` where the same trace was also made without."""
+    """Take away the traces that were made with ``training=True`` where the same trace was also made
+    without.
+    """
     changes = []
     resources = objects.resource_functions()
     for number, node in enumerate(objects.saved.nodes):
@@ -108,13 +131,23 @@ def cut_training_traces(objects: Objects) -> list[str]:
 
 
 def _training_traces(saved: schema.SavedObjectGraph, node: schema.SavedObject) -> set[str]:
-    """Return the traces with True for the parameter ``training`` that have a twin with another value in the same function."""
+    """Return the traces with True for the parameter ``training`` that have a twin with another
+    value in the same function.
+    """
     training: dict[str, tuple[tuple[str, bytes], ...]] = {}
     serving = set()
     for name in node.function.concrete_functions:
         trace = saved.concrete_functions.get(name)
-        arguments = bound_arguments(parameter_names(node.function.function_spec), trace) if trace is not None else []
-        rest = tuple((parameter, schema.serialize(value)) for parameter, value in arguments if parameter != _TRAINING)
+        arguments = (
+            bound_arguments(parameter_names(node.function.function_spec), trace)
+            if trace is not None
+            else []
+        )
+        rest = tuple(
+            (parameter, schema.serialize(value))
+            for parameter, value in arguments
+            if parameter != _TRAINING
+        )
         given = [value for parameter, value in arguments if parameter == _TRAINING]
         if len(given) == 1 and given[0].WhichOneof("kind") == "bool_value" and given[0].bool_value:
             training[name] = rest
@@ -133,15 +166,23 @@ def _cut_traces(objects: Objects, number: int, names: set[str], why: str) -> str
         objects.cut_node(number)
         return f"function {label} ({why}) is dropped"
     node.function.concrete_functions[:] = left
-    for child in [child for child in node.children if set(objects.functions_of(child.node_id)) & names]:
+    for child in [
+        child for child in node.children if set(objects.functions_of(child.node_id)) & names
+    ]:
         objects.cut(number, child.local_name)
     return f"{len(traces) - len(left)} of {len(traces)} traces of function {label} ({why}) dropped"
 
 
 def cut_functions(objects: Objects) -> list[str]:
-    """Take all functions away but signatures and those that resources need: what only Python could call."""
+    """Take all functions away but signatures and those that resources need: what only Python could
+    call.
+    """
     holder = objects.signature_map()
-    kept = {child.node_id for child in objects.saved.nodes[holder].children} if holder is not None else set()
+    kept = (
+        {child.node_id for child in objects.saved.nodes[holder].children}
+        if holder is not None
+        else set()
+    )
     kept |= {0, *objects.resource_functions()}
     changes = []
     for number, node in enumerate(objects.saved.nodes):

@@ -1,9 +1,11 @@
-"""Which objects of an object graph are optimizers, and which variables of a TF 1.x graph are the state of one.
+"""Which objects of an object graph are optimizers, and which variables of a TF 1.x graph are the
+state of one.
 
-The names of attributes prove nothing: a module of any user may have `_variables`, `iterations` and `learning_rate`. Evidence is
-what only optimizers have in the file: slot variables, the type that Keras 2 registers, the note of this project's writer. An
-optimizer of Keras 3 has none of these. It is recognised by how its variables are wired, and by a weight that it trains. In TF 1.x
-the ops that apply gradients take the state beside the variable that they train.
+The names of attributes prove nothing: a module of any user may have `_variables`, `iterations` and
+`learning_rate`. Evidence is what only optimizers have in the file: slot variables, the type that
+Keras 2 registers, the note of this project's writer. An optimizer of Keras 3 has none of these. It
+is recognised by how its variables are wired, and by a weight that it trains. In TF 1.x the ops that
+apply gradients take the state beside the variable that they train.
 """
 
 from __future__ import annotations
@@ -22,18 +24,34 @@ from reference_impl.graph.variable_defs import VARIABLE_OPS
 from reference_impl.inspection.text import dtype_name
 
 _IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
-_VARIABLES, _ITERATIONS, _RATE = ("_variables",), ("_iterations", "iterations"), ("_learning_rate", "learning_rate")
-_WRITES = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")  # beginnings of ops that change a variable
+_VARIABLES, _ITERATIONS, _RATE = (
+    ("_variables",),
+    ("_iterations", "iterations"),
+    ("_learning_rate", "learning_rate"),
+)
+_WRITES = (
+    "Assign",
+    "ResourceApply",
+    "ResourceSparseApply",
+    "ResourceScatter",
+)  # beginnings of ops that change a variable
 _APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _READS = frozenset({"Identity", "ReadVariableOp"})
 
 
-def recognise(objects: Objects, library: schema.FunctionDefLibrary) -> tuple[dict[int, str], dict[int, str]]:
-    """Return the optimizers by node number with the evidence, and what only has the attributes of one with what is missing.
+def recognise(
+    objects: Objects, library: schema.FunctionDefLibrary
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Return the optimizers by node number with the evidence, and what only has the attributes of
+    one with what is missing.
 
     ``library``: the functions of the MetaGraph, which show what a training step changes.
     """
-    noted = {item.node_id for item in objects.extension.optimizers} if objects.extension is not None else set()
+    noted = (
+        {item.node_id for item in objects.extension.optimizers}
+        if objects.extension is not None
+        else set()
+    )
     found: dict[int, str] = {}
     doubtful: dict[int, str] = {}
     wiring = _Wiring(objects.saved, library)
@@ -65,23 +83,41 @@ class _Wiring:
 
     def has_attributes(self, number: int) -> bool:
         """Whether an object has the attributes that every optimizer of Keras 3 has."""
-        return all(self._child(number, names) is not None for names in (_VARIABLES, _ITERATIONS, _RATE))
+        return all(
+            self._child(number, names) is not None for names in (_VARIABLES, _ITERATIONS, _RATE)
+        )
 
     def missing(self, number: int) -> Optional[str]:
-        """Return what an object with these attributes lacks to be an optimizer; None if it is one."""
+        """Return what an object with these attributes lacks to be an optimizer; None if it is
+        one.
+        """
         members = self._members(self._child(number, _VARIABLES))
         counter, rate = self._child(number, _ITERATIONS), self._child(number, _RATE)
         if members is None or members[:2] != [counter, rate]:
             return "its list of variables does not begin with the iteration and the learning rate"
-        if not self._is_scalar(counter, "int", "uint") or not self._is_scalar(rate, "float", "bfloat"):
-            return "the iteration is not an integer, or the learning rate is not a floating-point number"
+        if not self._is_scalar(counter, "int", "uint") or not self._is_scalar(
+            rate, "float", "bfloat"
+        ):
+            return (
+                "the iteration is not an integer, or the learning rate is not a floating-point"
+                " number"
+            )
         others = self._weights_without(number)
-        if self._lists_weights(number, set(members), others) or self._step_changes(set(members), others):
+        if self._lists_weights(number, set(members), others) or self._step_changes(
+            set(members), others
+        ):
             return None
-        return "it lists no weights of the model, and no function changes its variables together with weights of the model"
+        return (
+            "it lists no weights of the model, and no function changes its variables together with"
+            " weights of the model"
+        )
 
     def _child(self, number: int, names: tuple[str, ...]) -> Optional[int]:
-        found = [child.node_id for child in self._saved.nodes[number].children if child.local_name in names]
+        found = [
+            child.node_id
+            for child in self._saved.nodes[number].children
+            if child.local_name in names
+        ]
         return found[0] if found else None
 
     def _members(self, number: Optional[int]) -> Optional[list[int]]:
@@ -91,27 +127,40 @@ class _Wiring:
             return None
         items = {child.local_name: child.node_id for child in node.children}
         members = [items.get(str(position), 0) for position in range(len(items))]
-        return members if all(self._saved.nodes[member].HasField("variable") for member in members) else None
+        return (
+            members
+            if all(self._saved.nodes[member].HasField("variable") for member in members)
+            else None
+        )
 
     def _is_scalar(self, number: Optional[int], *names: str) -> bool:
         """Whether an object is a variable without dimensions whose type's name begins so."""
         variable = self._saved.nodes[number or 0].variable
         unknown = variable.shape.unknown_rank
-        return dtype_name(variable.dtype).startswith(names) and not variable.shape.dim and not unknown
+        return (
+            dtype_name(variable.dtype).startswith(names) and not variable.shape.dim and not unknown
+        )
 
     def _weights_without(self, number: int) -> set[int]:
         """Trainable variables that the root leads to without an object."""
         nodes = self._saved.nodes
-        seen = reachable([0], lambda item: [child.node_id for child in nodes[item].children], {number: None})
+        seen = reachable(
+            [0], lambda item: [child.node_id for child in nodes[item].children], {number: None}
+        )
         return {item for item in seen if self._saved.nodes[item].variable.trainable}
 
     def _lists_weights(self, number: int, state: set[int], weights: set[int]) -> bool:
         """Whether a list of the object holds weights of the model and nothing else."""
         lists = [self._members(child.node_id) for child in self._saved.nodes[number].children]
-        return any(members and weights.issuperset(members) and state.isdisjoint(members) for members in lists)
+        return any(
+            members and weights.issuperset(members) and state.isdisjoint(members)
+            for members in lists
+        )
 
     def _step_changes(self, state: set[int], weights: set[int]) -> bool:
-        """Whether a function changes variables of the object and weights of the model: a training step."""
+        """Whether a function changes variables of the object and weights of the model: a training
+        step.
+        """
         for name, function in self._saved.concrete_functions.items():
             if state.isdisjoint(function.bound_inputs) or weights.isdisjoint(function.bound_inputs):
                 continue
@@ -121,19 +170,34 @@ class _Wiring:
         return False
 
     def _changed(self, name: str, captures: list[int]) -> set[int]:
-        """The captured variables that a function changes, also by what it calls. Captures are its last arguments."""
+        """The captured variables that a function changes, also by what it calls.
+
+        Captures are its last arguments.
+        """
         if self._library is None or self._assignments is None:
             self._library = FunctionIndex(self._proto)
-            ops = {node.op for function in self._library.functions.values() for node in function.node_def}
-            self._assignments = Assignments(self._library, {}, frozenset(op for op in ops if op.startswith(_WRITES)))
+            ops = {
+                node.op
+                for function in self._library.functions.values()
+                for node in function.node_def
+            }
+            self._assignments = Assignments(
+                self._library, {}, frozenset(op for op in ops if op.startswith(_WRITES))
+            )
         if name not in self._library.functions:
             return set()
         first = len(self._library.functions[name].signature.input_arg) - len(captures)
-        return {captures[index - first] for index in self._assignments.assigned_arguments(name) if index >= first >= 0}
+        return {
+            captures[index - first]
+            for index in self._assignments.assigned_arguments(name)
+            if index >= first >= 0
+        }
 
 
 def optimizer_state(graph: schema.MetaGraphDef) -> set[str]:
-    """Nodes of variables that training ops of the main graph read or change, and no training op trains: slots, powers of beta."""
+    """Nodes of variables that training ops of the main graph read or change, and no training op
+    trains: slots, powers of beta.
+    """
     nodes = {node.name: node for node in graph.graph_def.node}
     trained: set[str] = set()
     state: set[str] = set()

@@ -1,7 +1,9 @@
-"""Remove checkpoint keys from the ops of a saver, with all nodes that only served them (FMT-06, RP-08).
+"""Remove checkpoint keys from the ops of a saver, with all nodes that only served them (FMT-06,
+RP-08).
 
-TF 1.x restores in the main graph (``RestoreV2 -> (Identity) -> Assign``), TF 2.x in a function that is called with the handles of
-all variables; there its arguments, and those of the call, become fewer too. An op that is none of these is refused by name.
+TF 1.x restores in the main graph (``RestoreV2 -> (Identity) -> Assign``), TF 2.x in a function that
+is called with the handles of all variables; there its arguments, and those of the call, become
+fewer too. An op that is none of these is refused by name.
 """
 
 from __future__ import annotations
@@ -27,14 +29,20 @@ _DEAD = "\0"  # stands in inputs for a tensor that is not restored any more; no 
 _MANY = 10**6  # names of one saver
 
 
-def drop_keys(graph: schema.MetaGraphDef, saver: schema.SaverDef, keys: set[str], file: str) -> set[str]:
-    """Take checkpoint keys out of the ops of a saver of a MetaGraph; return the functions that were changed.
+def drop_keys(
+    graph: schema.MetaGraphDef, saver: schema.SaverDef, keys: set[str], file: str
+) -> set[str]:
+    """Take checkpoint keys out of the ops of a saver of a MetaGraph; return the functions that were
+    changed.
 
-    Raises RefusedError: an op stands in between that is not known, or the names are computed when it runs.
+    Raises RefusedError: an op stands in between that is not known, or the names are computed when
+    it runs.
     """
     work = _Work(graph, keys, file)
     main = graph.graph_def
-    starts = [parse_input(text).source for text in (saver.restore_op_name, saver.save_tensor_name) if text]
+    starts = [
+        parse_input(text).source for text in (saver.restore_op_name, saver.save_tensor_name) if text
+    ]
     nodes = {node.name: node for node in main.node}
     scope: set[str] = set()
     while starts:
@@ -56,10 +64,18 @@ class _Work:
 
     def refuse(self, reason: str, node: str) -> RefusedError:
         return RefusedError(
-            f"{reason}: optimizers cannot be dropped here (--keep optimizer slims the rest)", file=self.file, node=node
+            f"{reason}: optimizers cannot be dropped here (--keep optimizer slims the rest)",
+            file=self.file,
+            node=node,
         )
 
-    def body(self, nodes: Any, scope: list[schema.NodeDef], function: Optional[schema.FunctionDef], depth: int) -> None:
+    def body(
+        self,
+        nodes: Any,
+        scope: list[schema.NodeDef],
+        function: Optional[schema.FunctionDef],
+        depth: int,
+    ) -> None:
         """Do it in one body, the functions that it calls first."""
         if depth > _DEPTH:
             raise self.refuse("calls nest too deeply", scope[0].name)
@@ -83,29 +99,46 @@ class _Work:
 
     def shorten(self, name: str, gone: list[int]) -> None:
         """Take inputs out of all calls of a function."""
-        containers = [self.graph.graph_def.node, *[function.node_def for function in self.functions.values()]]
+        containers = [
+            self.graph.graph_def.node,
+            *[function.node_def for function in self.functions.values()],
+        ]
         for node in (node for nodes in containers for node in nodes):
             if name not in self.library.references(node):
                 continue
             if node.op not in CALL_OPS or self.library.called(node) != name:
                 raise self.refuse(f"{name} is more than called", node.name)
-            data = [position for position, text in enumerate(node.input) if not text.startswith("^")]
+            data = [
+                position for position, text in enumerate(node.input) if not text.startswith("^")
+            ]
             for position in sorted((data[index] for index in gone), reverse=True):
                 del node.input[position]
             types = node.attr["Tin"].list.type
             types[:] = [value for index, value in enumerate(types) if index not in gone]
             if "_read_only_resource_inputs" in node.attr:
                 numbers = node.attr["_read_only_resource_inputs"].list.i
-                numbers[:] = [index - sum(one < index for one in gone) for index in numbers if index not in gone]
+                numbers[:] = [
+                    index - sum(one < index for one in gone)
+                    for index in numbers
+                    if index not in gone
+                ]
 
 
 class _Body:
     """A main graph or a function whose savers lose keys."""
 
-    def __init__(self, work: _Work, nodes: Any, scope: list[schema.NodeDef], function: Optional[schema.FunctionDef]) -> None:
+    def __init__(
+        self,
+        work: _Work,
+        nodes: Any,
+        scope: list[schema.NodeDef],
+        function: Optional[schema.FunctionDef],
+    ) -> None:
         self.work, self.all, self.scope, self.function = work, nodes, scope, function
         self.nodes = {node.name: node for node in scope}
-        self.before = {text for node in nodes for text in node.input} if function is not None else set()
+        self.before = (
+            {text for node in nodes for text in node.input} if function is not None else set()
+        )
         self.removed: set[str] = set()
         self.freed: list[str] = []
         self.lists: dict[str, list[int]] = {}
@@ -130,11 +163,18 @@ class _Body:
         return True
 
     def _strings(self, node: schema.NodeDef, position: int) -> set[str]:
-        constant = self.nodes.get(self.source(node.input[position])[0]) if position < len(node.input) else None
+        constant = (
+            self.nodes.get(self.source(node.input[position])[0])
+            if position < len(node.input)
+            else None
+        )
         return set() if constant is None or constant.op != "Const" else set(_texts(constant))
 
     def _kept(self, node: schema.NodeDef) -> Optional[list[int]]:
-        """Which of the keys of a saver's op stay; None if all do. The lists of keys and slices become shorter."""
+        """Which of the keys of a saver's op stay; None if all do.
+
+        The lists of keys and slices become shorter.
+        """
         constants = [self.nodes.get(self.source(text)[0]) for text in node.input[1:3]]
         if len(constants) != 2 or any(item is None or item.op != "Const" for item in constants):
             raise self.work.refuse("which keys it means is computed when it runs", node.name)
@@ -145,12 +185,18 @@ class _Body:
         data = sum(not text.startswith("^") for text in node.input)
         lengths = {len(names), len(_texts(constants[1])), len(node.attr["dtypes"].list.type)}
         if len(lengths) > 1 or data != 3 + len(names) * (node.op == "SaveV2"):
-            raise self.work.refuse("its keys, slices, types and values are not of one number", node.name)
+            raise self.work.refuse(
+                "its keys, slices, types and values are not of one number", node.name
+            )
         for item in constants:
             assert item is not None
             if self.lists.get(item.name, kept) != kept:
-                raise self.work.refuse("two ops share one list of keys and need different ones", item.name)
-            users = sum(self.source(text)[0] == item.name for other in self.all for text in other.input)
+                raise self.work.refuse(
+                    "two ops share one list of keys and need different ones", item.name
+                )
+            users = sum(
+                self.source(text)[0] == item.name for other in self.all for text in other.input
+            )
             if users > 1 and item.name not in self.lists:
                 raise self.work.refuse("the list of keys has another user", item.name)
             if item.name not in self.lists:
@@ -164,7 +210,10 @@ class _Body:
             return
         count = len(node.attr["dtypes"].list.type)
         port = f"{node.name}:tensors:{{}}" if self.function is not None else f"{node.name}:{{}}"
-        new = {port.format(index): port.format(kept.index(index)) if index in kept else _DEAD for index in range(count)}
+        new = {
+            port.format(index): port.format(kept.index(index)) if index in kept else _DEAD
+            for index in range(count)
+        }
         for other in self.all:
             for position, text in enumerate(other.input):
                 plain = f"{text}:0" if text == node.name else text
@@ -181,7 +230,9 @@ class _Body:
         types = node.attr["dtypes"].list.type
         count = len(types)
         types[:] = [types[index] for index in kept]
-        known = "_output_shapes" in node.attr and len(node.attr["_output_shapes"].list.shape) == count
+        known = (
+            "_output_shapes" in node.attr and len(node.attr["_output_shapes"].list.shape) == count
+        )
         if node.op == "RestoreV2" and known:
             shapes = [node.attr["_output_shapes"].list.shape[index] for index in kept]
             copy = schema.AttrValue()
@@ -192,7 +243,9 @@ class _Body:
         kept = self._kept(node)
         if kept is None:
             return
-        data = [position for position, text in enumerate(node.input) if not text.startswith("^")][3:]
+        data = [position for position, text in enumerate(node.input) if not text.startswith("^")][
+            3:
+        ]
         gone = [position for index, position in enumerate(data) if index not in kept]
         self.freed += [self.source(node.input[position])[0] for position in gone]
         for position in reversed(gone):
@@ -202,14 +255,19 @@ class _Body:
             raise self.work.refuse("nothing would be left to save", node.name)
 
     def _consume(self, node: schema.NodeDef) -> bool:
-        """Remove a node that takes a tensor which is not restored any more. Raises RefusedError: it does more than that."""
+        """Remove a node that takes a tensor which is not restored any more.
+
+        Raises RefusedError: it does more than that.
+        """
         data = [text for text in node.input if not text.startswith("^")]
         taken = [index for index, text in enumerate(data) if self._is_dead(text)]
         if not taken:
             return False
         known = taken == [0] if node.op in _PASSING else taken == [1] and node.op in _SINKS
         if not known:
-            raise self.work.refuse(f"{node.op} takes what would not be restored any more", node.name)
+            raise self.work.refuse(
+                f"{node.op} takes what would not be restored any more", node.name
+            )
         self.removed.add(node.name)
         self.freed += [self.source(text)[0] for text in data]
         return True
@@ -218,7 +276,10 @@ class _Body:
         return text == _DEAD or self.source(text)[0] in self.removed
 
     def _free(self) -> None:
-        """Remove what only read the values that are not saved any more. In a main graph reachability does that."""
+        """Remove what only read the values that are not saved any more.
+
+        In a main graph reachability does that.
+        """
         if self.function is None:
             return
         returned = {self.source(text)[0] for text in self.function.ret.values()}
@@ -226,7 +287,12 @@ class _Body:
             raise self.work.refuse("the function returns it", min(returned & self.removed))
         while self.freed:
             node = self.nodes.get(self.freed.pop())
-            if node is None or node.name in self.removed or node.name in returned or node.op not in _READING:
+            if (
+                node is None
+                or node.name in self.removed
+                or node.name in returned
+                or node.op not in _READING
+            ):
                 continue
             if node.op != "DisableCopyOnRead" and self._users(node.name):
                 continue
@@ -246,10 +312,16 @@ class _Body:
     def _others(self, node: schema.NodeDef) -> bool:
         """Does anything else use the handle?"""
         handle = node.input[0]
-        return any(handle in other.input for other in self.scope if other.name not in self.removed and other.name != node.name)
+        return any(
+            handle in other.input
+            for other in self.scope
+            if other.name not in self.removed and other.name != node.name
+        )
 
     def delete(self, nodes: Any) -> None:
-        """Take the marked nodes out, with the control edges to them, and arguments that nobody needs any more."""
+        """Take the marked nodes out, with the control edges to them, and arguments that nobody
+        needs any more.
+        """
         function = self.function
         if function is None:
             control = {f"^{name}" for name in self.removed}
@@ -259,11 +331,19 @@ class _Body:
             keep_only(nodes, lambda node: node.name not in self.removed)
             return
         remove_nodes(function, self.removed)
-        after = {text for node in function.node_def for text in node.input} | set(function.ret.values())
+        after = {text for node in function.node_def for text in node.input} | set(
+            function.ret.values()
+        )
         arguments = [item.name for item in function.signature.input_arg]
-        gone = [index for index, name in enumerate(arguments) if name in self.before and name not in after]
+        gone = [
+            index
+            for index, name in enumerate(arguments)
+            if name in self.before and name not in after
+        ]
         if gone:
-            select_arguments(function, [index for index in range(len(arguments)) if index not in gone])
+            select_arguments(
+                function, [index for index in range(len(arguments)) if index not in gone]
+            )
             self.work.shorten(function.signature.name, gone)
 
 

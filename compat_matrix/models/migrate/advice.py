@@ -1,4 +1,6 @@
-"""Advice for a model that cannot be migrated: for each kind of refusal a sentence that a user can act on."""
+"""Advice for a model that cannot be migrated: for each kind of refusal a sentence that a user can
+act on.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,13 @@ from compat_matrix.skew.history import history
 from reference_impl.format.container import layout
 from reference_impl.graph.references import all_nodes
 
-_NO_OP = re.compile(r"Op type not registered '([^']{1,200})'|(?:no op(?: called)?|nothing describes op) '([^']{1,200})'")
-_NO_KERNEL = re.compile(r"No OpKernel was registered to support Op '([^']{1,200})' used by \{\{node ([^}]{1,500})\}\}")
+_NO_OP = re.compile(
+    r"Op type not registered '([^']{1,200})'|(?:no op(?: called)?|nothing describes op)"
+    r" '([^']{1,200})'"
+)
+_NO_KERNEL = re.compile(
+    r"No OpKernel was registered to support Op '([^']{1,200})' used by \{\{node ([^}]{1,500})\}\}"
+)
 
 _NO_TYPE = re.compile(r"The type '([^']{1,200})' (?:has not been registered|is not supported)")
 
@@ -32,26 +39,37 @@ _NEVER = (
     ),
     (
         re.compile(r"(Table not initialized|uninitialized value|Could not find variable)"),
-        "nothing gives it a value at load: export it with an init op that does (main_op, legacy_init_op)",
+        (
+            "nothing gives it a value at load: export it with an init op that does (main_op,"
+            " legacy_init_op)"
+        ),
     ),
-    (re.compile(r"(Could not find callback)"), "it calls a Python function, which no file holds: export it without"),
+    (
+        re.compile(r"(Could not find callback)"),
+        "it calls a Python function, which no file holds: export it without",
+    ),
 )
 RANDOM_ALL = "random"  # how the reason begins where nothing is left that is the same in each call
 NO_SIGNATURE = "it has no signature, so in TF 2 nothing of its graph can be called"
 SIGN_IT = (
-    "load it in a session and save it with a signature_def_map that names what it takes and gives; --partial keeps its variables "
-    "and assets alone"
+    "load it in a session and save it with a signature_def_map that names what it takes and gives;"
+    " --partial keeps its variables and assets alone"
 )
 
 
 def _instead(op: str) -> str:
     known = history().op(op)
-    found = contrib.replacement(op, known.library(known.members[-1]) if known and known.until else "")
+    found = contrib.replacement(
+        op, known.library(known.members[-1]) if known and known.until else ""
+    )
     return found.text if found else ""
 
 
 def reason_of(message: str, model: Path, tags: Sequence[str]) -> str:
-    """Why, in one line where one says it: an unknown op with its nodes in a MetaGraph. Raises SavedModelError."""
+    """Why, in one line where one says it: an unknown op with its nodes in a MetaGraph.
+
+    Raises SavedModelError.
+    """
     match = _NO_OP.search(message)
     if match is None:
         return message.strip()
@@ -62,8 +80,12 @@ def reason_of(message: str, model: Path, tags: Sequence[str]) -> str:
 
 
 def of_verify(model: Path) -> str:
-    """Return what `verify` says would help, for the worst of what it finds; "" where it has no advice."""
-    found = [item for item in verify(model).findings if item.severity is not Severity.INFO and item.fix]
+    """Return what `verify` says would help, for the worst of what it finds; "" where it has no
+    advice.
+    """
+    found = [
+        item for item in verify(model).findings if item.severity is not Severity.INFO and item.fix
+    ]
     worst = min(found, key=lambda item: item.severity is not Severity.ERROR, default=None)
     return f"{worst.fix} (verify {worst.rule})" if worst else ""
 
@@ -77,20 +99,28 @@ def never(message: str) -> str:
 def unasked(signatures: Mapping[str, str], every: Sequence[str]) -> str:
     """Say which signatures were not asked, and why: ``signatures`` is a reason by name."""
     said = "; ".join(f"{key}: {why}" for key, why in signatures.items())
-    return f"{len(signatures)} of {len(every)} signature{'' if len(every) == 1 else 's'} could not be asked: {said}"
+    return (
+        f"{len(signatures)} of {len(every)} signature{'' if len(every) == 1 else 's'} could not be"
+        f" asked: {said}"
+    )
 
 
 def settled_by(signature: str, why: str) -> str:
     """Return what would prove a signature that was not asked because of ``why``."""
     if RANDOM in why:
-        return f"compare the answers of {signature!r} yourself, no two are alike; --partial puts the model into the output"
+        return (
+            f"compare the answers of {signature!r} yourself, no two are alike; --partial puts the"
+            " model into the output"
+        )
     return fix_of(why, None) or (
-        f"add a request for {signature!r} that the old model answers to io/io.json beside the model's directory"
+        f"add a request for {signature!r} that the old model answers to io/io.json beside the"
+        " model's directory"
     )
 
 
 def way_out(message: str, error_class: str | None, model: Path, tags: Sequence[str]) -> str:
-    """A way out of a refusal, "" when none is known: first the releases that load the model, as the op history says.
+    """A way out of a refusal, "" when none is known: first the releases that load the model, as the
+    op history says.
 
     Raises SavedModelError.
     """
@@ -104,13 +134,22 @@ def way_out(message: str, error_class: str | None, model: Path, tags: Sequence[s
 
 
 def _releases_that_can(model: Path, tags: Sequence[str]) -> str:
-    """Return the releases whose sessions load a MetaGraph and can run every signature, in words; "" if there are none."""
+    """Return the releases whose sessions load a MetaGraph and can run every signature, in words; ""
+    if there are none.
+    """
     table = history()
-    graph = of_graph(layout.read(model).meta_graph(tags), range(len(table.releases)), table, (SESSION,))
-    members = [index for index in range(len(table.releases)) if graph.uses and graph.loads(index, (SESSION,))]
+    graph = of_graph(
+        layout.read(model).meta_graph(tags), range(len(table.releases)), table, (SESSION,)
+    )
+    members = [
+        index
+        for index in range(len(table.releases))
+        if graph.uses and graph.loads(index, (SESSION,))
+    ]
     here = table.nearest(local_runtime().tensorflow_version or "")
     if here in members:
-        return ""  # what is missing here is not for the history to say, as a kernel for other devices
+        # what is missing here is not for the history to say, as a kernel for other devices
+        return ""
     return advice.words(table.text(members)) if members else ""
 
 
@@ -119,17 +158,37 @@ def fix_of(message: str, error_class: str | None) -> str:
     if match := _NO_OP.search(message):
         return _instead(match[1] or match[2]) or advice.custom_op(match[1] or match[2])
     if match := _NO_KERNEL.search(message):
-        where = f"no TensorFlow of this kind computes {match[1]} (node {match[2]!r}) for these types on a CPU"
-        return _instead(match[1]) or f"{where}: migrate where its kernel is registered, or export the model without it"
+        where = (
+            f"no TensorFlow of this kind computes {match[1]} (node {match[2]!r}) for these types on"
+            " a CPU"
+        )
+        return (
+            _instead(match[1])
+            or f"{where}: migrate where its kernel is registered, or export the model without it"
+        )
     if "No such file or directory" in message:
-        return "put the file where the graph looks for it, or export the model with the file among its assets"
+        return (
+            "put the file where the graph looks for it, or export the model with the file among its"
+            " assets"
+        )
     if "NodeDef missing attr" in message:
-        return "a node lacks attributes without which no TensorFlow runs its op: export the model again"
+        return (
+            "a node lacks attributes without which no TensorFlow runs its op: export the model"
+            " again"
+        )
     if match := _NO_TYPE.search(message):
-        return f"import the package that defines {match[1]} before loading, or export functions that take and return tensors"
+        return (
+            f"import the package that defines {match[1]} before loading, or export functions that"
+            " take and return tensors"
+        )
     if (error_class or "").endswith("MissingFileError"):
-        without = "; --partial migrates without it" if "strict=False saves without it" in message else ""
-        return "put the missing file back into the model's directory, or export the model again" + without
+        without = (
+            "; --partial migrates without it" if "strict=False saves without it" in message else ""
+        )
+        return (
+            "put the missing file back into the model's directory, or export the model again"
+            + without
+        )
     if (error_class or "").endswith(SCARCE):
         return _MORE_MEMORY
     if error_class == "SIGKILL":
@@ -139,7 +198,12 @@ def fix_of(message: str, error_class: str | None) -> str:
     if (error_class or "").startswith("SIG"):
         return "TensorFlow ends the process on this model; the reason has the last lines of its log"
     if (error_class or "").endswith("SchemaVersionError"):
-        return "it asks for a reader that no TensorFlow has: take the file from its origin again, or ask its writer for version 1"
-    if (error_class or "").endswith(("TruncatedError", "ChecksumError", "MalformedError", "CorruptTableError")):
+        return (
+            "it asks for a reader that no TensorFlow has: take the file from its origin again, or"
+            " ask its writer for version 1"
+        )
+    if (error_class or "").endswith(
+        ("TruncatedError", "ChecksumError", "MalformedError", "CorruptTableError")
+    ):
         return "the file is damaged: take it from its origin again"
     return ""

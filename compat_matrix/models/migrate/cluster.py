@@ -1,7 +1,9 @@
-"""The same migration on machines that a dask scheduler knows: each model a task, each process of a worker with a warm TensorFlow.
+"""The same migration on machines that a dask scheduler knows: each model a task, each process of a
+worker with a warm TensorFlow.
 
-All of them see the models and the output folder under the same paths, or the models by URLs. The work of a worker that dies is
-given to another one; a model that kills worker after worker is given up and recorded.
+All of them see the models and the output folder under the same paths, or the models by URLs. The
+work of a worker that dies is given to another one; a model that kills worker after worker is given
+up and recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from compat_matrix.models.migrate.migrator import Migrator, Settings
 from compat_matrix.models.migrate.records import Record, Status
 from compat_matrix.models.migrate.run import REPORTS, WORK, Job, migrate_one, migrator_for
 
-AHEAD = 4  # tasks a thread of the cluster is given beforehand: a million at once are a burden to a scheduler
+# tasks a thread of the cluster is given beforehand: a million at once are a burden to a scheduler
+AHEAD = 4
 
 _of_thread = threading.local()
 _of_process: list[Migrator] = []
@@ -33,8 +36,13 @@ class NoCluster(Exception):
     """There is no dask here, or no scheduler at that address."""
 
 
-def run(jobs: Sequence[Job], out: Path, settings: Settings, address: str) -> Generator[Record, None, None]:
-    """Migrate all jobs on the cluster at ``address``, and yield the records as they come. Raises NoCluster."""
+def run(
+    jobs: Sequence[Job], out: Path, settings: Settings, address: str
+) -> Generator[Record, None, None]:
+    """Migrate all jobs on the cluster at ``address``, and yield the records as they come.
+
+    Raises NoCluster.
+    """
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
@@ -75,7 +83,9 @@ def _workers(client: Any, out: Path) -> Iterator[None]:
 
 
 def _task(job: Job, out: Path, settings: Settings) -> Record:
-    """Runs on a worker of the cluster; its warm process is kept for the next task of this thread."""
+    """Runs on a worker of the cluster; its warm process is kept for the next task of this
+    thread.
+    """
     migrator = getattr(_of_thread, "migrator", None)
     if migrator is None or migrator.settings != settings:
         name = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"

@@ -25,9 +25,12 @@ LAMBDA = "Lambda"
 
 
 def keras_plan(path: Path, settings: Settings) -> tuple[str, str]:
-    """Return what will be tried, and why or with which layers. Never raises for what is wrong with the model.
+    """Return what will be tried, and why or with which layers.
 
-    A layer may still turn out to be one that Keras 3 cannot rebuild, for its arguments: then the model is wrapped.
+    Never raises for what is wrong with the model.
+
+    A layer may still turn out to be one that Keras 3 cannot rebuild, for its arguments: then the
+    model is wrapped.
     """
     instead = "wrap" if settings.wrap else "refuse"
     try:
@@ -47,11 +50,17 @@ def _plan(saved: SavedKeras, settings: Settings, instead: str) -> tuple[str, str
     if not root.is_network and root.class_name not in named:
         return instead, f"{root.class_name}: {OWN_CODE}"
     classes = Counter(_classes(root.config))
-    coded = [name for name in classes if name == LAMBDA and not settings.trust_lambda and not _has_graphs(saved, name)]
+    coded = [
+        name
+        for name in classes
+        if name == LAMBDA and not settings.trust_lambda and not _has_graphs(saved, name)
+    ]
     lacking = [name for name in classes if _lacks(name, named) and not _has_graphs(saved, name)]
     if coded or lacking:
         reasons = ["Lambda layers hold Python code (--trust-lambda)"] if coded else []
-        reasons += [f"Keras 3 has no layer {', '.join(lacking)} (--custom-objects)"] if lacking else []
+        reasons += (
+            [f"Keras 3 has no layer {', '.join(lacking)} (--custom-objects)"] if lacking else []
+        )
         others = set(classes) - {*coded, *lacking, "InputLayer"}
         return "rebuild in part" if settings.wrap and others else instead, "; ".join(reasons)
     listed = ", ".join(f"{count} {name}" for name, count in classes.most_common())
@@ -69,7 +78,9 @@ def _has_graphs(saved: SavedKeras, name: str) -> bool:
 
 
 def _lacks(name: str, custom: Container[str]) -> bool:
-    """Return whether no layer of the installed Keras, no rule and no class of the user has a name."""
+    """Return whether no layer of the installed Keras, no rule and no class of the user has a
+    name.
+    """
     public = _public_layers()
     if public is None or name.rpartition(">")[2] in custom:
         return False
@@ -80,7 +91,9 @@ def _lacks(name: str, custom: Container[str]) -> bool:
 @functools.cache
 def _translated() -> frozenset[str]:
     """Return the classes that rules and operations translate."""
-    return frozenset({*CLASSES, *GRAPH_CLASSES, *(name for rule in all_rules() for name in rule.classes)})
+    return frozenset(
+        {*CLASSES, *GRAPH_CLASSES, *(name for rule in all_rules() for name in rule.classes)}
+    )
 
 
 @found_once
@@ -94,8 +107,18 @@ def _public_layers() -> frozenset[str] | None:
         for place in ("layers", "api/layers"):  # by release
             file = Path(folder, place, "__init__.py")
             if file.is_file():
-                imports = [node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ImportFrom)]
-                return frozenset(alias.asname or alias.name for node in imports for alias in node.names) & LAYERS or None
+                imports = [
+                    node
+                    for node in ast.walk(ast.parse(file.read_bytes()))
+                    if isinstance(node, ast.ImportFrom)
+                ]
+                return (
+                    frozenset(
+                        alias.asname or alias.name for node in imports for alias in node.names
+                    )
+                    & LAYERS
+                    or None
+                )
     return None
 
 

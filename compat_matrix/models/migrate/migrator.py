@@ -1,4 +1,7 @@
-"""One model: planned, converted, proved, put in its place. A model that is unproved or different never gets there."""
+"""One model: planned, converted, proved, put in its place.
+
+A model that is unproved or different never gets there.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,14 @@ from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.migrate import advice, proof
 from compat_matrix.models.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of
 from compat_matrix.models.migrate.proof import Asker
-from compat_matrix.models.migrate.records import KERAS_SETTINGS, Part, Record, Status, Verdict, worst
+from compat_matrix.models.migrate.records import (
+    KERAS_SETTINGS,
+    Part,
+    Record,
+    Status,
+    Verdict,
+    worst,
+)
 from compat_matrix.models.record_files import source_hash
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
@@ -39,8 +49,8 @@ from reference_impl.format.names import OBJECT_GRAPH_KEY
 
 MANIFEST = "manifest.json"
 TO_KERAS = "keras"  # of `Settings.to`
-# Rules of `verify` about where a model runs and what tf.saved_model.load refuses: TensorFlow itself is asked, and what it
-# refuses our load and save may mend.
+# Rules of `verify` about where a model runs and what tf.saved_model.load refuses: TensorFlow itself
+# is asked, and what it refuses our load and save may mend.
 REPAIRABLE = "SMC5"
 
 
@@ -48,10 +58,13 @@ REPAIRABLE = "SMC5"
 class Settings:
     """The settings of a migration."""
 
-    partial: bool = False  # leave out and name what cannot be kept, and put what nothing can be asked of into the output
+    # leave out and name what cannot be kept, and put what nothing can be asked of into the output
+    partial: bool = False
     limit: float = 300.0  # seconds for one step
     to: str = "tf2"  # what is made, TF 2 or Keras 3
-    custom_objects: tuple[str, ...] = ()  # ``MODULE:NAME``, whose Python code may be run for Keras 3
+    custom_objects: tuple[
+        str, ...
+    ] = ()  # ``MODULE:NAME``, whose Python code may be run for Keras 3
     trust_lambda: bool = False  # so may that in the file
     wrap: bool = True  # what cannot be rebuilt becomes a layer
 
@@ -65,13 +78,20 @@ class Settings:
 
 
 class Migrator:
-    """Migrates models one after the other with one warm worker. Not for several threads; ``work`` is its own folder."""
+    """Migrates models one after the other with one warm worker.
+
+    Not for several threads; ``work`` is its own folder.
+    """
 
     def __init__(self, work: Path, settings: Settings) -> None:
         self.work, self.settings = work, settings
-        self.hosts = Hosts(work, registry=replace(OURS, consumers={**OURS.consumers, **proof.IN_ONE_PROCESS}))
+        self.hosts = Hosts(
+            work, registry=replace(OURS, consumers={**OURS.consumers, **proof.IN_ONE_PROCESS})
+        )
         self.hosts.know([local_runtime()])
-        self._behind = ThreadPoolExecutor(1)  # what only waits for the disk, while the worker is asked
+        self._behind = ThreadPoolExecutor(
+            1
+        )  # what only waits for the disk, while the worker is asked
         self._waiting: list[Future[None]] = []
         self._numbers = itertools.count()
 
@@ -83,27 +103,37 @@ class Migrator:
         self._behind.shutdown()
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def migrate(self, name: str, relative: str, source: Path, target: Path, digest: str = "") -> Record:
+    def migrate(
+        self, name: str, relative: str, source: Path, target: Path, digest: str = ""
+    ) -> Record:
         """Migrate one model; whatever goes wrong with it is in the record.
 
         Args:
           name: what the user calls it.
           relative: where it goes below the output folder, and its name in reports.
           source: its directory, only read.
-          target: what is made: a SavedModel, or a folder with one for each set of tags and a manifest. It takes its place in
-            one rename, and only when everything is proved; what was there goes.
+          target: what is made: a SavedModel, or a folder with one for each set of tags and a
+            manifest. It takes its place in one rename, and only when everything is proved; what was
+            there goes.
           digest: the hash of its files, if it is known.
         """
         start = time.monotonic()
         record = Record(name, relative, settings=self.settings.text)
-        source, target = source.absolute(), target.absolute()  # the worker has a directory of its own
+        source, target = (
+            source.absolute(),
+            target.absolute(),
+        )  # the worker has a directory of its own
         scratch = self.work / str(next(self._numbers))  # that of the last model is being removed
         shutil.rmtree(scratch, ignore_errors=True)  # of a run that was killed
         stage = scratch / "stage"
         try:
             record.source_hash = digest or source_hash(source)
             plan = plan_of(source)
-            record.kind, record.tensorflow, record.bytes_before = plan.kind, plan.tensorflow, plan.size
+            record.kind, record.tensorflow, record.bytes_before = (
+                plan.kind,
+                plan.tensorflow,
+                plan.size,
+            )
             if plan.problem:
                 record.status, record.reason, record.fix = Status.REFUSED, plan.problem, plan.fix
             else:
@@ -118,7 +148,10 @@ class Migrator:
         except (OSError, SavedModelError, staging.Unstageable) as error:
             record.status, record.reason = Status.FAILED, told(error)
         except MemoryError as error:
-            record.status, record.reason = Status.CRASHED, "MemoryError: of the process that compares"
+            record.status, record.reason = (
+                Status.CRASHED,
+                "MemoryError: of the process that compares",
+            )
             record.fix = advice.fix_of("", type(error).__name__)
         finally:
             with suppress(OSError):
@@ -141,15 +174,26 @@ class Migrator:
             one.result()
 
     def _copy(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
-        """Take a model of TF 2 as it is where TensorFlow loads it, else what `reference_impl` loads and saves of it."""
+        """Take a model of TF 2 as it is where TensorFlow loads it, else what `reference_impl` loads
+        and saves of it.
+        """
         staging.place(source, stage)
         self._waiting.append(self._behind.submit(sync, stage))
         (wanted,) = plan.parts
-        part = Part(list(wanted.tags), Status.COPIED, output=record.relative, signatures=wanted.signatures)
-        errors = [finding for finding in verify(stage).findings if finding.severity is Severity.ERROR]
-        part.notes = [f"verify {item.rule}: {' '.join(filter(None, (item.where, item.message)))}" for item in errors]
+        part = Part(
+            list(wanted.tags), Status.COPIED, output=record.relative, signatures=wanted.signatures
+        )
+        errors = [
+            finding for finding in verify(stage).findings if finding.severity is Severity.ERROR
+        ]
+        part.notes = [
+            f"verify {item.rule}: {' '.join(filter(None, (item.where, item.message)))}"
+            for item in errors
+        ]
         broken = next((item for item in errors if not item.rule.startswith(REPAIRABLE)), None)
-        if broken:  # it is not loaded: what it would do to this machine may be what is wrong with it
+        if (
+            broken
+        ):  # it is not loaded: what it would do to this machine may be what is wrong with it
             part.status = Status.UNPROVED if self.settings.partial else Status.REFUSED
             part.reason, part.fix = f"of TF 2 already, and broken: {broken.message}", broken.fix
         elif problem := self._prove_copy(source, stage, wanted, part):
@@ -161,7 +205,10 @@ class Migrator:
         record.status, record.reason, record.fix = part.status, part.reason, part.fix
 
     def _prove_copy(self, source: Path, copy: Path, plan: PartPlan, part: Part) -> str:
-        """Compare the copy's answers with those of the original. Return why TensorFlow does not load it, "" where it does."""
+        """Compare the copy's answers with those of the original.
+
+        Return why TensorFlow does not load it, "" where it does.
+        """
         problem = ""
         with errors_noted(source, part):
             asker = self._asker(copy, copy)
@@ -170,12 +217,15 @@ class Migrator:
             problem = old.problem
             if not problem:
                 part.verdicts = [*proof.ask_new(asker, copy, part.tags, old, part, proof.READERS)]
-                # The bytes are the same, so where another loader differs it does so for the original too.
+                # The bytes are the same, so where another loader differs it does so for the
+                # original too.
                 _judge_copy(part)
         return problem
 
     def _repair(self, source: Path, target: Path, plan: PartPlan, part: Part, problem: str) -> None:
-        """Load and save a model that TensorFlow does not load; it is proved like a converted one."""
+        """Load and save a model that TensorFlow does not load; it is proved like a converted
+        one.
+        """
         self._part(source, target, target, plan, part, (proof.OLD, proof.REFERENCE))
         part.notes.append(problem)
         if part.status is Status.MIGRATED:
@@ -183,12 +233,24 @@ class Migrator:
         elif part.status.transient:
             return
         elif not part.signatures and proof.NOT_LOADED not in part.reason:
-            part.status, part.fix = Status.UNPROVED, "export it with a signature; --partial puts it into the output as it is now"
-            part.reason = f"{problem}; saved again it loads, but it has no signature whose answers could be compared"
+            part.status, part.fix = (
+                Status.UNPROVED,
+                "export it with a signature; --partial puts it into the output as it is now",
+            )
+            part.reason = (
+                f"{problem}; saved again it loads, but it has no signature whose answers could be"
+                " compared"
+            )
         else:
-            part.status = Status.UNPROVED if self.settings.partial and target.exists() else Status.REFUSED
+            part.status = (
+                Status.UNPROVED if self.settings.partial and target.exists() else Status.REFUSED
+            )
             part.fix = advice.way_out(problem, None, source, part.tags) or part.fix
-            again = "" if proof.NOT_LOADED in part.reason else f"; saved again by reference_impl it is not proved: {part.reason}"
+            again = (
+                ""
+                if proof.NOT_LOADED in part.reason
+                else f"; saved again by reference_impl it is not proved: {part.reason}"
+            )
             part.reason = advice.reason_of(problem, source, part.tags) + again
 
     def _convert(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
@@ -196,8 +258,13 @@ class Migrator:
         stage.parent.mkdir(parents=True)
         if not single:
             stage.mkdir()
-            entries = [{"tags": part.tags, "path": folder_of(part.tags), "signatures": part.signatures} for part in plan.parts]
-            (stage / MANIFEST).write_text(json.dumps({"schema": 1, "models": entries}, indent=1) + "\n", encoding="utf-8")
+            entries = [
+                {"tags": part.tags, "path": folder_of(part.tags), "signatures": part.signatures}
+                for part in plan.parts
+            ]
+            (stage / MANIFEST).write_text(
+                json.dumps({"schema": 1, "models": entries}, indent=1) + "\n", encoding="utf-8"
+            )
         for part in plan.parts:
             folder = stage if single else stage / folder_of(part.tags)
             made = Part(list(part.tags), signatures=part.signatures)
@@ -209,28 +276,49 @@ class Migrator:
         record.reason, record.fix = (bad.reason, bad.fix) if bad else ("", "")
 
     def _part(
-        self, source: Path, stage: Path, target: Path, plan: PartPlan, part: Part, olds: Sequence[str] = (proof.OLD,)
+        self,
+        source: Path,
+        stage: Path,
+        target: Path,
+        plan: PartPlan,
+        part: Part,
+        olds: Sequence[str] = (proof.OLD,),
     ) -> None:
         with errors_noted(source, part):
             asker = self._asker(stage, target)
-            said = asker.ask("convert", dir=str(source), tags=part.tags, target=str(target), partial=self.settings.partial)
+            said = asker.ask(
+                "convert",
+                dir=str(source),
+                tags=part.tags,
+                target=str(target),
+                partial=self.settings.partial,
+            )
             self._waiting.append(self._behind.submit(sync, stage))
             part.notes += said["warnings"]
-            part.notes += [f"signature {key!r} can be called in neither: {why}" for key, why in said["unusable"].items()]
+            part.notes += [
+                f"signature {key!r} can be called in neither: {why}"
+                for key, why in said["unusable"].items()
+            ]
             part.names = names_of(target)
-            asker.optimize(plan.symbolic)  # only the optimizer of functions makes gradients of functions
+            asker.optimize(
+                plan.symbolic
+            )  # only the optimizer of functions makes gradients of functions
             part.verdicts = list(self._proved(asker, source, target, part, olds))
             _judge(part, source, self.settings.partial)
 
     def _asker(self, stage: Path, target: Path) -> Asker:
         return Asker(self.hosts, stage.with_name(f"asked {target.name}"), self.settings.limit)
 
-    def _proved(self, asker: Asker, source: Path, target: Path, part: Part, olds: Sequence[str]) -> Iterator[Verdict]:
+    def _proved(
+        self, asker: Asker, source: Path, target: Path, part: Part, olds: Sequence[str]
+    ) -> Iterator[Verdict]:
         tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags
         old, again = proof.ask_first(asker, source, part, olds), asker.folder / "again"
 
         def save_again(loaded: Loaded) -> None:
-            asker.ask("convert", handle=loaded.handle, tags=sorted(tags), target=str(again), partial=False)
+            asker.ask(
+                "convert", handle=loaded.handle, tags=sorted(tags), target=str(again), partial=False
+            )
 
         if old.problem:
             yield Verdict("answers", "absent", old.problem)
@@ -238,10 +326,16 @@ class Migrator:
                 save_again(loaded)
         else:
             roles = (proof.REFERENCE, *proof.READERS)
-            yield from proof.ask_new(asker, target, tags, old, part, roles, {proof.REFERENCE: save_again})
+            yield from proof.ask_new(
+                asker, target, tags, old, part, roles, {proof.REFERENCE: save_again}
+            )
         yield from proof.stored(old, target, sorted(tags))
         if old.drawn_weights:
-            yield Verdict("next generation", "none", "each load draws weights anew, so no two generations are the same")
+            yield Verdict(
+                "next generation",
+                "none",
+                "each load draws weights anew, so no two generations are the same",
+            )
         else:
             yield _fixed_point(asker, target, again, sorted(tags))
 
@@ -267,17 +361,23 @@ def errors_noted(source: Path, part: Part) -> Iterator[None]:
 
 
 def _fixed_point(asker: Asker, target: Path, again: Path, tags: list[str]) -> Verdict:
-    """The new model and what was saved ``again`` of it are the same, or that one and the next: TF 1.x did not write all of it."""
+    """The new model and what was saved ``again`` of it are the same, or that one and the next: TF
+    1.x did not write all of it.
+    """
     if not _same(asker, target, again):
         after = again.with_name("and again")
         asker.ask("convert", dir=str(again), tags=tags, target=str(after), partial=False)
         if not _same(asker, again, after):
-            return Verdict("next generation", "differs", "saved again and again it is another model each time")
+            return Verdict(
+                "next generation", "differs", "saved again and again it is another model each time"
+            )
     return Verdict("next generation", "equal")
 
 
 def _same(asker: Asker, one: Path, other: Path) -> bool:
-    """Whether two SavedModels are one: in every byte, as most are, or else in the canonical form, which takes longer."""
+    """Whether two SavedModels are one: in every byte, as most are, or else in the canonical form,
+    which takes longer.
+    """
     if source_hash(one) == source_hash(other):
         return True
     first, second = (asker.ask("canonical", dir=str(path))["hash"] for path in (one, other))
@@ -285,16 +385,26 @@ def _same(asker: Asker, one: Path, other: Path) -> bool:
 
 
 def _judge(part: Part, source: Path, partial: bool) -> None:
-    """Set the status of a converted MetaGraph: it is proved when every signature that the old model answers was compared."""
+    """Set the status of a converted MetaGraph: it is proved when every signature that the old model
+    answers was compared.
+    """
     different = [item for item in part.verdicts if item.state == "differs"]
     if different:
         part.status = Status.DIFFERS
         part.reason = "; ".join(f"{item.what}: {item.detail}" for item in different)
         return
-    absent = [item.detail for item in part.verdicts if item.what.startswith("answers") and item.state == "absent"]
+    absent = [
+        item.detail
+        for item in part.verdicts
+        if item.what.startswith("answers") and item.state == "absent"
+    ]
     unasked = {key: why for key, why in part.not_asked.items() if key not in part.asked}
     alive = {key: why for key, why in unasked.items() if not advice.never(why)}
-    compared = [item for item in part.verdicts if item.what.startswith("answers") and item.state in ("equal", "close")]
+    compared = [
+        item
+        for item in part.verdicts
+        if item.what.startswith("answers") and item.state in ("equal", "close")
+    ]
     if compared and part.asked and not alive:
         part.status = Status.MIGRATED
         return
@@ -309,29 +419,54 @@ def _judge(part: Part, source: Path, partial: bool) -> None:
     if not part.signatures:
         part.reason, part.fix = advice.NO_SIGNATURE, advice.SIGN_IT
     elif unasked and not alive and not part.asked:
-        part.reason, part.fix = advice.unasked(unasked, part.signatures), advice.never(next(iter(unasked.values())))
+        part.reason, part.fix = (
+            advice.unasked(unasked, part.signatures),
+            advice.never(next(iter(unasked.values()))),
+        )
     else:
-        part.reason = advice.unasked(alive, part.signatures) if alive else next(iter(absent), "nothing could be compared")
+        part.reason = (
+            advice.unasked(alive, part.signatures)
+            if alive
+            else next(iter(absent), "nothing could be compared")
+        )
         # Nothing deterministic is left of any signature: no other request would help.
         random = bool(alive) and not part.asked and all(RANDOM in why for why in alive.values())
         part.reason = f"{advice.RANDOM_ALL}: {part.reason}" if random else part.reason
         # The releases that can are those of the model: each signature has its own further advice.
-        there = next((text for why in alive.values() if (text := advice.way_out(why, None, source, part.tags))), "")
-        settled = "; ".join(dict.fromkeys(advice.settled_by(key, why) for key, why in alive.items()))
+        there = next(
+            (
+                text
+                for why in alive.values()
+                if (text := advice.way_out(why, None, source, part.tags))
+            ),
+            "",
+        )
+        settled = "; ".join(
+            dict.fromkeys(advice.settled_by(key, why) for key, why in alive.items())
+        )
         part.fix = there or settled or advice.way_out(part.reason, None, source, part.tags)
         return
     part.status = part.status if partial else Status.REFUSED
 
 
 def _judge_copy(part: Part) -> None:
-    """Judge a copy by what `tf.saved_model.load` answers; of other loaders it is noted how they differ."""
+    """Judge a copy by what `tf.saved_model.load` answers; of other loaders it is noted how they
+    differ.
+    """
     for verdict in part.verdicts:
         if verdict.state == "differs" and verdict.what == f"answers, {proof.DIFFERENTIATED}":
             part.status, part.reason = Status.DIFFERS, f"{verdict.what}: {verdict.detail}"
         elif verdict.state == "differs":
-            part.notes.append(f"{verdict.what}: the copy and the original differ from tf.saved_model.load: {verdict.detail}")
-    part.verdicts = [item for item in part.verdicts if item.state != "differs" or part.status is Status.DIFFERS]
-    loads = Verdict(f"loads, {proof.DIFFERENTIATED}", "equal", "the copy, in the TensorFlow of this run")
+            part.notes.append(
+                f"{verdict.what}: the copy and the original differ from tf.saved_model.load:"
+                f" {verdict.detail}"
+            )
+    part.verdicts = [
+        item for item in part.verdicts if item.state != "differs" or part.status is Status.DIFFERS
+    ]
+    loads = Verdict(
+        f"loads, {proof.DIFFERENTIATED}", "equal", "the copy, in the TensorFlow of this run"
+    )
     part.verdicts.insert(0, loads)
 
 
@@ -350,5 +485,12 @@ def names_of(new: Path) -> dict[str, str]:
     with BundleReader(prefix) as bundle:
         if OBJECT_GRAPH_KEY not in bundle:
             return {}
-        graph = schema.parse(schema.TrackableObjectGraph, bytes(bundle.read(OBJECT_GRAPH_KEY).item()))
-    return {item.full_name: item.checkpoint_key for node in graph.nodes for item in node.attributes if item.full_name}
+        graph = schema.parse(
+            schema.TrackableObjectGraph, bytes(bundle.read(OBJECT_GRAPH_KEY).item())
+        )
+    return {
+        item.full_name: item.checkpoint_key
+        for node in graph.nodes
+        for item in node.attributes
+        if item.full_name
+    }

@@ -1,4 +1,6 @@
-"""The plan for a model: its kind, what will be done with it and what cannot be, read from its files without TensorFlow."""
+"""The plan for a model: its kind, what will be done with it and what cannot be, read from its files
+without TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ TF1, TF2 = "TF 1.x", "TF 2"
 
 @dataclass
 class PartPlan:
-    """One MetaGraph: its tags, what it is, its signatures. ``symbolic``: a function calls SymbolicGradient."""
+    """One MetaGraph: its tags, what it is, its signatures.
+
+    ``symbolic``: a function calls SymbolicGradient.
+    """
 
     tags: tuple[str, ...]
     kind: str
@@ -50,7 +55,11 @@ class ModelPlan:
             return "refuse"
         if self.kind == TF2:
             return "copy"
-        return "convert" if len(self.parts) == 1 else f"convert into {len(self.parts)}, one for each set of tags"
+        return (
+            "convert"
+            if len(self.parts) == 1
+            else f"convert into {len(self.parts)}, one for each set of tags"
+        )
 
 
 def plan_of(path: Path) -> ModelPlan:
@@ -59,7 +68,9 @@ def plan_of(path: Path) -> ModelPlan:
         found = layout.read(path)
         graphs = found.saved_model.meta_graphs
         plan = ModelPlan(size=size_of(found.directory))
-        plan.tensorflow = max((graph.meta_info_def.tensorflow_version for graph in graphs), default="")
+        plan.tensorflow = max(
+            (graph.meta_info_def.tensorflow_version for graph in graphs), default=""
+        )
         for graph in graphs:
             kind = TF2 if graph.HasField("object_graph_def") and len(graphs) == 1 else TF1
             tags, signatures = layout.tags_of(graph), sorted(signature_spec(graph))
@@ -68,7 +79,9 @@ def plan_of(path: Path) -> ModelPlan:
         if not plan.parts:
             plan.problem = "it holds no MetaGraph"
         elif len({part.tags for part in plan.parts}) != len(plan.parts):
-            plan.problem = "two of its MetaGraphs have the same tags; no loader can choose the second"
+            plan.problem = (
+                "two of its MetaGraphs have the same tags; no loader can choose the second"
+            )
     except SavedModelError as error:
         return ModelPlan(problem=message_of(error), fix=fix_of(str(error), type(error).__name__))
     return plan

@@ -1,4 +1,6 @@
-"""The new model against the old one: answers, gradients, everything stored, and the next generation."""
+"""The new model against the old one: answers, gradients, everything stored, and the next
+generation.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ from compat_matrix.workers.tensors import Tensor
 from reference_impl.errors import V1CheckpointError
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
-PROGRAM = "migration_worker"  # all readers in one process: one for each would import TensorFlow once more for every model
+# all readers in one process: one for each would import TensorFlow once more for every model
+PROGRAM = "migration_worker"
 OLD = "v1_session"
 REFERENCE = "reference"  # also saves the new model again
 READERS = ("tf2", "c_api")  # the others
@@ -56,17 +59,27 @@ def in_one_process(name: str) -> Consumer:
 
 
 IN_ONE_PROCESS = {name: in_one_process(name) for name in (REFERENCE, *READERS)}
-LOADERS = {OLD: "a session", REFERENCE: "reference_impl.load", DIFFERENTIATED: "tf.saved_model.load"}
+LOADERS = {
+    OLD: "a session",
+    REFERENCE: "reference_impl.load",
+    DIFFERENTIATED: "tf.saved_model.load",
+}
 
 
 class Asker:
-    """One warm worker that holds every reader, asked about one MetaGraph; ``folder`` holds what goes to and fro."""
+    """One warm worker that holds every reader, asked about one MetaGraph; ``folder`` holds what
+    goes to and fro.
+    """
 
-    def __init__(self, hosts: Hosts, folder: Path, limit: float, program: str = PROGRAM, purpose: str = "") -> None:
+    def __init__(
+        self, hosts: Hosts, folder: Path, limit: float, program: str = PROGRAM, purpose: str = ""
+    ) -> None:
         self.hosts, self.host, self.folder, self.limit = hosts, hosts.of(LOCAL), folder, limit
         self.worker = self.host.worker(LOCAL, program, purpose)
         self.worker.hello()
-        self._generation = self.worker.generation  # one that took a dead one's place knows nothing of this model
+        self._generation = (
+            self.worker.generation
+        )  # one that took a dead one's place knows nothing of this model
         self._optimized: bool | None = None
         self._numbers = itertools.count()
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +95,10 @@ class Asker:
         self.ask("optimize", on=on)
 
     def renew(self) -> None:
-        """Go on with the process that takes the place of one that died. Raises what `ask` raises."""
+        """Go on with the process that takes the place of one that died.
+
+        Raises what `ask` raises.
+        """
         self.worker.hello()
         self._generation = self.worker.generation
         if self._optimized is not None:
@@ -92,19 +108,27 @@ class Asker:
         """Raises ReplyError, WorkerDied, NotStarted."""
         return self.worker.request(op, self.limit, self._generation, **fields)
 
-    def model(self, role: str, directory: Path, tags: Sequence[str], shared: bool = False) -> AbstractContextManager[Loaded]:
+    def model(
+        self, role: str, directory: Path, tags: Sequence[str], shared: bool = False
+    ) -> AbstractContextManager[Loaded]:
         """A loaded model. ``shared``: the one that a cell asks too, as long as it runs."""
         return self.host.model(self.worker, directory, tags, self.limit, shared, role)
 
     def gradients(self, loaded: Loaded, question: Question, io: Path) -> dict[str, Tensor]:
         """d(sum of the floating outputs that are compared)/d(variables and floating inputs)."""
         outputs = self.place(f"{loaded.role}.gradients.npz")
-        fields = {"signature": question.signature, "inputs": str(io / question.entry["inputs"]), "outputs": str(outputs)}
+        fields = {
+            "signature": question.signature,
+            "inputs": str(io / question.entry["inputs"]),
+            "outputs": str(outputs),
+        }
         loaded.ask("gradients", self.limit, left_out=sorted(question.not_compared), **fields)
         return dict(tensors.load(outputs))
 
     def cells(self, role: str, artifact: Path) -> Iterator[Result]:
-        """The result of the cell in which a reader is asked about an artifact; its model is freed when this is closed."""
+        """The result of the cell in which a reader is asked about an artifact; its model is freed
+        when this is closed.
+        """
         planned = replace(fixture_artifact(artifact), timeout=self.limit)
         here = replace(local_runtime(), tensorflow_version=_version())
         plan = expand([planned], {role: IN_ONE_PROCESS[role]}, CHECKS, Axes((here,)), Ledger())
@@ -116,7 +140,9 @@ def _version() -> str:
 
 
 class Old(Recorder):
-    """The old model: its answers, as every recorder takes them, its gradients by request, and what its tables hold."""
+    """The old model: its answers, as every recorder takes them, its gradients by request, and what
+    its tables hold.
+    """
 
     def __init__(self, asker: Asker, model: Path, io: Path, part: Part, role: str) -> None:
         policy = replace(GENERATIONS, limit=asker.limit)
@@ -126,9 +152,13 @@ class Old(Recorder):
         self.dead: list[Question] = []  # of signatures that fail whatever they are asked
         self.gradients: dict[str, dict[str, Tensor]] = {}
         self.drawn_weights: list[str] = []  # variables that each load draws anew
-        self.deadly: list[str] = []  # why there are no gradients: TensorFlow ends the process that makes them
+        self.deadly: list[
+            str
+        ] = []  # why there are no gradients: TensorFlow ends the process that makes them
         self._bounds: dict[tuple[str, bool], dict[str, float]] = {}
-        self.tables: list[list[str]] = []  # dtypes of keys and values, and what each table holds in words
+        self.tables: list[
+            list[str]
+        ] = []  # dtypes of keys and values, and what each table holds in words
         self.problem = ""  # why it does not load
 
     @property
@@ -146,11 +176,17 @@ class Old(Recorder):
 
     def begin(self, loaded: Loaded) -> None:
         """Ask a session what its tables hold."""
-        if self.role == OLD and any("HashTable" in node.op for node in self.meta_graph.graph_def.node):
+        if self.role == OLD and any(
+            "HashTable" in node.op for node in self.meta_graph.graph_def.node
+        ):
             try:
                 self.tables = loaded.ask("tables", self.policy.limit)["tables"]
             except ReplyError as error:
-                _note(self.part, f"the tables of the old model are not compared, they cannot be read: {line_of(error)}")
+                _note(
+                    self.part,
+                    "the tables of the old model are not compared, they cannot be read:"
+                    f" {line_of(error)}",
+                )
 
     def end(self, loaded: Loaded, answered: Sequence[Question]) -> None:
         """Ask a session for the gradients of what depends neither on state nor on chance."""
@@ -161,7 +197,11 @@ class Old(Recorder):
                 continue
             if _calls_within_calls(self.meta_graph, question.signature):
                 # TensorFlow would work for long to say so.
-                _note(self.part, f"TensorFlow makes no gradients of the old {what} in a session: its function calls functions")
+                _note(
+                    self.part,
+                    f"TensorFlow makes no gradients of the old {what} in a session: its function"
+                    " calls functions",
+                )
                 continue
             try:
                 if loaded.alive:
@@ -170,21 +210,40 @@ class Old(Recorder):
                 with self.asker.model(self.role, self.model, self.part.tags) as again:
                     self.gradients[question.entry["id"]] = self._gradients(again, question)
             except ReplyError as error:
-                _note(self.part, f"TensorFlow makes no gradients of the old {what}: {line_of(error)}")
-            except WorkerDied as death:  # of the old model, which proves nothing against the new one
-                slow = "takes longer than --limit" if death.timed_out else f"ends the process ({death.error_class})"
+                _note(
+                    self.part, f"TensorFlow makes no gradients of the old {what}: {line_of(error)}"
+                )
+            except (
+                WorkerDied
+            ) as death:  # of the old model, which proves nothing against the new one
+                slow = (
+                    "takes longer than --limit"
+                    if death.timed_out
+                    else f"ends the process ({death.error_class})"
+                )
                 self.deadly.append(f"TensorFlow {slow} while it makes gradients of the old {what}")
                 _note(self.part, self.deadly[-1])
                 self.asker.renew()
 
     def bounds(self, question: Question, gradients: bool) -> dict[str, float]:
-        """Return how far rounding may move each output of the old model, or each gradient; {} where it cannot be measured."""
+        """Return how far rounding may move each output of the old model, or each gradient; {} where
+        it cannot be measured.
+        """
         place = question.entry["id"], gradients
         if place not in self._bounds:
-            fields = {"signature": question.signature, "inputs": str(self.io / question.entry["inputs"]), "gradients": gradients}
+            fields = {
+                "signature": question.signature,
+                "inputs": str(self.io / question.entry["inputs"]),
+                "gradients": gradients,
+            }
             try:
                 with self.asker.model(self.role, self.model, self.part.tags) as loaded:
-                    said = loaded.ask("rounding", self.policy.limit, left_out=sorted(question.not_compared), **fields)
+                    said = loaded.ask(
+                        "rounding",
+                        self.policy.limit,
+                        left_out=sorted(question.not_compared),
+                        **fields,
+                    )
                 self._bounds[place] = said["bounds"]
             except ReplyError:
                 self._bounds[place] = {}
@@ -198,19 +257,25 @@ class Old(Recorder):
         return dict(tensors.load(outputs))
 
     def _gradients(self, loaded: Loaded, question: Question) -> dict[str, Tensor]:
-        """Return the gradients without those that depend on what each call draws: these are noted."""
+        """Return the gradients without those that depend on what each call draws: these are
+        noted.
+        """
         found = self.asker.gradients(loaded, question, self.io)
         for _ in range(DRAWS if drawn(self.meta_graph, question.signature) else 0):
             again = self.asker.gradients(loaded, question, self.io)
             for item in compare_named(found, again, EXACT):
-                said = f"gradient of signature {question.signature!r} is not compared, it is another one in each call"
+                said = (
+                    f"gradient of signature {question.signature!r} is not compared, it is another"
+                    " one in each call"
+                )
                 _note(self.part, f"{item.where}: {said}")
                 found.pop(item.where, None)
         return found
 
 
 def _calls_within_calls(meta_graph: Any, signature: str) -> bool:
-    """Return whether every output of a signature is that of a function that calls others, as exports of TF 2 are.
+    """Return whether every output of a signature is that of a function that calls others, as
+    exports of TF 2 are.
 
     Sessions have no gradient of a call inside of a function.
     """
@@ -219,13 +284,17 @@ def _calls_within_calls(meta_graph: Any, signature: str) -> bool:
     refs = list(itertools.chain(*tensors_of(meta_graph.signature_def[signature].outputs).values()))
     for ref in refs:
         called = library.called(nodes[ref.source]) if ref.source in nodes else None
-        if called is None or not any(node.op in CALL_OPS for node in library.functions[called].node_def):
+        if called is None or not any(
+            node.op in CALL_OPS for node in library.functions[called].node_def
+        ):
             return False
     return bool(refs)
 
 
 def ask_first(asker: Asker, model: Path, part: Part, roles: Sequence[str]) -> Old:
-    """Ask the old model through the first of ``roles`` that loads it; the answer of the last, where none does."""
+    """Ask the old model through the first of ``roles`` that loads it; the answer of the last, where
+    none does.
+    """
     for role in roles:
         old = ask_old(asker, model, part, role)
         if not old.problem:
@@ -234,7 +303,8 @@ def ask_first(asker: Asker, model: Path, part: Part, roles: Sequence[str]) -> Ol
 
 
 def ask_old(asker: Asker, model: Path, part: Part, role: str = OLD) -> Old:
-    """Ask the old model the requests that lie beside it, and of every other signature the first of ours that it answers.
+    """Ask the old model the requests that lie beside it, and of every other signature the first of
+    ours that it answers.
 
     What cannot be asked is noted in ``part.not_asked``.
     """
@@ -246,16 +316,26 @@ def ask_old(asker: Asker, model: Path, part: Part, role: str = OLD) -> Old:
     gone = old.record(questions, [Reader(LOCAL, _version(), in_one_process(role))])
     if not questions:
         old.load()
-    old.problem = "".join(f"{LOADERS[role]} does not load it: {why}" for why in old.refused.values())
+    old.problem = "".join(
+        f"{LOADERS[role]} does not load it: {why}" for why in old.refused.values()
+    )
     if old.problem:
         return old
     old.requests = [question for question in questions if question.is_answered]
     part.asked = sorted({question.signature for question in old.requests})
-    part.not_asked = {question.signature: question.why for question in gone if question.signature not in part.asked}
+    part.not_asked = {
+        question.signature: question.why
+        for question in gone
+        if question.signature not in part.asked
+    }
     for question in gone:
         if question.candidates is None:
             _note(part, f"signature {question.signature!r}: {question.why}")
-        elif not question.is_useless and never(question.why) and (io / question.entry["inputs"]).is_file():
+        elif (
+            not question.is_useless
+            and never(question.why)
+            and (io / question.entry["inputs"]).is_file()
+        ):
             old.dead.append(question)
     for question in old.requests:
         _note_chance(part, question)
@@ -266,7 +346,9 @@ def _questions(old: Old, directory: Path) -> list[Question]:
     """The requests beside the model and ours, of one MetaGraph; what cannot be used is noted."""
     asked, part = Asked(), old.part
     try:
-        asked, _ = questions_of(Export(old.model), beside(old.model, old.model), old.found, directory)
+        asked, _ = questions_of(
+            Export(old.model), beside(old.model, old.model), old.found, directory
+        )
     except (ArtifactError, OptionError) as error:
         _note(part, f"the requests beside the model cannot be used: {error}")
     for problem in asked.problems:
@@ -276,11 +358,15 @@ def _questions(old: Old, directory: Path) -> list[Question]:
         question.entry["outputs"] = None  # the old model says what it answers, and what it refuses
         question.entry.pop("error", None)
     ours = invent(old.found, given, old.policy.make_up or 0, old.policy.instead)
-    return [question for question in (*given, *ours) if sorted(question.target[0]) == sorted(part.tags)]
+    return [
+        question for question in (*given, *ours) if sorted(question.target[0]) == sorted(part.tags)
+    ]
 
 
 class Unanswered(Exception):
-    """The process of the readers died of a cell, or the machine failed: that says nothing of the new model."""
+    """The process of the readers died of a cell, or the machine failed: that says nothing of the
+    new model.
+    """
 
     def __init__(self, cell: Result, stderr: str) -> None:
         super().__init__(f"{cell.cell}: {cell.outcome} {cell.message}\n{stderr}".strip())
@@ -299,7 +385,8 @@ def ask_new(
 ) -> Iterator[Verdict]:
     """Each of ``roles`` of the new model against the old answers, tables and gradients.
 
-    ``first``: role -> what is done with the model before anything is asked of it. Raises Unanswered, and what ``first`` raises.
+    ``first``: role -> what is done with the model before anything is asked of it. Raises
+    Unanswered, and what ``first`` raises.
     """
     artifact, todo = _artifact(asker, new, tags, old), dict(first or {})
     for role in roles:
@@ -317,14 +404,21 @@ def _artifact(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Path:
     directory.mkdir(parents=True)
     (directory / "model").symlink_to(new)
     entries = [{**question.entry, "tags": list(tags)} for question in old.requests]
-    # Not said to be stateful: the model is shared with what is asked beside the cell, and loaded afresh for all of it.
-    document = {"schema": 1, "stateful": False, "tolerance": GENERATIONS.tolerance._asdict(), "requests": entries}
+    # Not said to be stateful: the model is shared with what is asked beside the cell, and loaded
+    # afresh for all of it.
+    document = {
+        "schema": 1,
+        "stateful": False,
+        "tolerance": GENERATIONS.tolerance._asdict(),
+        "requests": entries,
+    }
     copied(directory, old.io, document, oracle.layout_of(new), "a model that was converted")
     return directory
 
 
 def _leave_out_chance(old: Old, part: Part) -> bool:
-    """Note outputs that the old model leaves to chance, which were not looked for before; whether there are any.
+    """Note outputs that the old model leaves to chance, which were not looked for before; whether
+    there are any.
 
     What nodes with a seed draw is compared first: the new model may draw the same, but need not.
     """
@@ -346,7 +440,9 @@ def _asked(
     part: Part,
     first: Callable[[Loaded], object] | None = None,
 ) -> Iterator[Verdict]:
-    """One reader: tables before anything is asked, the cell with the answers, then gradients, all of the model as loaded once."""
+    """One reader: tables before anything is asked, the cell with the answers, then gradients, all
+    of the model as loaded once.
+    """
     model = artifact / "model"
     with closing(cast("Generator[Result]", asker.cells(role, artifact))) as cells:
         if first:
@@ -367,8 +463,17 @@ def _asked(
             for question in old.dead:
                 with suppress(ReplyError):
                     outputs = str(asker.place("npz"))
-                    loaded.ask("call", asker.limit, request=question.entry, io_dir=str(old.io), outputs=outputs)
-                    said = f"signature {question.signature!r} answers now, where the old model fails whatever it is asked"
+                    loaded.ask(
+                        "call",
+                        asker.limit,
+                        request=question.entry,
+                        io_dir=str(old.io),
+                        outputs=outputs,
+                    )
+                    said = (
+                        f"signature {question.signature!r} answers now, where the old model fails"
+                        " whatever it is asked"
+                    )
                     _note(part, said)
             if role == DIFFERENTIATED and any(old.gradients.values()):
                 yield _gradients(asker, loaded, old)
@@ -379,21 +484,34 @@ def _asked(
 def _of_result(result: Result, role: str, artifact: Path, old: Old) -> Verdict:
     """Return what a cell says of the answers of a reader."""
     what = f"answers, {role}"
-    if result.outcome.harness_failure or result.outcome in (Outcome.CRASH, Outcome.TIMEOUT, Outcome.NOT_RUN):
+    if result.outcome.harness_failure or result.outcome in (
+        Outcome.CRASH,
+        Outcome.TIMEOUT,
+        Outcome.NOT_RUN,
+    ):
         stderr = artifact.parent / result.evidence.get("stderr", "no such file")
-        raise Unanswered(result, stderr.read_text(encoding="utf-8", errors="replace") if stderr.is_file() else "")
+        raise Unanswered(
+            result, stderr.read_text(encoding="utf-8", errors="replace") if stderr.is_file() else ""
+        )
     if result.outcome is not Outcome.PASS and "call" not in result.timings:
-        return Verdict(what, "differs", f"{NOT_LOADED}: {gist(result.message) or result.error_class}")
+        return Verdict(
+            what, "differs", f"{NOT_LOADED}: {gist(result.message) or result.error_class}"
+        )
     failed = result.details.get("failed", {})
     signatures = {question.entry["id"]: question.signature for question in old.requests}
     differences = [
-        f"{signatures[name]}: {gist(one['message'].removeprefix(f'request {name}: '))}" for name, one in failed.items()
+        f"{signatures[name]}: {gist(one['message'].removeprefix(f'request {name}: '))}"
+        for name, one in failed.items()
     ]
     return _verdict(what, differences, bool(result.details.get("inexact")), len(old.requests))
 
 
-def _but_for_rounding(asker: Asker, loaded: Loaded, old: Old, result: Result, verdict: Verdict) -> Verdict:
-    """Return ``close`` in place of a verdict on answers that are off by no more than rounding moves those of the old model."""
+def _but_for_rounding(
+    asker: Asker, loaded: Loaded, old: Old, result: Result, verdict: Verdict
+) -> Verdict:
+    """Return ``close`` in place of a verdict on answers that are off by no more than rounding moves
+    those of the old model.
+    """
     failed = result.details.get("failed", {})
     for question in old.requests:
         if question.entry["id"] not in failed:
@@ -403,20 +521,35 @@ def _but_for_rounding(asker: Asker, loaded: Loaded, old: Old, result: Result, ve
         if not bounds:
             return verdict
         try:
-            loaded.ask("call", asker.limit, request=question.entry, io_dir=str(old.io), outputs=str(outputs))
+            loaded.ask(
+                "call",
+                asker.limit,
+                request=question.entry,
+                io_dir=str(old.io),
+                outputs=str(outputs),
+            )
         except ReplyError:
             return verdict
         expected, got = tensors.load(old.io / question.entry["outputs"]), tensors.load(outputs)
-        counted = {name: tensor for name, tensor in expected.items() if name not in question.not_compared}
+        counted = {
+            name: tensor for name, tensor in expected.items() if name not in question.not_compared
+        }
         kept = {name: got[name] for name in counted if name in got}
         if not compare_named(counted, kept, GENERATIONS.tolerance.bounds):
-            return verdict  # asked again, it gives another answer, and rounding does not explain that
+            return (
+                verdict  # asked again, it gives another answer, and rounding does not explain that
+            )
         if not all(_is_rounded(name, counted, kept, bounds) for name in counted):
             return verdict
     return Verdict(verdict.what, "close", f"{len(old.requests)} compared, {ROUNDED}")
 
 
-def _is_rounded(name: str, expected: Mapping[str, Tensor], got: Mapping[str, Tensor], bounds: Mapping[str, float]) -> bool:
+def _is_rounded(
+    name: str,
+    expected: Mapping[str, Tensor],
+    got: Mapping[str, Tensor],
+    bounds: Mapping[str, float],
+) -> bool:
     """Return whether one array is as it was, but for rounding."""
     if name not in got:
         return False
@@ -431,7 +564,12 @@ def _tables(asker: Asker, loaded: Loaded, tables: list[list[str]]) -> Verdict:
     after = loaded.ask("tables", asker.limit, types=types)["tables"]
     before = Counter(text for _, _, text in tables)
     lost = before - Counter(text for _, _, text in after)
-    return _verdict("tables", [f"{count} x {text} is lost or changed" for text, count in lost.items()], False, len(tables))
+    return _verdict(
+        "tables",
+        [f"{count} x {text} is lost or changed" for text, count in lost.items()],
+        False,
+        len(tables),
+    )
 
 
 def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
@@ -446,10 +584,16 @@ def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
         except ReplyError as error:
             differences.append(f"{question.signature}: {line_of(error)}")
             continue
-        kept = {name: got[name] for name in expected if name in got}  # a gradient that only the new one has is not a loss
+        kept = {
+            name: got[name] for name in expected if name in got
+        }  # a gradient that only the new one has is not a loss
         found = compare_named(expected, kept, GENERATIONS.tolerance.bounds)
         bounds = old.bounds(question, True) if found else {}
-        found = [item for item in found if not (item.where and _is_rounded(item.where, expected, kept, bounds))]
+        found = [
+            item
+            for item in found
+            if not (item.where and _is_rounded(item.where, expected, kept, bounds))
+        ]
         differences += [f"{question.signature}: {item}" for item in found]
         close = close or (not found and bool(compare_named(expected, kept, EXACT)))
     return _verdict(f"gradients, {loaded.role}", differences, close, count)
@@ -465,30 +609,51 @@ def _verdict(what: str, differences: list[str], close: bool, count: int) -> Verd
 
 
 def stored(old: Old, new: Path, new_tags: Sequence[str]) -> Iterator[Verdict]:
-    """Signatures, weights, assets: nothing is lost. The new model stores the weights that a TF 1 model initialises at load."""
+    """Signatures, weights, assets: nothing is lost.
+
+    The new model stores the weights that a TF 1 model initialises at load.
+    """
     model, tags = old.model, old.part.tags
-    differences = compare_signatures(oracle.signatures(model, tags), oracle.signatures(new, new_tags))
+    differences = compare_signatures(
+        oracle.signatures(model, tags), oracle.signatures(new, new_tags)
+    )
     methods = [oracle.method_names(model, tags), oracle.method_names(new, new_tags)]
-    differences += [f"the method of {key!r} changed" for key in methods[0] if methods[0][key] != methods[1].get(key)]
+    differences += [
+        f"the method of {key!r} changed"
+        for key in methods[0]
+        if methods[0][key] != methods[1].get(key)
+    ]
     yield _verdict("signatures", differences, False, len(methods[0]))
     try:
         before, after = oracle.inventory(model, tags), oracle.inventory(new, new_tags)
         if before - after and old.role == OLD and not old.problem:
             before = _after_load(old, model, tags)
-        differences = [f"{count} x {name} is lost or changed" for name, count in (before - after).items()]
+        differences = [
+            f"{count} x {name} is lost or changed" for name, count in (before - after).items()
+        ]
         weights = _verdict("weights", differences, False, sum(before.values()))
         if old.drawn_weights and weights.state == "absent":
-            weights = Verdict("weights", "none", "the old model draws all of them anew at each load")
+            weights = Verdict(
+                "weights", "none", "the old model draws all of them anew at each load"
+            )
         yield weights
-    except V1CheckpointError as error:  # TensorFlow itself has restored it; the answers say whether rightly
+    except (
+        V1CheckpointError
+    ) as error:  # TensorFlow itself has restored it; the answers say whether rightly
         yield Verdict("weights", "absent", str(error))
-    for what, read in (("assets", oracle.assets), ("assets.extra", lambda model, _: oracle.extra_assets(model))):
+    for what, read in (
+        ("assets", oracle.assets),
+        ("assets.extra", lambda model, _: oracle.extra_assets(model)),
+    ):
         before, after = read(model, tags), read(new, new_tags)
-        yield _verdict(what, [f"{name} is lost" for name in (before - after)], False, sum(before.values()))
+        yield _verdict(
+            what, [f"{name} is lost" for name in before - after], False, sum(before.values())
+        )
 
 
 def _after_load(old: Old, model: Path, tags: Sequence[str]) -> Counter[str]:
-    """Return the inventory of a model after TensorFlow has loaded it: its main op may initialise variables anew.
+    """Return the inventory of a model after TensorFlow has loaded it: its main op may initialise
+    variables anew.
 
     Variables on which two loads disagree are left out and named.
     """
@@ -501,16 +666,29 @@ def _after_load(old: Old, model: Path, tags: Sequence[str]) -> Counter[str]:
             old.drawn_weights.append(item.node)
         else:
             found[item.key, item.node] = oracle.described(value)
-            changed += [item.node] if value is not item.value and compare_named({"": item.value}, {"": value}, EXACT) else []
+            changed += (
+                [item.node]
+                if value is not item.value and compare_named({"": item.value}, {"": value}, EXACT)
+                else []
+            )
     for name in old.drawn_weights:
-        _note(old.part, f"variable {name!r} is not compared, the old model draws it anew at each load")
+        _note(
+            old.part, f"variable {name!r} is not compared, the old model draws it anew at each load"
+        )
     for name in changed:
-        _note(old.part, f"variable {name!r}: its value after a load is compared, the init op of the model changes the stored one")
+        _note(
+            old.part,
+            f"variable {name!r}: its value after a load is compared, the init op of the model"
+            " changes the stored one",
+        )
     return Counter(found.values())
 
 
 def _note_chance(part: Part, question: Question) -> None:
-    notes = (chance_notes(question.signature, question.chance), random_notes(question.signature, question.random))
+    notes = (
+        chance_notes(question.signature, question.chance),
+        random_notes(question.signature, question.random),
+    )
     for note in itertools.chain(*notes):
         _note(part, note)
 

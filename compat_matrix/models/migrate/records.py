@@ -1,4 +1,6 @@
-"""What is written down of a migration: for each model one record, from which every report is made."""
+"""What is written down of a migration: for each model one record, from which every report is
+made.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,16 @@ class Status(str, enum.Enum):
 
     COPIED = "copied"  # it is of TF 2 already, and TensorFlow loads it
     MIGRATED = "migrated"  # and proved
-    REPAIRED = "repaired"  # it is of TF 2 already, but TensorFlow loads only what `reference_impl` made of it; proved
+    # it is of TF 2 already, but TensorFlow loads only what `reference_impl` made of it; proved
+    REPAIRED = "repaired"
     REBUILT = "rebuilt"  # of Keras 2, made of Keras 3 layers; proved
-    PARTIAL = "partial"  # of Keras 2, made of Keras 3 layers but for some, which are wrapped; proved
-    WRAPPED = "wrapped"  # of Keras 2, which cannot be rebuilt, or of TF 1.x: a layer of Keras 3 around it; proved
-    UNPROVED = "unproved"  # a signature could not be asked, or the old one gives no answers to compare with
+    PARTIAL = (
+        "partial"  # of Keras 2, made of Keras 3 layers but for some, which are wrapped; proved
+    )
+    # of Keras 2, which cannot be rebuilt, or of TF 1.x: a layer of Keras 3 around it; proved
+    WRAPPED = "wrapped"
+    # a signature could not be asked, or the old one gives no answers to compare with
+    UNPROVED = "unproved"
     DIFFERS = "differs"  # the new one is not the old one
     REFUSED = "refused"  # it cannot be converted, or not wholly
     CRASHED = "crashed"  # the worker died or took too long
@@ -55,8 +62,8 @@ def worst(statuses: list[Status]) -> Status:
 
 @dataclass
 class Verdict:
-    """One thing that was compared. ``state``: equal, close (within the tolerance), differs; absent or none with the
-    reason: it could not be compared, or there is nothing of it in the model."""
+    """One thing that was compared. ``state``: equal, close (within the tolerance), differs; absent
+    or none with the reason: it could not be compared, or there is nothing of it in the model."""
 
     what: str
     state: str
@@ -77,11 +84,15 @@ class Part:
     not_asked: dict[str, str] = field(default_factory=dict)  # why not, by signature
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    # Variable of TF 1 -> key in the new checkpoint; for Keras: key in the old checkpoint, or variable of a wrapped model, ->
-    # path of the new variable.
+    # Variable of TF 1 -> key in the new checkpoint; for Keras: key in the old checkpoint, or
+    # variable of a wrapped model, -> path of the new variable.
     names: dict[str, str] = field(default_factory=dict)
-    layers: dict[str, list[str]] = field(default_factory=dict)  # layer of Keras 2 -> what was translated
-    tree: list[str] = field(default_factory=list)  # the layers of the new Keras model, a line for each
+    layers: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # layer of Keras 2 -> what was translated
+    tree: list[str] = field(
+        default_factory=list
+    )  # the layers of the new Keras model, a line for each
 
 
 @dataclass
@@ -100,9 +111,13 @@ class Record:
     status: Status = Status.FAILED
     reason: str = ""
     fix: str = ""
-    kept: str = ""  # why the output folder still holds what an earlier run proved, "" where it does not
+    kept: str = (
+        ""  # why the output folder still holds what an earlier run proved, "" where it does not
+    )
     parts: list[Part] = field(default_factory=list)
-    done_before: bool = field(default=False, compare=False)  # an earlier run made this record. Not stored
+    done_before: bool = field(
+        default=False, compare=False
+    )  # an earlier run made this record. Not stored
 
     @property
     def to_keras(self) -> bool:
@@ -127,7 +142,13 @@ def load(path: Path) -> Record | None:
         return None
     try:
         parts = [
-            Part(**{**part, "status": Status(part["status"]), "verdicts": [Verdict(**item) for item in part["verdicts"]]})
+            Part(
+                **{
+                    **part,
+                    "status": Status(part["status"]),
+                    "verdicts": [Verdict(**item) for item in part["verdicts"]],
+                }
+            )
             for part in found.pop("parts")
         ]
         return Record(**{**found, "status": Status(found["status"]), "parts": parts})

@@ -1,4 +1,7 @@
-"""The report of a migration: report.json, a CSV with a line for each model, HTML. Pure functions of the records."""
+"""The report of a migration: report.json, a CSV with a line for each model, HTML.
+
+Pure functions of the records.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,11 @@ def totals(records: Sequence[Record]) -> dict[str, int]:
 
 def as_json(records: Sequence[Record]) -> str:
     """The whole."""
-    whole = {"schema": SCHEMA, "totals": totals(records), "models": [record.to_json() for record in records]}
+    whole = {
+        "schema": SCHEMA,
+        "totals": totals(records),
+        "models": [record.to_json() for record in records],
+    }
     return json.dumps(whole, indent=1) + "\n"
 
 
@@ -71,7 +78,9 @@ def _plain(value: Any) -> Any:
 
 
 def reasons(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
-    """The models that are not in the output or only wrapped, grouped by what is said of them, the largest group first."""
+    """The models that are not in the output or only wrapped, grouped by what is said of them, the
+    largest group first.
+    """
     groups: dict[str, list[Record]] = {}
     for record in records:
         if reason(record):
@@ -80,13 +89,17 @@ def reasons(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
 
 
 def reason(record: Record) -> str:
-    """Return the fix, or the reason, for a model that is not in the output, or wrapped in part or whole; "" for the others."""
+    """Return the fix, or the reason, for a model that is not in the output, or wrapped in part or
+    whole; "" for the others.
+    """
     good = record.status.good and record.status not in (Status.PARTIAL, Status.WRAPPED)
     return "" if good else record.fix or one_line((record.reason.splitlines() or ["?"])[0], 200)
 
 
 def told(record: Record) -> str:
-    """Return why a model is not in the output, or only in part, and what would help; "" for the others."""
+    """Return why a model is not in the output, or only in part, and what would help; "" for the
+    others.
+    """
     fix = reason(record)
     why = one_line((record.reason.splitlines() or [""])[0], 200)
     return f"{why}; {fix}" if fix and why and not fix.startswith(why) else fix
@@ -94,38 +107,70 @@ def told(record: Record) -> str:
 
 def problem(record: Record) -> str:
     """Why a model is not in the output, "" when it is."""
-    return "" if record.status.good else f"{record.status.value}: {record.name}: {(record.reason.splitlines() or [''])[0]}"
+    return (
+        ""
+        if record.status.good
+        else f"{record.status.value}: {record.name}: {(record.reason.splitlines() or [''])[0]}"
+    )
 
 
 def as_html(
-    records: Sequence[Record], pages: Mapping[str, str] = MappingProxyType({}), tensorflow: str = "", made: str = ""
+    records: Sequence[Record],
+    pages: Mapping[str, str] = MappingProxyType({}),
+    tensorflow: str = "",
+    made: str = "",
 ) -> str:
-    """One page that needs no other file, or where there are ``pages`` (relative -> file) a line for each model.
+    """One page that needs no other file, or where there are ``pages`` (relative -> file) a line for
+    each model.
 
-    The models that need action come first, the worst status first. ``tensorflow``: what ran; ``made``: date and time.
+    The models that need action come first, the worst status first. ``tensorflow``: what ran;
+    ``made``: date and time.
     """
     from compat_matrix.report import html
 
     records = sorted(records, key=lambda record: (record.status.good, -badness(record.status)))
-    links = {record.relative: pages.get(record.relative, f"#m{number}") for number, record in enumerate(records)}
-    facts = {"records": records, "totals": totals(records), "reasons": reasons(records), "links": links, "paged": bool(pages)}
-    sizes = {"before": sum(record.bytes_before for record in records), "after": sum(record.bytes_after for record in records)}
+    links = {
+        record.relative: pages.get(record.relative, f"#m{number}")
+        for number, record in enumerate(records)
+    }
+    facts = {
+        "records": records,
+        "totals": totals(records),
+        "reasons": reasons(records),
+        "links": links,
+        "paged": bool(pages),
+    }
+    sizes = {
+        "before": sum(record.bytes_before for record in records),
+        "after": sum(record.bytes_after for record in records),
+    }
     to_keras = any(record.to_keras for record in records)
     what = f"migration of {len(records)} model{'s' if len(records) != 1 else ''}"
     title = html.title(what, [tensorflow] if tensorflow else [], made)
-    return str(_template("migration.html.j2").render(**facts, sizes=sizes, to_keras=to_keras, title=title))
+    return str(
+        _template("migration.html.j2").render(**facts, sizes=sizes, to_keras=to_keras, title=title)
+    )
 
 
 def write(records: Sequence[Record], out: Path) -> None:
     """Write the whole report of one run to ``out``. Raises OSError; the old report stays then."""
     whole = as_json(records)
-    folder = out / PAGES / hashlib.sha256(whole.encode()).hexdigest()[:12]  # another report leads to other pages
+    folder = (
+        out / PAGES / hashlib.sha256(whole.encode()).hexdigest()[:12]
+    )  # another report leads to other pages
     pages = {}
     if len(records) > ON_ONE_PAGE:
-        pages = {record.relative: f"{PAGES}/{folder.name}/{page_of(record.relative)}" for record in records}
+        pages = {
+            record.relative: f"{PAGES}/{folder.name}/{page_of(record.relative)}"
+            for record in records
+        }
         _write_pages(records, folder)
     made = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes")
-    texts = (whole, as_csv(records), as_html(records, pages, local_runtime().tensorflow_version or "", made))
+    texts = (
+        whole,
+        as_csv(records),
+        as_html(records, pages, local_runtime().tensorflow_version or "", made),
+    )
     write_set(out, dict(zip(REPORTS, texts)))
     for left in (out / PAGES).glob("*"):
         if left != folder or not pages:
@@ -146,7 +191,9 @@ def _write_pages(records: Sequence[Record], folder: Path) -> None:
     stage.mkdir(parents=True)
     template = _template("migration_model.html.j2")
     for record in records:
-        (stage / page_of(record.relative)).write_text(template.render(record=record), encoding="utf-8")
+        (stage / page_of(record.relative)).write_text(
+            template.render(record=record), encoding="utf-8"
+        )
     stage.replace(folder)
 
 

@@ -1,4 +1,6 @@
-"""Many models: a pool of warm workers, each model once, resumable, interruptible; the reports at the end."""
+"""Many models: a pool of warm workers, each model once, resumable, interruptible; the reports at
+the end.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,18 @@ class Job:
 
 
 def jobs_of(models: Sequence[Model]) -> list[Job]:
-    """A place in the output for each model. Two of one name below two arguments get different ones; none is inside of another."""
+    """A place in the output for each model.
+
+    Two of one name below two arguments get different ones; none is inside of another.
+    """
     taken: set[str] = set()
     above: set[str] = set()  # folders that have places in them
     jobs = []
     for model in models:
         safe = "/".join(_safe(part) for part in model.relative.replace("\\", "/").split("/"))
-        low = safe.lower()  # on a file system that knows no case two names that differ in it are one
+        low = (
+            safe.lower()
+        )  # on a file system that knows no case two names that differ in it are one
         if low in taken or low in above or taken & _above(low):
             safe = f"{safe.replace('/', '+')[-MAX_NAME:]}~{_digest(model.name)}"
             low = safe.lower()
@@ -55,7 +62,10 @@ def _above(place: str) -> set[str]:
 
 
 def _safe(part: str) -> str:
-    """A name for a folder. A record of it is a file of this name and ``.json``, so no folder ends so."""
+    """A name for a folder.
+
+    A record of it is a file of this name and ``.json``, so no folder ends so.
+    """
     text = re.sub(r"[^A-Za-z0-9_.+=-]", "_", part)
     text = text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}~{_digest(part)}"
     text = f"{text}_" if text.lower().endswith(".json") else text
@@ -88,12 +98,18 @@ def migrate_one(job: Job, out: Path, migrator: Migrator, settings: Settings) -> 
 
 
 def _keep_or_remove(record: Record, known: Record | None, target: Path) -> None:
-    """Remove what an earlier run put into the output if the model now proves bad; else it stays until another is proved."""
+    """Remove what an earlier run put into the output if the model now proves bad; else it stays
+    until another is proved.
+    """
     if record.status in (Status.REFUSED, Status.DIFFERS):
         shutil.rmtree(target, ignore_errors=True)
     elif target.exists():
-        source = f"of the source with the hash {known.source_hash[:12]}" if known else "without a record"
-        record.kept = (known.kept if known else "") or f"the output still holds what an earlier run put there, {source}"
+        source = (
+            f"of the source with the hash {known.source_hash[:12]}" if known else "without a record"
+        )
+        record.kept = (
+            known.kept if known else ""
+        ) or f"the output still holds what an earlier run put there, {source}"
 
 
 def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
@@ -102,18 +118,25 @@ def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
 
 
 def recorded(jobs: Sequence[Job], out: Path, settings: Settings) -> int:
-    """Return how many models an earlier run into ``out`` has done with these settings, whether or not they changed since."""
+    """Return how many models an earlier run into ``out`` has done with these settings, whether or
+    not they changed since.
+    """
     count = 0
     for job in jobs:
         known = records.load(out / REPORTS / f"{job.relative}.json")
-        count += known is not None and _done(known, known.source_hash, settings, out / MODELS / job.relative)
+        count += known is not None and _done(
+            known, known.source_hash, settings, out / MODELS / job.relative
+        )
     return count
 
 
-def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int) -> Generator[Record, None, None]:
+def run(
+    jobs: Sequence[Job], out: Path, settings: Settings, workers: int
+) -> Generator[Record, None, None]:
     """Migrate all jobs into ``out`` with ``workers`` processes, and yield the records as they come.
 
-    An interruption, or closing the generator, ends the workers; what is done stays, and the next run goes on.
+    An interruption, or closing the generator, ends the workers; what is done stays, and the next
+    run goes on.
     """
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     for job in jobs:
@@ -121,7 +144,9 @@ def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int) -> Gen
     ready: queue.SimpleQueue[Record | BaseException | None] = queue.SimpleQueue()
     stop = threading.Event()
     pool = [
-        threading.Thread(target=_work, args=(waiting, ready, stop, out, settings, number), daemon=True)
+        threading.Thread(
+            target=_work, args=(waiting, ready, stop, out, settings, number), daemon=True
+        )
         for number in range(max(1, min(workers, len(jobs))))
     ]
     for thread in pool:

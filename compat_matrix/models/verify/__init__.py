@@ -1,4 +1,5 @@
-"""``verify`` finds the defects of a SavedModel by rules with stable ids, without TensorFlow and without running anything.
+"""``verify`` finds the defects of a SavedModel by rules with stable ids, without TensorFlow and
+without running anything.
 
 findings   severities, findings, rules and their registry
 model      what the rules look at: one SavedModel, read once

@@ -1,7 +1,9 @@
-"""Which nodes of the main graph, variables and tables, some computation assigns or fills: through identities and calls.
+"""Which nodes of the main graph, variables and tables, some computation assigns or fills: through
+identities and calls.
 
-A function is looked at once: which of its arguments it assigns, also by calls of its own and by branches and loops that it hands
-them to. No frames, no depth: a library of a million calls costs its size.
+A function is looked at once: which of its arguments it assigns, also by calls of its own and by
+branches and loops that it hands them to. No frames, no depth: a library of a million calls costs
+its size.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
 from reference_impl.inspection.graph_view import Reached
 
-ASSIGN = frozenset({"Assign", "AssignVariableOp", "AssignAdd", "AssignAddVariableOp", "AssignVariableXlaConcatND"})
+ASSIGN = frozenset(
+    {"Assign", "AssignVariableOp", "AssignAdd", "AssignAddVariableOp", "AssignVariableXlaConcatND"}
+)
 FILL = frozenset(
     {
         "InitializeTable",
@@ -28,12 +32,15 @@ FILL = frozenset(
         "LookupTableImportV2",
     }
 )
-_SAME = frozenset({"Identity", "IdentityN", "Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "RefIdentity"})
+_SAME = frozenset(
+    {"Identity", "IdentityN", "Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "RefIdentity"}
+)
 _WORK = 5_000_000  # nodes looked at in all
 
 
 class Assignments:
-    """The analysis of one MetaGraph: its functions, the nodes of its main graph by name, the ops that assign their first input.
+    """The analysis of one MetaGraph: its functions, the nodes of its main graph by name, the ops
+    that assign their first input.
 
     ``calls`` is what ``library.calls()`` gives, where it is known.
     """
@@ -54,7 +61,10 @@ class Assignments:
         self._arguments = self._assigned_arguments()
 
     def assigned(self, reached: Reached) -> set[str]:
-        """Return the nodes of the main graph whose state the ``reached`` nodes assign. Raises LimitError."""
+        """Return the nodes of the main graph whose state the ``reached`` nodes assign.
+
+        Raises LimitError.
+        """
         found: set[str] = set()
         for name in reached.nodes:
             node = self._nodes.get(name)
@@ -74,43 +84,65 @@ class Assignments:
             return inputs[:1]
         found = []
         for called, first in self._callees(node):
-            found += [inputs[index + first] for index in self._arguments.get(called, ()) if index + first < len(inputs)]
+            found += [
+                inputs[index + first]
+                for index in self._arguments.get(called, ())
+                if index + first < len(inputs)
+            ]
         return found
 
     def _callees(self, node: schema.NodeDef) -> list[tuple[str, int]]:
-        """Functions that a node hands its inputs to, and how many of its inputs come before their arguments."""
+        """Functions that a node hands its inputs to, and how many of its inputs come before their
+        arguments.
+        """
         library = self._library
         called: Optional[str] = library.called(node)
         if called is not None:
             return [(called, 0)]
-        if node.op in CALL_OPS or not any(value.HasField("func") or value.list.func for value in node.attr.values()):
+        if node.op in CALL_OPS or not any(
+            value.HasField("func") or value.list.func for value in node.attr.values()
+        ):
             return []
         first = 1 if node.op in ("If", "StatelessIf", "Case", "StatelessCase") else 0
         return [(name, first) for name in sorted(set(library.references(node)))]
 
     def _assigned_arguments(self) -> dict[str, set[int]]:
-        """Function -> numbers of the arguments that it assigns; to a fixed point, from the assignments to the callers."""
+        """Function -> numbers of the arguments that it assigns; to a fixed point, from the
+        assignments to the callers.
+        """
         library = self._library
         callers = reversed_edges(self._calls.items())
         found: dict[str, set[int]] = {}
         self._arguments = found
-        pending = [name for name, item in library.functions.items() if any(node.op in self._ops for node in item.node_def)]
+        pending = [
+            name
+            for name, item in library.functions.items()
+            if any(node.op in self._ops for node in item.node_def)
+        ]
         while pending:
             name = pending.pop()
             function = library.functions[name]
             self._spend(len(function.node_def), name)
             if name not in self._functions:
                 self._functions[name] = {node.name: node for node in function.node_def}
-            numbers = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
+            numbers = {
+                argument.name: index for index, argument in enumerate(function.signature.input_arg)
+            }
             touched = [text for node in function.node_def for text in self._touched(node)]
-            sources = {source for text in touched for source in self._origins(text, self._functions[name], True)}
+            sources = {
+                source
+                for text in touched
+                for source in self._origins(text, self._functions[name], True)
+            }
             now = {numbers[source] for source in sources if source in numbers}
             if not now <= found.get(name, set()):
                 found.setdefault(name, set()).update(now)
                 pending.extend(sorted(callers.get(name, ())))
         return found
 
-    def _origins(self, text: str, nodes: Mapping[str, schema.NodeDef], in_function: bool) -> set[str]:
+    def _origins(
+        self, text: str, nodes: Mapping[str, schema.NodeDef], in_function: bool
+    ) -> set[str]:
         """Return the nodes and arguments that a handle may come from."""
         found, pending, seen = set(), [text], set[str]()
         while pending:

@@ -1,4 +1,5 @@
-"""The consequences of findings: which loaders they stop, which parts of a MetaGraph, since which release.
+"""The consequences of findings: which loaders they stop, which parts of a MetaGraph, since which
+release.
 
 `verify` takes the severity of a finding from this list, and `compat` takes from it which parts a
 release cannot load or call. So the two cannot disagree. A consequence is *proved* when every
@@ -60,7 +61,8 @@ class Consequence(NamedTuple):
     Attributes:
       loaders: which loaders fail.
       proved: whether they must fail; otherwise they may.
-      calls: only calls of the parts that the fault names fail. Otherwise loading fails, and with it every part.
+      calls: only calls of the parts that the fault names fail. Otherwise loading fails, and with it
+        every part.
       since: the first release that was seen to fail; "" for what fails in every release.
       forms: the MetaGraphs for which this holds.
       bodies: whether it holds for faults in the main graph, or in functions.
@@ -75,7 +77,10 @@ class Consequence(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """One part of a MetaGraph that one loader cannot use because of a finding. ``part`` is ``load`` for all parts."""
+    """One part of a MetaGraph that one loader cannot use because of a finding.
+
+    ``part`` is ``load`` for all parts.
+    """
 
     loader: Loader
     part: str
@@ -94,7 +99,8 @@ CALL_MAY_FAIL: Consequences = (Consequence(_ALL, proved=False, calls=True),)
 OBJECTS_MAY_FAIL: Consequences = (Consequence((OBJECTS,), proved=False),)
 CUT_FAILS: Consequences = (Consequence((OBJECTS,), forms=CUT),)
 CUT_MAY_FAIL: Consequences = (Consequence((OBJECTS,), proved=False, forms=CUT),)
-# The tensors of a signature matter to sessions when it is called; tf.saved_model.load cuts all signatures out when it loads.
+# The tensors of a signature matter to sessions when it is called; tf.saved_model.load cuts all
+# signatures out when it loads.
 SIGNATURE_FAILS: Consequences = (Consequence(_SESSIONS, calls=True), *CUT_FAILS)
 # The same for a placeholder that may not run, and for one that the initialiser needs.
 UNSURE_SIGNATURE: Consequences = (Consequence(_SESSIONS, proved=False, calls=True), *CUT_FAILS)
@@ -118,7 +124,9 @@ SHAPES_FAIL: Consequences = (
     Consequence((SESSION, CPP), proved=False, bodies=_FUNCTION),
     Consequence((OBJECTS,), proved=False, forms=CUT, bodies=_FUNCTION),
 )
-COPY_FAILS: Consequences = (Consequence((OBJECTS,), since=_SEEN, forms=CUT),)  # shapes in the copy that a signature becomes
+COPY_FAILS: Consequences = (
+    Consequence((OBJECTS,), since=_SEEN, forms=CUT),
+)  # shapes in the copy that a signature becomes
 # Collections and versions, which the importer of Python reads.
 META_GRAPH_FAILS: Consequences = (
     Consequence((SESSION,), since=_SEEN),

@@ -1,7 +1,8 @@
 """Findings, and the rules that make them.
 
-A rule's id never changes its meaning and is never given again; its name and words may become better. The hundreds are concerns:
-1 the file, 2 the checkpoint, 3 graph, functions and objects, 4 tables and assets, 5 where it runs, 6 what it does to a machine.
+A rule's id never changes its meaning and is never given again; its name and words may become
+better. The hundreds are concerns: 1 the file, 2 the checkpoint, 3 graph, functions and objects, 4
+tables and assets, 5 where it runs, 6 what it does to a machine.
 """
 
 from __future__ import annotations
@@ -23,21 +24,29 @@ class Finding(NamedTuple):
     severity: Severity  # that of the rule, or what the rule made of it here
     message: str  # what is wrong, in one sentence
     fix: str  # what the owner can do
-    tags: str | None = None  # the MetaGraph's, by commas; None for what concerns the whole directory
+    tags: str | None = (
+        None  # the MetaGraph's, by commas; None for what concerns the whole directory
+    )
     file: str | None = None  # relative to the model's directory
     node: str | None = None  # where in the graph
     function: str | None = None  # that the node is in (None: the main graph)
     stops: tuple[Stop, ...] = ()  # what it keeps from loading, or from being called
 
     def to_json(self) -> dict[str, Any]:
-        """Field by field; the severity as a word. `compat` tells part by part what a finding stops."""
+        """Field by field; the severity as a word.
+
+        `compat` tells part by part what a finding stops.
+        """
         fields = {name: value for name, value in self._asdict().items() if name != "stops"}
         return {**fields, "severity": self.severity.word}
 
     @property
     def where(self) -> str:
         """MetaGraph, function and node in words; empty for the whole directory."""
-        parts = [f"function {self.function}" if self.function else "", f"node {self.node}" if self.node else ""]
+        parts = [
+            f"function {self.function}" if self.function else "",
+            f"node {self.node}" if self.node else "",
+        ]
         tags = [] if self.tags is None else [f"[{self.tags}]"]
         return " ".join([*tags, ", ".join(filter(None, parts)) or self.file or ""]).strip()
 
@@ -51,7 +60,9 @@ class Fault(NamedTuple):
     file: str | None = None
     severity: Severity | None = None
     fix: str | None = None
-    parts: tuple[str, ...] = ()  # of the MetaGraph, as `compat` names them: those whose calls need what is broken
+    parts: tuple[
+        str, ...
+    ] = ()  # of the MetaGraph, as `compat` names them: those whose calls need what is broken
     # What it stops, where that differs from what `consequences.OF_RULE` says of its rule.
     consequences: Consequences | None = None
 
@@ -68,7 +79,8 @@ class Rule(NamedTuple):
     summary: str  # what it finds, one line
     why: str  # what happens to whom
     fix: str  # what to do about it
-    # Faults of a model, or of one MetaGraph of it where ``per_graph``; None: found before rules can run.
+    # Faults of a model, or of one MetaGraph of it where ``per_graph``; None: found before rules can
+    # run.
     check: Callable[..., Iterable[Fault]] | None
     per_graph: bool
 
@@ -78,7 +90,11 @@ class Rule(NamedTuple):
         return self.id.startswith("SMC6")
 
     def finding(
-        self, fault: Fault, tags: str | None = None, stops: tuple[Stop, ...] = (), releases: Sequence[int] = ()
+        self,
+        fault: Fault,
+        tags: str | None = None,
+        stops: tuple[Stop, ...] = (),
+        releases: Sequence[int] = (),
     ) -> Finding:
         """Return the finding for a fault.
 
@@ -86,7 +102,8 @@ class Rule(NamedTuple):
           fault: the fault.
           tags: those of its MetaGraph.
           stops: what it stops.
-          releases: the severity is at least that of what these releases, numbers of the op history, refuse.
+          releases: the severity is at least that of what these releases, numbers of the op history,
+            refuse.
         """
         severity = self.severity if fault.severity is None else fault.severity
         proved = severity_in(stops, releases)
@@ -110,7 +127,9 @@ def _rule(
     return register
 
 
-graph_rule = functools.partial(_rule, True)  # of each MetaGraph: its check is given the model and the MetaGraph
+graph_rule = functools.partial(
+    _rule, True
+)  # of each MetaGraph: its check is given the model and the MetaGraph
 model_rule = functools.partial(_rule, False)  # of the whole directory
 
 
@@ -137,5 +156,9 @@ def few(names: Iterable[str], shown: int = 3) -> Iterator[str]:
 def found_words(findings: Iterable[Finding]) -> str:
     """Return ``2 errors, 1 warning``, or ``nothing found``."""
     counts = Counter(finding.severity for finding in findings)
-    found = [counted(counts[severity], severity.word) for severity in reversed(Severity) if counts[severity]]
+    found = [
+        counted(counts[severity], severity.word)
+        for severity in reversed(Severity)
+        if counts[severity]
+    ]
     return ", ".join(found) or "nothing found"

@@ -1,6 +1,8 @@
-"""The view of a model for the rules: a SavedModel and its MetaGraphs, each part read or computed once, on first use.
+"""The view of a model for the rules: a SavedModel and its MetaGraphs, each part read or computed
+once, on first use.
 
-All of it is untrusted: a node may name inputs, functions and objects that do not exist; every walk is iterative.
+All of it is untrusted: a node may name inputs, functions and objects that do not exist; every walk
+is iterative.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class Model:
 
     Args:
       found: the model as it was read.
-      releases: numbers of the op history, for which the model is judged. Default: the newest release.
+      releases: numbers of the op history, for which the model is judged. Default: the newest
+        release.
     """
 
     def __init__(self, found: layout.Layout, releases: Sequence[int] = ()):
@@ -64,7 +67,9 @@ class Model:
 
     @functools.cached_property
     def entries(self) -> Optional[Mapping[str, Any]]:
-        """The checkpoint's entries by key; None when there are none to be read (another rule says why)."""
+        """The checkpoint's entries by key; None when there are none to be read (another rule says
+        why).
+        """
         return self._of_checkpoint(BundleReader.entries)
 
     @functools.cached_property
@@ -82,10 +87,15 @@ class Model:
 
     @functools.cached_property
     def warmup(self) -> Optional[Warmup]:
-        """The requests that a model server answers while it loads the model; None without. Raises what `warmup.read` raises."""
+        """The requests that a model server answers while it loads the model; None without.
+
+        Raises what `warmup.read` raises.
+        """
         if not self.layout.root.exists(layout.WARMUP_REQUESTS):
             return None
-        from compat_matrix.requests.warmup import read  # the messages of the server's API take a while
+        from compat_matrix.requests.warmup import (
+            read,
+        )  # the messages of the server's API take a while
 
         return read(self.layout)
 
@@ -102,7 +112,11 @@ def _newest_definition(name: str) -> Optional[Op]:
 
 def _plain(node: schema.NodeDef, *kinds: str) -> dict[str, Any]:
     """Return the attrs of a node of these kinds, as the op history writes them."""
-    return {key: plain_value(value) for key, value in node.attr.items() if value.WhichOneof("value") in kinds}
+    return {
+        key: plain_value(value)
+        for key, value in node.attr.items()
+        if value.WhichOneof("value") in kinds
+    }
 
 
 class Graph(Leads):
@@ -120,7 +134,9 @@ class Graph(Leads):
 
     @property
     def is_cut(self) -> bool:
-        """Whether ``tf.saved_model.load`` cuts functions out of the main graph instead of rebuilding the object graph."""
+        """Whether ``tf.saved_model.load`` cuts functions out of the main graph instead of
+        rebuilding the object graph.
+        """
         return not self.has_objects or len(self.model.graphs) > 1
 
     @property
@@ -135,12 +151,16 @@ class Graph(Leads):
 
     @functools.cached_property
     def sources(self) -> list[list[list[str]]]:
-        """For each body, for each of its nodes, the nodes and arguments that its inputs come from."""
+        """For each body, for each of its nodes, the nodes and arguments that its inputs come
+        from.
+        """
         return [self.main.sources, *[input_sources(body.nodes, True) for body in self.bodies[1:]]]
 
     @functools.cached_property
     def _with_functions(self) -> tuple[list[Place], list[Place]]:
-        """The nodes with a function in an attribute, and those with a custom gradient: found in one pass, which takes a while."""
+        """The nodes with a function in an attribute, and those with a custom gradient: found in one
+        pass, which takes a while.
+        """
         naming, gradients = list[Place](), list[Place]()
         for function, nodes in self.bodies:
             for node in nodes:
@@ -152,11 +172,20 @@ class Graph(Leads):
 
     @functools.cached_property
     def named(self) -> list[tuple[Optional[str], schema.NodeDef, list[str]]]:
-        """(function or None, node, functions that its attributes name) of every node that names some, there or not."""
+        """(function or None, node, functions that its attributes name) of every node that names
+        some, there or not.
+        """
         return [
             (function, node, names)
             for function, node in self._with_functions[0]
-            if (names := [item.name for value in function_attributes(node.attr) for item in function_values(value) if item.name])
+            if (
+                names := [
+                    item.name
+                    for value in function_attributes(node.attr)
+                    for item in function_values(value)
+                    if item.name
+                ]
+            )
         ]
 
     @property
@@ -166,19 +195,30 @@ class Graph(Leads):
 
     @functools.cached_property
     def gradient_functions(self) -> frozenset[str]:
-        """The functions that only a custom gradient reaches, not a node of the main graph or a function of the object graph."""
+        """The functions that only a custom gradient reaches, not a node of the main graph or a
+        function of the object graph.
+        """
         library = self.library
 
         def run_by(name: str) -> list[str]:
-            return [other for node in library.functions[name].node_def for other in library.references(node, gradients=False)]
+            return [
+                other
+                for node in library.functions[name].node_def
+                for other in library.references(node, gradients=False)
+            ]
 
-        starts: list[str] = [name for name in library.gradients.values() if name in library.functions]
+        starts: list[str] = [
+            name for name in library.gradients.values() if name in library.functions
+        ]
         gradients = reachable(starts, run_by)
         roots = [name for name in library.functions if name not in gradients]
         for node in self.bodies[0].nodes:
             roots.extend(library.references(node, gradients=False))
         for item in self.objects.nodes:
-            names = [*item.function.concrete_functions, item.bare_concrete_function.concrete_function_name]
+            names = [
+                *item.function.concrete_functions,
+                item.bare_concrete_function.concrete_function_name,
+            ]
             roots.extend(name for name in names if name in library.functions)
         others = reachable(roots, run_by)
         return frozenset(name for name in gradients if name not in others)
@@ -192,21 +232,29 @@ class Graph(Leads):
 
     @functools.cached_property
     def _plan(self) -> Union[list[Restored], errors.LimitError]:
-        """Return the plan, or why there is none: where the limit ends it, looking again would take as long."""
+        """Return the plan, or why there is none: where the limit ends it, looking again would take
+        as long.
+        """
         try:
             return restore_plan(self.proto, self.model.layout.file.name, self)
         except errors.LimitError as error:
             return error
 
     def between(self, fetched: Iterable[str], fed: Iterable[str]) -> dict[str, None]:
-        """The nodes of the main graph that compute the ``fetched`` tensors when the ``fed`` ones are given. All outputs of a fed
-        node count as given."""
+        """The nodes of the main graph that compute the ``fetched`` tensors when the ``fed`` ones
+        are given. All outputs of a fed node count as given."""
         ends = {input_source(text) for text in fed}
         starts = [name for text in fetched if (name := input_source(text)) not in ends]
-        return reachable(starts, lambda name: [source for source in self.main.waits.get(name, ()) if source not in ends])
+        return reachable(
+            starts,
+            lambda name: [source for source in self.main.waits.get(name, ()) if source not in ends],
+        )
 
     def outputs_of(self, name: str) -> Optional[arguments.Tensors]:
-        """Return the outputs of a node of the main graph; None when they are not known. Those of a function have no types."""
+        """Return the outputs of a node of the main graph; None when they are not known.
+
+        Those of a function have no types.
+        """
         if name not in self._outputs:
             self._outputs[name] = self._outputs_of(self.nodes[name])
         return self._outputs[name]
@@ -214,13 +262,16 @@ class Graph(Leads):
     def _outputs_of(self, node: schema.NodeDef) -> Optional[arguments.Tensors]:
         function = self.library.functions.get(node.op)
         if function is not None:
-            plain = not any(item.number_attr or item.type_list_attr for item in function.signature.output_arg)
+            plain = not any(
+                item.number_attr or item.type_list_attr for item in function.signature.output_arg
+            )
             return arguments.Tensors((("", len(function.signature.output_arg)),)) if plain else None
         op = _newest_definition(node.op)
         return None if op is None else arguments.outputs(op, _plain(node, "i", "list"))
 
     def dtype_of(self, text: str) -> Optional[str]:
-        """Return the dtype of the tensor of the main graph that a signature names, of a reference that of its variable.
+        """Return the dtype of the tensor of the main graph that a signature names, of a reference
+        that of its variable.
 
         None when it is not known.
         """
@@ -239,7 +290,11 @@ class Graph(Leads):
             stated = function.signature.output_arg[number].type
             return dtype_name(stated) if stated else None
         op = _newest_definition(node.op)
-        return None if op is None else arguments.dtype(op, outputs, number, _plain(node, "type", "list"))
+        return (
+            None
+            if op is None
+            else arguments.dtype(op, outputs, number, _plain(node, "type", "list"))
+        )
 
     @functools.cached_property
     def main_shapes(self) -> Shapes:
@@ -248,16 +303,25 @@ class Graph(Leads):
 
     @functools.cached_property
     def signatures(self) -> dict[str, Reached]:
-        """Signature -> what a call of it may execute. Of a graph too large for that all signatures together, as ``*``."""
+        """Signature -> what a call of it may execute.
+
+        Of a graph too large for that all signatures together, as ``*``.
+        """
         keys = [key for key in self.proto.signature_def if key not in RESERVED_SIGNATURES]
         if self.by_signature is None:
-            names = [name for key in keys for name in tensor_names(self.proto.signature_def[key].outputs)]
+            names = [
+                name for key in keys for name in tensor_names(self.proto.signature_def[key].outputs)
+            ]
             return {"*": self.reached(map(input_source, names))}
         return {key: self.by_signature[key] for key in sorted(keys)}
 
     def parts(self, key: str) -> tuple[str, ...]:
         """Return the parts that a key of `signatures` stands for, as `compat` names them."""
-        keys = sorted(set(self.proto.signature_def) - set(RESERVED_SIGNATURES)) if key == "*" else [key]
+        keys = (
+            sorted(set(self.proto.signature_def) - set(RESERVED_SIGNATURES))
+            if key == "*"
+            else [key]
+        )
         return tuple(map(signature_label, keys))
 
     @functools.cached_property
@@ -272,14 +336,19 @@ class Graph(Leads):
 
     @functools.cached_property
     def saved(self) -> schema.SavedObjectGraph:
-        """The object graph, with what the extension adds if it can be read (a rule of its own says if not)."""
+        """The object graph, with what the extension adds if it can be read (a rule of its own says
+        if not).
+        """
         try:
             return extension.object_graph(self.proto, self.additional())
         except errors.SavedModelError:
             return self.objects
 
     def additional(self) -> Optional[schema.Extension]:
-        """Return the extension: data that this project stores beyond TensorFlow's format. Raises MalformedError."""
+        """Return the extension: data that this project stores beyond TensorFlow's format.
+
+        Raises MalformedError.
+        """
         return extension.read(self.proto, self.model.layout.file.name)
 
     @functools.cached_property
@@ -299,7 +368,9 @@ class Graph(Leads):
 
     @functools.cached_property
     def used(self) -> Reached:
-        """Return the functions that signatures and initialisers may execute, and those that objects name."""
+        """Return the functions that signatures and initialisers may execute, and those that objects
+        name.
+        """
         nodes = dict(self.at_init.nodes)
         functions = dict(self.at_init.functions)
         for reached in self.signatures.values():

@@ -1,4 +1,7 @@
-"""The shape functions of frequent ops. The shapes that they infer are never more than those of TensorFlow 2.21."""
+"""The shape functions of frequent ops.
+
+The shapes that they infer are never more than those of TensorFlow 2.21.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ class Call(NamedTuple):
         return bool(self.node.attr[name].b) if name in self.node.attr else default
 
     def text(self, name: str, default: str) -> str:
-        return self.node.attr[name].s.decode("utf-8", "replace") if name in self.node.attr else default
+        return (
+            self.node.attr[name].s.decode("utf-8", "replace") if name in self.node.attr else default
+        )
 
 
 Rule = Callable[[Call], list[Shape]]
@@ -49,7 +54,9 @@ def merge(first: Shape, second: Shape) -> Shape:
     return tuple([_same(a, b, first, second) for a, b in zip(first, second)])
 
 
-def _same(one: Optional[int], other: Optional[int], first: Shape = None, second: Shape = None) -> Optional[int]:
+def _same(
+    one: Optional[int], other: Optional[int], first: Shape = None, second: Shape = None
+) -> Optional[int]:
     if one is None or other is None:
         return other if one is None else one
     if one != other:
@@ -59,22 +66,42 @@ def _same(one: Optional[int], other: Optional[int], first: Shape = None, second:
 
 
 def with_rank(shape: Shape, rank: int) -> tuple[Optional[int], ...]:
-    """Return the shape if it has this rank, and one of unknown sizes if its rank is unknown. Raises Misfit."""
+    """Return the shape if it has this rank, and one of unknown sizes if its rank is unknown.
+
+    Raises Misfit.
+    """
     if shape is None:
         return (None,) * rank
     if len(shape) != rank:
-        raise Misfit(f"shape must be of rank {rank}, and {shape_text(shape)} is of rank {len(shape)}")
+        raise Misfit(
+            f"shape must be of rank {rank}, and {shape_text(shape)} is of rank {len(shape)}"
+        )
     return shape
 
 
 # Op -> the ranks that its inputs must have, in order; None: any.
 RANKS: dict[str, tuple[Optional[int], ...]] = {
     **dict.fromkeys(("ParseExample",), (1, 1)),
-    **dict.fromkeys(("DecodeJpeg", "DecodePng", "DecodeBmp", "DecodeGif", "ReadFile", "ParseSingleSequenceExample"), (0,)),
+    **dict.fromkeys(
+        (
+            "DecodeJpeg",
+            "DecodePng",
+            "DecodeBmp",
+            "DecodeGif",
+            "ReadFile",
+            "ParseSingleSequenceExample",
+        ),
+        (0,),
+    ),
     "DecodeAndCropJpeg": (0, 1),
-    **dict.fromkeys(("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea"), (4, 1)),
+    **dict.fromkeys(
+        ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea"), (4, 1)
+    ),
     "CropAndResize": (4, 2, 1, 1),
-    **dict.fromkeys(("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4"), (2, 1, 0)),
+    **dict.fromkeys(
+        ("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4"),
+        (2, 1, 0),
+    ),
     **dict.fromkeys(("Conv2D", "DepthwiseConv2dNative"), (4, 4)),
     "Conv3D": (5, 5),
     **dict.fromkeys(("MaxPool", "AvgPool", "LRN"), (4,)),
@@ -92,7 +119,10 @@ def check_ranks(op: str, shapes: Sequence[Shape]) -> None:
     """Raise Misfit if an input of the op has another rank than TensorFlow asks for."""
     for number, (rank, shape) in enumerate(zip(RANKS.get(op, ()), shapes)):
         if rank is not None and shape is not None and len(shape) != rank:
-            raise Misfit(f"input {number} must be of rank {rank}, and {shape_text(shape)} is of rank {len(shape)}")
+            raise Misfit(
+                f"input {number} must be of rank {rank}, and {shape_text(shape)} is of rank"
+                f" {len(shape)}"
+            )
 
 
 def _attr_shape(call: Call, name: str = "shape") -> Shape:
@@ -119,7 +149,9 @@ def _broadcast(call: Call) -> list[Shape]:
     return [tuple([_broadcast_size(a, b, first, second) for a, b in pairs])]
 
 
-def _broadcast_size(one: Optional[int], other: Optional[int], first: Shape, second: Shape) -> Optional[int]:
+def _broadcast_size(
+    one: Optional[int], other: Optional[int], first: Shape, second: Shape
+) -> Optional[int]:
     if one == 1 or other == 1:
         return other if one == 1 else one
     return _same(one, other, first, second)
@@ -131,7 +163,9 @@ def _bias_add(call: Call) -> list[Shape]:
     shape, (size,) = call.shape(0), with_rank(call.shape(1), 1)
     assert shape is not None
     if len(shape) < 2:
-        raise Misfit(f"shape must be of rank 2 at least, and {shape_text(shape)} is of rank {len(shape)}")
+        raise Misfit(
+            f"shape must be of rank 2 at least, and {shape_text(shape)} is of rank {len(shape)}"
+        )
     return [(*shape[:-1], _same(shape[-1], size, shape, (size,)))]
 
 
@@ -229,7 +263,11 @@ def _reduction(call: Call) -> list[Shape]:
         if not -len(shape) <= axis < len(shape):
             raise Misfit(f"axis {axis} is not one of {shape_text(shape)}")
     gone = {axis % len(shape) for axis in axes} if shape else set()
-    kept = [1 if number in gone else size for number, size in enumerate(shape) if keep or number not in gone]
+    kept = [
+        1 if number in gone else size
+        for number, size in enumerate(shape)
+        if keep or number not in gone
+    ]
     return [tuple(kept)]
 
 
@@ -246,7 +284,9 @@ def _convolution(call: Call) -> list[Shape]:
 def _pool(call: Call) -> list[Shape]:
     image = with_rank(call.shape(0), 4)
     sizes = list(call.node.attr["ksize"].list.i) if "ksize" in call.node.attr else []
-    plain = call.text("data_format", "NHWC") == "NHWC" and len(sizes) == 4 and sizes[0] == sizes[3] == 1
+    plain = (
+        call.text("data_format", "NHWC") == "NHWC" and len(sizes) == 4 and sizes[0] == sizes[3] == 1
+    )
     return [(image[0], None, None, image[3])] if plain else [None]
 
 
@@ -268,7 +308,9 @@ def _bias_gradient(call: Call) -> list[Shape]:
     if call.text("data_format", "NHWC") != "NHWC" or shape is None:
         return [None]
     if len(shape) < 2:
-        raise Misfit(f"shape must be of rank 2 at least, and {shape_text(shape)} is of rank {len(shape)}")
+        raise Misfit(
+            f"shape must be of rank 2 at least, and {shape_text(shape)} is of rank {len(shape)}"
+        )
     return [(shape[-1],)]
 
 
@@ -293,7 +335,9 @@ def _convolution_gradient(call: Call) -> list[Shape]:
 
 
 def _of_rank(rank: int) -> Rule:
-    """Return the shape function of an op whose output has the shape of its first input, of a fixed rank."""
+    """Return the shape function of an op whose output has the shape of its first input, of a fixed
+    rank.
+    """
     return lambda call: [with_rank(call.shape(0), rank)]
 
 
@@ -320,27 +364,111 @@ def _two_vectors(call: Call) -> list[Shape]:
 
 # The gradients that training graphs are full of.
 _MERGED = (
-    *("ReluGrad", "Relu6Grad", "LeakyReluGrad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad"),
+    *(
+        "ReluGrad",
+        "Relu6Grad",
+        "LeakyReluGrad",
+        "EluGrad",
+        "SeluGrad",
+        "SoftplusGrad",
+        "SoftsignGrad",
+    ),
     "AddN",
 )
 _UNCHANGED = (
     *("TanhGrad", "SigmoidGrad", "InvGrad", "ReciprocalGrad", "SqrtGrad", "RsqrtGrad"),
-    *("Identity", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "Cast", "RefIdentity", "ZerosLike", "OnesLike"),
-    *("Relu", "Relu6", "Elu", "Selu", "LeakyRelu", "Softplus", "Softsign", "Sigmoid", "Tanh", "Softmax", "LogSoftmax"),
-    *("Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Square", "Abs", "Neg", "Sign", "Floor", "Ceil", "Round", "Rint"),
-    *("Reciprocal", "Inv", "Sin", "Cos", "Tan", "Erf", "Erfc", "IsNan", "IsInf", "IsFinite", "LogicalNot"),
+    *(
+        "Identity",
+        "StopGradient",
+        "PreventGradient",
+        "Snapshot",
+        "CheckNumerics",
+        "Cast",
+        "RefIdentity",
+        "ZerosLike",
+        "OnesLike",
+    ),
+    *(
+        "Relu",
+        "Relu6",
+        "Elu",
+        "Selu",
+        "LeakyRelu",
+        "Softplus",
+        "Softsign",
+        "Sigmoid",
+        "Tanh",
+        "Softmax",
+        "LogSoftmax",
+    ),
+    *(
+        "Exp",
+        "Expm1",
+        "Log",
+        "Log1p",
+        "Sqrt",
+        "Rsqrt",
+        "Square",
+        "Abs",
+        "Neg",
+        "Sign",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Rint",
+    ),
+    *(
+        "Reciprocal",
+        "Inv",
+        "Sin",
+        "Cos",
+        "Tan",
+        "Erf",
+        "Erfc",
+        "IsNan",
+        "IsInf",
+        "IsFinite",
+        "LogicalNot",
+    ),
 )
 _BROADCAST = (
-    *("Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "TruncateDiv", "FloorMod", "Mod", "DivNoNan", "MulNoNan"),
-    *("Maximum", "Minimum", "Pow", "SquaredDifference", "Xdivy", "Xlogy", "Atan2", "LogicalAnd", "LogicalOr"),
+    *(
+        "Add",
+        "AddV2",
+        "Sub",
+        "Mul",
+        "Div",
+        "RealDiv",
+        "FloorDiv",
+        "TruncateDiv",
+        "FloorMod",
+        "Mod",
+        "DivNoNan",
+        "MulNoNan",
+    ),
+    *(
+        "Maximum",
+        "Minimum",
+        "Pow",
+        "SquaredDifference",
+        "Xdivy",
+        "Xlogy",
+        "Atan2",
+        "LogicalAnd",
+        "LogicalOr",
+    ),
     *("Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"),
 )
 
 RULES: dict[str, Rule] = {
-    "Const": lambda call: [shape_of(call.node.attr["value"].tensor.tensor_shape) if "value" in call.node.attr else None],
+    "Const": lambda call: [
+        shape_of(call.node.attr["value"].tensor.tensor_shape) if "value" in call.node.attr else None
+    ],
     "Placeholder": _placeholder,
     "PlaceholderWithDefault": _with_default,
-    **dict.fromkeys(("VariableV2", "Variable"), lambda call: [_attr_shape(call) or None]),  # [] also stands for an unknown shape
+    **dict.fromkeys(
+        ("VariableV2", "Variable"), lambda call: [_attr_shape(call) or None]
+    ),  # [] also stands for an unknown shape
     **dict.fromkeys(_UNCHANGED, lambda call: [call.shape(0)]),
     **dict.fromkeys(_BROADCAST, _broadcast),
     **dict.fromkeys(_MERGED, _merged),

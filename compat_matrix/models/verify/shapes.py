@@ -1,7 +1,9 @@
-"""The shapes that TensorFlow infers when Python imports a graph, and where it then refuses the graph.
+"""The shapes that TensorFlow infers when Python imports a graph, and where it then refuses the
+graph.
 
-Only ops whose shape functions are in `compat_matrix.models.verify.shape_functions` are inferred. Every other tensor has an
-unknown shape, which fits everything: what is inferred here is never more than TensorFlow infers.
+Only ops whose shape functions are in `compat_matrix.models.verify.shape_functions` are inferred.
+Every other tensor has an unknown shape, which fits everything: what is inferred here is never more
+than TensorFlow infers.
 """
 
 from __future__ import annotations
@@ -32,8 +34,9 @@ class Shapes:
       sources: for each node those that it waits for.
       producer: the GraphDef version with which it is imported.
       function: None for the main graph. The arguments have the shapes that it says.
-      fed: nodes whose outputs have these shapes instead, in a part of a graph that is copied out of it: copies do not have what
-        nodes say of their shapes. None for what is imported as it stands.
+      fed: nodes whose outputs have these shapes instead, in a part of a graph that is copied out of
+        it: copies do not have what nodes say of their shapes. None for what is imported as it
+        stands.
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class Shapes:
         self._fed = fed
         self._known: dict[str, list[Shape]] = {}
         self._nodes = {node.name: node for node in nodes}
-        self.misfits: list[tuple[str, str]] = []  # (node, what TensorFlow refuses), in the order of the graph
+        self.misfits: list[
+            tuple[str, str]
+        ] = []  # (node, what TensorFlow refuses), in the order of the graph
         if function is not None:
             for index, argument in enumerate(function.signature.input_arg):
                 noted = argument_shape(function, index)
@@ -71,7 +76,10 @@ class Shapes:
         return shapes[number] if number is not None and number < len(shapes) else None
 
     def _number(self, source: str, port: str) -> Optional[int]:
-        """The number of an output. In a function it is said by name: known where the op has but one output."""
+        """The number of an output.
+
+        In a function it is said by name: known where the op has but one output.
+        """
         if not self._in_function or source not in self._nodes:
             return output_number(port) or 0
         shapes = self._known.get(source, [])
@@ -88,7 +96,9 @@ class Shapes:
             check_ranks(node.op, shapes)
             rule = RULES.get(node.op)
             if rule is not None:
-                found = rule(Call(node, shapes, lambda number: self._integers(texts[number]), self._scalars))
+                found = rule(
+                    Call(node, shapes, lambda number: self._integers(texts[number]), self._scalars)
+                )
         except Misfit as error:
             self.misfits.append((node.name, f"{node.op} does not fit its inputs: {error}"))
             found = []
@@ -109,20 +119,43 @@ class Shapes:
                 out.append(merge(first, second))
             except Misfit:
                 texts = f"{shape_text(second)}, and TensorFlow infers {shape_text(first)}"
-                self.misfits.append((node.name, f"{SHAPES} says of output {number} of {node.op} that its shape is {texts}"))
+                self.misfits.append(
+                    (
+                        node.name,
+                        f"{SHAPES} says of output {number} of {node.op} that its shape is {texts}",
+                    )
+                )
                 out.append(None)
         return out
 
     def _integers(self, text: str) -> Optional[list[int]]:
-        """Return the value of a constant of integers that an input names; None for anything else. Raises LimitError."""
+        """Return the value of a constant of integers that an input names; None for anything else.
+
+        Raises LimitError.
+        """
         node = self._nodes.get(parse_input(text, self._in_function).source)
         values = integers_of_constant(node, _MAX_VALUES)
-        if values is None and node is not None and node.op == "Const" and _claimed(node) > _MAX_VALUES:
-            raise LimitError(f"a shape or axes of more than {_MAX_VALUES} integers", node=node.name, limit="_MAX_VALUES")
-        return values if node is None or len(node.attr["value"].tensor.tensor_shape.dim) < 2 else None
+        if (
+            values is None
+            and node is not None
+            and node.op == "Const"
+            and _claimed(node) > _MAX_VALUES
+        ):
+            raise LimitError(
+                f"a shape or axes of more than {_MAX_VALUES} integers",
+                node=node.name,
+                limit="_MAX_VALUES",
+            )
+        return (
+            values if node is None or len(node.attr["value"].tensor.tensor_shape.dim) < 2 else None
+        )
 
 
 def _claimed(node: schema.NodeDef) -> int:
     """Return how many elements the tensor of a constant says that it has."""
-    sizes = [dim.size for dim in node.attr["value"].tensor.tensor_shape.dim] if "value" in node.attr else [0]
+    sizes = (
+        [dim.size for dim in node.attr["value"].tensor.tensor_shape.dim]
+        if "value" in node.attr
+        else [0]
+    )
     return 0 if len(sizes) > 1 else math.prod(sizes)

@@ -27,13 +27,23 @@ def report_lines(report: Report, seen: set[str]) -> Iterator[str]:
             yield f"           fix: {finding.fix}"
 
 
-def summary(reports: Sequence[Report], skipped: Sequence[Skipped], left_out: Sequence[str] = ()) -> Iterator[str]:
-    """Return the places that were not searched, and the counts. ``left_out``: ids of the rules that were not applied."""
+def summary(
+    reports: Sequence[Report], skipped: Sequence[Skipped], left_out: Sequence[str] = ()
+) -> Iterator[str]:
+    """Return the places that were not searched, and the counts.
+
+    ``left_out``: ids of the rules that were not applied.
+    """
     for item in skipped:
         yield f"not looked into: {item.name}: {item.reason}"
     failed = sum(report.error is not None for report in reports)
-    parts = [counted(len(reports), "model"), found_words(finding for report in reports for finding in report.findings)]
-    parts += [f"{counted(len(left_out), 'rule')} not applied ({listed(left_out)})"] if left_out else []
+    parts = [
+        counted(len(reports), "model"),
+        found_words(finding for report in reports for finding in report.findings),
+    ]
+    parts += (
+        [f"{counted(len(left_out), 'rule')} not applied ({listed(left_out)})"] if left_out else []
+    )
     parts += [f"{failed} could not be looked at"] if failed else []
     yield ": ".join(parts[:2]) + "".join(f"; {part}" for part in parts[2:])
 

@@ -1,1 +1,4 @@
-"""``plugin-check``: check that a program follows the worker protocol. Every message, capability and failure path is tried."""
+"""``plugin-check``: check that a program follows the worker protocol.
+
+Every message, capability and failure path is tried.
+"""

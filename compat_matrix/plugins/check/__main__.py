@@ -1,4 +1,6 @@
-"""Write the JSON Schema of the messages from the grammar: ``python -m compat_matrix.plugins.check``."""
+"""Write the JSON Schema of the messages from the grammar: ``python -m
+compat_matrix.plugins.check``.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,10 @@ from compat_matrix.plugins.check.exam import Exam
 
 @dataclass(frozen=True)
 class Check:
-    """One check. ``rules``: the rules it covers; a mistake breaks the first one unless it names another."""
+    """One check.
+
+    ``rules``: the rules it covers; a mistake breaks the first one unless it names another.
+    """
 
     name: str
     run: Callable[[Exam], None]

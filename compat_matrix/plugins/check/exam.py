@@ -38,7 +38,10 @@ class Candidate:
 
 @dataclass
 class Exam:
-    """The state shared by the checks. ``large``: mebibytes of the large tensor; ``grace``: seconds allowed for ending."""
+    """The state shared by the checks.
+
+    ``large``: mebibytes of the large tensor; ``grace``: seconds allowed for ending.
+    """
 
     session: Session
     folder: Path
@@ -52,23 +55,44 @@ class Exam:
         return self.folder / f"{stem}-{next(self.numbers)}"
 
     def load(self, directory: Path, tags: Sequence[str] = TAGS) -> int:
-        """Load a model that the plug-in may refuse, and return its handle. Raises :class:`NotAsked` for a refusal."""
-        reply = self.session.say("load", dir=str(directory), tags=list(tags), timeout=self.session.limit)
+        """Load a model that the plug-in may refuse, and return its handle.
+
+        Raises :class:`NotAsked` for a refusal.
+        """
+        reply = self.session.say(
+            "load", dir=str(directory), tags=list(tags), timeout=self.session.limit
+        )
         if reply["status"] != "ok":
-            raise NotAsked(f"the model is not understood: {reply['status']}: {reply['message'].splitlines()[0][:200]}")
+            raise NotAsked(
+                f"the model is not understood: {reply['status']}:"
+                f" {reply['message'].splitlines()[0][:200]}"
+            )
         return int(reply["handle"])
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield models with their questions, the least demanding last except for TensorFlow's own models."""
+        """Yield models with their questions, the least demanding last except for TensorFlow's own
+        models.
+        """
         yield Candidate(models.signs(self.new("signs")), "same", {"x": X}, {"y": X})
-        yield Candidate(models.plain(self.new("plain")), "serving_default", {"x": X}, {"y": Tensor("float32", -X.array)})
+        yield Candidate(
+            models.plain(self.new("plain")),
+            "serving_default",
+            {"x": X},
+            {"y": Tensor("float32", -X.array)},
+        )
         for artifact in (models.half_plus_two(), models.functions()):
             request, io = requests_of(artifact)[0], artifact / "io"
-            given, wanted = tensors.load(io / request["inputs"]), tensors.load(io / request["outputs"])
+            given, wanted = (
+                tensors.load(io / request["inputs"]),
+                tensors.load(io / request["outputs"]),
+            )
             yield Candidate(artifact / "model", request["signature"], dict(given), dict(wanted))
 
     def load_any(self) -> tuple[int, Candidate]:
-        """Load the first candidate that the plug-in understands. Raises :class:`NotAsked` when it understands none."""
+        """Load the first candidate that the plug-in understands.
+
+        Raises :class:`NotAsked` when it understands none.
+        """
         why = NotAsked("there is no model")
         for one in self.candidates():
             try:
@@ -87,7 +111,9 @@ class Exam:
         op: str = "call",
         **more: Any,
     ) -> tuple[dict[str, Any], Path]:
-        """Make a call; return the reply and the file for its outputs. ``recorded``: more members of the entry of io.json.
+        """Make a call; return the reply and the file for its outputs.
+
+        ``recorded``: more members of the entry of io.json.
 
         Raises :class:`Mistake`.
         """
@@ -95,9 +121,21 @@ class Exam:
         name = models.written(io, dict(inputs))
         if "stored" in self.session.capabilities:
             _store(io / name)
-        request = {"id": name, "kind": "signature", "tags": TAGS, "signature": signature, "inputs": name}
+        request = {
+            "id": name,
+            "kind": "signature",
+            "tags": TAGS,
+            "signature": signature,
+            "inputs": name,
+        }
         request |= recorded or {}
-        fields = {"handle": handle, "request": request, "io_dir": str(io), "outputs": str(outputs), **more}
+        fields = {
+            "handle": handle,
+            "request": request,
+            "io_dir": str(io),
+            "outputs": str(outputs),
+            **more,
+        }
         return self.session.say(op, **fields), outputs
 
     def answer(
@@ -109,13 +147,19 @@ class Exam:
         others: Mapping[str, Tensor] | None = None,
         **more: Any,
     ) -> None:
-        """Make a call that must return ``wanted``, bit for bit. Raises :class:`Mistake`; for a refusal :class:`NotAsked`."""
+        """Make a call that must return ``wanted``, bit for bit.
+
+        Raises :class:`Mistake`; for a refusal :class:`NotAsked`.
+        """
         reply, outputs = self.call(handle, signature, inputs, **more)
         if reply["status"] == "rejected":
-            raise NotAsked(f"a call of {signature!r} is refused: {reply['message'].splitlines()[0][:200]}")
+            raise NotAsked(
+                f"a call of {signature!r} is refused: {reply['message'].splitlines()[0][:200]}"
+            )
         if reply["status"] != "ok":
             raise Mistake(
-                f"a call of {signature!r} is answered with {reply['status']}: {reply['error_class']}: {reply['message']}"
+                f"a call of {signature!r} is answered with {reply['status']}:"
+                f" {reply['error_class']}: {reply['message']}"
             )
         got, why = explain.read(outputs)
         why = why or explain.outputs(wanted, got, others)
@@ -138,7 +182,11 @@ def _store(path: Path) -> None:
 def requests_of(artifact: Path, kind: str = "signature") -> list[dict[str, Any]]:
     entries = json.loads((artifact / "io" / "io.json").read_text(encoding="utf-8"))["requests"]
     signatures = ("serving_default",) if kind == "signature" else None
-    return [e for e in entries if e["kind"] == kind and (signatures is None or e["signature"] in signatures)]
+    return [
+        e
+        for e in entries
+        if e["kind"] == kind and (signatures is None or e["signature"] in signatures)
+    ]
 
 
 def call_recorded(exam: Exam, handle: int, request: dict[str, Any], io: Path) -> None:
@@ -149,24 +197,46 @@ def call_recorded(exam: Exam, handle: int, request: dict[str, Any], io: Path) ->
         _store(asked / request["inputs"])
     question = {key: value for key, value in request.items() if key not in RECORDED}
     outputs = exam.new("answer").with_suffix(".npz")
-    reply = exam.session.say("call", handle=handle, request=question, io_dir=str(asked), outputs=str(outputs))
+    reply = exam.session.say(
+        "call", handle=handle, request=question, io_dir=str(asked), outputs=str(outputs)
+    )
     if reply["status"] == "rejected":
         raise NotAsked(f"the model is not understood: {reply['message'].splitlines()[0][:200]}")
     if reply["status"] == "unsupported" and request["kind"] == "function":
-        raise Mistake(f"hello claims functions, and request {request['id']} is unsupported: {reply['message']}", "P-15")
+        raise Mistake(
+            f"hello claims functions, and request {request['id']} is unsupported:"
+            f" {reply['message']}",
+            "P-15",
+        )
     if reply["status"] != "ok":
-        raise Mistake(f"request {request['id']}: {reply['status']}: {reply['error_class']}: {reply['message']}")
+        raise Mistake(
+            f"request {request['id']}: {reply['status']}: {reply['error_class']}:"
+            f" {reply['message']}"
+        )
     got, why = explain.read(outputs)
     wanted = tensors.load(io / request["outputs"])
-    close = not why and set(got) == set(wanted) and all(_close(wanted[name], got[name]) for name in wanted)
+    close = (
+        not why
+        and set(got) == set(wanted)
+        and all(_close(wanted[name], got[name]) for name in wanted)
+    )
     if not close and (why or explain.outputs(wanted, got)):
         raise Mistake(f"request {request['id']}: {why or explain.outputs(wanted, got)}", "P-11")
-    if request["kind"] == "function" and _shape(reply.get("structure")) != _shape(request["structure"]):
-        raise Mistake(f"request {request['id']}: structure is {reply.get('structure')!r}, recorded was {request['structure']!r}")
+    if request["kind"] == "function" and _shape(reply.get("structure")) != _shape(
+        request["structure"]
+    ):
+        raise Mistake(
+            f"request {request['id']}: structure is {reply.get('structure')!r}, recorded was"
+            f" {request['structure']!r}"
+        )
 
 
 def _close(wanted: Tensor, got: Tensor) -> bool:
-    same = wanted.dtype == got.dtype and wanted.array.shape == got.array.shape and wanted.array.dtype.kind in "fc"
+    same = (
+        wanted.dtype == got.dtype
+        and wanted.array.shape == got.array.shape
+        and wanted.array.dtype.kind in "fc"
+    )
     return bool(same and np.allclose(wanted.array, got.array, rtol=1e-6, atol=1e-6, equal_nan=True))
 
 
@@ -179,4 +249,6 @@ def _shape(nest: Any) -> Any:
 
 def unsupported(reply: Mapping[str, Any], capability: str, what: str) -> None:
     if reply["status"] != "unsupported":
-        raise Mistake(f"it does not claim {capability}: {what} must be unsupported, and is {reply['status']}")
+        raise Mistake(
+            f"it does not claim {capability}: {what} must be unsupported, and is {reply['status']}"
+        )

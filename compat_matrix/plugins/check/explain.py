@@ -1,4 +1,6 @@
-"""Explain what went wrong with a tensor: name the mistake instead of only reporting a difference."""
+"""Explain what went wrong with a tensor: name the mistake instead of only reporting a
+difference.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,24 @@ def unreadable(path: Path, error: Exception) -> str:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if "meta.npy" not in names:
-                return f"the file has no member meta.npy, which names the tensors (it has {', '.join(names) or 'none'})"
+                return (
+                    "the file has no member meta.npy, which names the tensors (it has"
+                    f" {', '.join(names) or 'none'})"
+                )
             for name in names:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     array = np.lib.format.read_array(archive.open(name), allow_pickle=False)
                 if array.dtype.byteorder == ">":
-                    return f"{name} is stored big-endian ({array.dtype.str}); the bytes of every tensor are little-endian"
+                    return (
+                        f"{name} is stored big-endian ({array.dtype.str}); the bytes of every"
+                        " tensor are little-endian"
+                    )
                 if array.dtype.kind in "US":
-                    return f"{name} holds text ({array.dtype.str}): numbers are stored as numbers, strings as bytes and offsets"
+                    return (
+                        f"{name} holds text ({array.dtype.str}): numbers are stored as numbers,"
+                        " strings as bytes and offsets"
+                    )
                 if array.flags.f_contiguous and not array.flags.c_contiguous and array.ndim > 1:
                     return f"{name} is stored column by column (fortran_order); rows come first"
     except zipfile.BadZipFile:
@@ -39,17 +50,28 @@ def unreadable(path: Path, error: Exception) -> str:
     return f"the file of the outputs breaks the format: {error}"
 
 
-def outputs(wanted: Mapping[str, Tensor], got: Mapping[str, Tensor], others: Mapping[str, Tensor] | None = None) -> str:
-    """Return what is wrong with the outputs of a call, or "". ``others``: the answers to other questions, by name."""
+def outputs(
+    wanted: Mapping[str, Tensor],
+    got: Mapping[str, Tensor],
+    others: Mapping[str, Tensor] | None = None,
+) -> str:
+    """Return what is wrong with the outputs of a call, or "".
+
+    ``others``: the answers to other questions, by name.
+    """
     missing, further = sorted(set(wanted) - set(got)), sorted(set(got) - set(wanted))
     if missing or further:
         return (
-            f"the outputs are called {', '.join(sorted(got)) or 'nothing'}, the signature calls them {', '.join(sorted(wanted))}"
+            f"the outputs are called {', '.join(sorted(got)) or 'nothing'}, the signature calls"
+            f" them {', '.join(sorted(wanted))}"
         )
     if len(wanted) == 2:
-        (one, other) = wanted
+        one, other = wanted
         if not tensor(wanted[one], got[other]) and not tensor(wanted[other], got[one]):
-            return f"outputs {one!r} and {other!r} are swapped: they are told apart by the keys of the SignatureDef, not by order"
+            return (
+                f"outputs {one!r} and {other!r} are swapped: they are told apart by the keys of the"
+                " SignatureDef, not by order"
+            )
     for name, expected in wanted.items():
         why = tensor(expected, got[name], others)
         if why:
@@ -84,7 +106,10 @@ def _same(one: Tensor, other: Tensor) -> bool:
 def _other_dtype(wanted: Tensor, got: Tensor) -> str:
     text = f"has the dtype {got.dtype}, not {wanted.dtype}"
     if got.dtype == "string":
-        return f"{text}: it was printed as text ({got.array.ravel().tolist()[:2]}); the bits of a number are lost that way"
+        return (
+            f"{text}: it was printed as text ({got.array.ravel().tolist()[:2]}); the bits of a"
+            " number are lost that way"
+        )
     if wanted.dtype in ("bfloat16", "float16", "int64", "float64"):
         return f"{text}: it was converted to what the worker calculates with"
     return text
@@ -107,7 +132,10 @@ def _other_strings(wanted: list[bytes], got: list[bytes]) -> str:
             continue
         if other == one.split(b"\0")[0] or other == one.rstrip(b"\0"):
             return f"{other!r}, not {one!r}: the string was cut at a NUL"
-        if other == one.decode("utf-8", "replace").encode() or other == one.decode("utf-8", "ignore").encode():
+        if (
+            other == one.decode("utf-8", "replace").encode()
+            or other == one.decode("utf-8", "ignore").encode()
+        ):
             return f"{other!r}, not {one!r}: strings are bytes, not UTF-8 text"
         return f"{other[:60]!r}, not {one[:60]!r}"
     return ""
@@ -116,16 +144,25 @@ def _other_strings(wanted: list[bytes], got: list[bytes]) -> str:
 def _other_values(wanted: Tensor, got: Tensor) -> str:
     one, other = np.atleast_1d(wanted.array), np.atleast_1d(got.array)
     if one.dtype.itemsize > 1 and one.byteswap().tobytes() == other.tobytes():
-        return "every element has its bytes in the other order: they are big-endian, under a header that says little-endian"
+        return (
+            "every element has its bytes in the other order: they are big-endian, under a header"
+            " that says little-endian"
+        )
     if one.ndim > 1 and np.reshape(one, one.shape[::-1]).T.tobytes() == other.tobytes():
         return "the elements are in another order, as if it was transposed"
     if one.ndim > 1 and one.T.ravel().tobytes() == other.tobytes():
         return "the elements are in another order: it was transposed, under its own shape"
     bits = f"u{one.dtype.itemsize}" if one.dtype.kind != "c" else f"u{one.dtype.itemsize // 2}"
-    left, right = np.ascontiguousarray(one).view(bits).ravel(), np.ascontiguousarray(other).view(bits).ravel()
+    left, right = (
+        np.ascontiguousarray(one).view(bits).ravel(),
+        np.ascontiguousarray(other).view(bits).ravel(),
+    )
     index = int(np.flatnonzero(left != right)[0])
     width = 2 * left.dtype.itemsize
-    text = f"element {index} has the bits {int(right[index]):0{width}x}, not {int(left[index]):0{width}x}"
+    text = (
+        f"element {index} has the bits {int(right[index]):0{width}x}, not"
+        f" {int(left[index]):0{width}x}"
+    )
     if one.dtype.kind == "f":
         flat, seen = one.ravel(), other.ravel()
         if np.isnan(flat[index]) and np.isnan(seen[index]):

@@ -1,4 +1,5 @@
-"""The messages of the protocol as data: members of requests and replies by op, and a check of replies.
+"""The messages of the protocol as data: members of requests and replies by op, and a check of
+replies.
 
 docs/protocol.md shows :func:`as_json_schema`; a test keeps both in agreement.
 """
@@ -17,7 +18,8 @@ STRING, INTEGER, OBJECT, STRINGS = (
     {"type": "array", "items": "string"},
 )
 ANY: dict[str, Any] = {}
-# op -> (members of the request, members of an `ok` reply, optional members of that reply); `id` and `op` are always there.
+# op -> (members of the request, members of an `ok` reply, optional members of that reply); `id` and
+# `op` are always there.
 MESSAGES: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
     "hello": (
         {"protocol": INTEGER},
@@ -57,18 +59,32 @@ FAILURE = {"error_class": STRING, "message": STRING, "traceback": STRING}
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "object": (dict,), "array": (list,), "number": (int, float), "null": (type(None),),
 }  # fmt: skip
-_ARTICLES = {"integer": "an integer", "object": "an object", "array": "a list", "string": "a string", "null": "null"}
+_ARTICLES = {
+    "integer": "an integer",
+    "object": "an object",
+    "array": "a list",
+    "string": "a string",
+    "null": "null",
+}
 
 
 def fault(op: str, reply: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return what is wrong with a reply whose id is right: ``(rule, sentence)``; None for a correct reply."""
+    """Return what is wrong with a reply whose id is right: ``(rule, sentence)``; None for a correct
+    reply.
+    """
     status = reply.get("status")
     if status not in STATUSES:
         return "P-03", f"status is {status!r}, not one of {', '.join(STATUSES)}"
     if status != "ok":
         for name in ("error_class", "message"):
             if not isinstance(reply.get(name), str) or not reply[name].strip():
-                return "P-03", f"a reply with status {status!r} has {name} {reply.get(name)!r}: it must say what went wrong"
+                return (
+                    "P-03",
+                    (
+                        f"a reply with status {status!r} has {name} {reply.get(name)!r}: it must"
+                        " say what went wrong"
+                    ),
+                )
         return None
     _, members, optional = MESSAGES[op]
     for name, schema in members.items():
@@ -83,14 +99,23 @@ def fault(op: str, reply: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _rule(op: str) -> str:
-    own = {"hello": "P-04", "load": "P-07", "signatures": "P-09", "call": "P-10", "close": "P-14", "bye": "P-16"}
+    own = {
+        "hello": "P-04",
+        "load": "P-07",
+        "signatures": "P-09",
+        "call": "P-10",
+        "close": "P-14",
+        "bye": "P-16",
+    }
     return own.get(op, "P-15")
 
 
 def _mismatch(schema: Mapping[str, Any], value: Any) -> str:
     """Return why a value does not fit, or ""."""
     if "enum" in schema:
-        return "" if value in schema["enum"] else f"{value!r}, not one of {', '.join(schema['enum'])}"
+        return (
+            "" if value in schema["enum"] else f"{value!r}, not one of {', '.join(schema['enum'])}"
+        )
     kinds = schema.get("type")
     if kinds is None:
         return ""
@@ -105,19 +130,33 @@ def _mismatch(schema: Mapping[str, Any], value: Any) -> str:
 
 
 def as_json_schema() -> dict[str, Any]:
-    """Return the grammar as a JSON Schema: ``$defs`` has ``OP.request``, ``OP.reply`` and ``failure``."""
+    """Return the grammar as a JSON Schema: ``$defs`` has ``OP.request``, ``OP.reply`` and
+    ``failure``.
+    """
     defs: dict[str, Any] = {
-        "failure": _object({"id": INTEGER, "status": {"enum": list(STATUSES[1:])}, **FAILURE}, ("traceback",))
+        "failure": _object(
+            {"id": INTEGER, "status": {"enum": list(STATUSES[1:])}, **FAILURE}, ("traceback",)
+        )
     }
     for op, (asked, answered, optional) in MESSAGES.items():
         defs[f"{op}.request"] = _object({"id": INTEGER, "op": {"const": op}, **asked}, ("timeout",))
-        defs[f"{op}.reply"] = _object({"id": INTEGER, "status": {"const": "ok"}, **answered}, optional)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "worker protocol 1", "$defs": defs}
+        defs[f"{op}.reply"] = _object(
+            {"id": INTEGER, "status": {"const": "ok"}, **answered}, optional
+        )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "worker protocol 1",
+        "$defs": defs,
+    }
 
 
 def _object(members: Mapping[str, Any], optional: tuple[str, ...]) -> dict[str, Any]:
     properties = {name: _spelled(schema) for name, schema in members.items()}
-    return {"type": "object", "properties": properties, "required": [name for name in members if name not in optional]}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in members if name not in optional],
+    }
 
 
 def _spelled(schema: Mapping[str, Any]) -> dict[str, Any]:

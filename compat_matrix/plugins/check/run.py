@@ -24,7 +24,10 @@ DEFECT = "defect"  # of this program itself
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one check. For a failure, ``sent`` and ``came`` are the last messages and ``rule`` is the broken rule."""
+    """The outcome of one check.
+
+    For a failure, ``sent`` and ``came`` are the last messages and ``rule`` is the broken rule.
+    """
 
     check: str
     state: str
@@ -35,14 +38,27 @@ class Outcome:
     came: tuple[Any, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        asks = {"rule": self.rule, "asks": RULES[self.rule], "where": where(self.rule)} if self.rule else {}
+        asks = (
+            {"rule": self.rule, "asks": RULES[self.rule], "where": where(self.rule)}
+            if self.rule
+            else {}
+        )
         more = {"sent": list(self.sent), "came": list(self.came)} if self.state == FAILED else {}
-        return {"check": self.check, "state": self.state, "message": self.message, "notes": list(self.notes), **asks, **more}
+        return {
+            "check": self.check,
+            "state": self.state,
+            "message": self.message,
+            "notes": list(self.notes),
+            **asks,
+            **more,
+        }
 
 
 @dataclass
 class Settings:
-    """The limits of a run. ``limit``: seconds for a step; ``grace``: seconds to end; ``large``: mebibytes.
+    """The limits of a run.
+
+    ``limit``: seconds for a step; ``grace``: seconds to end; ``large``: mebibytes.
 
     ``only``: names of checks.
     """
@@ -54,8 +70,13 @@ class Settings:
     report: Callable[[Outcome], None] = field(default=lambda outcome: None)
 
 
-def check(program: Program, settings: Settings | None = None, checks: Iterable[Check] = CHECKS) -> list[Outcome]:
-    """Run all checks and return the outcomes in their order. If hello fails, nothing else can be asked."""
+def check(
+    program: Program, settings: Settings | None = None, checks: Iterable[Check] = CHECKS
+) -> list[Outcome]:
+    """Run all checks and return the outcomes in their order.
+
+    If hello fails, nothing else can be asked.
+    """
     settings = settings or Settings()
     runtime: Runtime = probe.home() if program.at_home else local_runtime()
     outcomes: list[Outcome] = []
@@ -68,7 +89,9 @@ def check(program: Program, settings: Settings | None = None, checks: Iterable[C
                 if settings.only and one.name not in settings.only and one.name != "hello":
                     continue
                 reached = not outcomes or outcomes[0].state == PASSED
-                outcomes.append(_one(one, exam) if reached else Outcome(one.name, NOT_REACHED, "hello failed"))
+                outcomes.append(
+                    _one(one, exam) if reached else Outcome(one.name, NOT_REACHED, "hello failed")
+                )
                 settings.report(outcomes[-1])
         finally:
             session.close()
@@ -85,10 +108,20 @@ def _one(one: Check, exam: Exam) -> Outcome:
     except NotAsked as why:
         return Outcome(one.name, NOT_ASKED, str(why), notes=tuple(exam.notes))
     except Mistake as mistake:
-        evidence = {"sent": tuple(session.sent), "came": tuple(session.came), "notes": tuple(exam.notes)}
+        evidence = {
+            "sent": tuple(session.sent),
+            "came": tuple(session.came),
+            "notes": tuple(exam.notes),
+        }
         return Outcome(one.name, FAILED, str(mistake), mistake.rule or one.rules[0], **evidence)
     except SavedModelError as error:  # a model that the plug-in saved
-        return Outcome(one.name, FAILED, f"what it wrote is no SavedModel: {error}", one.rules[0], tuple(exam.notes))
+        return Outcome(
+            one.name,
+            FAILED,
+            f"what it wrote is no SavedModel: {error}",
+            one.rules[0],
+            tuple(exam.notes),
+        )
     except Exception as error:
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         return Outcome(one.name, DEFECT, f"plugin-check itself failed: {text}")

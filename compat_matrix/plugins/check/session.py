@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compat_matrix.plugins.check import grammar
-from compat_matrix.runtimes.process import EXIT_GRACE, Crashed, Process, TimedOut, log_size, log_tail
+from compat_matrix.runtimes.process import (
+    EXIT_GRACE,
+    Crashed,
+    Process,
+    TimedOut,
+    log_size,
+    log_tail,
+)
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import PROTOCOL, START_LIMIT, environment, start
@@ -22,7 +29,10 @@ SHOWN = 400  # characters of a message, in a report
 
 
 class Mistake(Exception):
-    """A named mistake of the plug-in. ``rule`` is the broken rule, if it is not the check's first."""
+    """A named mistake of the plug-in.
+
+    ``rule`` is the broken rule, if it is not the check's first.
+    """
 
     def __init__(self, message: str, rule: str = "") -> None:
         super().__init__(message)
@@ -30,15 +40,24 @@ class Mistake(Exception):
 
 
 class _Process(Process):
-    """The harness's own end of the channel. It says what is wrong with a line instead of only showing the line."""
+    """The harness's own end of the channel.
+
+    It says what is wrong with a line instead of only showing the line.
+    """
 
     fault: tuple[str, str] | None = None
     waiting = False
 
     def _exited(self) -> bool:
-        """Polled several times a second while a reply is due, so that a reply sent to stdout does not cost the time limit."""
+        """Polled several times a second while a reply is due, so that a reply sent to stdout does
+        not cost the time limit.
+        """
         if self.waiting and self._misplaced():
-            raise Mistake("the reply was printed to stdout; it belongs on the second descriptor of SAVEDMODEL_COMPAT_FD", "P-01")
+            raise Mistake(
+                "the reply was printed to stdout; it belongs on the second descriptor of"
+                " SAVEDMODEL_COMPAT_FD",
+                "P-01",
+            )
         return super()._exited()
 
     def _misplaced(self) -> bool:
@@ -65,16 +84,33 @@ def line_fault(line: bytes, wanted: int, behind: bytes) -> tuple[str, str] | Non
     try:
         reply = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return "P-01", f"a line on the channel is no JSON ({error}): {_short(text)}; what is meant for people goes to stderr"
+        return (
+            "P-01",
+            (
+                f"a line on the channel is no JSON ({error}): {_short(text)}; what is meant for"
+                " people goes to stderr"
+            ),
+        )
     if not isinstance(reply, dict):
         return "P-01", f"the reply is a JSON {type(reply).__name__}, not an object"
     if "id" not in reply:
         return "P-02", "the reply has no id: it must repeat that of the request"
     if reply["id"] != wanted or isinstance(reply["id"], bool) or not isinstance(reply["id"], int):
-        how = "as text: it is a number" if reply["id"] == str(wanted) else f"which is not that of the request, {wanted}"
+        how = (
+            "as text: it is a number"
+            if reply["id"] == str(wanted)
+            else f"which is not that of the request, {wanted}"
+        )
         return "P-02", f"the reply has the id {reply['id']!r}, {how}"
     if not isinstance(reply.get("status"), str):
-        return "P-03", "the reply has no status" if "status" not in reply else f"status is {reply['status']!r}"
+        return (
+            "P-03",
+            (
+                "the reply has no status"
+                if "status" not in reply
+                else f"status is {reply['status']!r}"
+            ),
+        )
     return ("P-02", f"something was written behind the reply: {behind[:80]!r}") if behind else None
 
 
@@ -83,7 +119,9 @@ def _short(text: str) -> str:
 
 
 class Session:
-    """Starts the plug-in, restarts it after it died, and keeps the last messages sent and received."""
+    """Starts the plug-in, restarts it after it died, and keeps the last messages sent and
+    received.
+    """
 
     def __init__(self, program: Program, runtime: Runtime, folder: Path, limit: float) -> None:
         self.program, self.runtime, self.folder, self.limit = program, runtime, folder, limit
@@ -105,7 +143,9 @@ class Session:
             logs = self.folder / "logs" / str(self._starts)
             try:
                 words = self.program.words(self.runtime)
-                self._process = _Process(words, environment(self.program), self.folder / "cwd", logs, start(self.program))
+                self._process = _Process(
+                    words, environment(self.program), self.folder / "cwd", logs, start(self.program)
+                )
             except OSError as error:
                 raise Mistake(f"the command does not start: {error}") from error
             if self.hello:
@@ -113,7 +153,10 @@ class Session:
         return self._process
 
     def say(self, op: str, limit: float = 0, **fields: Any) -> dict[str, Any]:
-        """Send a request and return the reply, whatever its status; its form is checked. Raises :class:`Mistake`."""
+        """Send a request and return the reply, whatever its status; its form is checked.
+
+        Raises :class:`Mistake`.
+        """
         process, message = self.process, {"op": op, **fields}
         self.sent, self.came = [*self.sent[-3:], _told(message)], self.came[-3:]
         begin, process.fault = log_size(process.stderr), None
@@ -131,7 +174,9 @@ class Session:
             self.came.append(None)
             if process.fault:
                 raise Mistake(process.fault[1], process.fault[0]) from None
-            raise Mistake(f"{error}; its last words: {_last_line(log_tail(process.stderr, begin))}") from None
+            raise Mistake(
+                f"{error}; its last words: {_last_line(log_tail(process.stderr, begin))}"
+            ) from None
         finally:
             process.waiting = False
         self.came.append(_told(reply))
@@ -144,11 +189,16 @@ class Session:
         """Send a request that must be answered with ok. Raises :class:`Mistake`."""
         reply = self.say(op, **fields)
         if reply["status"] != "ok":
-            raise Mistake(f"{op} is answered with {reply['status']}: {reply['error_class']}: {_short(reply['message'])}")
+            raise Mistake(
+                f"{op} is answered with {reply['status']}: {reply['error_class']}:"
+                f" {_short(reply['message'])}"
+            )
         return reply
 
     def quiet(self) -> None:
-        """Raise :class:`Mistake` when the process has died or written something since the last request."""
+        """Raise :class:`Mistake` when the process has died or written something since the last
+        request.
+        """
         process = self._process
         if process is None or not process.alive:
             return
@@ -159,7 +209,9 @@ class Session:
             raise Mistake(*reversed(process.fault or ("P-02", str(error)))) from None
 
     def closed(self, grace: float) -> str:
-        """Close the channel and return how the process ends, or "" when it does not end within ``grace`` seconds."""
+        """Close the channel and return how the process ends, or "" when it does not end within
+        ``grace`` seconds.
+        """
         process = self.process
         os.close(process._write)
         os.close(process._read)
@@ -167,12 +219,16 @@ class Session:
         return self._waited(process, grace)
 
     def signalled(self, number: int, grace: float) -> str:
-        """Send a signal and return how the process ends, or "" when it does not end within ``grace`` seconds."""
+        """Send a signal and return how the process ends, or "" when it does not end within
+        ``grace`` seconds.
+        """
         os.kill(self.process.pid, number)
         return self.left(grace)
 
     def left(self, grace: float) -> str:
-        """Return how a process that was told to end does so, or "" when it does not end within ``grace`` seconds."""
+        """Return how a process that was told to end does so, or "" when it does not end within
+        ``grace`` seconds.
+        """
         process = self.process
         process.alive = False
         try:
@@ -208,4 +264,8 @@ def _last_line(text: str) -> str:
 
 def _told(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message for a report, with long texts shortened."""
-    return {name: _short(value) if isinstance(value, str) else value for name, value in message.items() if name != "traceback"}
+    return {
+        name: _short(value) if isinstance(value, str) else value
+        for name, value in message.items()
+        if name != "traceback"
+    }

@@ -19,19 +19,28 @@ def hello(exam: Exam) -> None:
     reply = session.say("hello", START_LIMIT, protocol=PROTOCOL)
     if reply["status"] != "ok":
         said = session.runtime.with_advice(reply["message"])
-        raise Mistake(f"hello of protocol {PROTOCOL} is answered with {reply['status']}: {said}", "P-05")
+        raise Mistake(
+            f"hello of protocol {PROTOCOL} is answered with {reply['status']}: {said}", "P-05"
+        )
     if reply["protocol"] != PROTOCOL:
-        raise Mistake(f"asked for protocol {PROTOCOL}, it says it speaks {reply['protocol']}", "P-05")
+        raise Mistake(
+            f"asked for protocol {PROTOCOL}, it says it speaks {reply['protocol']}", "P-05"
+        )
     if not reply["name"]:
         raise Mistake("name is empty")
     unknown = sorted(set(reply["capabilities"]) - {*CAPABILITIES, "produce", "generate"})
     if unknown:
-        raise Mistake(f"capabilities has {', '.join(unknown)}; the protocol has {', '.join(CAPABILITIES)}", "P-15")
+        raise Mistake(
+            f"capabilities has {', '.join(unknown)}; the protocol has {', '.join(CAPABILITIES)}",
+            "P-15",
+        )
     strange = sorted(set(reply.get("dtypes", ())) - set(models.NUMBERS))
     if strange:
         raise Mistake(f"dtypes has {', '.join(strange)}: the names are TensorFlow's, in lower case")
     if reply["name"] not in reply["versions"] and "tensorflow" not in reply["versions"]:
-        exam.notes.append(f"versions has no entry {reply['name']!r}: in cell ids its version will be `unknown`")
+        exam.notes.append(
+            f"versions has no entry {reply['name']!r}: in cell ids its version will be `unknown`"
+        )
     session.hello = reply
     session.quiet()
 
@@ -40,7 +49,10 @@ def other_protocol(exam: Exam) -> None:
     """A protocol version that the program does not support."""
     reply = exam.session.say("hello", protocol=PROTOCOL + 998)
     if reply["status"] != "unsupported":
-        raise Mistake(f"hello of protocol {PROTOCOL + 998} is answered with {reply['status']}, not with unsupported")
+        raise Mistake(
+            f"hello of protocol {PROTOCOL + 998} is answered with {reply['status']}, not with"
+            " unsupported"
+        )
     exam.session.ok("hello", protocol=PROTOCOL)
 
 
@@ -97,11 +109,16 @@ def end_of_channel(exam: Exam) -> None:
     """The harness is gone: no process may stay behind."""
     exam.session.ok("hello", protocol=PROTOCOL)
     if not exam.session.closed(exam.grace):
-        raise Mistake(f"{exam.grace:g} s after the channel was closed the process still runs: it hangs at the end of its input")
+        raise Mistake(
+            f"{exam.grace:g} s after the channel was closed the process still runs: it hangs at the"
+            " end of its input"
+        )
 
 
 def sigterm(exam: Exam) -> None:
     """The usual signal to end a process."""
     exam.session.ok("hello", protocol=PROTOCOL)
     if not exam.session.signalled(signal.SIGTERM, exam.grace):
-        raise Mistake(f"{exam.grace:g} s after SIGTERM the process still runs: it ignores the signal")
+        raise Mistake(
+            f"{exam.grace:g} s after SIGTERM the process still runs: it ignores the signal"
+        )

@@ -1,7 +1,10 @@
-"""An exporter in a hundred lines: ``python numpy_exporter.py EXPORT DIRECTORY`` writes an artifact. It needs no TensorFlow.
+"""An exporter in a hundred lines: ``python numpy_exporter.py EXPORT DIRECTORY`` writes an artifact.
 
-An artifact is a SavedModel in ``model/`` and requests in ``io/`` with the exporter's own answers, here computed by NumPy.
-The harness adds ``provenance.json``. Exit status 65 is a refusal; its reason is the last line on stderr.
+It needs no TensorFlow.
+
+An artifact is a SavedModel in ``model/`` and requests in ``io/`` with the exporter's own answers,
+here computed by NumPy. The harness adds ``provenance.json``. Exit status 65 is a refusal; its
+reason is the last line on stderr.
 """
 
 import json
@@ -94,12 +97,29 @@ def export(name, directory):
     for index, (key, inputs, outputs) in enumerate(requests):
         files = {"inputs": f"{index}.in.npz", "outputs": f"{index}.out.npz"}
         for side, values in (("inputs", inputs), ("outputs", outputs)):
-            tensors.save(directory / "io" / files[side], {k: tensors.from_numpy(v) for k, v in values.items()})
-        entries.append({"id": f"{key}-{index}", "kind": "signature", "tags": ["serve"], "signature": key, **files})
-    tolerance = {"rtol": 1e-6, "atol": 0.0, "reason": "NumPy and TensorFlow may add the products in another order"}
+            tensors.save(
+                directory / "io" / files[side],
+                {k: tensors.from_numpy(v) for k, v in values.items()},
+            )
+        entries.append(
+            {
+                "id": f"{key}-{index}",
+                "kind": "signature",
+                "tags": ["serve"],
+                "signature": key,
+                **files,
+            }
+        )
+    tolerance = {
+        "rtol": 1e-6,
+        "atol": 0.0,
+        "reason": "NumPy and TensorFlow may add the products in another order",
+    }
     io = {"schema": 1, "stateful": False, "tolerance": tolerance, "requests": entries}
     (directory / "io" / "io.json").write_text(json.dumps(io, indent=1))
-    (directory / "versions.json").write_text(json.dumps({"numpy_exporter": "1.0", "numpy": np.__version__}))
+    (directory / "versions.json").write_text(
+        json.dumps({"numpy_exporter": "1.0", "numpy": np.__version__})
+    )
     return 0
 
 

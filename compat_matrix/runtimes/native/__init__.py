@@ -1,1 +1,3 @@
-"""The C++ loader: a worker program of ours, compiled against an installed wheel's own headers and libraries."""
+"""The C++ loader: a worker program of ours, compiled against an installed wheel's own headers and
+libraries.
+"""

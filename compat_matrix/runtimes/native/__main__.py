@@ -1,4 +1,6 @@
-"""Build the C++ loader for an interpreter's TensorFlow: ``python -m compat_matrix.runtimes.native [PYTHON]`` prints its path."""
+"""Build the C++ loader for an interpreter's TensorFlow: ``python -m compat_matrix.runtimes.native
+[PYTHON]`` prints its path.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Compile the C++ loader for an installed TensorFlow.
 
-The binary is kept in the cache folder, by wheel, sources, flags and compiler. A build is staged and renamed; simultaneous builds
-wait for each other. Nothing here imports TensorFlow.
+The binary is kept in the cache folder, by wheel, sources, flags and compiler. A build is staged and
+renamed; simultaneous builds wait for each other. Nothing here imports TensorFlow.
 """
 
 from __future__ import annotations
@@ -33,11 +33,15 @@ Report = Callable[[str], None]
 
 
 class BuildError(RuntimeTrouble):
-    """Raised when there is no binary and none could be made; the message gives the reason and the failed command."""
+    """Raised when there is no binary and none could be made; the message gives the reason and the
+    failed command.
+    """
 
 
 def why_not(runtime: Runtime) -> str | None:
-    """Return why the C++ loader cannot be used in a runtime (its wheel, or a missing compiler); None when it can."""
+    """Return why the C++ loader cannot be used in a runtime (its wheel, or a missing compiler);
+    None when it can.
+    """
     impossible = unsupported(runtime)
     if impossible:
         return impossible
@@ -62,7 +66,8 @@ def unsupported(runtime: Runtime) -> str | None:
 def examined(runtime: Runtime, consumer: str) -> Runtime:
     """Return the runtime.
 
-    A reason why it has no C++ loader is entered in its ``lacks`` or ``unready``, under the consumer's name.
+    A reason why it has no C++ loader is entered in its ``lacks`` or ``unready``, under the
+    consumer's name.
     """
     if consumer in runtime.lacks or runtime.tensorflow_version is None:
         return runtime
@@ -74,7 +79,9 @@ def examined(runtime: Runtime, consumer: str) -> Runtime:
 
 
 def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
-    """Return the program for a runtime; compile it if it does not exist yet. ``report`` is called with the progress.
+    """Return the program for a runtime; compile it if it does not exist yet.
+
+    ``report`` is called with the progress.
 
     Raises :class:`BuildError`.
     """
@@ -92,41 +99,74 @@ def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
         report(f"compiling the C++ loader for {runtime.name}; once, about half a minute")
         with new_folder(place) as staged:
             units = map(str, sorted(SOURCES.glob("*.cc")))
-            _run([*_compiler(), *flags(wheel), "-o", str(staged / BINARY), *units, *_link(wheel)], staged)
+            _run(
+                [*_compiler(), *flags(wheel), "-o", str(staged / BINARY), *units, *_link(wheel)],
+                staged,
+            )
     return place / BINARY
 
 
 def provide(runtime: Runtime, report: Report) -> None:
-    """Build the program if it does not exist yet, unless the wheel does not allow a C++ loader. Raises :class:`BuildError`."""
+    """Build the program if it does not exist yet, unless the wheel does not allow a C++ loader.
+
+    Raises :class:`BuildError`.
+    """
     if unsupported(runtime) is None:
         build(runtime, report)
 
 
 def flags(wheel: Wheel) -> list[str]:
-    """Return the compiler flags for a wheel. NDEBUG must be as in the wheel's build: the layout of some classes depends on it."""
+    """Return the compiler flags for a wheel.
+
+    NDEBUG must be as in the wheel's build: the layout of some classes depends on it.
+    """
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(wheel.new_strings)}"
-    return [f"-std={wheel.standard}", abi, "-DNDEBUG", "-O1", "-pthread", "-isystem", str(wheel.include)]
+    return [
+        f"-std={wheel.standard}",
+        abi,
+        "-DNDEBUG",
+        "-O1",
+        "-pthread",
+        "-isystem",
+        str(wheel.include),
+    ]
 
 
 def _link(wheel: Wheel) -> list[str]:
-    # We use no symbol of the library that registers the kernels, but it must be linked nevertheless.
+    # We use no symbol of the library that registers the kernels, but it must be linked
+    # nevertheless.
     keep = ["-Wl,--no-as-needed"] if sys.platform != "darwin" else []
     folders = dict.fromkeys(str(path.parent) for path in wheel.libraries)
-    return [*keep, *(str(path) for path in wheel.libraries), *(f"-Wl,-rpath,{folder}" for folder in folders)]
+    return [
+        *keep,
+        *(str(path) for path in wheel.libraries),
+        *(f"-Wl,-rpath,{folder}" for folder in folders),
+    ]
 
 
 def _place(wheel: Wheel) -> Path:
-    """Return the folder of the program for a wheel. Raises BuildError without a compiler, which is part of the key."""
+    """Return the folder of the program for a wheel.
+
+    Raises BuildError without a compiler, which is part of the key.
+    """
     digest = hashlib.sha256()
     for path in sorted([*SOURCES.glob("*.cc"), *SOURCES.glob("*.h")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    facts = [_compiler(), _compiler_version(tuple(_compiler())), flags(wheel), _link(wheel), wheel.stamp]
+    facts = [
+        _compiler(),
+        _compiler_version(tuple(_compiler())),
+        flags(wheel),
+        _link(wheel),
+        wheel.stamp,
+    ]
     digest.update(json.dumps(facts).encode())
     return home() / "native" / digest.hexdigest()[:20]
 
 
 def _compiler() -> list[str]:
-    """Return the command of the C++ compiler: CXX, which may have arguments, else the first one found. Raises BuildError."""
+    """Return the command of the C++ compiler: CXX, which may have arguments, else the first one
+    found. Raises BuildError.
+    """
     asked = shlex.split(os.environ.get("CXX", ""))
     if asked:
         if shutil.which(asked[0]):
@@ -134,22 +174,40 @@ def _compiler() -> list[str]:
         raise BuildError(f"no C++ compiler: CXX is {os.environ['CXX']!r}, which is not on PATH")
     found = next((name for name in COMPILERS if shutil.which(name)), None)
     if found is None:
-        raise BuildError(f"no C++ compiler ({', '.join(COMPILERS)}) on PATH; install g++ or set CXX")
+        raise BuildError(
+            f"no C++ compiler ({', '.join(COMPILERS)}) on PATH; install g++ or set CXX"
+        )
     return [found]
 
 
 @functools.lru_cache(maxsize=8)
 def _compiler_version(compiler: tuple[str, ...]) -> str:
     try:
-        return subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+        return subprocess.run(
+            [*compiler, "--version"], capture_output=True, text=True, check=True, timeout=60
+        ).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise BuildError(f"the C++ compiler {shlex.join(compiler)} does not start: {error}") from error
+        raise BuildError(
+            f"the C++ compiler {shlex.join(compiler)} does not start: {error}"
+        ) from error
 
 
 def _run(arguments: list[str], folder: Path) -> None:
     try:
-        subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=BUILD_LIMIT, cwd=folder, errors="replace")
+        subprocess.run(
+            arguments,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=BUILD_LIMIT,
+            cwd=folder,
+            errors="replace",
+        )
     except subprocess.CalledProcessError as error:
-        raise BuildError(f"the C++ loader does not compile:\n$ {shlex.join(arguments)}\n{error.stderr[:SHOWN]}") from error
+        raise BuildError(
+            f"the C++ loader does not compile:\n$ {shlex.join(arguments)}\n{error.stderr[:SHOWN]}"
+        ) from error
     except (OSError, subprocess.SubprocessError) as error:
-        raise BuildError(f"the C++ loader does not compile:\n$ {shlex.join(arguments)}\n{error}") from error
+        raise BuildError(
+            f"the C++ loader does not compile:\n$ {shlex.join(arguments)}\n{error}"
+        ) from error

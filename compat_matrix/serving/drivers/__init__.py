@@ -7,7 +7,18 @@ import re
 
 from compat_matrix.common.printable import like
 
-from .base import REMOTE, SERVING, STANDIN, Driver, Endpoint, EngineTrouble, ExitState, NotHere, Server, ServerIdentity
+from .base import (
+    REMOTE,
+    SERVING,
+    STANDIN,
+    Driver,
+    Endpoint,
+    EngineTrouble,
+    ExitState,
+    NotHere,
+    Server,
+    ServerIdentity,
+)
 
 __all__ = [
     "REMOTE",
@@ -43,10 +54,11 @@ def read_size(text: str) -> int | None:
 def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Driver:
     """Return the driver that ``spec`` names; nothing is started.
 
-    ``IMAGE`` or ``docker:IMAGE`` (``tensorflow/serving:2.19.1``, ``...@sha256:...``), ``standin`` (the newest of this project's
-    images), ``standin:2.21.0``, ``standin@RUNTIME`` (a process on the TensorFlow of a runtime), ``binary`` or ``binary:PATH``,
-    ``remote:HOST:GRPC[,REST][/MODEL]``. ``memory`` (bytes) and ``cpus`` limit containers; without them COMPAT_SERVER_MEMORY
-    ("8g") and COMPAT_SERVER_CPUS do. Raises ValueError for any other spec.
+    ``IMAGE`` or ``docker:IMAGE`` (``tensorflow/serving:2.19.1``, ``...@sha256:...``), ``standin``
+    (the newest of this project's images), ``standin:2.21.0``, ``standin@RUNTIME`` (a process on the
+    TensorFlow of a runtime), ``binary`` or ``binary:PATH``, ``remote:HOST:GRPC[,REST][/MODEL]``.
+    ``memory`` (bytes) and ``cpus`` limit containers; without them COMPAT_SERVER_MEMORY ("8g") and
+    COMPAT_SERVER_CPUS do. Raises ValueError for any other spec.
     """
     memory = memory or read_size(os.environ.get("COMPAT_SERVER_MEMORY", ""))
     cpus = cpus or float(os.environ.get("COMPAT_SERVER_CPUS") or 0) or None
@@ -67,7 +79,9 @@ def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Drive
 
     image = rest if kind == "docker" and colon else spec
     word = re.split("[:@]", spec)[0]
-    near = "" if word in KINDS or "/" in word else like(word, KINDS)  # docker:IMAGE names an image that is like one of them
+    near = (
+        "" if word in KINDS or "/" in word else like(word, KINDS)
+    )  # docker:IMAGE names an image that is like one of them
     if not image or image.endswith((":", "@")) or any(char.isspace() for char in image) or near:
         forms = "an image, standin[@RUNTIME], binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]"
         raise ValueError(f"{spec!r} names no server: {forms}.{near}")

@@ -1,6 +1,8 @@
-"""The interface of a driver of servers: it identifies the server, starts it on a folder of models, and collects its evidence.
+"""The interface of a driver of servers: it identifies the server, starts it on a folder of models,
+and collects its evidence.
 
-This module knows no client, engine or model. A driver starts a *process*. The fleet checks whether the process answers and
+This module knows no client, engine or model. A driver starts a *process*. The fleet checks whether
+the process answers and
 whether
 a model is available, each with its own time limit.
 """
@@ -27,7 +29,10 @@ LOG, EXIT = "log.txt", "exit.json"  # the files of the evidence
 
 
 class NotHere(Exception):
-    """Raised when there is no such server on this machine. ``command`` is the exact command that would provide it."""
+    """Raised when there is no such server on this machine.
+
+    ``command`` is the exact command that would provide it.
+    """
 
     def __init__(self, reason: str, command: str) -> None:
         super().__init__(f"{reason}; to provide it: {command}")
@@ -44,7 +49,10 @@ def need_grpc() -> None:
 
 
 class EngineTrouble(Exception):
-    """Raised when the machine or its container engine failed, not a server or a model. ``passing``: worth another try."""
+    """Raised when the machine or its container engine failed, not a server or a model.
+
+    ``passing``: worth another try.
+    """
 
     def __init__(self, message: str, passing: bool = False) -> None:
         super().__init__(message)
@@ -53,7 +61,10 @@ class EngineTrouble(Exception):
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """The identity of a server. ``version``: its TensorFlow (PEP 440), None when unknown; ``digest``: of the image."""
+    """The identity of a server.
+
+    ``version``: its TensorFlow (PEP 440), None when unknown; ``digest``: of the image.
+    """
 
     kind: str
     version: str | None
@@ -85,7 +96,10 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ExitState:
-    """How a server ended. ``signal``: the number of the signal that killed it, even where a shell reported it as 128 + n."""
+    """How a server ended.
+
+    ``signal``: the number of the signal that killed it, even where a shell reported it as 128 + n.
+    """
 
     code: int
     oom_killed: bool = False
@@ -96,17 +110,22 @@ class ExitState:
 
     @classmethod
     def of(cls, code: int, **more: Any) -> ExitState:
-        """Return the exit state for a status in the form of a shell (128 + n for a signal) or of Python (-n)."""
+        """Return the exit state for a status in the form of a shell (128 + n for a signal) or of
+        Python (-n).
+        """
         by_shell = code - 128 if code - 128 in set(signals.Signals) else None
         killed = -code if code < 0 else by_shell
         return cls(code, signal=killed, **more)
 
     @property
     def from_outside(self) -> bool:
-        """Return whether the server was ended from outside: no model sends such a signal, and the memory limit is recognised
-        separately.
+        """Return whether the server was ended from outside: no model sends such a signal, and the
+        memory limit is recognised separately.
         """
-        return self.signal in (signals.SIGKILL, signals.SIGTERM, signals.SIGINT, signals.SIGHUP) and not self.oom_killed
+        return (
+            self.signal in (signals.SIGKILL, signals.SIGTERM, signals.SIGINT, signals.SIGHUP)
+            and not self.oom_killed
+        )
 
     def __str__(self) -> str:
         if self.oom_killed:
@@ -117,7 +136,10 @@ class ExitState:
 
 
 class Server(abc.ABC):
-    """A started server. It is over when ``exit_state`` says so; ``stop`` is called once in any case."""
+    """A started server.
+
+    It is over when ``exit_state`` says so; ``stop`` is called once in any case.
+    """
 
     name: str
 
@@ -143,13 +165,17 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     def stop(self) -> None:
-        """End the server if it runs, copy its log and exit state into the evidence, remove it. Never raises for a dead server."""
+        """End the server if it runs, copy its log and exit state into the evidence, remove it.
+
+        Never raises for a dead server.
+        """
 
     def add(self, name: str) -> None:  # noqa: B027 - most servers see the folder itself
         """Make ``name`` of the folder visible, if the server sees a copy of the folder."""
 
     def doubt(self, answered: bool) -> str | None:
-        """Return a reason of the machine why the server does not answer, or why another process answers too (it took a port).
+        """Return a reason of the machine why the server does not answer, or why another process
+        answers too (it took a port).
 
         Else None.
         """
@@ -157,7 +183,10 @@ class Server(abc.ABC):
 
 
 class Driver(abc.ABC):
-    """Starts servers of one identity. ``manages`` False: they belong to someone else and have their own models."""
+    """Starts servers of one identity.
+
+    ``manages`` False: they belong to someone else and have their own models.
+    """
 
     name: str
     manages = True
@@ -175,17 +204,24 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def start(self, folder: Path, flags: Sequence[str], evidence: Path) -> Server:
-        """Start a server. Raises NotHere or EngineTrouble; passing troubles have already been retried."""
+        """Start a server.
+
+        Raises NotHere or EngineTrouble; passing troubles have already been retried.
+        """
 
     def close(self) -> None:  # noqa: B027 - nothing to do for most
-        """Remove everything left of the started servers, including one whose start was interrupted."""
+        """Remove everything left of the started servers, including one whose start was
+        interrupted.
+        """
 
 
 _VERSION = re.compile(r"^TensorFlow (ModelServer|Library): *(\S+)", re.MULTILINE)
 
 
 def read_version(output: str) -> tuple[str | None, dict[str, str]]:
-    """Return ``(version of TensorFlow or None, {"ModelServer": ..., "Library": ...})`` from the output of ``--version``."""
+    """Return ``(version of TensorFlow or None, {"ModelServer": ..., "Library": ...})`` from the
+    output of ``--version``.
+    """
     from packaging.version import InvalidVersion, Version
 
     found: dict[str, str] = dict(_VERSION.findall(output))

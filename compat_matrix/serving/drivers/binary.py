@@ -1,4 +1,6 @@
-"""A ``tensorflow_model_server`` of this machine: one process group per server, which ends with the harness."""
+"""A ``tensorflow_model_server`` of this machine: one process group per server, which ends with the
+harness.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,12 @@ VERSION_LIMIT = 60.0  # seconds
 GRACE = 5.0  # seconds between SIGKILL and the end
 HOST = "127.0.0.1"
 
-# What the server, or the system below it, says when a port that was free has an owner. The real server goes on without REST.
-_PORT_TAKEN = re.compile(r"address already in use|Failed to start HTTP Server|No address added out of total", re.IGNORECASE)
+# What the server, or the system below it, says when a port that was free has an owner. The real
+# server goes on without REST.
+_PORT_TAKEN = re.compile(
+    r"address already in use|Failed to start HTTP Server|No address added out of total",
+    re.IGNORECASE,
+)
 
 
 class BinaryDriver(Driver):
@@ -73,14 +79,20 @@ class BinaryDriver(Driver):
             raise NotHere(f"{program} --version: {error}", _HOW) from None
         version, lines = read_version(output)
         if not lines:
-            raise NotHere(f"{program} is no TensorFlow Serving: --version says {output.strip()[:200]!r}", _HOW)
+            raise NotHere(
+                f"{program} is no TensorFlow Serving: --version says {output.strip()[:200]!r}", _HOW
+            )
         kind = STANDIN if "standin" in "".join(lines.values()) else SERVING
         return ServerIdentity(kind, version, details={"program": program, **lines})
 
     def _program(self) -> str:
         found = shutil.which(self._wanted or PROGRAM)
         if found is None:
-            where = f"{self._wanted} is not a program" if self._wanted else f"there is no {PROGRAM} on PATH"
+            where = (
+                f"{self._wanted} is not a program"
+                if self._wanted
+                else f"there is no {PROGRAM} on PATH"
+            )
             raise NotHere(where, _HOW)
         return str(Path(found).absolute())
 
@@ -99,12 +111,23 @@ class BinaryDriver(Driver):
 
 @functools.cache
 def _told_version(program: str, file: tuple[int, ...]) -> str:
-    """Return what ``--version`` prints: once for each ``file``, since a server loads all of TensorFlow to say it."""
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", timeout=VERSION_LIMIT)
+    """Return what ``--version`` prints: once for each ``file``, since a server loads all of
+    TensorFlow to say it.
+    """
+    done = subprocess.run(
+        [program, "--version"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=VERSION_LIMIT,
+    )
     return done.stdout + done.stderr
 
 
-_HOW = "apt-get install tensorflow-model-server (of TensorFlow Serving's own apt repository), or name one: binary:PATH"
+_HOW = (
+    "apt-get install tensorflow-model-server (of TensorFlow Serving's own apt repository), or name"
+    " one: binary:PATH"
+)
 
 
 def records() -> Path:
@@ -125,7 +148,9 @@ def free_ports() -> tuple[int, int]:
 class BinaryServer(Server):
     """A server process behind its guard."""
 
-    def __init__(self, command: Sequence[str], endpoint: Endpoint, evidence: Path, record: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], endpoint: Endpoint, evidence: Path, record: Path
+    ) -> None:
         """Start ``command``. Raises OSError."""
         evidence.mkdir(parents=True, exist_ok=True)
         record.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +160,14 @@ class BinaryServer(Server):
         try:
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-S", "-E", guard.__file__, str(self._status.absolute()), *command],
+                    [
+                        sys.executable,
+                        "-S",
+                        "-E",
+                        guard.__file__,
+                        str(self._status.absolute()),
+                        *command,
+                    ],
                     stdin=theirs,
                     stdout=log,
                     stderr=log,
@@ -149,7 +181,11 @@ class BinaryServer(Server):
             os.close(theirs)
         self.name = f"process {self._process.pid}"
         self._stopped = False
-        about = {"pid": self._process.pid, "started": harness.started(self._process.pid), "command": list(command)}
+        about = {
+            "pid": self._process.pid,
+            "started": harness.started(self._process.pid),
+            "command": list(command),
+        }
         record.write_text(json.dumps({**about, "harness": asdict(harness.me())}), encoding="utf-8")
 
     def endpoint(self) -> Endpoint | None:
@@ -177,12 +213,17 @@ class BinaryServer(Server):
         taken = _PORT_TAKEN.search(self.logs())
         if taken:
             return f"a port was taken by another process ({taken[0]})"
-        if answered and not {self._endpoint.grpc_port, self._endpoint.rest_port} <= self._listening():
+        if (
+            answered
+            and not {self._endpoint.grpc_port, self._endpoint.rest_port} <= self._listening()
+        ):
             return "another process answers at the port"
         return None
 
     def _listening(self) -> set[int | None]:
-        """Ports on which the processes of this server listen; those of the endpoint where the system does not tell."""
+        """Ports on which the processes of this server listen; those of the endpoint where the
+        system does not tell.
+        """
         import psutil
 
         found: set[int | None] = set()
@@ -192,7 +233,9 @@ class BinaryServer(Server):
                 with suppress(psutil.NoSuchProcess):
                     # Named `connections` before psutil 6.
                     ask = getattr(process, "net_connections", None) or process.connections
-                    found |= {one.laddr.port for one in ask("tcp") if one.status == psutil.CONN_LISTEN}
+                    found |= {
+                        one.laddr.port for one in ask("tcp") if one.status == psutil.CONN_LISTEN
+                    }
         except psutil.NoSuchProcess:
             pass
         except psutil.AccessDenied:
@@ -209,10 +252,14 @@ class BinaryServer(Server):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         deadline = time.monotonic() + GRACE
-        with suppress(subprocess.TimeoutExpired):  # in uninterruptible sleep: the system's business from here
+        with suppress(
+            subprocess.TimeoutExpired
+        ):  # in uninterruptible sleep: the system's business from here
             self._process.wait(GRACE)
         # The guard may be gone before the server below it, which has memory to give back.
-        while time.monotonic() < deadline and any(began and harness.started(pid) == began for pid, began in below.items()):
+        while time.monotonic() < deadline and any(
+            began and harness.started(pid) == began for pid, began in below.items()
+        ):
             time.sleep(0.01)
 
     def stop(self) -> None:

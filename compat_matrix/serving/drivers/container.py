@@ -1,4 +1,6 @@
-"""One container that serves: where it answers, how it ended, its log, and the evidence that outlives it."""
+"""One container that serves: where it answers, how it ended, its log, and the evidence that
+outlives it.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,32 @@ from .base import EXIT, GRPC_PORT, LOG, REST_PORT, Endpoint, EngineTrouble, Exit
 MODELS = "/models"  # in every container
 LOG_GRACE = 5.0  # seconds for the rest of a log after the end
 LOG_LIMIT = 64 << 20  # bytes of it that are kept
-PATIENCE, PAUSE = 4, 1.0  # questions to an engine that does not answer, and the seconds between them
+PATIENCE, PAUSE = (
+    4,
+    1.0,
+)  # questions to an engine that does not answer, and the seconds between them
 
 
 class ContainerServer(Server):
-    """A started container. ``copied_from``: the folder its models are copied from, None when it is mounted."""
+    """A started container.
 
-    def __init__(self, container: Any, client: Any, evidence: Path, copied_from: Path | None, host: str | None) -> None:
-        self._container, self._client, self._evidence, self._copied_from = container, client, evidence, copied_from
+    ``copied_from``: the folder its models are copied from, None when it is mounted.
+    """
+
+    def __init__(
+        self,
+        container: Any,
+        client: Any,
+        evidence: Path,
+        copied_from: Path | None,
+        host: str | None,
+    ) -> None:
+        self._container, self._client, self._evidence, self._copied_from = (
+            container,
+            client,
+            evidence,
+            copied_from,
+        )
         self._host = host
         self.name = str(container.name)
         self._state: ExitState | None = None
@@ -34,7 +54,9 @@ class ContainerServer(Server):
         evidence.mkdir(parents=True, exist_ok=True)
         self._log = evidence / LOG
         self._log.touch()
-        self._follower = threading.Thread(target=self._follow, daemon=True, name=f"log of {self.name}")
+        self._follower = threading.Thread(
+            target=self._follow, daemon=True, name=f"log of {self.name}"
+        )
         self._follower.start()
 
     def _follow(self) -> None:
@@ -44,7 +66,9 @@ class ContainerServer(Server):
             try:
                 written = 0
                 with self._log.open("ab", buffering=0) as stream:
-                    for chunk in client.containers.get(self._container.id).logs(stream=True, follow=True):
+                    for chunk in client.containers.get(self._container.id).logs(
+                        stream=True, follow=True
+                    ):
                         written += stream.write(chunk[: LOG_LIMIT - written])
             finally:
                 client.close()
@@ -77,7 +101,9 @@ class ContainerServer(Server):
                     break
             except EngineTrouble as trouble:
                 if isinstance(trouble.__cause__, NotFound):
-                    self._state = ExitState(137, signal=9, error="the container was removed by somebody else")
+                    self._state = ExitState(
+                        137, signal=9, error="the container was removed by somebody else"
+                    )
                     return self._state
                 if not trouble.passing or not left:
                     raise
@@ -127,14 +153,21 @@ class ContainerServer(Server):
         except EngineTrouble as trouble:
             troubles.append(str(trouble))
         state = self._state or ExitState(-1, error="how it ended is not known")
-        told = {**asdict(state), "stopped_by_harness": before is None, "container": self._container.id, "trouble": troubles}
+        told = {
+            **asdict(state),
+            "stopped_by_harness": before is None,
+            "container": self._container.id,
+            "trouble": troubles,
+        }
         (self._evidence / EXIT).write_text(json.dumps(told, indent=1), encoding="utf-8")
         with suppress(EngineTrouble), engine.asked(f"removing {self.name}"):
             self._client.api.remove_container(self._container.id, force=True, v=True)
         self._follower.join(LOG_GRACE)
 
     def _refresh(self) -> None:
-        """The log anew, where nobody follows it any more: the engine was gone for a while, or the server has ended."""
+        """The log anew, where nobody follows it any more: the engine was gone for a while, or the
+        server has ended.
+        """
         if not self._follower.is_alive() and not self._stopped:
             with suppress(EngineTrouble):
                 self._take_log()
@@ -148,7 +181,9 @@ class ContainerServer(Server):
 
 
 def published(mapping: Any) -> tuple[str, int] | None:
-    """``(address to connect to, port)`` from one entry of the mapping of ports; IPv4 where there is one."""
+    """``(address to connect to, port)`` from one entry of the mapping of ports; IPv4 where there is
+    one.
+    """
     if not mapping:
         return None
     entries = sorted(mapping, key=lambda one: ":" in (one.get("HostIp") or ""))
@@ -159,15 +194,31 @@ def published(mapping: Any) -> tuple[str, int] | None:
 
 def ended(state: Mapping[str, Any]) -> ExitState | None:
     """Return the exit state from an engine's description of a container, or None while it runs."""
-    if state.get("Running") or state.get("Status") in ("created", "running", "restarting", "removing", "paused"):
+    if state.get("Running") or state.get("Status") in (
+        "created",
+        "running",
+        "restarting",
+        "removing",
+        "paused",
+    ):
         return None
-    dates = {"started": str(state.get("StartedAt", "")), "finished": str(state.get("FinishedAt", ""))}
+    dates = {
+        "started": str(state.get("StartedAt", "")),
+        "finished": str(state.get("FinishedAt", "")),
+    }
     error = str(state.get("Error", ""))
-    return ExitState.of(int(state.get("ExitCode") or 0), oom_killed=bool(state.get("OOMKilled")), error=error, **dates)
+    return ExitState.of(
+        int(state.get("ExitCode") or 0),
+        oom_killed=bool(state.get("OOMKilled")),
+        error=error,
+        **dates,
+    )
 
 
 def packed(folder: Path, name: str, root: str) -> bytes:
-    """A tar archive of ``folder/name`` (or all of it) below ``root``, readable by every user of the container."""
+    """A tar archive of ``folder/name`` (or all of it) below ``root``, readable by every user of the
+    container.
+    """
 
     def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0

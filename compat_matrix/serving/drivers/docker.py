@@ -1,8 +1,10 @@
-"""Servers in containers: the official image's contract (ports 8500 and 8501, ``/models``, arguments appended), and no privileges.
+"""Servers in containers: the official image's contract (ports 8500 and 8501, ``/models``, arguments
+appended), and no privileges.
 
-The folder of models is bind-mounted read-only where the engine sees the harness's files; that is tried, not believed: a file with
-a word of our own is read back through the engine. Where it is not seen (another machine, a virtual one that does not share the
-folder) the models are copied into the container. No container removes itself: its log and exit state are copied first.
+The folder of models is bind-mounted read-only where the engine sees the harness's files; that is
+tried, not believed: a file with a word of our own is read back through the engine. Where it is not
+seen (another machine, a virtual one that does not share the folder) the models are copied into the
+container. No container removes itself: its log and exit state are copied first.
 """
 
 from __future__ import annotations
@@ -30,15 +32,25 @@ CPUS = 2.0
 ATTEMPTS = 3
 PAUSE = 1.0  # seconds before another attempt
 PROBE = ".probe"
-UNSEEN = ("bind source path", "no such file", "not shared", "statfs")  # how engines say that they have no such folder
+UNSEEN = (
+    "bind source path",
+    "no such file",
+    "not shared",
+    "statfs",
+)  # how engines say that they have no such folder
 INIT = ("docker-init", "container-init", "catatonit", "init binary")
 LOG_BYTES = "64m"  # kept by the engine
 
 
 class DockerDriver(Driver):
-    """Starts servers of one image. ``image`` None: the stand-in's newest. ``memory`` in bytes, ``cpus`` as a number of them."""
+    """Starts servers of one image.
 
-    def __init__(self, image: str | None, memory: int | None = None, cpus: float | None = None) -> None:
+    ``image`` None: the stand-in's newest. ``memory`` in bytes, ``cpus`` as a number of them.
+    """
+
+    def __init__(
+        self, image: str | None, memory: int | None = None, cpus: float | None = None
+    ) -> None:
         super().__init__()
         self.name = "standin" if image is None else image
         self._wanted, self._memory, self._cpus = image, memory, cpus
@@ -49,7 +61,8 @@ class DockerDriver(Driver):
         self._numbers = itertools.count(1)
         self.run = uuid.uuid4().hex[:12]
 
-    # What it is -----------------------------------------------------------------------------------------------------
+    # What it is
+    # -----------------------------------------------------------------------------------------------------
 
     def identify(self) -> ServerIdentity:
         if self._identity is None:
@@ -71,7 +84,8 @@ class DockerDriver(Driver):
     def seen(self, folder: Path) -> str:
         return MODELS
 
-    # Starting -------------------------------------------------------------------------------------------------------
+    # Starting
+    # -------------------------------------------------------------------------------------------------------
 
     def start(self, folder: Path, flags: Sequence[str], evidence: Path) -> ContainerServer:
         self.identify()
@@ -94,7 +108,9 @@ class DockerDriver(Driver):
         except BaseException:  # also an interruption: what was created has a name that is known
             self._discard(name)
             raise
-        return ContainerServer(container, self._client, evidence, folder if copied else None, engine.remote_host())
+        return ContainerServer(
+            container, self._client, evidence, folder if copied else None, engine.remote_host()
+        )
 
     def _created(self, name: str, folder: Path, flags: Sequence[str]) -> tuple[Any, bool]:
         """The container, not started, with its models; whether they are a copy."""
@@ -166,12 +182,17 @@ class DockerDriver(Driver):
         return {"mem_limit": memory, "memswap_limit": memory, "nano_cpus": int(cpus * 1e9)}
 
     def _user(self) -> str | None:
-        """Return the user to run as, who staged the models and can read them; a root without capabilities may not be able to."""
+        """Return the user to run as, who staged the models and can read them; a root without
+        capabilities may not be able to.
+        """
         if not hasattr(os, "getuid"):
             return None
         options = " ".join(self._info.get("SecurityOptions") or [])
-        # There the container's root is the user of the engine, and any other number is somebody else.
-        return None if "rootless" in options or "userns" in options else f"{os.getuid()}:{os.getgid()}"
+        # There the container's root is the user of the engine, and any other number is somebody
+        # else.
+        return (
+            None if "rootless" in options or "userns" in options else f"{os.getuid()}:{os.getgid()}"
+        )
 
     def _started(self, container: Any) -> None:
         try:
@@ -183,14 +204,15 @@ class DockerDriver(Driver):
             raise
 
     def _goes_without_init(self, trouble: EngineTrouble) -> bool:
-        """Return whether to try again without an init process, whose program is missing: podman says so when it creates a
-        container, docker when it starts one."""
+        """Return whether to try again without an init process, whose program is missing: podman
+        says so when it creates a container, docker when it starts one."""
         lacks = self._with_init and any(words in str(trouble) for words in INIT)
         if lacks:
             self._with_init = False
         return lacks
 
-    # The end --------------------------------------------------------------------------------------------------------
+    # The end
+    # --------------------------------------------------------------------------------------------------------
 
     def _discard(self, name: str) -> None:
         from docker.errors import NotFound
@@ -208,7 +230,9 @@ class DockerDriver(Driver):
             return
         try:
             with engine.asked("containers of this run"):
-                left = self._client.containers.list(all=True, filters={"label": f"{RUN_LABEL}={self.run}"}, ignore_removed=True)
+                left = self._client.containers.list(
+                    all=True, filters={"label": f"{RUN_LABEL}={self.run}"}, ignore_removed=True
+                )
             for container in left:
                 self._discard(container.name)
         except EngineTrouble as trouble:

@@ -1,4 +1,7 @@
-"""The container engine: reached, or why not, with the command that would help. Docker's, or podman behind DOCKER_HOST."""
+"""The container engine: reached, or why not, with the command that would help.
+
+Docker's, or podman behind DOCKER_HOST.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ def _socket() -> str | None:
 
 
 def _knock() -> None:
-    """Raises OSError when nobody listens on the engine's socket: the SDK hides which error it was, and leaves a socket open."""
+    """Raises OSError when nobody listens on the engine's socket: the SDK hides which error it was,
+    and leaves a socket open.
+    """
     path = _socket()
     if path is not None and hasattr(socket, "AF_UNIX"):
         with socket.socket(socket.AF_UNIX) as one:
@@ -63,7 +68,9 @@ def _knock() -> None:
 
 
 def _not_here(error: BaseException) -> NotHere:
-    """Return why the engine does not answer: missing, not started, no permission, or a wrong address."""
+    """Return why the engine does not answer: missing, not started, no permission, or a wrong
+    address.
+    """
     path, host = _socket(), os.environ.get("DOCKER_HOST")
     where = f"DOCKER_HOST={host}" if host else "the docker engine"
     if path is None or not isinstance(error, OSError):
@@ -72,16 +79,26 @@ def _not_here(error: BaseException) -> NotHere:
         group = f"sudo usermod -aG docker {getpass.getuser()} && newgrp docker"
         return NotHere(f"{where}: permission denied on its socket", group)
     if host:
-        start = f"podman system service --time=0 {host}" if "podman" in path else "unset DOCKER_HOST"
+        start = (
+            f"podman system service --time=0 {host}" if "podman" in path else "unset DOCKER_HOST"
+        )
         return NotHere(f"{where}: nothing listens on this socket ({error.strerror})", start)
     if shutil.which("dockerd"):
-        return NotHere("the docker engine is installed and not started", "sudo systemctl start docker")
-    return NotHere("no docker engine is installed", "sudo apt-get install -y docker.io && sudo systemctl start docker")
+        return NotHere(
+            "the docker engine is installed and not started", "sudo systemctl start docker"
+        )
+    return NotHere(
+        "no docker engine is installed",
+        "sudo apt-get install -y docker.io && sudo systemctl start docker",
+    )
 
 
 @contextmanager
 def asked(what: str) -> Iterator[None]:
-    """Turns the engine's errors into EngineTrouble. Passing are its own failures, lost connections and a port that was taken."""
+    """Turns the engine's errors into EngineTrouble.
+
+    Passing are its own failures, lost connections and a port that was taken.
+    """
     import requests
     from docker.errors import APIError, DockerException
 
@@ -89,17 +106,23 @@ def asked(what: str) -> Iterator[None]:
         yield
     except APIError as error:
         text = error.explanation or str(error)
-        port = any(words in str(text) for words in ("port is already allocated", "address already in use"))
-        raise EngineTrouble(f"{what}: the engine says: {text}", passing=port or not error.is_client_error()) from error
+        port = any(
+            words in str(text) for words in ("port is already allocated", "address already in use")
+        )
+        raise EngineTrouble(
+            f"{what}: the engine says: {text}", passing=port or not error.is_client_error()
+        ) from error
     except (requests.RequestException, DockerException, OSError) as error:
         raise EngineTrouble(f"{what}: the engine does not answer: {error}", passing=True) from error
 
 
 def created(client: Any, image: str, command: list[str], name: str, **more: Any) -> Any:
-    """Create a container, not started. Raises EngineTrouble.
+    """Create a container, not started.
 
-    An interruption waits until it is there: an engine goes on with a request whose asker has gone, and the container would appear
-    after all were removed. `interrupts.check` raises it then.
+    Raises EngineTrouble.
+
+    An interruption waits until it is there: an engine goes on with a request whose asker has gone,
+    and the container would appear after all were removed. `interrupts.check` raises it then.
     """
     with interrupts.deferred(), asked(f"creating {name}"):
         return client.containers.create(image, command, name=name, **more)

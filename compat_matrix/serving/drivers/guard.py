@@ -1,7 +1,9 @@
-"""Stands between the harness and a server: when the harness goes, however it goes, so does the server.
+"""Stands between the harness and a server: when the harness goes, however it goes, so does the
+server.
 
-Run as a program, without anything but the standard library: ``guard.py STATUS COMMAND...``. Its stdin is a pipe that only the
-harness holds open. How the server ended is written to STATUS. It leads the process group of the server.
+Run as a program, without anything but the standard library: ``guard.py STATUS COMMAND...``. Its
+stdin is a pipe that only the harness holds open. How the server ended is written to STATUS. It
+leads the process group of the server.
 """
 
 from __future__ import annotations

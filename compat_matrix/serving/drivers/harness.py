@@ -1,4 +1,6 @@
-"""Identify the process that started a server: it can be told from later processes of the same number, and found dead."""
+"""Identify the process that started a server: it can be told from later processes of the same
+number, and found dead.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ PREFIX = "savedmodel-compat.harness."  # of labels
 
 @dataclass(frozen=True)
 class Harness:
-    """A process of this project. ``space`` is its namespace of process ids: a container has its own."""
+    """A process of this project.
+
+    ``space`` is its namespace of process ids: a container has its own.
+    """
 
     pid: int
     started: str
@@ -28,7 +33,9 @@ class Harness:
     @classmethod
     def from_labels(cls, labels: Mapping[str, str]) -> Harness | None:
         """None when the labels do not tell."""
-        values = {name: labels.get(PREFIX + name, "") for name in ("started", "host", "boot", "space")}
+        values = {
+            name: labels.get(PREFIX + name, "") for name in ("started", "host", "boot", "space")
+        }
         pid = labels.get(PREFIX + "pid", "")
         return cls(int(pid), **values) if pid.isdigit() and values["started"] else None
 
@@ -38,11 +45,19 @@ def me() -> Harness:
 
 
 def started(pid: int) -> str | None:
-    """Return the start time of a process, exact enough to notice that its number was reused; None without such a process."""
+    """Return the start time of a process, exact enough to notice that its number was reused; None
+    without such a process.
+    """
     if Path("/proc/self/stat").exists():
         try:
-            # Behind the name, which may hold anything: state is field 3, the start in clock ticks since the boot field 22.
-            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            # Behind the name, which may hold anything: state is field 3, the start in clock ticks
+            # since the boot field 22.
+            fields = (
+                Path(f"/proc/{pid}/stat")
+                .read_text(encoding="utf-8", errors="replace")
+                .rpartition(")")[2]
+                .split()
+            )
         except OSError:
             return None
         return None if fields[0] in "ZX" else fields[19]
@@ -56,7 +71,9 @@ def started(pid: int) -> str | None:
 
 
 def alive(harness: Harness) -> bool | None:
-    """Return whether a harness still runs; None if it cannot be known, as on another machine or in a container."""
+    """Return whether a harness still runs; None if it cannot be known, as on another machine or in
+    a container.
+    """
     here = me()
     if harness.host != here.host:
         return None

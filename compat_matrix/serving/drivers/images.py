@@ -1,4 +1,7 @@
-"""An image of a server: whether it is here, and what ``--version`` says in it. Nothing is ever pulled."""
+"""An image of a server: whether it is here, and what ``--version`` says in it.
+
+Nothing is ever pulled.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ VERSION_LIMIT = 120  # seconds for `--version`
 
 
 def find(client: Any, name: str) -> Any:
-    """Return the image with a name, tag, digest or id. Raises NotHere with the command that fetches it."""
+    """Return the image with a name, tag, digest or id.
+
+    Raises NotHere with the command that fetches it.
+    """
     from docker.errors import ImageNotFound
 
     try:
@@ -41,7 +47,11 @@ def find(client: Any, name: str) -> Any:
 def _absent(client: Any, name: str) -> NotHere:
     if name.partition(":")[0].rpartition("/")[2] == STANDIN_REPOSITORY:
         return NotHere(f"the stand-in's image {name} is not built", BUILD_STANDIN)
-    tags = [tag for image in client.images.list(name=name.partition("@")[0].partition(":")[0]) for tag in image.tags]
+    tags = [
+        tag
+        for image in client.images.list(name=name.partition("@")[0].partition(":")[0])
+        for tag in image.tags
+    ]
     others = f"; here are {', '.join(sorted(tags)[:5])}" if tags else ""
     return NotHere(f"the image {name} is not here{others}", f"docker pull {name}")
 
@@ -57,32 +67,47 @@ def standin(client: Any) -> str:
 
 
 def identify(client: Any, image: Any, name: str, labels: dict[str, str]) -> ServerIdentity:
-    """Identify the server of an image. ``--version`` runs once per image and is remembered. Raises NotHere, EngineTrouble."""
+    """Identify the server of an image.
+
+    ``--version`` runs once per image and is remembered. Raises NotHere, EngineTrouble.
+    """
     remembered = _remembered(image.id)
     output = remembered or _ask(client, image, labels)
     version, lines = read_version(output)
     if not lines:
         said = " ".join(output.split())[:200]
-        raise NotHere(f"{name} is not an image of TensorFlow Serving: --version says {said!r}", "docker pull tensorflow/serving")
+        raise NotHere(
+            f"{name} is not an image of TensorFlow Serving: --version says {said!r}",
+            "docker pull tensorflow/serving",
+        )
     if remembered is None:
         _remember(image.id, output)
     label = (image.labels or {}).get(STANDIN_LABEL)
     # By its label, or by its own words: a stand-in never fills a cell of the real server.
     kind = STANDIN if label is not None or "standin" in "".join(lines.values()) else SERVING
-    return ServerIdentity(kind, version, image=name, digest=_digest(image, name), details={"id": image.id, **lines})
+    return ServerIdentity(
+        kind, version, image=name, digest=_digest(image, name), details={"id": image.id, **lines}
+    )
 
 
 def _digest(image: Any, name: str) -> str:
     """Return the digest of the image in a registry, or its id if it is in none."""
     known = [str(one) for one in image.attrs.get("RepoDigests") or []]
     repository = name.partition("@")[0].rpartition(":")[0] or name
-    return next((one for one in known if one.partition("@")[0] == repository), known[0] if known else str(image.id))
+    return next(
+        (one for one in known if one.partition("@")[0] == repository),
+        known[0] if known else str(image.id),
+    )
 
 
 def _ask(client: Any, image: Any, labels: dict[str, str]) -> str:
     name = f"savedmodel-compat-version-{uuid.uuid4().hex[:12]}"
     with asked(f"{image.id} --version"):
-        bare: dict[str, Any] = {"network_mode": "none", "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"]}
+        bare: dict[str, Any] = {
+            "network_mode": "none",
+            "cap_drop": ["ALL"],
+            "security_opt": ["no-new-privileges"],
+        }
         container = created(client, image.id, ["--version"], name, labels=labels, **bare)
         try:
             interrupts.check()
@@ -94,7 +119,12 @@ def _ask(client: Any, image: Any, labels: dict[str, str]) -> str:
 
 
 def _place(image_id: str) -> Any:
-    return places.home() / "serving" / "images" / f"{hashlib.sha256(image_id.encode()).hexdigest()[:32]}.json"
+    return (
+        places.home()
+        / "serving"
+        / "images"
+        / f"{hashlib.sha256(image_id.encode()).hexdigest()[:32]}.json"
+    )
 
 
 def _remembered(image_id: str) -> str | None:

@@ -1,4 +1,6 @@
-"""The stand-in as a process of this machine, on the TensorFlow of a runtime: no container engine is needed."""
+"""The stand-in as a process of this machine, on the TensorFlow of a runtime: no container engine is
+needed.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +44,19 @@ class StandinDriver(BinaryDriver):
             python = str(resolve.resolve(self._runtime).python)
         except NotInstalled as error:
             raise NotHere(
-                f"the runtime {self._runtime} is not installed", resolve.install_command(*error.specs).removeprefix("run: ")
+                f"the runtime {self._runtime} is not installed",
+                resolve.install_command(*error.specs).removeprefix("run: "),
             ) from None
         except RuntimeTrouble as error:
             raise NotHere(str(error), _KNOWN) from None
         text = executable.script(python)
-        path = places.home() / "serving" / "standins" / hashlib.sha256(text.encode("utf-8")).hexdigest()[:16] / PROGRAM
+        path = (
+            places.home()
+            / "serving"
+            / "standins"
+            / hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+            / PROGRAM
+        )
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             executable.write(path, python)
         return str(path)

@@ -1,7 +1,9 @@
-"""TensorFlow Serving's messages, wire-compatible declarations in `proto/`, in the pool of `reference_impl.format.schema`.
+"""TensorFlow Serving's messages, wire-compatible declarations in `proto/`, in the pool of
+`reference_impl.format.schema`.
 
-Their tensors and signatures are that schema's `TensorProto` and `SignatureDef`, and its `parse`, `parse_text` and `serialize`
-take them. Made when first asked for; compiled by `python -m reference_impl.format.schema.build FOLDER`.
+Their tensors and signatures are that schema's `TensorProto` and `SignatureDef`, and its `parse`,
+`parse_text` and `serialize` take them. Made when first asked for; compiled by `python -m
+reference_impl.format.schema.build FOLDER`.
 """
 
 from __future__ import annotations

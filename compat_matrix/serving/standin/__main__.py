@@ -21,9 +21,15 @@ def _executable(arguments: Sequence[str]) -> int:
     from compat_matrix.runtimes.runtime import LOCAL
     from compat_matrix.serving.standin import executable
 
-    parser = argparse.ArgumentParser(prog="python -m compat_matrix.serving.standin executable", description=_executable.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m compat_matrix.serving.standin executable", description=_executable.__doc__
+    )
     parser.add_argument("path", type=Path, help="the file to write")
-    parser.add_argument("--runtime", default=LOCAL, help="whose TensorFlow serves: a version, a requirement, an interpreter")
+    parser.add_argument(
+        "--runtime",
+        default=LOCAL,
+        help="whose TensorFlow serves: a version, a requirement, an interpreter",
+    )
     options = parser.parse_args(arguments)
     try:
         executable.write(options.path, str(resolve.resolve(options.runtime).python))
@@ -34,10 +40,15 @@ def _executable(arguments: Sequence[str]) -> int:
     return 0
 
 
-COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {"serve": _serve, "executable": _executable}
+COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "serve": _serve,
+    "executable": _executable,
+}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
-        sys.stderr.write(f"usage: python -m compat_matrix.serving.standin {'|'.join(COMMANDS)} ...\n")
+        sys.stderr.write(
+            f"usage: python -m compat_matrix.serving.standin {'|'.join(COMMANDS)} ...\n"
+        )
         sys.exit(64)
     sys.exit(COMMANDS[sys.argv[1]](sys.argv[2:]))

@@ -1,4 +1,6 @@
-"""The methods of PredictionService and ModelService, message in and message out, independent of the transport."""
+"""The methods of PredictionService and ModelService, message in and message out, independent of the
+transport.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Api:
         self._as_content = bool(flags["enable_serialization_as_tensor_content"])
 
     def servable(self, spec: Any) -> contextlib.AbstractContextManager[tuple[Servable, int]]:
-        """Return the servable that a ModelSpec means, and its version; it is not unloaded meanwhile."""
+        """Return the servable that a ModelSpec means, and its version; it is not unloaded
+        meanwhile.
+        """
         return self._core.held(spec)
 
     def predict_tensors(self, request: Any, timeout_ms: int = 0) -> tuple[dict[str, Tensor], int]:
@@ -43,10 +47,14 @@ class Api:
         return response
 
     def Classify(self, request: Any, timeout_ms: int = 0) -> Any:
-        return self._by_examples(request, messages.CLASSIFY_METHOD, messages.ClassificationResponse(), timeout_ms)
+        return self._by_examples(
+            request, messages.CLASSIFY_METHOD, messages.ClassificationResponse(), timeout_ms
+        )
 
     def Regress(self, request: Any, timeout_ms: int = 0) -> Any:
-        return self._by_examples(request, messages.REGRESS_METHOD, messages.RegressionResponse(), timeout_ms)
+        return self._by_examples(
+            request, messages.REGRESS_METHOD, messages.RegressionResponse(), timeout_ms
+        )
 
     def _by_examples(self, request: Any, method: str, response: Any, timeout_ms: int) -> Any:
         _need_spec(request)
@@ -89,7 +97,9 @@ class Api:
         known = self._core.monitor.versions(spec.name)
         if spec.WhichOneof("version_choice") == "version":
             if spec.version.value not in known:
-                raise ServingError("NOT_FOUND", f"Could not find version {spec.version.value} of model {spec.name}")
+                raise ServingError(
+                    "NOT_FOUND", f"Could not find version {spec.version.value} of model {spec.name}"
+                )
             known = {spec.version.value: known[spec.version.value]}
         if not known:
             raise ServingError("NOT_FOUND", f"Could not find any versions of model {spec.name}")
@@ -101,10 +111,14 @@ class Api:
     def HandleReloadConfigRequest(self, request: Any, timeout_ms: int = 0) -> Any:
         if request.config.WhichOneof("config") != "model_config_list":
             raise invalid(
-                "ServerModelConfig type not supported by HandleReloadConfigRequest. Only ModelConfigList is currently supported"
+                "ServerModelConfig type not supported by HandleReloadConfigRequest. Only"
+                " ModelConfigList is currently supported"
             )
         for index, model in enumerate(request.config.model_config_list.config):
-            place = f"index : {index}\n\tpath : {model.base_path}\n\tname : {model.name}\n\tplatform : {model.model_platform}"
+            place = (
+                f"index : {index}\n\tpath : {model.base_path}\n\tname : {model.name}\n\tplatform :"
+                f" {model.model_platform}"
+            )
             log.info("api", f"\nConfig entry\n\t{place}")
         try:
             self._core.reload(request.config)

@@ -28,16 +28,23 @@ class Core:
         self._bus = Bus()
         self.monitor: Monitor = self._bus.monitor()
         self._manager = Manager(
-            load, self._bus, flags["max_num_load_retries"], flags["load_retry_interval_micros"], flags["num_load_threads"]
+            load,
+            self._bus,
+            flags["max_num_load_retries"],
+            flags["load_retry_interval_micros"],
+            flags["num_load_threads"],
         )
         self._source = Source(self._manager.aspire, flags["file_system_poll_wait_seconds"])
         self._config: Any = messages.ModelServerConfig()
-        self._watched: set[str] | None = None  # the models of the source; None before the first list
+        self._watched: set[str] | None = (
+            None  # the models of the source; None before the first list
+        )
         self._labels: dict[str, dict[str, int]] = {}
         self._config_lock = threading.Lock()
 
     def held(self, spec: Any) -> contextlib.AbstractContextManager[tuple[Servable, int]]:
-        """Return the servable that a ModelSpec means, and its version; it is not unloaded meanwhile.
+        """Return the servable that a ModelSpec means, and its version; it is not unloaded
+        meanwhile.
 
         Raises :class:`ServingError`.
         """
@@ -52,17 +59,20 @@ class Core:
         return self._manager.held(spec.name, spec.version.value if choice == "version" else None)
 
     def reload(self, config: Any) -> None:
-        """Serve what this ModelServerConfig lists and nothing else; returns when all new models are available.
+        """Serve what this ModelServerConfig lists and nothing else; returns when all new models are
+        available.
 
-        Raises :class:`ServingError`: the config is refused, or a new model did not load (the others are served then). As in the
-        real server it waits without limit for a model whose base path is not there, and later calls wait behind it.
+        Raises :class:`ServingError`: the config is refused, or a new model did not load (the others
+        are served then). As in the real server it waits without limit for a model whose base path
+        is not there, and later calls wait behind it.
         """
         with self._config_lock:
             old, new = self._config.WhichOneof("config"), config.WhichOneof("config")
             if old is not None and (old, new) != (_LIST, _LIST):
                 raise ServingError(
                     "FAILED_PRECONDITION",
-                    "Cannot transition to requested config. It is only legal to transition from one ModelConfigList to another.",
+                    "Cannot transition to requested config. It is only legal to transition from one"
+                    " ModelConfigList to another.",
                 )
             if new is None:
                 log.info("core", "Taking no action for empty config.")
@@ -102,7 +112,8 @@ class Core:
             for label, version in sorted(model.version_labels.items()):
                 current = self._labels.get(model.name, {}).get(label, version)
                 allowed = self._flags["force_allow_any_version_labels_for_unavailable_models"] or (
-                    self._flags["allow_version_labels_for_unavailable_models"] and current == version
+                    self._flags["allow_version_labels_for_unavailable_models"]
+                    and current == version
                 )
                 if not allowed and (version not in known or known[version].state != AVAILABLE):
                     raise ServingError(
@@ -115,20 +126,30 @@ class Core:
 
 
 def platform(model: Any) -> str:
-    """Raise :class:`ServingError` when no platform or two are given. A server of 2.15 names the model at the end.
+    """Raise :class:`ServingError` when no platform or two are given.
+
+    A server of 2.15 names the model at the end.
 
     2.10 did not.
     """
     whose = f", model name is {model.name}"
     if model.model_type:
         if model.model_platform:
-            text = "Illegal setting both ModelServerConfig::model_type (deprecated) and ModelServerConfig::model_platform"
+            text = (
+                "Illegal setting both ModelServerConfig::model_type (deprecated) and"
+                " ModelServerConfig::model_platform"
+            )
             raise invalid(text + whose)
         if model.model_type != 1:
-            raise invalid(f"ModelServerConfig::model_type choice {model.model_type} not supported" + whose)
+            raise invalid(
+                f"ModelServerConfig::model_type choice {model.model_type} not supported" + whose
+            )
         return PLATFORM
     if not model.model_platform:
-        text = "Illegal setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform"
+        text = (
+            "Illegal setting neither ModelServerConfig::model_type (deprecated) nor"
+            " ModelServerConfig::model_platform"
+        )
         raise invalid(text + whose)
     return str(model.model_platform)
 
@@ -141,13 +162,16 @@ def _validate(models: Iterable[Any], before: Iterable[Any]) -> None:
         names.add(model.name)
     for model in models:
         if not re.match(r"/|\w+://", model.base_path):
-            raise invalid(f"Expected model {model.name} to have an absolute path or URI; got base_path()={model.base_path}")
+            raise invalid(
+                f"Expected model {model.name} to have an absolute path or URI; got"
+                f" base_path()={model.base_path}"
+            )
     platforms = {model.name: platform(model) for model in before}
     for model in models:
         if platforms.get(model.name, platform(model)) != platform(model):
             raise invalid(
-                f"Illegal to change a model's platform. For model {model.name} platform was {platforms[model.name]} "
-                f"and new platform requested is {platform(model)}"
+                f"Illegal to change a model's platform. For model {model.name} platform was"
+                f" {platforms[model.name]} and new platform requested is {platform(model)}"
             )
 
 
@@ -155,6 +179,7 @@ def _check_available(reached: dict[tuple[str, int], Entry], what: str) -> None:
     missing = {key: entry for key, entry in sorted(reached.items()) if entry.state != AVAILABLE}
     if missing:
         told = "".join(
-            f"{{{servable_id(*key)}{f' due to error: {entry.error}' if entry.error else ''}}}, " for key, entry in missing.items()
+            f"{{{servable_id(*key)}{f' due to error: {entry.error}' if entry.error else ''}}}, "
+            for key, entry in missing.items()
         )
         raise ServingError("UNKNOWN", f"{len(missing)} {what} did not become available: {{{told}}}")

@@ -15,7 +15,13 @@ class Deep:
     def __init__(self, flat: np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:
         if flat.size != math.prod(shape):
             raise ValueError(f"{flat.size} elements in the shape {shape}")
-        self._flat, self.shape, self.ndim, self.size, self.dtype = flat, shape, len(shape), flat.size, flat.dtype
+        self._flat, self.shape, self.ndim, self.size, self.dtype = (
+            flat,
+            shape,
+            len(shape),
+            flat.size,
+            flat.dtype,
+        )
 
     def ravel(self) -> np.ndarray[Any, Any]:
         return self._flat

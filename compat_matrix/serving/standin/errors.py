@@ -15,7 +15,9 @@ GRPC_LIMIT = 1024  # characters of a message that go over gRPC
 
 
 class ServingError(Exception):
-    """``code`` is the name of a code; ``str()`` is how a status prints in logs and inside other messages."""
+    """``code`` is the name of a code; ``str()`` is how a status prints in logs and inside other
+    messages.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -35,7 +37,11 @@ class ServingError(Exception):
 
     @property
     def grpc_message(self) -> str:
-        return self.message if len(self.message) <= GRPC_LIMIT else self.message[:GRPC_LIMIT] + "...TRUNCATED"
+        return (
+            self.message
+            if len(self.message) <= GRPC_LIMIT
+            else self.message[:GRPC_LIMIT] + "...TRUNCATED"
+        )
 
 
 def invalid(message: str) -> ServingError:

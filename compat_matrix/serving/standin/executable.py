@@ -7,8 +7,8 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[3]
 PACKAGES = ("reference_impl", "compat_matrix")
-# Our packages are opened one by one, never by a search path: the folder of the installed project also holds the harness's own
-# NumPy and protobuf.
+# Our packages are opened one by one, never by a search path: the folder of the installed project
+# also holds the harness's own NumPy and protobuf.
 _OPENING = """\
 import importlib.util, sys
 for name in {packages!r}:
@@ -25,12 +25,17 @@ sys.exit(server.main(sys.argv[1:]))
 
 
 def opening(project: str) -> str:
-    """Python statements that make our packages importable in an interpreter that does not know them."""
+    """Python statements that make our packages importable in an interpreter that does not know
+    them.
+    """
     return _OPENING.format(packages=PACKAGES, project=project)
 
 
 def script(python: str, project: str = str(PROJECT)) -> str:
-    """Return the text of the file: a shell script that executes that Python. ``project`` is the folder of our packages."""
+    """Return the text of the file: a shell script that executes that Python.
+
+    ``project`` is the folder of our packages.
+    """
     program = shlex.quote(opening(project) + _SERVE)
     return f'#!/bin/sh\nexec {shlex.quote(python)} -I -c {program} "$@"\n'
 

@@ -1,9 +1,12 @@
-"""Faults for tests of drivers and fleets, asked for by environment variables. A server started without them has none.
+"""Faults for tests of drivers and fleets, asked for by environment variables.
+
+A server started without them has none.
 
 STANDIN_SLOW_START=SECONDS   wait so long before anything is loaded or a port is opened
 STANDIN_ABORT_AT_LOAD=GLOB   abort the process (SIGABRT) when a model of this name is loaded
 STANDIN_HANG_AT_LOAD=GLOB    never finish loading it
-STANDIN_EXHAUST_AT_LOAD=GLOB take memory without end when it is loaded, until the kernel kills the process
+STANDIN_EXHAUST_AT_LOAD=GLOB take memory without end when it is loaded, until the kernel kills the
+process
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ def before_load(model: str) -> None:
     if _meant(EXHAUST, model):
         taken = []
         while True:
-            taken.append(bytearray(os.urandom(4096) * (BLOCK // 4096)))  # written to, so that it is really allocated
+            taken.append(
+                bytearray(os.urandom(4096) * (BLOCK // 4096))
+            )  # written to, so that it is really allocated
 
 
 def _meant(variable: str, model: str) -> bool:

@@ -1,4 +1,6 @@
-"""Read a command line like TensorFlow's ``Flags::Parse``: ``--name=value``, a bare ``--name`` for a truth value."""
+"""Read a command line like TensorFlow's ``Flags::Parse``: ``--name=value``, a bare ``--name`` for a
+truth value.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,11 @@ def parse(arguments: Sequence[str]) -> Parsed:
             unknown += arguments[position:]
             break
         name, equals, text = argument[2:].partition("=")
-        if not argument.startswith("--") or name not in defaults or (not equals and not isinstance(defaults[name], bool)):
+        if (
+            not argument.startswith("--")
+            or name not in defaults
+            or (not equals and not isinstance(defaults[name], bool))
+        ):
             unknown.append(argument)
             continue
         value = _value(type(defaults[name]), text if equals else "true")
@@ -118,9 +124,24 @@ def _value(kind: type, text: str) -> Any:
 
 
 def usage() -> str:
-    lines = [f"usage: {os.path.basename(sys.argv[0]) or 'tensorflow_model_server'}", "Flags:"]  # noqa: PTH119
+    lines = [
+        f"usage: {os.path.basename(sys.argv[0]) or 'tensorflow_model_server'}",
+        "Flags:",
+    ]  # noqa: PTH119
     for name, default in {**ACTED_ON, **ACCEPTED}.items():
-        shown = str(default).lower() if isinstance(default, bool) else repr(default) if isinstance(default, str) else default
-        remark = "" if name in ACTED_ON else "\taccepted" if name not in REFUSED else "\tnot supported by the stand-in"
+        shown = (
+            str(default).lower()
+            if isinstance(default, bool)
+            else repr(default)
+            if isinstance(default, str)
+            else default
+        )
+        remark = (
+            ""
+            if name in ACTED_ON
+            else "\taccepted"
+            if name not in REFUSED
+            else "\tnot supported by the stand-in"
+        )
         lines.append(f"\t--{name}={shown}{remark}")
     return "\n".join(lines) + "\n"

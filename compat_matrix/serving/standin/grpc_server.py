@@ -28,16 +28,25 @@ def start(api: Api, flags: dict[str, Any]) -> Any:
         ("grpc.max_send_message_length", -1),
         *_channel_arguments(flags["grpc_channel_arguments"]),
     ]
-    server = grpc.server(ThreadPoolExecutor(max_workers=flags["grpc_max_threads"], thread_name_prefix="grpc"), options=options)
+    server = grpc.server(
+        ThreadPoolExecutor(max_workers=flags["grpc_max_threads"], thread_name_prefix="grpc"),
+        options=options,
+    )
     for service in messages.SERVICES:
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, _handlers(api, service)),))
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(service, _handlers(api, service)),)
+        )
     if flags["enable_grpc_healthcheck_service"]:
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("grpc.health.v1.Health", {"Check": _HEALTH}),))
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler("grpc.health.v1.Health", {"Check": _HEALTH}),)
+        )
     server.add_generic_rpc_handlers((_Unknown(),))
     address = f"0.0.0.0:{flags['port']}" if flags["port"] else ""
     socket = flags["grpc_socket_path"]
     try:
-        bound = all(server.add_insecure_port(one) for one in (address, socket and f"unix:{socket}") if one)
+        bound = all(
+            server.add_insecure_port(one) for one in (address, socket and f"unix:{socket}") if one
+        )
     except RuntimeError:
         bound = False
     if not bound:
@@ -51,7 +60,9 @@ def start(api: Api, flags: dict[str, Any]) -> Any:
 
 
 def _health(request: bytes, context: Any) -> bytes:
-    """Answer a HealthCheckRequest about the whole server, which names no service: a HealthCheckResponse with SERVING."""
+    """Answer a HealthCheckRequest about the whole server, which names no service: a
+    HealthCheckResponse with SERVING.
+    """
     if request:
         context.abort(grpc.StatusCode.NOT_FOUND, "")
     return b"\x08\x01"
@@ -64,7 +75,9 @@ class _Unknown(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Handles every other method. A C++ server sends no message for it; Python's would send one."""
 
     def service(self, details: Any) -> Any:
-        return grpc.unary_unary_rpc_method_handler(lambda _, context: context.abort(grpc.StatusCode.UNIMPLEMENTED, ""))
+        return grpc.unary_unary_rpc_method_handler(
+            lambda _, context: context.abort(grpc.StatusCode.UNIMPLEMENTED, "")
+        )
 
 
 def _channel_arguments(text: str) -> list[tuple[str, Any]]:
@@ -82,12 +95,16 @@ def _handlers(api: Api, service: str) -> dict[str, Any]:
             request: Any = method.request
             handlers[name] = grpc.unary_unary_rpc_method_handler(
                 # A reload may wait forever for a model, so it holds no share.
-                _answer(getattr(api, name), request.FromString, name != "HandleReloadConfigRequest"),
+                _answer(
+                    getattr(api, name), request.FromString, name != "HandleReloadConfigRequest"
+                ),
             )
     return handlers
 
 
-def _answer(method: Callable[[Any, int], Any], parse: Callable[[bytes], Any], counted: bool) -> Callable[[Any, Any], Any]:
+def _answer(
+    method: Callable[[Any, int], Any], parse: Callable[[bytes], Any], counted: bool
+) -> Callable[[Any, Any], Any]:
     codes = {code.value[0]: code for code in grpc.StatusCode}
 
     def answer(message: bytes, context: Any) -> Any:

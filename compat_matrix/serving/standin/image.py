@@ -1,7 +1,9 @@
-"""The stand-in as a container image: the root file system streamed into the engine's import, under a tag of its own.
+"""The stand-in as a container image: the root file system streamed into the engine's import, under
+a tag of its own.
 
-The contract is the official image's: gRPC on 8500, REST on 8501, MODEL_NAME below MODEL_BASE_PATH, arguments appended to those
-of the entry point. The name and the labels say what it is; no report may call it ``tensorflow-serving``.
+The contract is the official image's: gRPC on 8500, REST on 8501, MODEL_NAME below MODEL_BASE_PATH,
+arguments appended to those of the entry point. The name and the labels say what it is; no report
+may call it ``tensorflow-serving``.
 """
 
 from __future__ import annotations
@@ -28,10 +30,12 @@ _BLOCK = 1 << 20
 
 
 def build(client: Any, tag: str | None = None, runtime: str = LOCAL) -> str:
-    """Make the image with a docker SDK client and return its id; an image of the same content is reused.
+    """Make the image with a docker SDK client and return its id; an image of the same content is
+    reused.
 
-    ``tag`` is ``savedmodel-compat-standin:<version of TensorFlow>`` when absent, ``runtime`` the one whose TensorFlow is inside.
-    Raises RuntimeTrouble: the runtime is missing, or no image can be made from it.
+    ``tag`` is ``savedmodel-compat-standin:<version of TensorFlow>`` when absent, ``runtime`` the
+    one whose TensorFlow is inside. Raises RuntimeTrouble: the runtime is missing, or no image can
+    be made from it.
     """
     with tempfile.TemporaryDirectory() as scratch:
         tree = rootfs.gather(resolve.resolve(runtime).python, Path(scratch))
@@ -41,14 +45,20 @@ def build(client: Any, tag: str | None = None, runtime: str = LOCAL) -> str:
             image.tag(name, version)
             return str(image.id)
         client.api.import_image(
-            src=_stream(tree), repository=name, tag=version, changes=_changes(tree.tensorflow, digest), stream_src=True
+            src=_stream(tree),
+            repository=name,
+            tag=version,
+            changes=_changes(tree.tensorflow, digest),
+            stream_src=True,
         )
         _forget_old(client)
         return str(client.images.get(f"{name}:{version}").id)
 
 
 def _forget_old(client: Any) -> None:
-    """Remove the images that lost their tag to a newer one, except images of existing containers."""
+    """Remove the images that lost their tag to a newer one, except images of existing
+    containers.
+    """
     for image in client.images.list(filters={"label": LABEL, "dangling": True}):
         with contextlib.suppress(OSError):  # exceptions of the SDK are OSErrors
             client.images.remove(image.id)
@@ -101,13 +111,17 @@ def pack(tree: rootfs.Tree, out: Any) -> None:
                     archive.addfile(info, file)
             elif entry.text is not None:
                 data = entry.text.encode("utf-8")
-                archive.addfile(_info(path, entry.mode, tarfile.REGTYPE, len(data)), io.BytesIO(data))
+                archive.addfile(
+                    _info(path, entry.mode, tarfile.REGTYPE, len(data)), io.BytesIO(data)
+                )
             else:
                 archive.addfile(_info(path, entry.mode, tarfile.DIRTYPE))
 
 
 def _folders(tree: rootfs.Tree) -> set[str]:
-    return {str(parent) for path in tree.entries for parent in Path(path).parents if str(parent) != "/"} - set(tree.entries)
+    return {
+        str(parent) for path in tree.entries for parent in Path(path).parents if str(parent) != "/"
+    } - set(tree.entries)
 
 
 def _info(path: str, mode: int, kind: bytes, size: int = 0) -> tarfile.TarInfo:

@@ -12,7 +12,10 @@ _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
 
 
 def fill_request(body: bytes, request: Any) -> None:
-    """Fill the input of a ClassificationRequest or RegressionRequest. Raises :class:`ServingError`."""
+    """Fill the input of a ClassificationRequest or RegressionRequest.
+
+    Raises :class:`ServingError`.
+    """
     document = json_reader.parse(body)
     json_predict.fill_signature(document, request)
     given = request.input.example_list
@@ -20,10 +23,14 @@ def fill_request(body: bytes, request: Any) -> None:
         given = request.input.example_list_with_context
         _fill_example(document[CONTEXT], given.context)
     if EXAMPLES not in document:
-        raise json_reader.format_error(document, f"When method is classify, key '{EXAMPLES}' is expected and was not found")
+        raise json_reader.format_error(
+            document, f"When method is classify, key '{EXAMPLES}' is expected and was not found"
+        )
     examples = document[EXAMPLES]
     if not isinstance(examples, list):
-        raise json_reader.format_error(document, f"Expecting '{EXAMPLES}' value to be an list/array")
+        raise json_reader.format_error(
+            document, f"Expecting '{EXAMPLES}' value to be an list/array"
+        )
     if not examples:
         raise json_reader.format_error(document, f"'{EXAMPLES}' value is an empty array")
     for example in examples:
@@ -54,7 +61,9 @@ def _append(value: Any, name: str, feature: Any) -> None:
     elif isinstance(value, float):
         _list(feature, "float_list", name).append(json_numbers.single(value))
     else:
-        raise invalid(f"Feature: {name} has element with unexpected JSON type: {json_reader.kind(value)}")
+        raise invalid(
+            f"Feature: {name} has element with unexpected JSON type: {json_reader.kind(value)}"
+        )
 
 
 def _list(feature: Any, kind: str, name: str) -> Any:
@@ -68,14 +77,19 @@ def _list(feature: Any, kind: str, name: str) -> Any:
 def classification(result: Any) -> bytes:
     if not result.classifications:
         raise invalid("Cannot convert empty ClassificationResults to JSON")
-    rows = [[[entry.label, _decimal(entry.score)] for entry in row.classes] for row in result.classifications]
+    rows = [
+        [[entry.label, _decimal(entry.score)] for entry in row.classes]
+        for row in result.classifications
+    ]
     return json_writer.dumps({RESULTS: [json_writer.Line(row) for row in rows]})
 
 
 def regression(result: Any) -> bytes:
     if not result.regressions:
         raise invalid("Cannot convert empty RegressionResults to JSON")
-    return json_writer.dumps({RESULTS: json_writer.Line([_decimal(entry.value) for entry in result.regressions])})
+    return json_writer.dumps(
+        {RESULTS: json_writer.Line([_decimal(entry.value) for entry in result.regressions])}
+    )
 
 
 def _decimal(value: float) -> json_writer.Raw:

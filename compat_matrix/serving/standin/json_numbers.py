@@ -1,8 +1,9 @@
 """Numbers of JSON as TensorFlow Serving reads and writes them.
 
-The server's parser (RapidJSON, without its flag for full precision) collects the digits of a number as an integer and multiplies
-it by, or divides it by, one power of ten. That is exact for at most 2^53 and powers up to 22; other numbers may be a few units in
-the last place away from the nearest double. Its threads flush subnormal numbers to zero, both when they read and when they write.
+The server's parser (RapidJSON, without its flag for full precision) collects the digits of a number
+as an integer and multiplies it by, or divides it by, one power of ten. That is exact for at most
+2^53 and powers up to 22; other numbers may be a few units in the last place away from the nearest
+double. Its threads flush subnormal numbers to zero, both when they read and when they write.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
 _FLOAT = struct.Struct("<f")
 _POWERS = [float(f"1e{power}") for power in range(309)]
 _SMALLEST = float(np.finfo(np.float64).tiny)
-# A float32 is flushed to zero where it would be subnormal if it had its 24 bits: the processor rounds first, to any exponent.
+# A float32 is flushed to zero where it would be subnormal if it had its 24 bits: the processor
+# rounds first, to any exponent.
 _SMALLEST_SINGLE = 2.0**-126 - 2.0**-151
 _FULL = 0x1999999999999999  # an integer beyond this has no room for another digit in 64 bits
 _FULL_NEGATIVE = 0x0CCCCCCCCCCCCCCC
@@ -36,7 +38,10 @@ class TooBig(ValueError):
 
 
 def integer(text: str) -> int | float:
-    """Return the integer that the server reads: one of 64 bits, signed or not, else a double. Raises TooBig."""
+    """Return the integer that the server reads: one of 64 bits, signed or not, else a double.
+
+    Raises TooBig.
+    """
     number = int(text) if len(text) < _LONGEST else 1 << 64
     return number if -1 << 63 <= number < 1 << 64 else double(text)
 
@@ -44,7 +49,8 @@ def integer(text: str) -> int | float:
 def double(text: str) -> float:
     """Return the double that the server reads of a JSON number.
 
-    The parser looks at the exponent alone, so the product of digits and power may be infinite. Raises TooBig.
+    The parser looks at the exponent alone, so the product of digits and power may be infinite.
+    Raises TooBig.
     """
     if len(text) < _SHORT and "e" not in text and "E" not in text:
         return float(text)
@@ -105,7 +111,9 @@ def flushed(value: float) -> float:
 
 
 def single(value: float) -> float:
-    """Return the float32 that a double is converted to: infinite beyond the largest one, zero where it would be subnormal."""
+    """Return the float32 that a double is converted to: infinite beyond the largest one, zero where
+    it would be subnormal.
+    """
     try:
         (narrow,) = _FLOAT.unpack(_FLOAT.pack(value))
     except OverflowError:
@@ -115,4 +123,6 @@ def single(value: float) -> float:
 
 def array_flushed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return an array of floats with zeros in place of its subnormal numbers."""
-    return np.where(np.abs(array) < np.finfo(array.dtype).tiny, np.copysign(np.zeros_like(array), array), array)
+    return np.where(
+        np.abs(array) < np.finfo(array.dtype).tiny, np.copysign(np.zeros_like(array), array), array
+    )

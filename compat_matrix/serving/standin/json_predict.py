@@ -1,4 +1,6 @@
-"""Predict over JSON: rows (``instances``, ``predictions``) and columns (``inputs``, ``outputs``)."""
+"""Predict over JSON: rows (``instances``, ``predictions``) and columns (``inputs``,
+``outputs``).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from compat_matrix.workers.tensors import Tensor
 
 INSTANCES, INPUTS, PREDICTIONS, OUTPUTS = "instances", "inputs", "predictions", "outputs"
 _BLOCK = 1 << 12  # elements of an answer that are Python objects at a time
-_INT32, _INT64, _UINT32, _UINT64 = ((-1 << 31, 1 << 31), (-1 << 63, 1 << 63), (0, 1 << 32), (0, 1 << 64))
+_INT32, _INT64, _UINT32, _UINT64 = (
+    (-1 << 31, 1 << 31),
+    (-1 << 63, 1 << 63),
+    (0, 1 << 32),
+    (0, 1 << 64),
+)
 _INTEGERS = {
     **dict.fromkeys(("int32", "int16", "int8", "uint8"), ("int_val", _INT32)),
     "int64": ("int64_val", _INT64),
@@ -25,11 +32,13 @@ _INTEGERS = {
 _DECIMALS = ("float32", "float64")
 
 
-def fill_request(body: bytes, request: Any, signature_inputs: Callable[[str], Mapping[str, Any]]) -> bool:
+def fill_request(
+    body: bytes, request: Any, signature_inputs: Callable[[str], Mapping[str, Any]]
+) -> bool:
     """Fill the inputs of a PredictRequest from a JSON text; return whether they were rows.
 
-    ``signature_inputs`` gives ``{alias: TensorInfo}`` of the signature of that name (empty: the default one). Raises
-    :class:`ServingError`.
+    ``signature_inputs`` gives ``{alias: TensorInfo}`` of the signature of that name (empty: the
+    default one). Raises :class:`ServingError`.
     """
     document = json_reader.parse(body)
     fill_signature(document, request)
@@ -38,7 +47,10 @@ def fill_request(body: bytes, request: Any, signature_inputs: Callable[[str], Ma
     if not infos:
         raise invalid(f"Failed to get input map for signature: {name or 'DEFAULT'}")
     if INSTANCES in document and INPUTS in document:
-        text = f"Not formatted correctly expecting only one of '{INPUTS}' or '{INSTANCES}' keys to exist "
+        text = (
+            f"Not formatted correctly expecting only one of '{INPUTS}' or '{INSTANCES}' keys to"
+            " exist "
+        )
         raise json_reader.format_error(document, text)
     if INSTANCES in document:
         rows = document[INSTANCES]
@@ -63,7 +75,10 @@ def fill_signature(document: Mapping[str, Any], request: Any) -> None:
 
 
 def is_base64(value: Any) -> bool:
-    """Return whether a value is an object with ``b64`` as its one member. With that member twice it is not."""
+    """Return whether a value is an object with ``b64`` as its one member.
+
+    With that member twice it is not.
+    """
     if not isinstance(value, dict) or len(json_reader.members(value)) != 1:
         return False
     return isinstance(value.get("b64"), str)
@@ -86,31 +101,42 @@ def from_base64(value: Any) -> bytes:
 def _fill_rows(rows: list[Any], infos: Mapping[str, Any], inputs: Any) -> None:
     if not isinstance(rows[0], dict) and len(infos) > 1:
         raise invalid(
-            "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map"
+            "instances is a plain list, but expecting list of objects as multiple input tensors"
+            " required as per tensorinfo_map"
         )
     named = isinstance(rows[0], dict) and not is_base64(rows[0])
     shapes: dict[str, tuple[int, list[int]]] = {}
     for index, row in enumerate(rows):
         if (isinstance(row, dict) and not is_base64(row)) != named:
-            wanted = "Expecting object but got list" if named else "Expecting value/list but got object"
+            wanted = (
+                "Expecting object but got list" if named else "Expecting value/list but got object"
+            )
             raise invalid(f"{wanted} at item {index} of input list")
         for name, value in row.items() if named else [(next(iter(infos)), row)]:
             try:
                 _add_row(name, value, infos, shapes, inputs)
             except ServingError as error:
                 key = f" key: {name}" if named else ""
-                raise invalid(f"Failed to process element: {index}{key} of '{INSTANCES}' list. Error: {error}") from None
+                raise invalid(
+                    f"Failed to process element: {index}{key} of '{INSTANCES}' list. Error: {error}"
+                ) from None
         if named and set(row) != set(infos):
             raise invalid(
-                f"Failed to process element: {index} of '{INSTANCES}' list. JSON object: {json_reader.shown(row)} "
-                f"keys must be equal to: {','.join(sorted(infos))}"
+                f"Failed to process element: {index} of '{INSTANCES}' list. JSON object:"
+                f" {json_reader.shown(row)} keys must be equal to: {','.join(sorted(infos))}"
             )
     for name, (_, shape) in shapes.items():
         inputs[name].dtype = infos[name].dtype
         _set_shape(inputs[name], [len(rows), *shape])
 
 
-def _add_row(name: str, value: Any, infos: Mapping[str, Any], shapes: dict[str, tuple[int, list[int]]], inputs: Any) -> None:
+def _add_row(
+    name: str,
+    value: Any,
+    infos: Mapping[str, Any],
+    shapes: dict[str, tuple[int, list[int]]],
+    inputs: Any,
+) -> None:
     if json_reader.as_name(name) not in infos:
         raise invalid(f"JSON object: does not have named input: {name}")
     shape = _shape(value)
@@ -126,7 +152,8 @@ def _fill_columns(value: Any, infos: Mapping[str, Any], inputs: Any) -> None:
     if not isinstance(value, dict) or is_base64(value):
         if len(infos) > 1:
             raise invalid(
-                "inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map"
+                "inputs is a plain value/list, but expecting an object as multiple input tensors"
+                " required as per tensorinfo_map"
             )
         value = {next(iter(infos)): value}
     for name, info in sorted(infos.items()):
@@ -169,15 +196,18 @@ def _fill(value: Any, dtype: str, shape: list[int], proto: Any, level: int = 0) 
     if not isinstance(value, list):
         if level != len(shape):
             raise invalid(
-                f"JSON Value: {json_reader.shown(value)} found at incorrect level: {level + 1} in the JSON DOM. "
-                f"Expected at level: {len(shape)}"
+                f"JSON Value: {json_reader.shown(value)} found at incorrect level: {level + 1} in"
+                f" the JSON DOM. Expected at level: {len(shape)}"
             )
         _append(value, dtype, proto)
         return 1
     if level >= len(shape):
         raise invalid(f"Encountered list at unexpected level: {level} expected < {len(shape)}")
     if len(value) != shape[level]:
-        raise invalid(f"Encountered list at unexpected size: {len(value)} at level: {level} expected size: {shape[level]}")
+        raise invalid(
+            f"Encountered list at unexpected size: {len(value)} at level: {level} expected size:"
+            f" {shape[level]}"
+        )
     return sum(_fill(item, dtype, shape, proto, level + 1) for item in value)
 
 
@@ -203,7 +233,10 @@ def _append(value: Any, dtype: str, proto: Any) -> None:
             raise _type_error(value, dtype)
         proto.bool_val.append(value)
     else:
-        text = f"Conversion of JSON Value: {json_reader.shown(value)} to type: {tensor_protos.spoken(dtype)}"
+        text = (
+            f"Conversion of JSON Value: {json_reader.shown(value)} to type:"
+            f" {tensor_protos.spoken(dtype)}"
+        )
         raise ServingError("UNIMPLEMENTED", text)
 
 
@@ -224,7 +257,10 @@ def _type_error(value: Any, dtype: str) -> ServingError:
 
 
 def response(outputs: Mapping[str, Tensor], rows: bool) -> bytes:
-    """Return the JSON text of an answer, in the format of the request. Raises :class:`ServingError`."""
+    """Return the JSON text of an answer, in the format of the request.
+
+    Raises :class:`ServingError`.
+    """
     if not outputs:
         raise invalid("Cannot convert empty tensor map to JSON")
     return _rows(outputs) if rows else _columns(outputs)
@@ -237,23 +273,35 @@ def _rows(outputs: Mapping[str, Tensor]) -> bytes:
             raise invalid(f"Tensor name: {name} has no shape information ")
         size = int(tensor.array.shape[0])
         if batch is not None and size != batch:
-            raise invalid(f"Tensor name: {name} has inconsistent batch size: {size} expecting: {batch}")
+            raise invalid(
+                f"Tensor name: {name} has inconsistent batch size: {size} expecting: {batch}"
+            )
         batch = size
     items = sorted(outputs.items())
     lines = (
-        {name: json_writer.Line(_nested(name, tensor.dtype, tensor.array[index, ...])) for name, tensor in items}
+        {
+            name: json_writer.Line(_nested(name, tensor.dtype, tensor.array[index, ...]))
+            for name, tensor in items
+        }
         for index in range(batch or 0)
     )
-    return json_writer.dumps({PREDICTIONS: (line if len(line) > 1 else next(iter(line.values())) for line in lines)})
+    return json_writer.dumps(
+        {PREDICTIONS: (line if len(line) > 1 else next(iter(line.values())) for line in lines)}
+    )
 
 
 def _columns(outputs: Mapping[str, Tensor]) -> bytes:
-    found = {name: _nested(name, tensor.dtype, tensor.array) for name, tensor in sorted(outputs.items())}
+    found = {
+        name: _nested(name, tensor.dtype, tensor.array) for name, tensor in sorted(outputs.items())
+    }
     return json_writer.dumps({OUTPUTS: found if len(found) > 1 else next(iter(found.values()))})
 
 
 def _nested(name: str, dtype: str, array: Any) -> Any:
-    """Return nested iterators; a scalar is a bare value. Elements become Python objects a block at a time, never all at once."""
+    """Return nested iterators; a scalar is a bare value.
+
+    Elements become Python objects a block at a time, never all at once.
+    """
     if array.ndim > 1:
         return (_nested(name, dtype, part) for part in array)
     if array.ndim:
@@ -267,4 +315,6 @@ def _elements(name: str, dtype: str, array: Any) -> Iterable[Any]:
     try:
         return json_writer.elements(array, dtype, dtype == "string" and name.endswith("_bytes"))
     except ValueError:
-        raise invalid(f"Failed to write JSON value for tensor type: {tensor_protos.spoken(dtype)}") from None
+        raise invalid(
+            f"Failed to write JSON value for tensor type: {tensor_protos.spoken(dtype)}"
+        ) from None

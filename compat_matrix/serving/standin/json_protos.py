@@ -1,4 +1,6 @@
-"""Status and metadata as JSON: messages with every field, by its own name, as protobuf prints them (one space an indent)."""
+"""Status and metadata as JSON: messages with every field, by its own name, as protobuf prints them
+(one space an indent).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ def status(response: Any) -> bytes:
 
 
 def metadata(response: Any) -> bytes:
-    """``{"model_spec": ..., "metadata": {"signature_def": <SignatureDefMap>}}``, put together from two texts."""
+    """``{"model_spec": ..., "metadata": {"signature_def": <SignatureDefMap>}}``, put together from
+    two texts.
+    """
     spec = json.dumps(_message(response.model_spec), indent=1, ensure_ascii=False) + "\n"
     signatures = messages.SignatureDefMap.FromString(response.metadata["signature_def"].value)
     printed = json.dumps(_message(signatures), indent=1, ensure_ascii=False) + "\n"
@@ -23,7 +27,9 @@ def metadata(response: Any) -> bytes:
 
 
 def _message(message: Any) -> Any:
-    if message.DESCRIPTOR.full_name.startswith("google.protobuf.") and message.DESCRIPTOR.full_name.endswith("Value"):
+    if message.DESCRIPTOR.full_name.startswith(
+        "google.protobuf."
+    ) and message.DESCRIPTOR.full_name.endswith("Value"):
         return _scalar(message.DESCRIPTOR.fields_by_name["value"], message.value)
     out: dict[str, Any] = {}
     for field in message.DESCRIPTOR.fields:
@@ -50,7 +56,11 @@ def _scalar(field: Any, value: Any) -> Any:
         return known.name if known else value
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
-    if isinstance(value, int) and not isinstance(value, bool) and field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64):
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64)
+    ):
         return str(value)
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

@@ -1,7 +1,8 @@
 """Read JSON like the real server's parser (RapidJSON 1.1): NaN, Inf and Infinity are numbers.
 
-Errors have its texts and offsets. Python's parser reads the usual document; :class:`_Slow` reads a refused document again and
-finds the error. The parser changed with TensorFlow Serving 2.18: :func:`follow` chooses the release to imitate.
+Errors have its texts and offsets. Python's parser reads the usual document; :class:`_Slow` reads a
+refused document again and finds the error. The parser changed with TensorFlow Serving 2.18:
+:func:`follow` chooses the release to imitate.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from compat_matrix.serving.standin.errors import ServingError, invalid
 
 _DEEPEST = 400
 _SHOWN = 1 << 20  # bytes of a value in an error
-# Numbers that are perhaps too big for a double, and halves of surrogate pairs: Python takes one without the other.
+# Numbers that are perhaps too big for a double, and halves of surrogate pairs: Python takes one
+# without the other.
 _DOUBTFUL = re.compile(r"[eE]\+?\d{3}|\d{300}|\\u[dD][89a-fA-F]")
 _NUMBER = re.compile(r"-?(?:(NaN|Inf(?:inity|(?!i)))|(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d*)?)")
 _PLAIN = {"n": ("null", None), "t": ("true", True), "f": ("false", False)}
@@ -32,9 +34,11 @@ _newer = False
 
 
 def follow(release: str) -> None:
-    """Read requests, and print values in errors, as the server of this TensorFlow release ("2.15.1") does.
+    """Read requests, and print values in errors, as the server of this TensorFlow release
+    ("2.15.1") does.
 
-    The parser of 2.18 and later ignores text after the document. It prints an array on one line, and NaN as nothing.
+    The parser of 2.18 and later ignores text after the document. It prints an array on one line,
+    and NaN as nothing.
     """
     global _newer
     number = re.match(r"(\d+)\.(\d+)", release)
@@ -42,7 +46,10 @@ def follow(release: str) -> None:
 
 
 class Repeated(dict[str, Any]):
-    """An object with several members of one name: as a dict, the first counts. ``members``: all of them, in order."""
+    """An object with several members of one name: as a dict, the first counts.
+
+    ``members``: all of them, in order.
+    """
 
     def __init__(self, members: list[tuple[str, Any]]) -> None:
         super().__init__()
@@ -61,11 +68,16 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found if len(found) == len(pairs) else Repeated(pairs)
 
 
-_decode = json.JSONDecoder(object_pairs_hook=_object_of, parse_float=json_numbers.double, parse_int=json_numbers.integer).decode
+_decode = json.JSONDecoder(
+    object_pairs_hook=_object_of, parse_float=json_numbers.double, parse_int=json_numbers.integer
+).decode
 
 
 def parse(body: bytes) -> dict[str, Any]:
-    """Return the object of a request. Strings hold undecodable bytes as surrogates. Raises :class:`ServingError`."""
+    """Return the object of a request.
+
+    Strings hold undecodable bytes as surrogates. Raises :class:`ServingError`.
+    """
     if not body:
         raise invalid("JSON Parse error: The document is empty")
     text = body.decode("utf-8", "surrogateescape")
@@ -93,10 +105,14 @@ def format_error(value: Any, text: str) -> ServingError:
 
 
 def shown(value: Any) -> str:
-    """Return a value for an error's text, cut when it is long: indentation may make it a thousand times as long."""
+    """Return a value for an error's text, cut when it is long: indentation may make it a thousand
+    times as long.
+    """
     writer = json_writer.Writer(_SHOWN)
     writer.single_line = writer.finite_only = _newer
-    writer.ends = not _newer  # the writer of RapidJSON 1.1 gives up at NaN, and what it has written is the text
+    writer.ends = (
+        not _newer
+    )  # the writer of RapidJSON 1.1 gives up at NaN, and what it has written is the text
     try:
         writer.value(_printed(value))
     except json_writer.Ended:
@@ -138,7 +154,9 @@ class _Slow:
         return value
 
     def _error(self, text: str, at: int | None = None) -> ServingError:
-        offset = len(self._text[: self._at if at is None else at].encode("utf-8", "surrogateescape"))
+        offset = len(
+            self._text[: self._at if at is None else at].encode("utf-8", "surrogateescape")
+        )
         return invalid(f"JSON Parse error: {text} at offset: {offset}")
 
     def _space(self) -> None:
@@ -192,7 +210,10 @@ class _Slow:
         return out
 
     def _each(self, end: str, problem: str) -> Iterator[None]:
-        """Yield at each value between brackets, which are separated by commas. The caller reads it."""
+        """Yield at each value between brackets, which are separated by commas.
+
+        The caller reads it.
+        """
         self._at += 1
         self._space()
         if self._peek() != end:
@@ -267,6 +288,10 @@ class _Slow:
             raise self._error("Miss exponent in number.")
         text = match.group()
         try:
-            return json_numbers.integer(text) if fraction is None and exponent is None else json_numbers.double(text)
+            return (
+                json_numbers.integer(text)
+                if fraction is None and exponent is None
+                else json_numbers.double(text)
+            )
         except json_numbers.TooBig:
             raise self._error("Number too big to be stored in double.", start) from None

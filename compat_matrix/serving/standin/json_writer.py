@@ -1,7 +1,8 @@
 """Write JSON in the real server's layout: four spaces, and rows of tensors on one line.
 
-Floating-point numbers are the shortest of six or of all significant digits that read back as the same number, whole ones
-with ``.0``, and NaN and Infinity stand as they are. Text is not checked to be UTF-8.
+Floating-point numbers are the shortest of six or of all significant digits that read back as the
+same number, whole ones with ``.0``, and NaN and Infinity stand as they are. Text is not checked to
+be UTF-8.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class Ended(Exception):
 class Writer:
     """Writes values one after another.
 
-    ``single_line`` if all arrays are to stay on their line; ``finite_only`` to print nothing for NaN and Infinity;
-    ``ends`` to raise :class:`Ended` in place of them.
+    ``single_line`` if all arrays are to stay on their line; ``finite_only`` to print nothing for
+    NaN and Infinity; ``ends`` to raise :class:`Ended` in place of them.
 
     Args:
       limit: the most bytes of text, 0 for no limit. A longer text raises :class:`TooLong`.
@@ -70,7 +71,9 @@ class Writer:
         self._out += b"]" if array else b"}"
 
     def value(self, value: Any) -> None:
-        """Raw text, a string, bytes, a truth value, a number, None, or lists, iterators and dicts of them."""
+        """Raw text, a string, bytes, a truth value, a number, None, or lists, iterators and dicts
+        of them.
+        """
         if isinstance(value, Line):
             self.single_line = True
             self.value(value.value)
@@ -163,10 +166,16 @@ def decimal(value: Any, single: bool = False) -> bytes:
 
 
 def elements(array: Any, dtype: str, as_base64: bool) -> Iterable[Any]:
-    """The elements of a tensor, in order, as values for a :class:`Writer`. ValueError: JSON has no form for the type."""
+    """The elements of a tensor, in order, as values for a :class:`Writer`.
+
+    ValueError: JSON has no form for the type.
+    """
     flat = array.ravel()
     if dtype in ("float32", "float64"):
-        return [Raw(decimal(item, dtype == "float32")) for item in json_numbers.array_flushed(flat).tolist()]
+        return [
+            Raw(decimal(item, dtype == "float32"))
+            for item in json_numbers.array_flushed(flat).tolist()
+        ]
     if dtype == "string":
         if as_base64:
             return [{"b64": base64.b64encode(item).decode("ascii")} for item in flat.tolist()]

@@ -1,4 +1,6 @@
-"""The shared libraries that a set of files needs, directly and indirectly, as the system's ``ldd`` lists them."""
+"""The shared libraries that a set of files needs, directly and indirectly, as the system's ``ldd``
+lists them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-# "libm.so.6 => /lib/libm.so.6 (0x7f…)", "libm.so.6 => not found", and of the loader "/lib64/ld-linux-x86-64.so.2 (0x7f…)".
+# "libm.so.6 => /lib/libm.so.6 (0x7f…)", "libm.so.6 => not found", and of the loader
+# "/lib64/ld-linux-x86-64.so.2 (0x7f…)".
 _LINE = re.compile(r"\s+(?:(?P<name>\S+) => )?(?P<place>/.*?|not found)(?: \(0x[0-9a-f]+\))?")
 
 
@@ -25,14 +28,19 @@ def is_elf(path: Path) -> bool:
 
 
 def needed(paths: Sequence[Path], own: Sequence[Path] = ()) -> dict[str, Path]:
-    """Return ``{soname: file}`` of everything outside of the folders ``own``, the loader among it under its full path.
+    """Return ``{soname: file}`` of everything outside of the folders ``own``, the loader among it
+    under its full path.
 
-    A library inside of ``own`` is copied as what it is part of; what it needs is listed all the same. Raises OSError (there is no
-    ``ldd``) and :class:`Missing`.
+    A library inside of ``own`` is copied as what it is part of; what it needs is listed all the
+    same. Raises OSError (there is no ``ldd``) and :class:`Missing`.
     """
     # Of one file alone, ldd does not say the name.
     listed = subprocess.run(
-        ["ldd", *map(str, [*paths, *paths[:1]])], capture_output=True, text=True, errors="replace", check=False
+        ["ldd", *map(str, [*paths, *paths[:1]])],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     found: dict[str, Path] = {}
     inside = [folder.resolve() for folder in own]

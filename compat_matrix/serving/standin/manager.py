@@ -1,7 +1,8 @@
 """Loads aspired versions and unloads others, one after the other, so that a version always serves.
 
-The rules follow the real server's AvailabilityPreservingPolicy: a version that is no longer aspired is unloaded once another one
-is ready, or when none is aspired. A failed version stays failed until it is aspired anew.
+The rules follow the real server's AvailabilityPreservingPolicy: a version that is no longer aspired
+is unloaded once another one is ready, or when none is aspired. A failed version stays failed until
+it is aspired anew.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 from compat_matrix.serving.standin import log
 from compat_matrix.serving.standin.errors import ServingError
 from compat_matrix.serving.standin.servable import Servable
-from compat_matrix.serving.standin.states import AVAILABLE, END, LOADING, START, UNLOADING, Bus, servable_id
+from compat_matrix.serving.standin.states import (
+    AVAILABLE,
+    END,
+    LOADING,
+    START,
+    UNLOADING,
+    Bus,
+    servable_id,
+)
 
 NEW, BUSY, READY, FAILED = "new", "busy", "ready", "failed"
 
@@ -35,7 +44,9 @@ class _Harness:
 class Manager:
     """Args: how to load, where to publish, and the retries and threads of the command line."""
 
-    def __init__(self, load: Load, bus: Bus, retries: int, interval_micros: int, threads: int) -> None:
+    def __init__(
+        self, load: Load, bus: Bus, retries: int, interval_micros: int, threads: int
+    ) -> None:
         self._load, self._bus = load, bus
         self._retries, self._interval = retries, max(interval_micros, 0) / 1e6
         self._known: dict[str, dict[int, _Harness]] = {}
@@ -60,7 +71,8 @@ class Manager:
 
     @contextlib.contextmanager
     def held(self, name: str, version: int | None) -> Iterator[tuple[Servable, int]]:
-        """Return the servable and its version, the latest ready one if ``version`` is None; it is not unloaded meanwhile.
+        """Return the servable and its version, the latest ready one if ``version`` is None; it is
+        not unloaded meanwhile.
 
         Raises :class:`ServingError`: NOT_FOUND.
         """
@@ -72,7 +84,11 @@ class Manager:
 
     def _take(self, name: str, version: int | None) -> tuple[Servable, int]:
         with self._changed:  # an unload begins with this lock held
-            ready = {found: harness for found, harness in self._known.get(name, {}).items() if harness.state == READY}
+            ready = {
+                found: harness
+                for found, harness in self._known.get(name, {}).items()
+                if harness.state == READY
+            }
             wanted = max(ready, default=None) if version is None else version
             harness = ready.get(wanted) if wanted is not None else None
             if harness is None or harness.servable is None:
@@ -99,7 +115,9 @@ class Manager:
         except BaseException as error:  # a fault of ours would leave the model LOADING forever
             log.error("manager", f"{harness.id}: {type(error).__name__}: {error}")
             self._settle(harness, FAILED)
-            self._bus.publish(harness.name, harness.version, END, ServingError("INTERNAL", f"stand-in: {error!r}"))
+            self._bus.publish(
+                harness.name, harness.version, END, ServingError("INTERNAL", f"stand-in: {error!r}")
+            )
         finally:
             with self._changed:
                 self._running -= 1
@@ -118,7 +136,11 @@ class Manager:
                     known[version] = _Harness(name, version, path)
                     self._bus.publish(name, version, START)
         for name, known in self._known.items():
-            idle = [harness for harness in known.values() if harness.state == READY and not harness.aspired]
+            idle = [
+                harness
+                for harness in known.values()
+                if harness.state == READY and not harness.aspired
+            ]
             replaced = any(harness.state == READY and harness.aspired for harness in known.values())
             if idle and (replaced or not self._aspired.get(name)):
                 return self._unload, min(idle, key=lambda harness: harness.version)
@@ -160,10 +182,15 @@ class Manager:
             log.error("manager", f"{what} failed: {error}")
             tries += 1
             if tries > self._retries:
-                log.info("manager", f"Retrying of {what} exhausted max_num_retries: {self._retries}")
+                log.info(
+                    "manager", f"Retrying of {what} exhausted max_num_retries: {self._retries}"
+                )
                 return error
             with self._changed:
-                if self._changed.wait_for(lambda: harness.version not in self._aspired.get(harness.name, {}), self._interval):
+                if self._changed.wait_for(
+                    lambda: harness.version not in self._aspired.get(harness.name, {}),
+                    self._interval,
+                ):
                     log.info("manager", f"Retrying of {what} was cancelled.")
                     return error
 

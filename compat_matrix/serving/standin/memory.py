@@ -1,11 +1,12 @@
 """Limits on the memory of requests: of each beyond the bytes it sent, and of all together.
 
-A few bytes of a request can claim a huge tensor. The size of tensors that were not sent is bounded (INVALID_ARGUMENT) in advance.
-The bytes sent, and the objects parsed from them, count against the room that all requests share: they wait for each other. A
-request that is larger than the room runs when it is alone.
+A few bytes of a request can claim a huge tensor. The size of tensors that were not sent is bounded
+(INVALID_ARGUMENT) in advance. The bytes sent, and the objects parsed from them, count against the
+room that all requests share: they wait for each other. A request that is larger than the room runs
+when it is alone.
 
-Three stages have a room each, entered in this order: the message, its inputs, its answer. A request in a room waits only for
-requests in later stages, so requests never wait for each other in a cycle.
+Three stages have a room each, entered in this order: the message, its inputs, its answer. A request
+in a room waits only for requests in later stages, so requests never wait for each other in a cycle.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from typing import Optional
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from reference_impl.format.limits import FILLED_BYTES
 
-FILLED = FILLED_BYTES  # bytes that one request may make the server hold beside those it sent; and its answer beside its inputs
+# bytes that one request may make the server hold beside those it sent; and its answer beside its
+# inputs
+FILLED = FILLED_BYTES
 ROOM = 1 << 30  # bytes of each stage
 KEPT = 1 << 30  # bytes of strings that one model may keep alive
-# How many bytes the server holds for each byte it has. A message of two bytes is an object of forty, an empty list in JSON one of
-# sixty; a tensor is copied for the session, its answer out of it, and written as text or as a message that is sent.
+# How many bytes the server holds for each byte it has. A message of two bytes is an object of
+# forty, an empty list in JSON one of sixty; a tensor is copied for the session, its answer out of
+# it, and written as text or as a message that is sent.
 PARSED, COPIED, WRITTEN = 32, 4, 16
 
 
@@ -46,8 +50,12 @@ class Room:
         with self._changed:
             self._waiting.append(ticket)
             try:
-                if not self._changed.wait_for(lambda: self._waiting[0] is ticket and self._fits(size), seconds):
-                    raise ServingError("RESOURCE_EXHAUSTED", "stand-in: the memory for requests is held by others")
+                if not self._changed.wait_for(
+                    lambda: self._waiting[0] is ticket and self._fits(size), seconds
+                ):
+                    raise ServingError(
+                        "RESOURCE_EXHAUSTED", "stand-in: the memory for requests is held by others"
+                    )
                 self._held += size
             finally:
                 self._waiting.remove(ticket)
@@ -66,7 +74,10 @@ _MESSAGES, _INPUTS, _ANSWERS = Room(ROOM), Room(ROOM), Room(ROOM)
 
 
 class Share:
-    """The part of the rooms that a request of ``sent`` bytes holds. It waits for ``timeout_ms`` in all; 0 for no limit."""
+    """The part of the rooms that a request of ``sent`` bytes holds.
+
+    It waits for ``timeout_ms`` in all; 0 for no limit.
+    """
 
     def __init__(self, sent: int, timeout_ms: int = 0) -> None:
         self._end = time.monotonic() + timeout_ms / 1000 if timeout_ms > 0 else None
@@ -87,12 +98,13 @@ class Share:
     def take_inputs(self, size: int, filled: int, what: str) -> None:
         """Take memory for the inputs, before they are made.
 
-        ``filled``: how many of the ``size`` bytes were not sent; ``what``: the name of the inputs in the error. Raises
-        :class:`ServingError`: they are too large for what was sent.
+        ``filled``: how many of the ``size`` bytes were not sent; ``what``: the name of the inputs
+        in the error. Raises :class:`ServingError`: they are too large for what was sent.
         """
         if filled > FILLED:
             raise invalid(
-                f"stand-in: {what} would take {_shown(filled)} bytes more than the request has; at most {FILLED} are given"
+                f"stand-in: {what} would take {_shown(filled)} bytes more than the request has; at"
+                f" most {FILLED} are given"
             )
         self._inputs = max(self._inputs, size)
         self._enter(_INPUTS, size * COPIED)
@@ -104,13 +116,17 @@ class Share:
         """
         if size > self._inputs + FILLED:
             raise invalid(
-                f"stand-in: the answer would take {size} bytes; at most {FILLED} more than the inputs ({self._inputs}) are given"
+                f"stand-in: the answer would take {size} bytes; at most {FILLED} more than the"
+                f" inputs ({self._inputs}) are given"
             )
         self._enter(_ANSWERS, size * WRITTEN)
 
 
 def _shown(size: int) -> str:
-    """Return a number of bytes as text. Python refuses to print the product of 250 large dimensions."""
+    """Return a number of bytes as text.
+
+    Python refuses to print the product of 250 large dimensions.
+    """
     return str(size) if size < 1 << 63 else "2^63 or more"
 
 

@@ -10,7 +10,9 @@ LOADS = ":tensorflow:cc:saved_model:load_attempt_count"
 _LONGEST, _MOST = 4096, 10_000  # characters of a label; combinations of labels
 DEFAULT_PATH = "/monitoring/prometheus/metrics"
 
-_counts: defaultdict[str, Counter[tuple[tuple[str, str], ...]]] = defaultdict(Counter, {REQUESTS: Counter(), LOADS: Counter()})
+_counts: defaultdict[str, Counter[tuple[tuple[str, str], ...]]] = defaultdict(
+    Counter, {REQUESTS: Counter(), LOADS: Counter()}
+)
 _lock = threading.Lock()
 
 

@@ -15,7 +15,9 @@ Read = TypeVar("Read")
 METHOD_NAMES = (messages.PREDICT_METHOD, messages.CLASSIFY_METHOD, messages.REGRESS_METHOD)
 
 
-def run(servable: Servable, request: Any, timeout_ms: int = 0, check_method: bool = False) -> dict[str, Tensor]:
+def run(
+    servable: Servable, request: Any, timeout_ms: int = 0, check_method: bool = False
+) -> dict[str, Tensor]:
     """Return the outputs by their aliases, in the requested order. Raises :class:`ServingError`."""
     name = signature_name(request.model_spec)
     signature = servable.signatures.get(name)
@@ -24,7 +26,9 @@ def run(servable: Servable, request: Any, timeout_ms: int = 0, check_method: boo
     if check_method and signature.method_name not in METHOD_NAMES:
         expected = ", ".join(METHOD_NAMES)
         raise ServingError(
-            "INTERNAL", f"Expected prediction signature method_name to be one of {{{expected}}}. Was: {signature.method_name}"
+            "INTERNAL",
+            f"Expected prediction signature method_name to be one of {{{expected}}}. Was:"
+            f" {signature.method_name}",
         )
     _check_count(signature, request)
     feed = _feed(signature, request.inputs)
@@ -41,9 +45,9 @@ def _check_count(signature: Any, request: Any) -> None:
     sent, known = set(request.inputs), set(signature.inputs)
     if len(sent) > len(known) or (len(sent) < len(known) and not signature.defaults):
         raise invalid(
-            f"input size does not match signature: {len(sent)}!={len(known)} "
-            f"len({{{_joined(sent)}}}) != len({{{_joined(known)}}}). "
-            f"Sent extra: {{{_joined(sent - known)}}}. Missing but required: {{{_joined(known - sent)}}}."
+            f"input size does not match signature: {len(sent)}!={len(known)}"
+            f" len({{{_joined(sent)}}}) != len({{{_joined(known)}}}). Sent extra:"
+            f" {{{_joined(sent - known)}}}. Missing but required: {{{_joined(known - sent)}}}."
         )
 
 
@@ -57,19 +61,25 @@ def _feed(signature: Any, inputs: Any) -> list[tuple[str, Tensor]]:
             proto = signature.defaults[alias]
         else:
             raise invalid(
-                f"Signature input alias: {alias}(feed name: {info.name}) not found in request and no default value provided. "
-                f"Inputs expected to be in the request {{{_joined(inputs)}}}, or default input alias set: "
-                f"{_joined(signature.defaults)}"
+                f"Signature input alias: {alias}(feed name: {info.name}) not found in request and"
+                " no default value provided. Inputs expected to be in the request"
+                f" {{{_joined(inputs)}}}, or default input alias set: {_joined(signature.defaults)}"
             )
         protos.append((alias, info.name, proto))
     feed = _decoded(protos)
     if len(used) != len(inputs):
-        raise invalid(f"Inputs contains invalid name. Used request inputs: {_joined(used)}, request input: {_joined(inputs)}")
+        raise invalid(
+            f"Inputs contains invalid name. Used request inputs: {_joined(used)}, request input:"
+            f" {_joined(inputs)}"
+        )
     return feed
 
 
 def _decoded(protos: list[tuple[str, str, Any]]) -> list[tuple[str, Tensor]]:
-    """Return the tensors by the names to feed. The total size is known before the first tensor is made."""
+    """Return the tensors by the names to feed.
+
+    The total size is known before the first tensor is made.
+    """
     size = filled = 0
     for alias, _, proto in protos:
         extent = _parsed(alias, tensor_protos.extent, proto)

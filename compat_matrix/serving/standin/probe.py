@@ -1,4 +1,6 @@
-"""Run by a runtime's Python: where its parts are, and compiled forms of the modules that the server imports, as JSON."""
+"""Run by a runtime's Python: where its parts are, and compiled forms of the modules that the server
+imports, as JSON.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,13 @@ SERVER = "compat_matrix.serving.standin.server"
 
 
 def main() -> None:
-    """Arguments: the folder for compiled modules, and ``{folder here: folder in the image}`` of our packages as JSON."""
+    """Arguments: the folder for compiled modules, and ``{folder here: folder in the image}`` of our
+    packages as JSON.
+    """
     compiled, ours = Path(sys.argv[1]), json.loads(sys.argv[2])
-    importlib.import_module(SERVER)  # before the library: an older one's symbols would take the place of grpcio's
+    importlib.import_module(
+        SERVER
+    )  # before the library: an older one's symbols would take the place of grpcio's
     wheel: Any = importlib.import_module("compat_matrix.workers.c_library")
     package = wheel.package_folder()
     site = Path(package).parent
@@ -40,7 +46,11 @@ def main() -> None:
         "tensorflow": wheel.Library().version,
         "compiled": {},
     }
-    roots = {str(stdlib): f"/usr/local/lib/{version}", str(site): f"/usr/local/lib/{version}/site-packages", **ours}
+    roots = {
+        str(stdlib): f"/usr/local/lib/{version}",
+        str(site): f"/usr/local/lib/{version}/site-packages",
+        **ours,
+    }
     facts["compiled"] = _compile(compiled, roots)
     print(json.dumps(facts))
 
@@ -63,13 +73,20 @@ def _files(names: tuple[str, ...], site: Path) -> set[str]:
             path = Path(str(distribution.locate_file(file)))
             if path.is_file() and not {"..", "__pycache__"} & set(path.parts):  # scripts lie above
                 out.add(str(path.relative_to(site)))
-        needed = [requirement for requirement in distribution.requires or () if "extra ==" not in requirement]
+        needed = [
+            requirement
+            for requirement in distribution.requires or ()
+            if "extra ==" not in requirement
+        ]
         pending += [re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in needed]
     return out
 
 
 def _compile(folder: Path, roots: Mapping[str, str]) -> dict[str, str]:
-    """``{file in the image: compiled file here}``. They name places of the image and are used without a look at the source."""
+    """``{file in the image: compiled file here}``.
+
+    They name places of the image and are used without a look at the source.
+    """
     out: dict[str, str] = {}
     for module in list(sys.modules.values()):
         source = getattr(module, "__file__", None) or ""
@@ -79,6 +96,12 @@ def _compile(folder: Path, roots: Mapping[str, str]) -> dict[str, str]:
         placed = roots[root] + source[len(root) :]
         name = f"{Path(placed).stem}.{sys.implementation.cache_tag}.pyc"
         target = folder / f"{len(out)}.pyc"
-        py_compile.compile(source, str(target), placed, True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+        py_compile.compile(
+            source,
+            str(target),
+            placed,
+            True,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
         out[str(Path(placed).parent / "__pycache__" / name)] = str(target)
     return out

@@ -1,4 +1,6 @@
-"""The REST API: paths, methods, bodies and status codes over HTTP/1.1 with connections that are kept."""
+"""The REST API: paths, methods, bodies and status codes over HTTP/1.1 with connections that are
+kept.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,24 @@ from types import MappingProxyType
 from typing import Any
 
 from compat_matrix.serving import messages
-from compat_matrix.serving.standin import json_examples, json_predict, json_protos, log, memory, metrics
+from compat_matrix.serving.standin import (
+    json_examples,
+    json_predict,
+    json_protos,
+    log,
+    memory,
+    metrics,
+)
 from compat_matrix.serving.standin.api import SIGNATURE_DEF, Api
 from compat_matrix.serving.standin.errors import ServingError, invalid
 
 _WHICH = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
-_POST = re.compile(rf"/v1/models/(?P<name>[^/:]+){_WHICH}:(?P<verb>classify|regress|predict)", re.IGNORECASE)
-_GET = re.compile(rf"/v1/models(?:/(?P<name>[^/:]+))?{_WHICH}(?:/(?P<verb>metadata))?", re.IGNORECASE)
+_POST = re.compile(
+    rf"/v1/models/(?P<name>[^/:]+){_WHICH}:(?P<verb>classify|regress|predict)", re.IGNORECASE
+)
+_GET = re.compile(
+    rf"/v1/models(?:/(?P<name>[^/:]+))?{_WHICH}(?:/(?P<verb>metadata))?", re.IGNORECASE
+)
 _OURS = re.compile(r"/v1/.*", re.IGNORECASE | re.DOTALL)
 _ORIGIN = re.compile("https?://")
 _JSON, _TEXT, _HTML = "application/json", "text/plain", "text/html; charset=ISO-8859-1"
@@ -32,9 +45,13 @@ _CORS = {  # with --rest_api_enable_cors_support
 }
 MAX_BODY = 1 << 31
 _PART = 1 << 20  # bytes read together
-# The real server takes large headers. Python's limits are numbers of its module; this process has no other use for them.
+# The real server takes large headers. Python's limits are numbers of its module; this process has
+# no other use for them.
 http.client._MAXLINE = http.client._MAXHEADERS = 1 << 20  # type: ignore[attr-defined]
-_NOT_FOUND = b"<HTML><HEAD>\n<TITLE>404 Not Found</TITLE>\n</HEAD><BODY>\n<H1>Not Found</H1>\n</BODY></HTML>\n"
+_NOT_FOUND = (
+    b"<HTML><HEAD>\n<TITLE>404 Not Found</TITLE>\n</HEAD><BODY>\n<H1>Not"
+    b" Found</H1>\n</BODY></HTML>\n"
+)
 
 
 class _NoWords(Exception):
@@ -42,7 +59,10 @@ class _NoWords(Exception):
 
 
 class Rest:
-    """Requests by method and path. ``metrics_path`` is empty for no metrics; ``cors``: answers of the API allow other origins."""
+    """Requests by method and path.
+
+    ``metrics_path`` is empty for no metrics; ``cors``: answers of the API allow other origins.
+    """
 
     def __init__(self, api: Api, timeout_ms: int, metrics_path: str, cors: bool = False) -> None:
         self._api, self._timeout, self._metrics = api, timeout_ms, metrics_path
@@ -52,16 +72,24 @@ class Rest:
         """Return the headers that an answer has beside its content type."""
         return self._cors if path != self._metrics and _OURS.fullmatch(path) else {}
 
-    def answer(self, method: str, path: str, body: bytes, compressed: bool = False, origin: str = "") -> tuple[int, str, bytes]:
-        """Status code, content type and body. ``compressed``: the body is gzip. ``origin``: the header of that name."""
+    def answer(
+        self, method: str, path: str, body: bytes, compressed: bool = False, origin: str = ""
+    ) -> tuple[int, str, bytes]:
+        """Status code, content type and body.
+
+        ``compressed``: the body is gzip. ``origin``: the header of that name.
+        """
         if self._metrics and path == self._metrics:
             return 200, _TEXT, metrics.page().encode("utf-8")
         if not _OURS.fullmatch(path):
             return 404, "text/html", _NOT_FOUND
-        if method == "OPTIONS":  # a browser asks beforehand; without an origin it is refused, without words
+        if (
+            method == "OPTIONS"
+        ):  # a browser asks beforehand; without an origin it is refused, without words
             return (200 if _ORIGIN.search(origin) else 400), _HTML, b""
         try:
-            # The body, what it becomes and the answer's text hold the request's share of the memory.
+            # The body, what it becomes and the answer's text hold the request's share of the
+            # memory.
             plain = _unpacked(body) if compressed else body
             with memory.request(len(plain), self._timeout):
                 return 200, _JSON, self._result(method, path, plain)
@@ -75,7 +103,11 @@ class Rest:
             return caught.http, _JSON, json_examples.error(caught)
 
     def _result(self, method: str, path: str, body: bytes) -> bytes:
-        matched = {"POST": _POST, "GET": _GET}[method].fullmatch(path) if method in ("POST", "GET") else None
+        matched = (
+            {"POST": _POST, "GET": _GET}[method].fullmatch(path)
+            if method in ("POST", "GET")
+            else None
+        )
         if matched is None:
             raise invalid(f"Malformed request: {method} {path}")
         spec = _spec(matched)
@@ -85,7 +117,9 @@ class Rest:
                 raise invalid("Missing model name in request.")
             if verb == "metadata":
                 return self._metadata(spec)
-            return json_protos.status(self._api.GetModelStatus(messages.GetModelStatusRequest(model_spec=spec)))
+            return json_protos.status(
+                self._api.GetModelStatus(messages.GetModelStatusRequest(model_spec=spec))
+            )
         if verb == "predict":
             return self._predict(spec, body)
         if verb == "classify":
@@ -117,7 +151,10 @@ class Rest:
 
 
 def _unpacked(body: bytes) -> bytes:
-    """Unpack a gzip body with all its members. Raises :class:`ServingError`: not gzip, or too large for the bytes sent."""
+    """Unpack a gzip body with all its members.
+
+    Raises :class:`ServingError`: not gzip, or too large for the bytes sent.
+    """
     limit = len(body) + memory.FILLED
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(body)) as stream:
@@ -141,7 +178,10 @@ def _spec(matched: re.Match[str]) -> Any:
 
 
 def _path(target: str) -> str | None:
-    """Return the path that a request line names; None for one that cannot be decoded. An absolute URI has one, too."""
+    """Return the path that a request line names; None for one that cannot be decoded.
+
+    An absolute URI has one, too.
+    """
     absolute = re.fullmatch(r"https?://[^/]*(/.*)?", target, re.IGNORECASE | re.DOTALL)
     path = (absolute[1] or "/") if absolute else target
     return None if re.search(r"%(?![0-9a-fA-F]{2})", path) else path
@@ -149,7 +189,8 @@ def _path(target: str) -> str | None:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # headers and body are two writes: the second would wait for the client's acknowledgement
+    # headers and body are two writes: the second would wait for the client's acknowledgement
+    disable_nagle_algorithm = True
     server: _Server
 
     def _serve(self) -> None:
@@ -161,12 +202,16 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.slots:
             compressed = "gzip" in self.headers.get("Content-Encoding", "")
             origin = self.headers.get("Origin", "")
-            status, kind, answer = self.server.rest.answer(self.command, path, body, compressed, origin)
+            status, kind, answer = self.server.rest.answer(
+                self.command, path, body, compressed, origin
+            )
         self._send(status, kind, answer, self.server.rest.headers(path))
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = do_PATCH = _serve
 
-    def _send(self, status: int, kind: str, body: bytes, more: Mapping[str, str] = MappingProxyType({})) -> None:
+    def _send(
+        self, status: int, kind: str, body: bytes, more: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": kind, **more}.items():
             self.send_header(name, value)
@@ -188,7 +233,10 @@ class _Handler(BaseHTTPRequestHandler):
             return None
 
     def _read(self, length: int) -> bytes:
-        """Read so many bytes, or those before the connection ends. Announced bytes that never come take no memory."""
+        """Read so many bytes, or those before the connection ends.
+
+        Announced bytes that never come take no memory.
+        """
         out = bytearray()
         while len(out) < length:
             part = self.rfile.read(min(length - len(out), _PART))
@@ -231,7 +279,12 @@ def start(api: Api, flags: dict[str, Any], metrics_path: str) -> None:
     """Serve on ``rest_api_port``. A port that is taken is only logged, as in the real server."""
     port = flags["rest_api_port"]
     try:
-        rest = Rest(api, flags["rest_api_timeout_in_ms"], metrics_path, flags["rest_api_enable_cors_support"])
+        rest = Rest(
+            api,
+            flags["rest_api_timeout_in_ms"],
+            metrics_path,
+            flags["rest_api_enable_cors_support"],
+        )
         server = _Server(port, rest, flags["rest_api_num_threads"])
     except OSError as error:
         log.error("rest", f"Failed to start HTTP Server at localhost:{port}: {error}")

@@ -1,7 +1,9 @@
-"""The root file system of the stand-in's image, gathered from this machine's files without a registry or root rights.
+"""The root file system of the stand-in's image, gathered from this machine's files without a
+registry or root rights.
 
-The interpreter and its standard library, the shared libraries of all that is in it, the C API of a TensorFlow wheel, what every
-TensorFlow depends on (grpcio, protobuf, NumPy), our packages, a shell for the entry point.
+The interpreter and its standard library, the shared libraries of all that is in it, the C API of a
+TensorFlow wheel, what every TensorFlow depends on (grpcio, protobuf, NumPy), our packages, a shell
+for the entry point.
 """
 
 from __future__ import annotations
@@ -37,11 +39,23 @@ _OURS = (
 )
 _SUFFIXES = (".py", ".binpb")
 _NOT_STDLIB = frozenset(
-    {"__pycache__", "test", "tests", "idlelib", "idle_test", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data"}
+    {
+        "__pycache__",
+        "test",
+        "tests",
+        "idlelib",
+        "idle_test",
+        "tkinter",
+        "turtledemo",
+        "ensurepip",
+        "lib2to3",
+        "pydoc_data",
+    }
     | {"site-packages", "dist-packages"}
 )
 _NOT_SITE = frozenset({"tests", "test", "_tests", "include"})
-# The contract of the official image: the shell stays the first process, and the server is its child.
+# The contract of the official image: the shell stays the first process, and the server is its
+# child.
 _ENTRY = """\
 #!/bin/sh
 tensorflow_model_server --port=8500 --rest_api_port=8501 \\
@@ -63,7 +77,11 @@ class Entry:
     derived: bool = False  # follows from other files: not part of the digest
 
     def digest(self) -> str:
-        return file_sha256(self.source) if self.source else hashlib.sha256((self.text or "").encode("utf-8")).hexdigest()
+        return (
+            file_sha256(self.source)
+            if self.source
+            else hashlib.sha256((self.text or "").encode("utf-8")).hexdigest()
+        )
 
 
 @dataclass(frozen=True)
@@ -74,7 +92,9 @@ class Tree:
     tensorflow: str
 
     def digest(self) -> str:
-        """Return the digest of the paths, modes and contents of all files that are not derived from others."""
+        """Return the digest of the paths, modes and contents of all files that are not derived from
+        others.
+        """
         out = hashlib.sha256()
         for path, entry in self.entries.items():
             if not entry.derived:
@@ -83,13 +103,18 @@ class Tree:
 
 
 def gather(python: Path, compiled: Path) -> Tree:
-    """Return the tree for the TensorFlow of this interpreter; ``compiled`` is an empty folder to work in.
+    """Return the tree for the TensorFlow of this interpreter; ``compiled`` is an empty folder to
+    work in.
 
-    Raises :class:`NoImage`: no TensorFlow with a C API that needs no Python (2.12 is the first), or a library is missing.
+    Raises :class:`NoImage`: no TensorFlow with a C API that needs no Python (2.12 is the first), or
+    a library is missing.
     """
     facts = _facts(python, compiled)
     if not any("libtensorflow_cc" in path for path in facts["libraries"]):
-        raise NoImage(f"TensorFlow {facts['tensorflow']} has no libtensorflow_cc: the image needs 2.12 or later")
+        raise NoImage(
+            f"TensorFlow {facts['tensorflow']} has no libtensorflow_cc: the image needs 2.12 or"
+            " later"
+        )
     home = f"/usr/local/lib/{facts['python']}"
     shell = Path("/bin/sh").resolve()
     entries = {
@@ -106,16 +131,23 @@ def gather(python: Path, compiled: Path) -> Tree:
     site = dict(_site(Path(facts["site"]), f"{home}/site-packages", facts))
     entries |= {**stdlib, **site, **dict(_ours())}
     for library, source in _libraries(entries, stdlib, Path(facts["site"])).items():
-        entries[library if library.startswith("/") else f"{LIBRARIES}/{library}"] = Entry(0o755, source)
+        entries[library if library.startswith("/") else f"{LIBRARIES}/{library}"] = Entry(
+            0o755, source
+        )
     entries |= {
-        path: Entry(0o644, Path(source), derived=True) for path, source in facts["compiled"].items() if _parent(path, entries)
+        path: Entry(0o644, Path(source), derived=True)
+        for path, source in facts["compiled"].items()
+        if _parent(path, entries)
     }
     return Tree(dict(sorted(entries.items())), facts["tensorflow"])
 
 
 def _facts(python: Path, compiled: Path) -> dict[str, Any]:
     ours = {str(executable.PROJECT): PROJECT}
-    program = executable.opening(str(executable.PROJECT)) + "from compat_matrix.serving.standin import probe\nprobe.main()\n"
+    program = (
+        executable.opening(str(executable.PROJECT))
+        + "from compat_matrix.serving.standin import probe\nprobe.main()\n"
+    )
     command = [str(python), "-I", "-c", program, str(compiled), json.dumps(ours)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     if done.returncode:
@@ -134,14 +166,20 @@ def _parent(path: str, entries: Mapping[str, Entry]) -> bool:
 def _stdlib(folder: Path, home: str) -> Iterator[tuple[str, Entry]]:
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        wanted = not _NOT_STDLIB & set(parts) and not parts[0].startswith("config-") and path.suffix not in (".a", ".pyc")
+        wanted = (
+            not _NOT_STDLIB & set(parts)
+            and not parts[0].startswith("config-")
+            and path.suffix not in (".a", ".pyc")
+        )
         if wanted and path.is_file() and not path.name.startswith(("_test", "_tkinter")):
             yield f"{home}/{'/'.join(parts)}", Entry(0o755 if path.suffix == ".so" else 0o644, path)
 
 
 def _site(folder: Path, home: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
     for name in facts["files"]:
-        if not _NOT_SITE & set(Path(name).parts) and not name.endswith((".pyi", ".h", ".a", ".pyx", ".pxd")):
+        if not _NOT_SITE & set(Path(name).parts) and not name.endswith(
+            (".pyi", ".h", ".a", ".pyx", ".pxd")
+        ):
             yield f"{home}/{name}", Entry(0o755 if ".so" in name else 0o644, folder / name)
     # The package is only looked for, never imported.
     yield f"{home}/tensorflow/__init__.py", Entry(0o644, text="")
@@ -158,19 +196,25 @@ def _ours() -> Iterator[tuple[str, Entry]]:
                 yield f"{PROJECT}/{path.relative_to(executable.PROJECT)}", Entry(0o644, path)
 
 
-def _libraries(entries: dict[str, Entry], stdlib: Mapping[str, Entry], site: Path) -> dict[str, Path]:
+def _libraries(
+    entries: dict[str, Entry], stdlib: Mapping[str, Entry], site: Path
+) -> dict[str, Path]:
     """Return the libraries that the binaries need.
 
     A standard library module that lacks one is left out: it is not needed here either.
     """
     while True:
-        sources = [entry.source for entry in entries.values() if entry.source and entry.mode == 0o755]
+        sources = [
+            entry.source for entry in entries.values() if entry.source and entry.mode == 0o755
+        ]
         try:
             return libraries.needed(list(filter(libraries.is_elf, sources)), [site])
         except OSError as error:
             raise NoImage(str(error)) from None
         except libraries.Missing as error:
-            path = next((path for path, entry in stdlib.items() if entry.source == error.path), None)
+            path = next(
+                (path for path, entry in stdlib.items() if entry.source == error.path), None
+            )
             if path is None:
                 raise NoImage(str(error)) from None
             del entries[path]

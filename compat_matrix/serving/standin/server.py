@@ -1,4 +1,6 @@
-"""The program: flags, the first models, then the ports; it ends with an error when a model of the first config does not load."""
+"""The program: flags, the first models, then the ports; it ends with an error when a model of the
+first config does not load.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from typing import Any
 from google.protobuf import text_format
 
 from compat_matrix.serving import messages
-from compat_matrix.serving.standin import faults, flags, grpc_server, json_reader, log, metrics, rest, warmup
+from compat_matrix.serving.standin import (
+    faults,
+    flags,
+    grpc_server,
+    json_reader,
+    log,
+    metrics,
+    rest,
+    warmup,
+)
 from compat_matrix.serving.standin.api import Api
 from compat_matrix.serving.standin.core import PLATFORM, Core
 from compat_matrix.serving.standin.errors import ServingError, invalid
@@ -33,7 +44,9 @@ def main(arguments: Sequence[str]) -> int:
     values = parsed.values
     if values["version"]:
         library = open_library(xla=True)
-        sys.stdout.write(f"TensorFlow ModelServer: {VERSION}\nTensorFlow Library: {library.version}\n")
+        sys.stdout.write(
+            f"TensorFlow ModelServer: {VERSION}\nTensorFlow Library: {library.version}\n"
+        )
         return 0
     if parsed.unknown:  # and on it goes, like the real one
         sys.stdout.write(f"unknown argument: {parsed.unknown[0]}\n{flags.usage()}")
@@ -45,7 +58,8 @@ def main(arguments: Sequence[str]) -> int:
     threading.Thread(target=_run, args=(values, stopped), name="main", daemon=True).start()
     while not stopped.wait(0.2):  # a signal that another thread takes does not wake this one
         pass
-    # Loads and requests may still be running inside the library: nothing to wait for, nothing to flush but the streams.
+    # Loads and requests may still be running inside the library: nothing to wait for, nothing to
+    # flush but the streams.
     sys.stdout.flush()
     if not _status:  # by a signal: die of it, as a process without a handler does
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -75,20 +89,31 @@ def _build_and_start(values: dict[str, Any]) -> None:
     if not values["port"] and not values["grpc_socket_path"]:
         raise invalid("server_options.grpc_port is not set.")
     if not values["model_base_path"] and not values["model_config_file"]:
-        raise invalid("Both server_options.model_base_path and server_options.model_config_file are empty!")
+        raise invalid(
+            "Both server_options.model_base_path and server_options.model_config_file are empty!"
+        )
     if values["batching_parameters_file"] and not values["enable_batching"]:
-        raise invalid("server_options.batching_parameters_file is set without setting server_options.enable_batching to true.")
+        raise invalid(
+            "server_options.batching_parameters_file is set without setting"
+            " server_options.enable_batching to true."
+        )
     for name in flags.REFUSED:
         if values[name]:
             raise ServingError("UNIMPLEMENTED", f"the stand-in does not support --{name}")
     batch = _largest_batch(values) if values["enable_batching"] else None
-    config = read_text(values["model_config_file"], messages.ModelServerConfig()) if values["model_config_file"] else None
+    config = (
+        read_text(values["model_config_file"], messages.ModelServerConfig())
+        if values["model_config_file"]
+        else None
+    )
     library = open_library(values["xla_cpu_compilation_enabled"])
     json_reader.follow(library.version)
     core = Core(values, _loader(library, values, batch))
     core.reload(_single(values) if config is None else config)
     if values["model_config_file"] and values["model_config_file_poll_wait_seconds"] > 0:
-        threading.Thread(target=_poll_config, args=(core, values), name="config", daemon=True).start()
+        threading.Thread(
+            target=_poll_config, args=(core, values), name="config", daemon=True
+        ).start()
     api = Api(core, values)
     _keep.append(grpc_server.start(api, values))
     _start_rest(api, values)
@@ -101,7 +126,10 @@ def _start_rest(api: Api, values: dict[str, Any]) -> None:
     if not values["rest_api_port"]:
         return
     if values["rest_api_port"] == values["port"]:
-        text = "server_options.http_port cannot be same as grpc_port. Please use a different port for HTTP/REST API."
+        text = (
+            "server_options.http_port cannot be same as grpc_port. Please use a different port for"
+            " HTTP/REST API."
+        )
         log.error("server", f"{text} Skipped exporting HTTP/REST API.")
         return
     path = ""
@@ -127,17 +155,30 @@ def read_text(path: str, message: Any) -> Any:
 
 def _single(values: dict[str, Any]) -> Any:
     name, path = values["model_name"], values["model_base_path"]
-    log.info("server", f"Building single TensorFlow model file config:  model_name: {name} model_base_path: {path}")
+    log.info(
+        "server",
+        f"Building single TensorFlow model file config:  model_name: {name} model_base_path:"
+        f" {path}",
+    )
     config: Any = messages.ModelServerConfig()
     config.model_config_list.config.add(name=name, base_path=path, model_platform=PLATFORM)
     return config
 
 
 def _largest_batch(values: dict[str, Any]) -> int:
-    """Return the size of the largest batch. Raises :class:`ServingError`: the file of parameters cannot be read."""
+    """Return the size of the largest batch.
+
+    Raises :class:`ServingError`: the file of parameters cannot be read.
+    """
     path = values["batching_parameters_file"]
-    parameters: Any = read_text(path, messages.BatchingParameters()) if path else messages.BatchingParameters()
-    return int(parameters.max_batch_size.value) if parameters.HasField("max_batch_size") else LARGEST_BATCH
+    parameters: Any = (
+        read_text(path, messages.BatchingParameters()) if path else messages.BatchingParameters()
+    )
+    return (
+        int(parameters.max_batch_size.value)
+        if parameters.HasField("max_batch_size")
+        else LARGEST_BATCH
+    )
 
 
 def _loader(library: Any, values: dict[str, Any], batch: int | None) -> Any:
@@ -146,11 +187,19 @@ def _loader(library: Any, values: dict[str, Any], batch: int | None) -> Any:
     def load(name: str, version: int, path: str) -> Servable:
         faults.before_load(name)
         try:
-            servable = Servable(library, path, tags, largest_batch=batch, prefer_tflite=values["prefer_tflite_model"])
+            servable = Servable(
+                library,
+                path,
+                tags,
+                largest_batch=batch,
+                prefer_tflite=values["prefer_tflite_model"],
+            )
             try:
                 if values["enable_model_warmup"]:
                     iterations = values["num_request_iterations_for_warmup"]
-                    warmup.run(servable, path, iterations, values["enable_signature_method_name_check"])
+                    warmup.run(
+                        servable, path, iterations, values["enable_signature_method_name_check"]
+                    )
             except BaseException:
                 servable.close()
                 raise
@@ -176,4 +225,6 @@ def _poll_config(core: Core, values: dict[str, Any]) -> None:
         try:
             core.reload(config)
         except ServingError as error:
-            log.error("server", f"PollFilesystemAndReloadConfig failed to ReloadConfig: {error.message}")
+            log.error(
+                "server", f"PollFilesystemAndReloadConfig failed to ReloadConfig: {error.message}"
+            )

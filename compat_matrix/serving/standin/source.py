@@ -28,7 +28,8 @@ class Source:
     def update(self, models: Sequence[Any]) -> None:
         """Watch only these ModelConfigs; models that are gone are unloaded at once.
 
-        A change is looked at at once, where the real server waits for its next look; with 0 seconds neither looks again.
+        A change is looked at at once, where the real server waits for its next look; with 0 seconds
+        neither looks again.
         """
         with self._lock:
             gone = {model.name for model in self._models} - {model.name for model in models}
@@ -47,10 +48,17 @@ class Source:
             self._now.clear()
             with self._lock:
                 try:
-                    for name, versions in [(model.name, find_versions(model)) for model in self._models]:
+                    for name, versions in [
+                        (model.name, find_versions(model)) for model in self._models
+                    ]:
                         self._aspire(name, versions)
-                except ServingError as error:  # one bad path, and this look finds nothing for any model
-                    text = f"FileSystemStoragePathSource encountered a filesystem access error: {error.message}"
+                except (
+                    ServingError
+                ) as error:  # one bad path, and this look finds nothing for any model
+                    text = (
+                        "FileSystemStoragePathSource encountered a filesystem access error:"
+                        f" {error.message}"
+                    )
                     log.error("source", text)
             if self._seconds == 0:
                 return
@@ -58,19 +66,27 @@ class Source:
 
 
 def find_versions(model: Any) -> dict[int, str]:
-    """``{version: folder}`` that a ModelConfig's version policy asks for. Raises :class:`ServingError`: no such base path."""
+    """``{version: folder}`` that a ModelConfig's version policy asks for.
+
+    Raises :class:`ServingError`: no such base path.
+    """
     base = model.base_path
     try:
         children = sorted(os.listdir(base))  # noqa: PTH208
     except OSError as error:
         raise invalid(
-            f"Could not find base path {base} for servable {model.name} with error NOT_FOUND: {base} {error.strerror}"
+            f"Could not find base path {base} for servable {model.name} with error NOT_FOUND:"
+            f" {base} {error.strerror}"
         ) from None
     found: dict[int, str] = {}
     for child in children:
         if re.fullmatch(r"[+-]?\d+", child) and -_INT64 <= int(child) < _INT64:
             if int(child) in found:
-                log.warning("source", f"Duplicate version directories detected. Version {int(child)} will be loaded from {child}")
+                log.warning(
+                    "source",
+                    f"Duplicate version directories detected. Version {int(child)} will be loaded"
+                    f" from {child}",
+                )
             found[int(child)] = f"{base.rstrip('/')}/{child}"
     wanted = _chosen(model, found)
     if not wanted:
@@ -92,8 +108,9 @@ def _chosen(model: Any, found: Mapping[int, str]) -> list[int]:
             if version not in found:
                 log.warning(
                     "source",
-                    f"Version {version} of servable {model.name}, which was requested to be served as a 'specific' version in "
-                    "the servable's version policy, was not found in the file system",
+                    f"Version {version} of servable {model.name}, which was requested to be served"
+                    " as a 'specific' version in the servable's version policy, was not found in"
+                    " the file system",
                 )
         return sorted(set(policy.specific.versions) & set(found))
     return sorted(found)[-max(policy.latest.num_versions, 1) :]

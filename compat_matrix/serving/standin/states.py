@@ -40,7 +40,9 @@ class Monitor:
             return dict(sorted(self._states.get(name, {}).items(), reverse=True))
 
     def wait(self, names: Iterable[str]) -> dict[tuple[str, int], Entry]:
-        """Wait, without limit, until some version of each is AVAILABLE or at its END; returns those."""
+        """Wait, without limit, until some version of each is AVAILABLE or at its END; returns
+        those.
+        """
         wanted = list(names)
         reached: dict[tuple[str, int], Entry] = {}
 
@@ -48,7 +50,8 @@ class Monitor:
             reached.clear()
             for name in wanted:
                 for version, entry in sorted(self._states.get(name, {}).items(), reverse=True):
-                    # Without an error it was unloaded: an earlier life of a model that is loaded again.
+                    # Without an error it was unloaded: an earlier life of a model that is loaded
+                    # again.
                     if entry.state == AVAILABLE or (entry.state == END and entry.error):
                         reached[name, version] = entry
                         break
@@ -75,6 +78,8 @@ class Bus:
     def forget(self, monitor: Monitor) -> None:
         self._monitors.remove(monitor)
 
-    def publish(self, name: str, version: int, state: str, error: ServingError | None = None) -> None:
+    def publish(
+        self, name: str, version: int, state: str, error: ServingError | None = None
+    ) -> None:
         for monitor in list(self._monitors):
             monitor.publish(name, version, Entry(state, error))

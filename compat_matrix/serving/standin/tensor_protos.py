@@ -1,7 +1,8 @@
-"""``TensorProto`` <-> :class:`~compat_matrix.workers.tensors.Tensor`, as ``Tensor::FromProto`` and ``AsProtoField`` do it.
+"""``TensorProto`` <-> :class:`~compat_matrix.workers.tensors.Tensor`, as ``Tensor::FromProto`` and
+``AsProtoField`` do it.
 
-Written apart from the client's ``serving.tensors``, which is tested against it, and without ml_dtypes: arrays are of
-the carriers' types.
+Written apart from the client's ``serving.tensors``, which is tested against it, and without
+ml_dtypes: arrays are of the carriers' types.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _LISTS = {
     **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
 }  # fmt: skip
 _COMPLEX = {"complex64": np.float32, "complex128": np.float64}
-TEXT = 64  # bytes that a string takes beside its characters: the list, the array, what the session is given
+# bytes that a string takes beside its characters: the list, the array, what the session is given
+TEXT = 64
 _MOST = 1 << 16  # elements that are Python objects at a time
 MAX_RANK = 254  # of TensorFlow
 
@@ -42,18 +44,23 @@ def spoken(dtype: str) -> str:
 
 
 def extent(proto: Any) -> tuple[int, int]:
-    """Bytes that a tensor takes, and how many of them stand for elements that the message does not hold.
+    """Bytes that a tensor takes, and how many of them stand for elements that the message does not
+    hold.
 
     Raises :class:`NotATensor`: no type, or a shape that is not known.
     """
     dtype, sizes = _type_and_shape(proto)
     count = math.prod(sizes)
     width = TEXT if dtype == "string" else np.dtype(CARRIERS[dtype]).itemsize
-    return count * width, 0 if proto.tensor_content else max(0, count - _length(proto, dtype)) * width
+    return count * width, (
+        0 if proto.tensor_content else max(0, count - _length(proto, dtype)) * width
+    )
 
 
 def decode(proto: Any) -> Tensor:
-    """Raises :class:`NotATensor`: no type, a shape that is not known, bytes that do not fill it, too many that nobody sent."""
+    """Raises :class:`NotATensor`: no type, a shape that is not known, bytes that do not fill it,
+    too many that nobody sent.
+    """
     dtype, sizes = _type_and_shape(proto)
     count = math.prod(sizes)
     if extent(proto)[1] > memory.FILLED:
@@ -69,7 +76,9 @@ def decode(proto: Any) -> Tensor:
             if dtype == "bool" and np.any(flat > 1):
                 raise NotATensor("a truth value that is neither 0 nor 1")
             return Tensor(dtype, deep.shaped(flat.view(carrier), sizes))
-        return Tensor(dtype, deep.shaped(_padded(_listed(proto, dtype, carrier, count), count), sizes))
+        return Tensor(
+            dtype, deep.shaped(_padded(_listed(proto, dtype, carrier, count), count), sizes)
+        )
     except NotATensor:
         raise
     except ValueError as error:  # sizes beside a zero that NumPy cannot multiply
@@ -90,7 +99,13 @@ def _type_and_shape(proto: Any) -> tuple[str, tuple[int, ...]]:
 
 def _length(proto: Any, dtype: str) -> int:
     """Return the number of elements that the message lists."""
-    values = proto.float8_val if dtype.startswith("float8") else getattr(proto, _LISTS[dtype]) if dtype in _LISTS else ()
+    values = (
+        proto.float8_val
+        if dtype.startswith("float8")
+        else getattr(proto, _LISTS[dtype])
+        if dtype in _LISTS
+        else ()
+    )
     return len(values) // 2 if dtype in _COMPLEX else len(values)
 
 
@@ -100,11 +115,15 @@ def _listed(proto: Any, dtype: str, carrier: np.dtype[Any], count: int) -> np.nd
         return np.frombuffer(proto.float8_val, np.uint8)
     values = getattr(proto, _LISTS[dtype])
     length = min(_length(proto, dtype), count) * (2 if dtype in _COMPLEX else 1)
-    out = np.empty(length, _COMPLEX.get(dtype, np.uint16 if dtype in ("float16", "bfloat16") else carrier))
+    out = np.empty(
+        length, _COMPLEX.get(dtype, np.uint16 if dtype in ("float16", "bfloat16") else carrier)
+    )
     # 32-bit lists and narrow types: out of range means C's conversion.
     through = np.int64 if out.dtype.kind in "iu" and dtype not in ("int64", "uint64") else out.dtype
     for start in range(0, length, _MOST):
-        out[start : start + _MOST] = np.array(values[start : min(start + _MOST, length)], through).astype(out.dtype)
+        out[start : start + _MOST] = np.array(
+            values[start : min(start + _MOST, length)], through
+        ).astype(out.dtype)
     return out.view(carrier)
 
 
@@ -167,6 +186,9 @@ def encode(tensor: Tensor, proto: Any, as_content: bool = False) -> None:
 
 
 def _extend(values: Any, flat: np.ndarray[Any, Any]) -> None:
-    """Append elements to a list of a message. A Python number is several times an element: never all of them at once."""
+    """Append elements to a list of a message.
+
+    A Python number is several times an element: never all of them at once.
+    """
     for start in range(0, flat.size, _MOST):
         values.extend(flat[start : start + _MOST].tolist())

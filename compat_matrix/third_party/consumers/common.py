@@ -1,7 +1,9 @@
-"""Shared by the scripts of consumers: signatures as in the file, and tensors in the form other libraries use.
+"""Shared by the scripts of consumers: signatures as in the file, and tensors in the form other
+libraries use.
 
-No TensorFlow is needed here; a script imports the library it is about. ``Entry``: name, tensor, dtype, shape (None for an
-unknown rank, -1 for an unknown dimension). A composite input or output is several entries.
+No TensorFlow is needed here; a script imports the library it is about. ``Entry``: name, tensor,
+dtype, shape (None for an unknown rank, -1 for an unknown dimension). A composite input or output is
+several entries.
 """
 
 import collections
@@ -15,18 +17,27 @@ _META_GRAPHS, _META_INFO, _TAGS = 2, 1, 4  # field numbers of saved_model.proto 
 
 
 def signatures(directory, tags=None):
-    """``{key: (inputs, outputs)}``, lists of ``Entry``, of the MetaGraph with exactly these tags; without tags of the first one.
+    """``{key: (inputs, outputs)}``, lists of ``Entry``, of the MetaGraph with exactly these tags;
+    without tags of the first one.
 
-    Raises OSError or ValueError for a path that is not a SavedModel, KeyError where no MetaGraph has the tags.
+    Raises OSError or ValueError for a path that is not a SavedModel, KeyError where no MetaGraph
+    has the tags.
     """
-    graphs = [value for number, value in signature_wire.fields(_serialized(directory)) if number == _META_GRAPHS]
+    graphs = [
+        value
+        for number, value in signature_wire.fields(_serialized(directory))
+        if number == _META_GRAPHS
+    ]
     if not graphs:
         raise ValueError(f"{directory}: no MetaGraph")
     tagged = [(_tags(graph), graph) for graph in graphs]
     for found, graph in tagged:
         if tags is None or found == set(tags):
             return signature_wire.described(signature_wire.signature_defs(graph))
-    raise KeyError(f"no MetaGraph has the tags {sorted(tags)}; there are {[sorted(found) for found, _ in tagged]}")
+    raise KeyError(
+        f"no MetaGraph has the tags {sorted(tags)}; there are"
+        f" {[sorted(found) for found, _ in tagged]}"
+    )
 
 
 def _serialized(directory):
@@ -37,19 +48,28 @@ def _serialized(directory):
     from google.protobuf import text_format
     from tensorflow.core.protobuf import saved_model_pb2
 
-    return text_format.Parse(as_text.read_text(encoding="utf-8"), saved_model_pb2.SavedModel()).SerializeToString()
+    return text_format.Parse(
+        as_text.read_text(encoding="utf-8"), saved_model_pb2.SavedModel()
+    ).SerializeToString()
 
 
 def _tags(graph):
     infos = [value for number, value in signature_wire.fields(graph) if number == _META_INFO]
-    return {value.decode("utf-8") for info in infos for number, value in signature_wire.fields(info) if number == _TAGS}
+    return {
+        value.decode("utf-8")
+        for info in infos
+        for number, value in signature_wire.fields(info)
+        if number == _TAGS
+    }
 
 
 def fitting(known, key, inputs, complete=True):
-    """The signature ``key`` of :func:`signatures`, when ``inputs`` are what it takes: names and dtypes.
+    """The signature ``key`` of :func:`signatures`, when ``inputs`` are what it takes: names and
+    dtypes.
 
-    Raises KeyError, ValueError or TypeError: some libraries would take what does not fit, cast it and answer. ``complete``: no
-    input may be missing; else that is for the library to say, which knows those that have a default.
+    Raises KeyError, ValueError or TypeError: some libraries would take what does not fit, cast it
+    and answer. ``complete``: no input may be missing; else that is for the library to say, which
+    knows those that have a default.
     """
     names, _ = signature_wire.feed_names(known, key, inputs)
     missing = sorted(set(names) - set(inputs))
@@ -57,14 +77,22 @@ def fitting(known, key, inputs, complete=True):
         raise ValueError(f"the signature {key!r} needs the input {missing[0]!r}")
     for entry in known[key][0]:
         if entry.name in inputs and inputs[entry.name].dtype != entry.dtype:
-            raise TypeError(f"the input {entry.name!r} is {entry.dtype}, given is {inputs[entry.name].dtype}")
+            raise TypeError(
+                f"the input {entry.name!r} is {entry.dtype}, given is {inputs[entry.name].dtype}"
+            )
     return known[key]
 
 
 def to_numpy(tensor):
-    """A :class:`tensors.Tensor` as a NumPy array: bytes as objects, bfloat16 and its like as ml_dtypes has them."""
+    """A :class:`tensors.Tensor` as a NumPy array: bytes as objects, bfloat16 and its like as
+    ml_dtypes has them.
+    """
     array = np.asarray(tensor.array)
-    if tensor.dtype == "string" or tensor.dtype == array.dtype.name or tensor.dtype.startswith(("qint", "quint")):
+    if (
+        tensor.dtype == "string"
+        or tensor.dtype == array.dtype.name
+        or tensor.dtype.startswith(("qint", "quint"))
+    ):
         return array
     import ml_dtypes
 
@@ -74,9 +102,10 @@ def to_numpy(tensor):
 def named(result, entries, parts=None):
     """``{name: Tensor}`` of what a library gave back for the outputs ``entries``.
 
-    A mapping has the names, a sequence is in the order of the entries (which are sorted by name), one value is the only output.
-    ``parts`` takes one value apart: `nests.flatten_output` of TensorFlow's. Without it values are NumPy's, and an array of the
-    integers that carry a dtype which NumPy lacks (uint8 for quint8) is of the dtype of its output. Raises ValueError where the
+    A mapping has the names, a sequence is in the order of the entries (which are sorted by name),
+    one value is the only output. ``parts`` takes one value apart: `nests.flatten_output` of
+    TensorFlow's. Without it values are NumPy's, and an array of the integers that carry a dtype
+    which NumPy lacks (uint8 for quint8) is of the dtype of its output. Raises ValueError where the
     numbers of values differ.
     """
     dtypes = {entry.name: entry.dtype for entry in entries}
@@ -86,12 +115,19 @@ def named(result, entries, parts=None):
             raise ValueError(f"{len(values)} values for the outputs {list(dtypes)}")
         result = dict(zip(dtypes, values))
     if parts is None:
-        return protocol.named((name, _tensor(np.asarray(value), dtypes.get(name))) for name, value in sorted(result.items()))
-    return protocol.named(pair for name, value in sorted(result.items()) for pair in parts(name, value))
+        return protocol.named(
+            (name, _tensor(np.asarray(value), dtypes.get(name)))
+            for name, value in sorted(result.items())
+        )
+    return protocol.named(
+        pair for name, value in sorted(result.items()) for pair in parts(name, value)
+    )
 
 
 def _tensor(array, dtype):
-    return tensors.from_numpy(array, dtype if tensors.CARRIERS.get(dtype) == array.dtype.name else None)
+    return tensors.from_numpy(
+        array, dtype if tensors.CARRIERS.get(dtype) == array.dtype.name else None
+    )
 
 
 def dtype_name(dtype):
@@ -104,7 +140,8 @@ Model = collections.namedtuple("Model", ["directory", "tags", "signatures", "con
 
 
 class Converting(protocol.Worker):
-    """A signature is converted when it is first asked for; the default one when the model is loaded.
+    """A signature is converted when it is first asked for; the default one when the model is
+    loaded.
 
     A program defines ``convert(model, key)``.
     """

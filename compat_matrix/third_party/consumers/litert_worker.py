@@ -1,4 +1,6 @@
-"""LiteRT, the runtime beside TensorFlow: the interpreter of `ai-edge-litert` on what TensorFlow's converter made."""
+"""LiteRT, the runtime beside TensorFlow: the interpreter of `ai-edge-litert` on what TensorFlow's
+converter made.
+"""
 
 import importlib.metadata
 

@@ -1,4 +1,6 @@
-"""tf2onnx's command on a SavedModel (TensorFlow loads it, and freezes its variables), and onnxruntime on what it wrote."""
+"""tf2onnx's command on a SavedModel (TensorFlow loads it, and freezes its variables), and
+onnxruntime on what it wrote.
+"""
 
 import pathlib
 import tempfile
@@ -11,7 +13,8 @@ import tf2onnx.convert
 from savedmodel_compat_workers import protocol, tf2_worker
 
 OPSET = "18"  # the newest that tf2onnx writes
-UNKNOWN_OP = "No Op registered for"  # tf2onnx leaves an op that it cannot map as it is, and says so on stderr only
+# tf2onnx leaves an op that it cannot map as it is, and says so on stderr only
+UNKNOWN_OP = "No Op registered for"
 
 
 class UnmappedOp(NotImplementedError):
@@ -25,7 +28,10 @@ class ONNXWorker(common.Converting):
     refusals = (NotImplementedError, onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented)
 
     def versions(self):
-        more = {"tensorflow": tf2onnx.convert.tf.__version__, "onnxruntime": onnxruntime.__version__}
+        more = {
+            "tensorflow": tf2onnx.convert.tf.__version__,
+            "onnxruntime": onnxruntime.__version__,
+        }
         return {**super().versions(), self.name: tf2onnx.__version__, **more}
 
     def convert(self, model, key):
@@ -33,7 +39,14 @@ class ONNXWorker(common.Converting):
             raise NotImplementedError(f"tf2onnx takes one tag, not {model.tags}")
         with tempfile.TemporaryDirectory() as folder:
             path = str(pathlib.Path(folder, "model.onnx"))
-            asked = ["--saved-model", model.directory, "--tag", "".join(model.tags), "--signature_def", key]
+            asked = [
+                "--saved-model",
+                model.directory,
+                "--tag",
+                "".join(model.tags),
+                "--signature_def",
+                key,
+            ]
             with mock.patch("sys.argv", ["tf2onnx", *asked, "--opset", OPSET, "--output", path]):
                 tf2onnx.convert.main()
             return started(path)
@@ -42,9 +55,15 @@ class ONNXWorker(common.Converting):
         _, outputs = common.fitting(model.signatures, key, inputs)
         session = self.converted(model, key)
         names = [one.name for one in session.get_outputs()]
-        fed = {spelled: given(tensor) for name, tensor in inputs.items() for spelled in (tf2_worker.identifier(name), name)}
+        fed = {
+            spelled: given(tensor)
+            for name, tensor in inputs.items()
+            for spelled in (tf2_worker.identifier(name), name)
+        }
         # An input that nothing depends on is not there.
-        values = session.run(names, {one.name: fed[one.name] for one in session.get_inputs() if one.name in fed})
+        values = session.run(
+            names, {one.name: fed[one.name] for one in session.get_inputs() if one.name in fed}
+        )
         return common.named(dict(zip(names, values)), outputs)
 
 
@@ -59,7 +78,10 @@ def started(path):
 
 
 def given(tensor):
-    """An input as onnxruntime takes it: strings are text. Raises NotImplementedError for a dtype that ONNX does not have."""
+    """An input as onnxruntime takes it: strings are text.
+
+    Raises NotImplementedError for a dtype that ONNX does not have.
+    """
     if tensor.dtype.startswith(("qint", "quint")):
         raise NotImplementedError(f"ONNX has no dtype {tensor.dtype}")
     array = common.to_numpy(tensor)

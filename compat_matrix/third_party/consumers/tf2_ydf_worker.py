@@ -1,4 +1,6 @@
-"""`tf.saved_model.load` where the custom ops of ydf_tf are registered: our own worker behind one import."""
+"""`tf.saved_model.load` where the custom ops of ydf_tf are registered: our own worker behind one
+import.
+"""
 
 from importlib import metadata
 

@@ -1,4 +1,6 @@
-"""`tf_keras.models.load_model`: Keras 2, which revives the Keras objects of a SavedModel, and loads others as TensorFlow does."""
+"""`tf_keras.models.load_model`: Keras 2, which revives the Keras objects of a SavedModel, and loads
+others as TensorFlow does.
+"""
 
 import collections
 import functools
@@ -14,7 +16,9 @@ SERVED = "serving_default"  # the signature that stands for the model's own call
 
 
 class TFKerasWorker(protocol.Worker):
-    """A Keras model's serving signature is asked by `predict`, everything else by the attributes of what was loaded."""
+    """A Keras model's serving signature is asked by `predict`, everything else by the attributes of
+    what was loaded.
+    """
 
     name = "tf_keras"
     capabilities = ("functions", "variables")
@@ -24,8 +28,11 @@ class TFKerasWorker(protocol.Worker):
         return dict(super().versions(), tf_keras=tf_keras.__version__, tensorflow=tf.__version__)
 
     def load(self, directory, tags):
-        # load_model has no argument for tags: it takes the only MetaGraph, and raises where there are several.
-        return Model(tf_keras.models.load_model(directory), directory, common.signatures(directory, tags))
+        # load_model has no argument for tags: it takes the only MetaGraph, and raises where there
+        # are several.
+        return Model(
+            tf_keras.models.load_model(directory), directory, common.signatures(directory, tags)
+        )
 
     def signatures(self, model):
         return tf2_worker.describe_all(tf, model.root.signatures)
@@ -36,7 +43,12 @@ class TFKerasWorker(protocol.Worker):
             result = _predict(model.root, inputs)
         else:
             function = model.root.signatures[key]
-            result = function(**{tf2_worker.keyword(function, name): nests.to_tf(tf, one) for name, one in inputs.items()})
+            result = function(
+                **{
+                    tf2_worker.keyword(function, name): nests.to_tf(tf, one)
+                    for name, one in inputs.items()
+                }
+            )
         return common.named(result, outputs, functools.partial(nests.flatten_output, tf))
 
     def call_function(self, model, path, args, kwargs, inputs):
@@ -49,7 +61,9 @@ class TFKerasWorker(protocol.Worker):
 def _predict(model, inputs):
     given = {name: common.to_numpy(tensor) for name, tensor in inputs.items()}
     size = max(np.shape(array)[0] for array in given.values())
-    result = model.predict(given if len(given) > 1 else next(iter(given.values())), batch_size=max(size, 1), verbose=0)
+    result = model.predict(
+        given if len(given) > 1 else next(iter(given.values())), batch_size=max(size, 1), verbose=0
+    )
     if isinstance(result, (list, tuple)) and len(result) == len(model.output_names):
         return dict(zip(model.output_names, result))
     return result

@@ -1,11 +1,12 @@
-"""TensorFlow.js: its converter makes a graph model of one signature, and `tfjs/run.js` runs that in node, on the CPU backend.
+"""TensorFlow.js: its converter makes a graph model of one signature, and `tfjs/run.js` runs that in
+node, on the CPU backend.
 
-node and npm have to be there. The packages of `tfjs/package-lock.json` are put into the environment of this worker by its
-first start, by their hashes.
+node and npm have to be there. The packages of `tfjs/package-lock.json` are put into the environment
+of this worker by its first start, by their hashes.
 
-Outputs are asked for by the names of their nodes. Those that the converter's `use_structured_outputs_names` writes for
-`GraphModel.predict` may belong to other outputs: they are sorted, and the nodes beside them are in the order of a map
-(tensorflow/tfjs#8204).
+Outputs are asked for by the names of their nodes. Those that the converter's
+`use_structured_outputs_names` writes for `GraphModel.predict` may belong to other outputs: they are
+sorted, and the nodes beside them are in the order of a map (tensorflow/tfjs#8204).
 """
 
 import base64
@@ -25,9 +26,13 @@ import numpy as np
 from savedmodel_compat_workers import protocol
 
 SCRIPT = pathlib.Path(__file__).parent / "tfjs" / "run.js"
-UNSUPPORTED = "Unsupported Ops in the model"  # the converter's words for ops that TensorFlow.js does not have
-SECOND_WAY = "_freeze_saved_model_v1"  # the converter's function that is called after whatever error of the first one
-# TensorFlow.js dtypes for TensorFlow's (`parseDtypeParam` of its converter package); it has no others.
+UNSUPPORTED = (  # the converter's words for ops that TensorFlow.js does not have
+    "Unsupported Ops in the model"
+)
+# the converter's function that is called after whatever error of the first one
+SECOND_WAY = "_freeze_saved_model_v1"
+# TensorFlow.js dtypes for TensorFlow's (`parseDtypeParam` of its converter package); it has no
+# others.
 DTYPES = {
     "float16": "float32", "float32": "float32", "float64": "float32",
     "int8": "int32", "int32": "int32", "int64": "int32", "uint8": "int32",
@@ -41,7 +46,10 @@ class UnsupportedOps(NotImplementedError):
 
 
 class NotConverted(RuntimeError):
-    """Why neither of the two ways went in which the converter freezes a model. It tells the second one's reason only."""
+    """Why neither of the two ways went in which the converter freezes a model.
+
+    It tells the second one's reason only.
+    """
 
 
 class JavaScriptError(RuntimeError):
@@ -84,18 +92,29 @@ class TFJSWorker(common.Converting):
             return Node(self.packages, pathlib.Path(folder, "model.json"), *names)
 
     def written(self, model, key, folder):
-        """Write the graph model of a signature; the tensors of its inputs and outputs, which only the loaded model tells."""
+        """Write the graph model of a signature; the tensors of its inputs and outputs, which only
+        the loaded model tells.
+        """
         load, loaded = self.converter.load, []
-        with mock.patch.object(self.converter, "load", lambda *words: loaded.append(load(*words)) or loaded[-1]):
+        with mock.patch.object(
+            self.converter, "load", lambda *words: loaded.append(load(*words)) or loaded[-1]
+        ):
             try:
-                self.converter.convert_tf_saved_model(model.directory, folder, key, ",".join(model.tags))
+                self.converter.convert_tf_saved_model(
+                    model.directory, folder, key, ",".join(model.tags)
+                )
             except Exception as error:
                 raise refused(error)
         function = loaded[0].signatures[key]
         names = sorted(function.structured_outputs)
         if len(names) != len(function.outputs):
-            raise NotImplementedError(f"TensorFlow.js has no composite tensors: {len(function.outputs)} tensors for {names}")
-        inputs, outputs = ([tensor.name for tensor in side] for side in (function.inputs, function.outputs))
+            raise NotImplementedError(
+                f"TensorFlow.js has no composite tensors: {len(function.outputs)} tensors for"
+                f" {names}"
+            )
+        inputs, outputs = (
+            [tensor.name for tensor in side] for side in (function.inputs, function.outputs)
+        )
         return dict(zip(function._arg_keywords, inputs)), dict(zip(names, outputs))
 
     def call_signature(self, model, key, inputs):
@@ -106,7 +125,9 @@ class TFJSWorker(common.Converting):
             name = node.find(entry.name)
             if name in node.known:  # one that nothing depends on is not there
                 given[name] = packed(inputs[entry.name])
-        return common.named({name: unpacked(tensor) for name, tensor in node.ask(given).items()}, outputs)
+        return common.named(
+            {name: unpacked(tensor) for name, tensor in node.ask(given).items()}, outputs
+        )
 
 
 def refused(error):
@@ -122,12 +143,17 @@ def refused(error):
 
 
 class Node:
-    """A process of node with one graph model, which is asked and answers in lines of JSON. Raises JavaScriptError."""
+    """A process of node with one graph model, which is asked and answers in lines of JSON.
+
+    Raises JavaScriptError.
+    """
 
     def __init__(self, packages, model, inputs, outputs):
         self.inputs, self.outputs = inputs, outputs
         command = ["node", str(SCRIPT), str(packages), str(model)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        )
         try:
             self.known = self.answer()["inputs"]
         except JavaScriptError:
@@ -136,7 +162,9 @@ class Node:
 
     def find(self, name):
         """The node of an input of the signature. Raises KeyError."""
-        argument = name if name in self.inputs else "_".join(name.rsplit("/", 1))  # a part of a composite one
+        argument = (
+            name if name in self.inputs else "_".join(name.rsplit("/", 1))
+        )  # a part of a composite one
         return self.inputs[argument].partition(":")[0]
 
     def ask(self, inputs):
@@ -164,7 +192,10 @@ class Node:
 
 
 def packed(tensor):
-    """An input for run.js. Raises NotImplementedError for what TensorFlow.js has no dtype or no number for."""
+    """An input for run.js.
+
+    Raises NotImplementedError for what TensorFlow.js has no dtype or no number for.
+    """
     if tensor.dtype not in DTYPES:
         raise NotImplementedError(f"TensorFlow.js has no dtype {tensor.dtype}")
     array, dtype = common.to_numpy(tensor), DTYPES[tensor.dtype]
@@ -173,7 +204,10 @@ def packed(tensor):
     else:
         known = array.astype(dtype)
         if dtype == "int32" and not np.array_equal(known, array):
-            raise NotImplementedError(f"TensorFlow.js has int32 for {tensor.dtype}: it cannot hold all numbers of the input")
+            raise NotImplementedError(
+                f"TensorFlow.js has int32 for {tensor.dtype}: it cannot hold all numbers of the"
+                " input"
+            )
         data = base64.b64encode(known.tobytes()).decode()
     return {"dtype": dtype, "shape": list(array.shape), "data": data}
 
@@ -189,10 +223,16 @@ def unpacked(tensor):
 
 
 def packages():
-    """The folder of the npm packages, inside this environment; installed if they are not there. Raises RuntimeError."""
+    """The folder of the npm packages, inside this environment; installed if they are not there.
+
+    Raises RuntimeError.
+    """
     for program in ("node", "npm"):
         if shutil.which(program) is None:
-            raise RuntimeError(f"there is no {program} on PATH: install Node.js (18 or newer) and npm: TensorFlow.js runs there")
+            raise RuntimeError(
+                f"there is no {program} on PATH: install Node.js (18 or newer) and npm:"
+                " TensorFlow.js runs there"
+            )
     files = [SCRIPT.with_name("package.json"), SCRIPT.with_name("package-lock.json")]
     digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
     place = pathlib.Path(sys.prefix, f"npm-{digest}")
@@ -211,9 +251,13 @@ def packages():
 
 def ended(command, folder=None):
     """Return a program's output. Raises RuntimeError with the end of its error output."""
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
+    done = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8"
+    )
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed ({done.returncode}):\n{done.stderr[-TAIL:]}")
+        raise RuntimeError(
+            f"{' '.join(command)} failed ({done.returncode}):\n{done.stderr[-TAIL:]}"
+        )
     return done.stdout
 
 

@@ -1,4 +1,6 @@
-"""TensorFlow Lite: `tf.lite.TFLiteConverter.from_saved_model`, and the interpreter of TensorFlow that runs what it makes."""
+"""TensorFlow Lite: `tf.lite.TFLiteConverter.from_saved_model`, and the interpreter of TensorFlow
+that runs what it makes.
+"""
 
 import collections
 
@@ -12,12 +14,17 @@ Model = collections.namedtuple("Model", ["interpreter", "signatures"])
 
 
 def convert(directory, tags):
-    """The model as a .tflite file with all its signatures, of the ops of TensorFlow Lite alone. Raises ConverterError."""
+    """The model as a .tflite file with all its signatures, of the ops of TensorFlow Lite alone.
+
+    Raises ConverterError.
+    """
     return tf.lite.TFLiteConverter.from_saved_model(directory, tags=set(tags)).convert()
 
 
 class TFLiteWorker(protocol.Worker):
-    """``Interpreter`` is made of the bytes of a .tflite file; the converter's own error is a refusal."""
+    """``Interpreter`` is made of the bytes of a .tflite file; the converter's own error is a
+    refusal.
+    """
 
     name = "tflite"
     capabilities = ("tags",)
@@ -36,7 +43,10 @@ class TFLiteWorker(protocol.Worker):
         out = {}
         for key in model.interpreter.get_signature_list():
             runner = model.interpreter.get_signature_runner(key)
-            out[key] = {"inputs": _described(runner.get_input_details()), "outputs": _described(runner.get_output_details())}
+            out[key] = {
+                "inputs": _described(runner.get_input_details()),
+                "outputs": _described(runner.get_output_details()),
+            }
         return out
 
     def call_signature(self, model, key, inputs):
@@ -46,12 +56,16 @@ class TFLiteWorker(protocol.Worker):
 
 
 def taken(tensor):
-    """An input as the interpreter takes it, which of an array of shape [] takes the bytes: those of an object are its address."""
+    """An input as the interpreter takes it, which of an array of shape [] takes the bytes: those of
+    an object are its address.
+    """
     array = common.to_numpy(tensor)
     if tensor.dtype != "string" or array.shape:
         return array
     if not array.item():
-        raise NotImplementedError("the interpreter takes no empty string of shape []")  # NumPy makes one of a byte
+        raise NotImplementedError(
+            "the interpreter takes no empty string of shape []"
+        )  # NumPy makes one of a byte
     return np.array(array.item())
 
 
@@ -60,7 +74,10 @@ def _described(details):
     out = {}
     for name, info in details.items():
         shape = [int(size) for size in info["shape_signature"]]
-        out[name] = {"dtype": common.dtype_name(info["dtype"]), **({"shape": shape} if shape else {})}
+        out[name] = {
+            "dtype": common.dtype_name(info["dtype"]),
+            **({"shape": shape} if shape else {}),
+        }
     return out
 
 

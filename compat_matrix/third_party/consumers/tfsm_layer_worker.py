@@ -15,7 +15,9 @@ Model = collections.namedtuple("Model", ["directory", "signatures", "layers"])
 
 
 class TFSMLayerWorker(protocol.Worker):
-    """With what the layer takes by default: it has no argument for tags, and casts floats to its dtype as all layers do."""
+    """With what the layer takes by default: it has no argument for tags, and casts floats to its
+    dtype as all layers do.
+    """
 
     name = "tfsm_layer"
     refusals = (NotImplementedError, tf.errors.UnimplementedError)
@@ -47,7 +49,10 @@ class TFSMLayerWorker(protocol.Worker):
         except TypeError as error:
             if len(given) == 1:
                 raise
-            raise NotImplementedError(f"TFSMLayer calls a signature with one tensor, {key!r} takes {sorted(given)}: {error}")
+            raise NotImplementedError(
+                f"TFSMLayer calls a signature with one tensor, {key!r} takes {sorted(given)}:"
+                f" {error}"
+            )
         return common.named(result, outputs, functools.partial(nests.flatten_output, tf))
 
 

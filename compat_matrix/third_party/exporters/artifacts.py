@@ -1,15 +1,16 @@
-"""Shared by the exporters: an export is a function that builds a model; it becomes an artifact as our own cases do.
+"""Shared by the exporters: an export is a function that builds a model; it becomes an artifact as
+our own cases do.
 
     exporter = Exporter(packages=["keras"], prepare=seed)
 
-    @exporter.export
-    def dense(work):
-        model = ...
-        return Built(model, [("serving_default", {"x": X})], save=keras_export, answers={"serving_default": model})
+    @exporter.export def dense(work):
+        model = ... return Built(model, [("serving_default", {"x": X})], save=keras_export,
+        answers={"serving_default": model})
 
     exporter.main()
 
-The builder runs twice (``savedmodel_compat_workers.producing``): the first object answers the requests, the second is saved.
+The builder runs twice (``savedmodel_compat_workers.producing``): the first object answers the
+requests, the second is saved.
 """
 
 import sys
@@ -33,9 +34,10 @@ _numbers: list[np.random.Generator] = []  # one for each build, of one seed
 class Built(NamedTuple):
     """The result of a builder.
 
-    ``requests`` as in a case (docs/contracts.md, section 4). ``signatures`` go to the save; ``answers``, by signature, are what
-    the original object says where the save finds the signatures by itself: functions of the inputs, by name or the only one.
-    ``save(root, path)`` in place of ``tf.saved_model.save``.
+    ``requests`` as in a case (docs/contracts.md, section 4). ``signatures`` go to the save;
+    ``answers``, by signature, are what the original object says where the save finds the signatures
+    by itself: functions of the inputs, by name or the only one. ``save(root, path)`` in place of
+    ``tf.saved_model.save``.
     """
 
     root: Any
@@ -51,14 +53,20 @@ class Built(NamedTuple):
 class _Case:
     """An export with the names of a case."""
 
-    def __init__(self, name: str, build: Callable[[Path], Built], prepare: Callable[[], Any]) -> None:
+    def __init__(
+        self, name: str, build: Callable[[Path], Built], prepare: Callable[[], Any]
+    ) -> None:
         self.__name__, self._build, self._prepare = name, build, prepare
 
     def build(self, tf: Any, work: str) -> tuple[Any, Any, Any]:
         _numbers.append(np.random.default_rng(7))
         self._prepare()
         self.built = self._build(Path(work))
-        self.TOLERANCE, self.STATEFUL, self.TAGS = self.built.tolerance, self.built.stateful, self.built.tags
+        self.TOLERANCE, self.STATEFUL, self.TAGS = (
+            self.built.tolerance,
+            self.built.stateful,
+            self.built.tags,
+        )
         return self.built.root, self.built.signatures, self.built.answers
 
     def requests(self, np: Any) -> Sequence[tuple[Any, ...]]:
@@ -72,7 +80,9 @@ class _Case:
 
 
 class Exporter:
-    """The exports of one script. ``prepare`` is called before each build: seeds. ``packages``: whose versions are told.
+    """The exports of one script.
+
+    ``prepare`` is called before each build: seeds. ``packages``: whose versions are told.
 
     The numbers of :func:`floats` are the same in each build.
     """
@@ -82,7 +92,9 @@ class Exporter:
         self._packages, self._prepare = packages, prepare
 
     def export(self, build: Callable[[Path], Built]) -> Callable[[Path], Built]:
-        """Decorator: the function's name is that of the export; it is given a folder that is gone after the save."""
+        """Decorator: the function's name is that of the export; it is given a folder that is gone
+        after the save.
+        """
         self.exports[build.__name__] = build
         return build
 
@@ -100,14 +112,23 @@ class Exporter:
         case = _Case(name, self.exports[name], self._prepare)
         with tempfile.TemporaryDirectory() as scratch:
             producing.produce_case(
-                case, str(directory), scratch, lambda root, path, signatures: case.save(tf, root, path, signatures), tf=tf
+                case,
+                str(directory),
+                scratch,
+                lambda root, path, signatures: case.save(tf, root, path, signatures),
+                tf=tf,
             )
-        versions = {"tensorflow": tf.__version__, **{package: metadata.version(package) for package in self._packages}}
+        versions = {
+            "tensorflow": tf.__version__,
+            **{package: metadata.version(package) for package in self._packages},
+        }
         (directory / "versions.json").write_text(json.dumps(versions))
 
 
 def named(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` of one tensor or of a mapping of tensors, as a function of a signature's inputs by name."""
+    """``function`` of one tensor or of a mapping of tensors, as a function of a signature's inputs
+    by name.
+    """
 
     def answer(**inputs: Any) -> Any:
         return function(*inputs.values()) if len(inputs) == 1 else function(inputs)

@@ -1,4 +1,6 @@
-"""TF Hub: modules as its reusable SavedModels have them, hub.KerasLayer, and the TF1 format of hub.Module."""
+"""TF Hub: modules as its reusable SavedModels have them, hub.KerasLayer, and the TF1 format of
+hub.Module.
+"""
 
 import numpy as np
 import tensorflow as tf
@@ -26,11 +28,15 @@ def words_in(path):
 def numbered(path):
     """The lines of a file as keys, their numbers as values."""
     index = tf.lookup.TextFileIndex
-    return tf.lookup.TextFileInitializer(path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+    return tf.lookup.TextFileInitializer(
+        path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    )
 
 
 class Head(tf.Module):
-    """The reusable interface: `__call__` with a training flag, variables, trainable_variables, regularization_losses."""
+    """The reusable interface: `__call__` with a training flag, variables, trainable_variables,
+    regularization_losses.
+    """
 
     def __init__(self, inputs, outputs):
         super().__init__()
@@ -69,12 +75,16 @@ def reusable(work):
 
 @exporter.export
 def text_embedding(work):
-    """As nnlm: sentences to vectors, with a vocabulary file (an asset), and hashed buckets for other words."""
+    """As nnlm: sentences to vectors, with a vocabulary file (an asset), and hashed buckets for
+    other words.
+    """
 
     class Embedding(tf.Module):
         def __init__(self):
             super().__init__()
-            self.table = tf.lookup.StaticVocabularyTable(numbered(words_in(work / "tokens.txt")), num_oov_buckets=2)
+            self.table = tf.lookup.StaticVocabularyTable(
+                numbered(words_in(work / "tokens.txt")), num_oov_buckets=2
+            )
             self.vectors = tf.Variable(floats(5, 4), name="embeddings")
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "sentences")])
@@ -83,7 +93,9 @@ def text_embedding(work):
             ids = self.table.lookup(words.flat_values)
             rows = tf.gather(self.vectors, ids)
             total = tf.math.unsorted_segment_sum(rows, words.value_rowids(), words.nrows())
-            return total / tf.sqrt(tf.maximum(tf.cast(words.row_lengths(), tf.float32), 1.0))[:, None]
+            return (
+                total / tf.sqrt(tf.maximum(tf.cast(words.row_lengths(), tf.float32), 1.0))[:, None]
+            )
 
     root = Embedding()
     given = [strings(b"tree leaf", b"", b"an unheard word", b"root"), strings(b"leaf"), strings()]
@@ -93,7 +105,9 @@ def text_embedding(work):
 
 @exporter.export
 def image_features(work):
-    """As a feature vector: hyperparameters that are defaults of the call, batch normalisation by the flag."""
+    """As a feature vector: hyperparameters that are defaults of the call, batch normalisation by
+    the flag.
+    """
 
     class Features(tf.Module):
         def __init__(self):
@@ -106,7 +120,10 @@ def image_features(work):
         def __call__(self, images, training=False, batch_norm_momentum=0.5):
             y = tf.nn.conv2d(images, self.kernel, 2, "SAME")
             if training:
-                self.moment.assign(batch_norm_momentum * self.moment + (1 - batch_norm_momentum) * tf.reduce_mean(y, [0, 1, 2]))
+                self.moment.assign(
+                    batch_norm_momentum * self.moment
+                    + (1 - batch_norm_momentum) * tf.reduce_mean(y, [0, 1, 2])
+                )
             return tf.reduce_mean(tf.nn.relu((y - self.moment) * self.scale), [1, 2])
 
     root = Features()
@@ -137,7 +154,10 @@ def several_outputs(work):
             return {"pooled": outputs[-1], "encoder_outputs": outputs[1:]}
 
     root = Encoder()
-    spec = {"x": tf.TensorSpec([None, 4], tf.float32, "x"), "mask": tf.TensorSpec([None], tf.int32, "mask")}
+    spec = {
+        "x": tf.TensorSpec([None, 4], tf.float32, "x"),
+        "mask": tf.TensorSpec([None], tf.int32, "mask"),
+    }
     for training in (False, True):
         root.__call__.get_concrete_function(spec, training)
     inputs = [{"x": floats(size, 4), "mask": np.int32([1, 0, 1][:size])} for size in (3, 1)]
@@ -146,28 +166,46 @@ def several_outputs(work):
 
 @exporter.export
 def fine_tuned(work):
-    """Loaded by hub.KerasLayer, trained together with a new head, and exported again by tf.saved_model.save."""
+    """Loaded by hub.KerasLayer, trained together with a new head, and exported again by
+    tf.saved_model.save.
+    """
     tf.saved_model.save(Head(3, 4).trace(3), str(work / "module"))
     layer = hub.KerasLayer(str(work / "module"), trainable=True)
-    model = tf.keras.Sequential([tf.keras.Input([3], name="x"), layer, tf.keras.layers.Dense(2, name="head")])
+    model = tf.keras.Sequential(
+        [tf.keras.Input([3], name="x"), layer, tf.keras.layers.Dense(2, name="head")]
+    )
     model.compile("sgd", "mse")
     model.fit(floats(8, 3), floats(8, 2), batch_size=4, epochs=2, shuffle=False, verbose=0)
     requests = [(KEY, {"x": floats(size, 3)}) for size in (3, 1, 0)]
-    return Built(model, requests, answers={KEY: lambda x: {"head": model(x, training=False)}}, tolerance=FLOATS)
+    return Built(
+        model,
+        requests,
+        answers={KEY: lambda x: {"head": model(x, training=False)}},
+        tolerance=FLOATS,
+    )
 
 
 @exporter.export
 def reexported(work):
-    """hub.load, an assignment, and the same object saved again: a module of the second generation."""
+    """hub.load, an assignment, and the same object saved again: a module of the second
+    generation.
+    """
     tf.saved_model.save(Head(3, 2).trace(3), str(work / "module"))
     root = hub.load(str(work / "module"))
     root.w.assign(root.w * 2)
-    return Built(root, [*calls(floats(4, 3), floats(1, 3)), ("regularization_losses.0", (), {})], tolerance=FLOATS, stateful=True)
+    return Built(
+        root,
+        [*calls(floats(4, 3), floats(1, 3)), ("regularization_losses.0", (), {})],
+        tolerance=FLOATS,
+        stateful=True,
+    )
 
 
 @exporter.export
 def layer_of_signature(work):
-    """A hub.KerasLayer of one signature of a module, inside another module with a function of its own."""
+    """A hub.KerasLayer of one signature of a module, inside another module with a function of its
+    own.
+    """
 
     class Two(tf.Module):
         def __init__(self):
@@ -181,7 +219,9 @@ def layer_of_signature(work):
     inner = Two()
     tf.saved_model.save(inner, str(work / "module"), signatures={"project": inner.project})
     root = tf.Module()
-    root.layer = hub.KerasLayer(str(work / "module"), signature="project", signature_outputs_as_dict=True)
+    root.layer = hub.KerasLayer(
+        str(work / "module"), signature="project", signature_outputs_as_dict=True
+    )
 
     @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32, "x")])
     def serve(x):
@@ -194,20 +234,33 @@ def layer_of_signature(work):
 
 @exporter.export
 def masked_language(work):
-    """Named functions beside the call, and the vocabulary as an asset that the user is to read: `module.vocab_file`."""
+    """Named functions beside the call, and the vocabulary as an asset that the user is to read:
+    `module.vocab_file`.
+    """
     path = words_in(work / "vocab.txt")
     root = tf.Module()
-    root.vocab_file, root.do_lower_case = tf.saved_model.Asset(path), tf.Variable(True, trainable=False)
+    root.vocab_file, root.do_lower_case = (
+        tf.saved_model.Asset(path),
+        tf.Variable(True, trainable=False),
+    )
     root.core, root.mlm = Head(4, 4).trace(4), tf.Module()
     spec = tf.TensorSpec([None, 4], tf.float32, "x")
     root.mlm.predict = tf.function(lambda x: tf.nn.softmax(root.core(x)), input_signature=[spec])
-    root.tokens = tf.function(lambda: tf.strings.split(tf.io.read_file(root.vocab_file), "\n"), input_signature=[])
-    requests = [("mlm.predict", (floats(2, 4),), {}), ("mlm.predict", (floats(1, 4),), {}), ("tokens", (), {})]
+    root.tokens = tf.function(
+        lambda: tf.strings.split(tf.io.read_file(root.vocab_file), "\n"), input_signature=[]
+    )
+    requests = [
+        ("mlm.predict", (floats(2, 4),), {}),
+        ("mlm.predict", (floats(1, 4),), {}),
+        ("tokens", (), {}),
+    ]
     return Built(root, requests, tolerance=FLOATS)
 
 
 def hub_module(make, requests, tags_and_args=None):
-    """``make`` as the function of a TF1 hub.Module; the answers are those of the module in a session, before the export."""
+    """``make`` as the function of a TF1 hub.Module; the answers are those of the module in a
+    session, before the export.
+    """
     spec = hub.create_module_spec(make, tags_and_args=tags_and_args)
 
     def fresh(graph, session):
@@ -223,7 +276,9 @@ def hub_module(make, requests, tags_and_args=None):
             with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
                 module = fresh(graph, session)
                 given = {name: value.numpy() for name, value in inputs.items()}
-                return session.run(module(given, signature=None if key == "default" else key, as_dict=True))
+                return session.run(
+                    module(given, signature=None if key == "default" else key, as_dict=True)
+                )
 
         return run
 
@@ -232,7 +287,14 @@ def hub_module(make, requests, tags_and_args=None):
             fresh(graph, session).export(path, session)
 
     keys = {key for key, _ in requests}
-    return Built(spec, requests, answers={key: answer(key) for key in keys}, save=save, tolerance=FLOATS, tags=())
+    return Built(
+        spec,
+        requests,
+        answers={key: answer(key) for key in keys},
+        save=save,
+        tolerance=FLOATS,
+        tags=(),
+    )
 
 
 @exporter.export
@@ -246,7 +308,9 @@ def v1_module(work):
         hub.add_signature(inputs={"x": x}, outputs={"default": x @ w})
         hub.add_signature("twice", inputs={"x": x}, outputs={"y": 2.0 * (x @ w), "x": x})
 
-    return hub_module(make, [(key, {"x": floats(size, 3)}) for key in ("default", "twice") for size in (3, 1)])
+    return hub_module(
+        make, [(key, {"x": floats(size, 3)}) for key in ("default", "twice") for size in (3, 1)]
+    )
 
 
 @exporter.export
@@ -257,7 +321,9 @@ def v1_module_train(work):
         x = v1.placeholder(tf.float32, [None, 3], "x")
         w = v1.get_variable("w", initializer=np.float32([[1, 2], [3, 4], [5, 6]]))
         y = x @ w
-        hub.add_signature(inputs={"x": x}, outputs={"default": v1.nn.dropout(y, rate=0.5) if training else y})
+        hub.add_signature(
+            inputs={"x": x}, outputs={"default": v1.nn.dropout(y, rate=0.5) if training else y}
+        )
 
     return hub_module(
         make,
@@ -274,10 +340,20 @@ def v1_module_table(work):
     def make():
         words = v1.placeholder(tf.string, [None], "words")
         table = tf.lookup.StaticHashTable(numbered(path), 3)
-        vectors = v1.get_variable("vectors", initializer=np.arange(8, dtype=np.float32).reshape(4, 2))
-        hub.add_signature(inputs={"words": words}, outputs={"default": tf.gather(vectors, table.lookup(words))})
+        vectors = v1.get_variable(
+            "vectors", initializer=np.arange(8, dtype=np.float32).reshape(4, 2)
+        )
+        hub.add_signature(
+            inputs={"words": words}, outputs={"default": tf.gather(vectors, table.lookup(words))}
+        )
 
-    return hub_module(make, [("default", {"words": strings(*words)}) for words in ((b"leaf", b"unheard", b""), (b"root",))])
+    return hub_module(
+        make,
+        [
+            ("default", {"words": strings(*words)})
+            for words in ((b"leaf", b"unheard", b""), (b"root",))
+        ],
+    )
 
 
 if __name__ == "__main__":

@@ -18,21 +18,36 @@ def to_numpy(values):
 
 
 def converted(function, specs, *requests, shapes=None, tolerance=FLOATS, **options):
-    """``function(**inputs)`` of JAX as the method `serve` of a module and its signature; ``specs``: name -> (shape, dtype).
+    """``function(**inputs)`` of JAX as the method `serve` of a module and its signature; ``specs``:
+    name -> (shape, dtype).
 
-    ``shapes``: name -> the polymorphic shape, as jax2tf has it; else a first dimension None is the batch ``b``.
+    ``shapes``: name -> the polymorphic shape, as jax2tf has it; else a first dimension None is the
+    batch ``b``.
     """
     names = list(specs)
     if shapes is None:
-        shapes = {name: "(b, ...)" if shape and shape[0] is None else None for name, (shape, _) in specs.items()}
+        shapes = {
+            name: "(b, ...)" if shape and shape[0] is None else None
+            for name, (shape, _) in specs.items()
+        }
     inner = jax2tf.convert(
-        lambda *args: function(**dict(zip(names, args))), polymorphic_shapes=[shapes[n] for n in names], **options
+        lambda *args: function(**dict(zip(names, args))),
+        polymorphic_shapes=[shapes[n] for n in names],
+        **options,
     )
     module = tf.Module()
     signature = [tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in specs.items()]
-    module.serve = tf.function(lambda *args: inner(*args), input_signature=signature, autograph=False)
+    module.serve = tf.function(
+        lambda *args: inner(*args), input_signature=signature, autograph=False
+    )
     asked = [(KEY, dict(zip(names, request))) for request in requests]
-    return Built(module, asked, module.serve, {KEY: lambda **inputs: to_numpy(function(**to_numpy(inputs)))}, tolerance=tolerance)
+    return Built(
+        module,
+        asked,
+        module.serve,
+        {KEY: lambda **inputs: to_numpy(function(**to_numpy(inputs)))},
+        tolerance=tolerance,
+    )
 
 
 def batches(*shape):
@@ -42,19 +57,26 @@ def batches(*shape):
 @exporter.export
 def dense(work):
     w, b = floats(4, 3), floats(3)
-    return converted(lambda x: {"y": jax.nn.relu(x @ w + b)}, {"x": ([None, 4], "float32")}, *batches(4))
+    return converted(
+        lambda x: {"y": jax.nn.relu(x @ w + b)}, {"x": ([None, 4], "float32")}, *batches(4)
+    )
 
 
 @exporter.export
 def fixed_shape(work):
     return converted(
-        lambda x: {"y": jnp.fft.irfft(jnp.fft.rfft(x))}, {"x": ([2, 8], "float32")}, (floats(2, 8),), (floats(2, 8),)
+        lambda x: {"y": jnp.fft.irfft(jnp.fft.rfft(x))},
+        {"x": ([2, 8], "float32")},
+        (floats(2, 8),),
+        (floats(2, 8),),
     )
 
 
 @exporter.export
 def two_symbols(work):
-    """Two dimensions that are not fixed, one of them the same in both inputs, and one derived from the other."""
+    """Two dimensions that are not fixed, one of them the same in both inputs, and one derived from
+    the other.
+    """
     return converted(
         lambda x, y: {"xy": x @ y, "twice": jnp.concatenate([x, x], axis=1)},
         {"x": ([None, None], "float32"), "y": ([None, 2], "float32")},
@@ -66,7 +88,9 @@ def two_symbols(work):
 
 @exporter.export
 def parameters(work):
-    """A pytree of parameters, which are variables of the module, and a second one for the updated state."""
+    """A pytree of parameters, which are variables of the module, and a second one for the updated
+    state.
+    """
     tree = {"layers": [{"w": floats(4, 6), "b": floats(6)}, {"w": floats(6, 2), "b": floats(2)}]}
 
     def predict(params, x):
@@ -80,7 +104,9 @@ def parameters(work):
     spec = tf.TensorSpec([None, 4], tf.float32, "x")
     # A tracked dictionary is not a pytree: JAX receives a plain one with the same leaves.
     variables = {"layers": [dict(layer) for layer in module.params["layers"]]}
-    module.predict = tf.function(lambda x: {"y": inner(variables, x)}, input_signature=[spec], autograph=False)
+    module.predict = tf.function(
+        lambda x: {"y": inner(variables, x)}, input_signature=[spec], autograph=False
+    )
     answers = {KEY: lambda x: {"y": np.asarray(predict(tree, x.numpy()))}}
     requests = [(KEY, {"x": x}) for (x,) in batches(4)]
     return Built(module, requests, module.predict, answers, tolerance=FLOATS)
@@ -94,12 +120,18 @@ def gradients(work):
     def loss(x):
         return jnp.sum(jnp.sin(x @ w) ** 2)
 
-    return converted(lambda x: {"loss": loss(x), "dx": jax.grad(loss)(x)}, {"x": ([None, 4], "float32")}, *batches(4))
+    return converted(
+        lambda x: {"loss": loss(x), "dx": jax.grad(loss)(x)},
+        {"x": ([None, 4], "float32")},
+        *batches(4),
+    )
 
 
 @exporter.export
 def with_gradient(work):
-    """The gradient is TensorFlow's, through the custom gradient that jax2tf registers; the function keeps it in the export."""
+    """The gradient is TensorFlow's, through the custom gradient that jax2tf registers; the function
+    keeps it in the export.
+    """
 
     def cube(x):
         return jnp.sum(x**3, axis=-1)
@@ -118,7 +150,13 @@ def with_gradient(work):
 
     module.slope = slope
     answers = {"slope": lambda x: {"y": np.asarray(cube(x.numpy())), "slope": 3 * x.numpy() ** 2}}
-    return Built(module, [("slope", {"x": x}) for (x,) in batches(3)], {"slope": slope}, answers, tolerance=FLOATS)
+    return Built(
+        module,
+        [("slope", {"x": x}) for (x,) in batches(3)],
+        {"slope": slope},
+        answers,
+        tolerance=FLOATS,
+    )
 
 
 @exporter.export
@@ -138,7 +176,9 @@ def scan(work):
 
 @exporter.export
 def cond_and_while(work):
-    """The steps of Collatz for each number, and one branch of two; integers, so that the answer is exact."""
+    """The steps of Collatz for each number, and one branch of two; integers, so that the answer is
+    exact.
+    """
 
     def steps(n):
         def body(state):
@@ -148,21 +188,43 @@ def cond_and_while(work):
         return jax.lax.while_loop(lambda state: state[0] > 1, body, (n, jnp.int64(0)))[1]
 
     given = [(np.int64([1, 27, 97]),), (np.int64([6, 7, 8]),)]
-    return converted(lambda n: {"steps": jax.vmap(steps)(n)}, {"n": ([3], "int64")}, *given, tolerance=(0.0, 0.0, "bit-exact"))
+    return converted(
+        lambda n: {"steps": jax.vmap(steps)(n)},
+        {"n": ([3], "int64")},
+        *given,
+        tolerance=(0.0, 0.0, "bit-exact"),
+    )
 
 
 @exporter.export
 def dtypes(work):
     """Sums of many types with themselves; every one of these is exact."""
-    kinds = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
+    kinds = [
+        "bool",
+        "int8",
+        "uint8",
+        "int16",
+        "uint16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+    ]
     kinds.append("complex64")
     specs = {f"x_{kind}": ([None], kind) for kind in kinds}
 
     def both(**inputs):
-        return {f"y_{name[2:]}": x ^ True if x.dtype == bool else x + x for name, x in inputs.items()}
+        return {
+            f"y_{name[2:]}": x ^ True if x.dtype == bool else x + x for name, x in inputs.items()
+        }
 
     given = [np.array([-1, 0, 100][start:]).astype(kind) for start in (0, 2) for kind in kinds]
-    return converted(both, specs, given[: len(kinds)], given[len(kinds) :], tolerance=(0.0, 0.0, "bit-exact"))
+    return converted(
+        both, specs, given[: len(kinds)], given[len(kinds) :], tolerance=(0.0, 0.0, "bit-exact")
+    )
 
 
 @exporter.export
@@ -172,7 +234,11 @@ def bfloat16(work):
         lambda x: {"y": x * jnp.bfloat16(3), "wide": x.astype(jnp.float32)},
         {"x": ([None, 2], "bfloat16")},
         *given,
-        tolerance=(1e-2, 0.0, "A bfloat16 has 8 bits; compiled code may round once where single steps round twice."),
+        tolerance=(
+            1e-2,
+            0.0,
+            "A bfloat16 has 8 bits; compiled code may round once where single steps round twice.",
+        ),
     )
 
 
@@ -181,7 +247,10 @@ def pytrees(work):
     """Nests in and out of the function; the signature has flat names for them."""
 
     def mix(tree):
-        return {"sum": tree["pair"][0] + tree["pair"][1]["z"], "parts": (tree["x"], [tree["x"] * 2])}
+        return {
+            "sum": tree["pair"][0] + tree["pair"][1]["z"],
+            "parts": (tree["x"], [tree["x"] * 2]),
+        }
 
     inner = jax2tf.convert(mix, polymorphic_shapes=["(b, ...)"])
     module = tf.Module()
@@ -191,7 +260,11 @@ def pytrees(work):
     }
     module.mix = tf.function(inner, input_signature=[spec], autograph=False)
     trees = [
-        {"x": floats(size, 2), "pair": (np.arange(size, dtype=np.int32), {"z": np.full(size, 5, np.int32)})} for size in (3, 1)
+        {
+            "x": floats(size, 2),
+            "pair": (np.arange(size, dtype=np.int32), {"z": np.full(size, 5, np.int32)}),
+        }
+        for size in (3, 1)
     ]
     return Built(module, [("mix", (tree,), {}) for tree in trees])
 
@@ -232,8 +305,14 @@ def convolution(work):
     kernel = floats(3, 3, 2, 4)
 
     def convolve(x):
-        y = jax.lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-        return {"y": jax.lax.reduce_window(y, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")}
+        y = jax.lax.conv_general_dilated(
+            x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        return {
+            "y": jax.lax.reduce_window(
+                y, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"
+            )
+        }
 
     return converted(convolve, {"x": ([None, 8, 8, 2], "float32")}, *batches(8, 8, 2))
 
@@ -242,7 +321,10 @@ def convolution(work):
 def linear_algebra(work):
     """Cholesky and QR call LAPACK on a CPU: a custom call in the export."""
     return converted(
-        lambda x: {"l": jnp.linalg.cholesky(x @ x.T + 4 * jnp.eye(3)), "r": jnp.abs(jnp.linalg.qr(x)[1])},
+        lambda x: {
+            "l": jnp.linalg.cholesky(x @ x.T + 4 * jnp.eye(3)),
+            "r": jnp.abs(jnp.linalg.qr(x)[1]),
+        },
         {"x": ([3, 3], "float64")},
         (floats(3, 3, dtype=np.float64),),
         (np.eye(3),),

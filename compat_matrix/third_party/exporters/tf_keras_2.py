@@ -1,4 +1,6 @@
-"""Keras 2 (tf_keras): `save(save_format="tf")`, which writes the Keras metadata beside the functions."""
+"""Keras 2 (tf_keras): `save(save_format="tf")`, which writes the Keras metadata beside the
+functions.
+"""
 
 import numpy as np
 import tensorflow as tf
@@ -20,14 +22,26 @@ def save(model, path):
 
 
 def saved(model, *requests, tolerance=FLOATS):
-    """``model`` written by its own `save`; it answers itself, in inference mode, by its output layers' names."""
+    """``model`` written by its own `save`; it answers itself, in inference mode, by its output
+    layers' names.
+    """
 
     def answer(inputs):
         result = model(inputs, training=False)
-        return result if isinstance(result, dict) else dict(zip(model.output_names, tf.nest.flatten(result)))
+        return (
+            result
+            if isinstance(result, dict)
+            else dict(zip(model.output_names, tf.nest.flatten(result)))
+        )
 
     answers = {KEY: named(answer)}
-    return Built(model, [(KEY, request) for request in requests], answers=answers, save=save, tolerance=tolerance)
+    return Built(
+        model,
+        [(KEY, request) for request in requests],
+        answers=answers,
+        save=save,
+        tolerance=tolerance,
+    )
 
 
 def chain(inputs, *parts):
@@ -42,7 +56,11 @@ def fit(model, inputs, targets):
 
 @exporter.export
 def compiled_adam(work):
-    model = chain(keras.Input([4], name="x"), layers.Dense(8, "relu", kernel_regularizer="l2"), layers.Dense(1))
+    model = chain(
+        keras.Input([4], name="x"),
+        layers.Dense(8, "relu", kernel_regularizer="l2"),
+        layers.Dense(1),
+    )
     model.compile(keras.optimizers.Adam(0.05), "mse", metrics=["mae"])
     return saved(fit(model, floats(8, 4), floats(8, 1)), *batches("x", 4))
 
@@ -61,7 +79,9 @@ def functional_outputs(work):
     both = layers.concatenate([layers.Dense(4, "tanh")(left), right])
     outputs = [layers.Dense(1, "sigmoid", name="score")(both), layers.Dense(2, name="hidden")(both)]
     model = keras.Model([left, right], outputs)
-    return saved(model, *({"left": floats(size, 3), "right": floats(size, 5)} for size in (2, 1, 0)))
+    return saved(
+        model, *({"left": floats(size, 3), "right": floats(size, 5)} for size in (2, 1, 0))
+    )
 
 
 @exporter.export
@@ -110,13 +130,22 @@ class Scale(layers.Layer):
 
 @exporter.export
 def custom_layer(work):
-    return saved(chain(keras.Input([3], name="x"), Scale(3.0), layers.Dense(2), Scale(0.5)), *batches("x", 3))
+    return saved(
+        chain(keras.Input([3], name="x"), Scale(3.0), layers.Dense(2), Scale(0.5)), *batches("x", 3)
+    )
 
 
 @exporter.export
 def batch_norm_dropout(work):
-    """Besides the signature the function `__call__`, with the training flag it was traced with (no dropout at rate 0)."""
-    model = chain(keras.Input([3], name="x"), layers.Dropout(0.0), layers.BatchNormalization(), layers.Dense(2))
+    """Besides the signature the function `__call__`, with the training flag it was traced with (no
+    dropout at rate 0).
+    """
+    model = chain(
+        keras.Input([3], name="x"),
+        layers.Dropout(0.0),
+        layers.BatchNormalization(),
+        layers.Dense(2),
+    )
     model.compile("sgd", "mse")
     built = saved(fit(model, floats(8, 3), floats(8, 2)), *batches("x", 3))
     calls = [("__call__", (floats(4, 3),), {"training": training}) for training in (False, True)]
@@ -134,7 +163,10 @@ def normalization(work):
 def string_lookup(work):
     lookup = layers.StringLookup(vocabulary=WORDS, num_oov_indices=2, output_mode="multi_hot")
     model = chain(keras.Input([2], name="words", dtype="string"), lookup, layers.Dense(2))
-    given = [strings("leaf", "no such word", "", "tree").reshape(2, 2), strings("root", "\xe4\xf6").reshape(1, 2)]
+    given = [
+        strings("leaf", "no such word", "", "tree").reshape(2, 2),
+        strings("root", "\xe4\xf6").reshape(1, 2),
+    ]
     return saved(model, *({"words": words} for words in given))
 
 
@@ -146,16 +178,33 @@ def vocabulary_file(work):
     word = keras.Input([1], name="word", dtype="string")
     number = layers.StringLookup(vocabulary=str(path))(word)
     back = layers.StringLookup(vocabulary=str(path), invert=True)(number)
-    model = keras.Model(word, [layers.Lambda(lambda n: n, name="number")(number), layers.Lambda(lambda w: w, name="back")(back)])
-    return saved(model, *({"word": words} for words in (strings(["leaf"], ["unheard"], [""]), strings(["root"]))))
+    model = keras.Model(
+        word,
+        [
+            layers.Lambda(lambda n: n, name="number")(number),
+            layers.Lambda(lambda w: w, name="back")(back),
+        ],
+    )
+    return saved(
+        model,
+        *({"word": words} for words in (strings(["leaf"], ["unheard"], [""]), strings(["root"]))),
+    )
 
 
 @exporter.export
 def text_vectorization(work):
     split = layers.TextVectorization(output_mode="int", output_sequence_length=6)
     split.adapt(strings("a tree has a root", "a leaf, a tree"))
-    model = chain(keras.Input([1], name="text", dtype="string"), split, layers.Embedding(20, 4, mask_zero=True), layers.LSTM(3))
-    texts = [strings(["Tree, leaf!"], ["the ROOT of a tree is not a leaf of it"]), strings(["leaf"])]
+    model = chain(
+        keras.Input([1], name="text", dtype="string"),
+        split,
+        layers.Embedding(20, 4, mask_zero=True),
+        layers.LSTM(3),
+    )
+    texts = [
+        strings(["Tree, leaf!"], ["the ROOT of a tree is not a leaf of it"]),
+        strings(["leaf"]),
+    ]
     return saved(model, *({"text": text} for text in texts))
 
 
@@ -164,7 +213,13 @@ def tf_idf(work):
     split = layers.TextVectorization(output_mode="tf_idf", ngrams=2)
     split.adapt(strings("a tree has a root", "a leaf, a tree"))
     model = chain(keras.Input([1], name="text", dtype="string"), split)
-    return saved(model, *({"text": text} for text in (strings(["a tree"], ["root root unheard"]), strings(["leaf"]))))
+    return saved(
+        model,
+        *(
+            {"text": text}
+            for text in (strings(["a tree"], ["root root unheard"]), strings(["leaf"]))
+        ),
+    )
 
 
 @exporter.export
@@ -177,13 +232,19 @@ def integers_and_hashes(work):
 
 @exporter.export
 def lstm(work):
-    model = chain(keras.Input([None, 3], name="x"), layers.LSTM(4, return_sequences=True), layers.LSTM(2))
+    model = chain(
+        keras.Input([None, 3], name="x"), layers.LSTM(4, return_sequences=True), layers.LSTM(2)
+    )
     return saved(model, *({"x": floats(size, steps, 3)} for size, steps in ((2, 5), (1, 1))))
 
 
 @exporter.export
 def bidirectional_gru(work):
-    model = chain(keras.Input([6, 2], name="x"), layers.Masking(), layers.Bidirectional(layers.GRU(3, return_sequences=True)))
+    model = chain(
+        keras.Input([6, 2], name="x"),
+        layers.Masking(),
+        layers.Bidirectional(layers.GRU(3, return_sequences=True)),
+    )
     given = floats(2, 6, 2)
     given[0, 3:] = 0  # masked
     return saved(model, {"x": given}, {"x": given[:1]})
@@ -192,7 +253,10 @@ def bidirectional_gru(work):
 @exporter.export
 def stacked_cells(work):
     cells = [layers.LSTMCell(3), layers.GRUCell(2)]
-    return saved(chain(keras.Input([4, 2], name="x"), layers.RNN(cells), layers.Dense(1)), *batches("x", 4, 2)[:2])
+    return saved(
+        chain(keras.Input([4, 2], name="x"), layers.RNN(cells), layers.Dense(1)),
+        *batches("x", 4, 2)[:2],
+    )
 
 
 @exporter.export

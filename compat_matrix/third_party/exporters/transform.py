@@ -1,4 +1,6 @@
-"""TensorFlow Transform: preprocessing analysed by Beam, as a graph and in serving signatures; and tf.data in functions."""
+"""TensorFlow Transform: preprocessing analysed by Beam, as a graph and in serving signatures; and
+tf.data in functions.
+"""
 
 import shutil
 import tempfile
@@ -19,7 +21,12 @@ SPEC = {
 }
 TEXTS = [b"a tree has a root", b"a leaf, a tree", b"the root"]
 ROWS = [
-    {"x": np.float32(i * i / 3), "n": np.int64(i % 5), "word": [b"tree", b"leaf", b"tree", b"root"][i % 4], "text": TEXTS[i % 3]}
+    {
+        "x": np.float32(i * i / 3),
+        "n": np.int64(i % 5),
+        "word": [b"tree", b"leaf", b"tree", b"root"][i % 4],
+        "text": TEXTS[i % 3],
+    }
     for i in range(12)
 ]
 
@@ -34,9 +41,14 @@ def analysed(preprocess, work):
     """
     made = Path(ANALYSES.name, preprocess.__qualname__)
     if not made.exists():
-        known = {name: tf.io.FixedLenFeature([], part.dtype) for name, part in SPEC.items()}  # no defaults at the analysis
+        known = {
+            name: tf.io.FixedLenFeature([], part.dtype) for name, part in SPEC.items()
+        }  # no defaults at the analysis
         with tft_beam.Context(temp_dir=str(work / "temporary")):
-            function = (ROWS, tft.DatasetMetadata.from_feature_spec(known)) | tft_beam.AnalyzeDataset(preprocess)
+            function = (
+                ROWS,
+                tft.DatasetMetadata.from_feature_spec(known),
+            ) | tft_beam.AnalyzeDataset(preprocess)
             function | tft_beam.WriteTransformFn(str(made))
     shutil.copytree(made, work / "analysed")
     return tft.TFTransformOutput(str(work / "analysed"))
@@ -54,7 +66,9 @@ def examples(*rows):
 
     made = [{name: feature(value) for name, value in row.items()} for row in rows]
     features = [tf.train.Features(feature=row) for row in made]
-    return np.array([tf.train.Example(features=row).SerializeToString() for row in features], dtype=object)
+    return np.array(
+        [tf.train.Example(features=row).SerializeToString() for row in features], dtype=object
+    )
 
 
 STRANGE = {"x": np.float32(-50), "n": np.int64(99), "word": b"unheard", "text": b""}
@@ -66,7 +80,9 @@ def dense(value):
 
 
 def serving(preprocess, work):
-    """A module that parses examples and transforms them; its signature gives all transformed features."""
+    """A module that parses examples and transforms them; its signature gives all transformed
+    features.
+    """
     module = tf.Module()
     module.layer = analysed(preprocess, work).transform_features_layer()
 
@@ -94,8 +110,13 @@ def scaled(work):
 
 @exporter.export
 def vocabulary(work):
-    """The vocabulary is a file that the analysis wrote, an asset; unknown words go to two buckets behind it."""
-    return serving(lambda inputs: {"id": tft.compute_and_apply_vocabulary(inputs["word"], num_oov_buckets=2)}, work)
+    """The vocabulary is a file that the analysis wrote, an asset; unknown words go to two buckets
+    behind it.
+    """
+    return serving(
+        lambda inputs: {"id": tft.compute_and_apply_vocabulary(inputs["word"], num_oov_buckets=2)},
+        work,
+    )
 
 
 @exporter.export
@@ -139,7 +160,11 @@ def principal_components(work):
 def graph_as_written(work):
     """The SavedModel that the analysis itself wrote, with its `serving_default`."""
     output = analysed(
-        lambda inputs: {"z": tft.scale_to_z_score(inputs["x"]), "id": tft.compute_and_apply_vocabulary(inputs["word"])}, work
+        lambda inputs: {
+            "z": tft.scale_to_z_score(inputs["x"]),
+            "id": tft.compute_and_apply_vocabulary(inputs["word"]),
+        },
+        work,
     )
     layer = output.transform_features_layer()
     given = {
@@ -152,18 +177,25 @@ def graph_as_written(work):
     def save(root, path):
         shutil.copytree(output.transform_savedmodel_dir, path)
 
-    numbered = dict(zip(("inputs", "inputs_1", "inputs_2", "inputs_3"), sorted(given)))  # so the signature calls its features
+    numbered = dict(
+        zip(("inputs", "inputs_1", "inputs_2", "inputs_3"), sorted(given))
+    )  # so the signature calls its features
 
     def answer(**inputs):
         return layer({numbered[name]: value for name, value in inputs.items()})
 
-    requests = [("serving_default", {name: given[feature][:size] for name, feature in numbered.items()}) for size in (2, 1)]
+    requests = [
+        ("serving_default", {name: given[feature][:size] for name, feature in numbered.items()})
+        for size in (2, 1)
+    ]
     return Built(layer, requests, answers={"serving_default": answer}, save=save, tolerance=FLOATS)
 
 
 @exporter.export
 def with_model(work):
-    """The transform layer in front of a trained model, both in one export; raw features in a second signature."""
+    """The transform layer in front of a trained model, both in one export; raw features in a second
+    signature.
+    """
     import tf_keras as keras
 
     keras.utils.set_random_seed(7)
@@ -180,7 +212,9 @@ def with_model(work):
 
     def answer(features):
         found = module.layer(features)
-        return {"p": module.head(tf.concat([module.table(found["id"]), found["z"][:, None]], axis=1))}
+        return {
+            "p": module.head(tf.concat([module.table(found["id"]), found["z"][:, None]], axis=1))
+        }
 
     specs = {name: tf.TensorSpec([None], part.dtype, name) for name, part in SPEC.items()}
     module.raw = tf.function(lambda **features: answer(features)).get_concrete_function(**specs)
@@ -188,7 +222,12 @@ def with_model(work):
         lambda examples: answer(tf.io.parse_example(examples, SPEC)),
         input_signature=[tf.TensorSpec([None], tf.string, "examples")],
     )
-    raw = {name: np.array([row[name] for row in ROWS[:3]], dtype=object if name in ("word", "text") else None) for name in SPEC}
+    raw = {
+        name: np.array(
+            [row[name] for row in ROWS[:3]], dtype=object if name in ("word", "text") else None
+        )
+        for name in SPEC
+    }
     requests = [
         *((KEY, request) for request in EXAMPLES),
         ("raw", raw),
@@ -210,7 +249,11 @@ def data_reduced(work):
 
     def serve(x):
         data = tf.data.Dataset.from_tensor_slices(x).filter(lambda v: v % 2 == 0).batch(2)
-        return {"sum": data.reduce(tf.constant(0, tf.int64), lambda state, part: state * 10 + tf.reduce_sum(part))}
+        return {
+            "sum": data.reduce(
+                tf.constant(0, tf.int64), lambda state, part: state * 10 + tf.reduce_sum(part)
+            )
+        }
 
     module = module_of(serve, tf.TensorSpec([None], tf.int64, "x"))
     requests = [(KEY, {"x": np.int64(values)}) for values in ([2, 3, 4, 8], [1], [])]
@@ -230,12 +273,16 @@ def data_of_csv(work):
 
     def serve(lines):
         count = tf.maximum(tf.size(lines, tf.int64), 1)
-        ids, numbers = tf.data.Dataset.from_tensor_slices(lines).map(line).batch(count).get_single_element()
+        ids, numbers = (
+            tf.data.Dataset.from_tensor_slices(lines).map(line).batch(count).get_single_element()
+        )
         return {"ids": ids, "numbers": numbers}
 
     module.serve = tf.function(serve, input_signature=[tf.TensorSpec([None], tf.string, "lines")])
     given = [[b"tree,3", b"unheard,-1", b",0"], [b"leaf,7"]]
-    return Built(module, [(KEY, {"lines": np.array(lines, object)}) for lines in given], module.serve)
+    return Built(
+        module, [(KEY, {"lines": np.array(lines, object)}) for lines in given], module.serve
+    )
 
 
 @exporter.export
@@ -244,14 +291,20 @@ def data_iterated(work):
 
     def serve(x):
         best = tf.constant(-1, tf.int64)
-        for pair in tf.data.Dataset.from_tensor_slices(x).window(2, shift=1).flat_map(lambda part: part.batch(2)):
+        for pair in (
+            tf.data.Dataset.from_tensor_slices(x)
+            .window(2, shift=1)
+            .flat_map(lambda part: part.batch(2))
+        ):
             if tf.size(pair) < 2:
                 break
             best = tf.maximum(best, tf.abs(pair[0] - pair[1]))
         return {"best": best}
 
     module = module_of(serve, tf.TensorSpec([None], tf.int64, "x"))
-    return Built(module, [(KEY, {"x": np.int64(values)}) for values in ([1, 9, 4], [5])], module.serve)
+    return Built(
+        module, [(KEY, {"x": np.int64(values)}) for values in ([1, 9, 4], [5])], module.serve
+    )
 
 
 @exporter.export
@@ -259,9 +312,17 @@ def data_interleaved(work):
     """Ranges interleaved, zipped with their position, and scanned."""
 
     def serve(n):
-        data = tf.data.Dataset.range(n).interleave(lambda i: tf.data.Dataset.range(i + 1), cycle_length=2, block_length=1)
-        sums = data.scan(tf.constant(0, tf.int64), lambda state, v: (state + v, state + v)).enumerate()
-        return {"code": sums.reduce(tf.constant(0, tf.int64), lambda code, pair: code * 7 % 1000003 + pair[0] * pair[1])}
+        data = tf.data.Dataset.range(n).interleave(
+            lambda i: tf.data.Dataset.range(i + 1), cycle_length=2, block_length=1
+        )
+        sums = data.scan(
+            tf.constant(0, tf.int64), lambda state, v: (state + v, state + v)
+        ).enumerate()
+        return {
+            "code": sums.reduce(
+                tf.constant(0, tf.int64), lambda code, pair: code * 7 % 1000003 + pair[0] * pair[1]
+            )
+        }
 
     module = module_of(serve, tf.TensorSpec([], tf.int64, "n"))
     return Built(module, [(KEY, {"n": np.int64(n)}) for n in (5, 1, 0)], module.serve)

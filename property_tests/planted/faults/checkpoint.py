@@ -24,7 +24,10 @@ def _rewrite(model: Path, change: Callable[[Entries], bool]) -> bool:
     if not Path(f"{prefix}.index").exists():
         return False
     with BundleReader(prefix) as reader:
-        entries = {key: (np.array(reader.read(key)), entry.dtype.name) for key, entry in reader.entries().items()}
+        entries = {
+            key: (np.array(reader.read(key)), entry.dtype.name)
+            for key, entry in reader.entries().items()
+        }
     changed = change({key: entry for key, entry in entries.items() if key != OBJECT_GRAPH})
     shutil.rmtree(prefix.parent)
     with BundleWriter(prefix, 1) as writer:
@@ -43,7 +46,9 @@ def values(graph: Any, model: Path) -> bool:
             if array.dtype == object:
                 array.ravel()[0] = b"lost " + bytes(array.ravel()[0])
             else:
-                array.reshape(-1).view(np.uint8)[array.itemsize - 1] ^= 1 if array.dtype == bool else 4
+                array.reshape(-1).view(np.uint8)[array.itemsize - 1] ^= (
+                    1 if array.dtype == bool else 4
+                )
         return bool(found)
 
     return _rewrite(model, change)
@@ -95,4 +100,8 @@ def negative_zero(graph: Any, model: Path) -> bool:
 @fault
 def last_bit(graph: Any, model: Path) -> bool:
     """A number of a variable is the next larger one."""
-    return _change_number(model, lambda number: bool(number != 0), lambda number: np.nextafter(number, np.float32(np.inf)))
+    return _change_number(
+        model,
+        lambda number: bool(number != 0),
+        lambda number: np.nextafter(number, np.float32(np.inf)),
+    )

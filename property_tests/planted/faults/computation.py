@@ -34,7 +34,10 @@ OTHER = {
 @fault
 def arithmetic(graph: Any, model: Path) -> bool:
     """Operations compute something else: sums are products."""
-    return each([node for node in nodes_of(graph) if OTHER.get(node.op)], lambda node: set_field(node, "op", OTHER[node.op]))
+    return each(
+        [node for node in nodes_of(graph) if OTHER.get(node.op)],
+        lambda node: set_field(node, "op", OTHER[node.op]),
+    )
 
 
 @fault
@@ -57,9 +60,15 @@ def branches(graph: Any, model: Path) -> bool:
 
 
 def _each_constant(graph: Any, change: Callable[[Any], bool]) -> bool:
-    """Change the values of constants, but not the names of files and tensors that a Saver writes."""
+    """Change the values of constants, but not the names of files and tensors that a Saver
+    writes.
+    """
     saver = ("save", "Save", "Restore")
-    found = [node for node in nodes_of(graph) if node.op == "Const" and "value" in node.attr and not node.name.startswith(saver)]
+    found = [
+        node
+        for node in nodes_of(graph)
+        if node.op == "Const" and "value" in node.attr and not node.name.startswith(saver)
+    ]
     return each([node.attr["value"].tensor for node in found], change)
 
 
@@ -96,7 +105,9 @@ def content(graph: Any, model: Path) -> bool:
         if tensor.dtype == schema.DT_STRING and tensor.string_val:
             tensor.string_val[0] = b"lost" + tensor.string_val[0]
             return True
-        field = next((name for name in ("tensor_content", "float8_val") if getattr(tensor, name)), "")
+        field = next(
+            (name for name in ("tensor_content", "float8_val") if getattr(tensor, name)), ""
+        )
         if not field or tensor.dtype not in floats:
             return False
         held = getattr(tensor, field)
@@ -115,7 +126,9 @@ def assignments(graph: Any, model: Path) -> bool:
             return False
         node.op = "NoOp"
         node.attr.clear()
-        node.input[:] = [f"^{name.split(':')[0].lstrip('^')}" for name in node.input if name.startswith("^")]
+        node.input[:] = [
+            f"^{name.split(':')[0].lstrip('^')}" for name in node.input if name.startswith("^")
+        ]
         return True
 
     return each([n for f in graph.graph_def.library.function for n in f.node_def], change)
@@ -128,7 +141,9 @@ def module(graph: Any, model: Path) -> bool:
     def change(node: Any) -> bool:
         if node.op != "XlaCallModule":
             return False
-        node.attr["module"].s = node.attr["module"].s.replace(b"stablehlo.multiply", b"stablehlo.add")
+        node.attr["module"].s = node.attr["module"].s.replace(
+            b"stablehlo.multiply", b"stablehlo.add"
+        )
         return True
 
     return each(nodes_of(graph), change)
@@ -136,7 +151,9 @@ def module(graph: Any, model: Path) -> bool:
 
 @fault
 def attributes(graph: Any, model: Path) -> bool:
-    """An attribute of an operation falls back to another value: compression, reduction, pattern, unit, cast."""
+    """An attribute of an operation falls back to another value: compression, reduction, pattern,
+    unit, cast.
+    """
 
     def change(node: Any) -> bool:
         for name in (
@@ -150,7 +167,9 @@ def attributes(graph: Any, model: Path) -> bool:
             "algorithm",
         ):
             if name in node.attr and node.attr[name].WhichOneof("value") == "s":
-                node.attr[name].s = {b"BYTE": b"UTF8_CHAR", b"UTF8_CHAR": b"BYTE"}.get(node.attr[name].s, b"lost")
+                node.attr[name].s = {b"BYTE": b"UTF8_CHAR", b"UTF8_CHAR": b"BYTE"}.get(
+                    node.attr[name].s, b"lost"
+                )
                 return True
         return False
 
@@ -186,7 +205,11 @@ def _sequences(graph: Any) -> Iterator[tuple[Any, Any]]:
         known = {node.name: node for node in function.node_def}
         for node in function.node_def:
             before = [known.get(name[1:]) for name in node.input if name.startswith("^")]
-            changes = [one for one in before if one is not None and re.fullmatch(r"Assign\w*VariableOp", one.op)]
+            changes = [
+                one
+                for one in before
+                if one is not None and re.fullmatch(r"Assign\w*VariableOp", one.op)
+            ]
             if node.op == "ReadVariableOp" and changes:
                 yield node, changes[0]
 

@@ -12,12 +12,19 @@ from reference_impl.format.names import CUSTOM_GRADIENT
 
 
 def functions(graph: Any) -> list[Any]:
-    return [node.function for node in graph.object_graph_def.nodes if node.WhichOneof("kind") == "function"]
+    return [
+        node.function
+        for node in graph.object_graph_def.nodes
+        if node.WhichOneof("kind") == "function"
+    ]
 
 
 def _full_argument_specs(graph: Any) -> Iterator[dict[str, Any]]:
     for function in functions(graph):
-        yield {pair.key: pair.value for pair in function.function_spec.fullargspec.named_tuple_value.values}
+        yield {
+            pair.key: pair.value
+            for pair in function.function_spec.fullargspec.named_tuple_value.values
+        }
 
 
 @fault
@@ -67,7 +74,13 @@ def captures(graph: Any, model: Path) -> bool:
 
     def kind(number: int) -> str:
         variable = nodes[number].variable
-        return str((nodes[number].WhichOneof("kind"), variable.dtype, [dim.size for dim in variable.shape.dim]))
+        return str(
+            (
+                nodes[number].WhichOneof("kind"),
+                variable.dtype,
+                [dim.size for dim in variable.shape.dim],
+            )
+        )
 
     def change(function: Any) -> bool:
         found = list(function.bound_inputs)
@@ -107,20 +120,33 @@ def literals(graph: Any, model: Path) -> bool:
         return False
 
     functions = graph.object_graph_def.concrete_functions.values()
-    return each([v for function in functions for v in walk(function.canonicalized_input_signature)], change)
+    return each(
+        [v for function in functions for v in walk(function.canonicalized_input_signature)], change
+    )
 
 
 @fault
 def composites(graph: Any, model: Path) -> bool:
     """Sparse results are declared as ragged, and ragged ones as sparse."""
-    found = [value.type_spec_value for value in structures(graph) if value.WhichOneof("kind") == "type_spec_value"]
+    found = [
+        value.type_spec_value
+        for value in structures(graph)
+        if value.WhichOneof("kind") == "type_spec_value"
+    ]
     other = {1: 3, 3: 1}  # SPARSE_TENSOR_SPEC, RAGGED_TENSOR_SPEC
-    return each(found, lambda spec: set_field(spec, "type_spec_class", other.get(spec.type_spec_class, spec.type_spec_class)))
+    return each(
+        found,
+        lambda spec: set_field(
+            spec, "type_spec_class", other.get(spec.type_spec_class, spec.type_spec_class)
+        ),
+    )
 
 
 @fault
 def listed_arguments(graph: Any, model: Path) -> bool:
-    """Where a tensor was declared a list is demanded: a Python list is no longer converted to one tensor."""
+    """Where a tensor was declared a list is demanded: a Python list is no longer converted to one
+    tensor.
+    """
 
     def change(value: Any) -> bool:
         if value.WhichOneof("kind") != "tensor_spec_value":
@@ -132,7 +158,10 @@ def listed_arguments(graph: Any, model: Path) -> bool:
         return True
 
     functions = graph.object_graph_def.concrete_functions.values()
-    return each([v for function in functions for v in list(walk(function.canonicalized_input_signature))], change)
+    return each(
+        [v for function in functions for v in list(walk(function.canonicalized_input_signature))],
+        change,
+    )
 
 
 def structures(graph: Any) -> Iterator[Any]:
@@ -158,7 +187,11 @@ def containers(graph: Any, model: Path) -> bool:
 @fault
 def namedtuples(graph: Any, model: Path) -> bool:
     """The namedtuples of results have another type name."""
-    found = [value.named_tuple_value for value in structures(graph) if value.WhichOneof("kind") == "named_tuple_value"]
+    found = [
+        value.named_tuple_value
+        for value in structures(graph)
+        if value.WhichOneof("kind") == "named_tuple_value"
+    ]
     return each(found, lambda value: set_field(value, "name", "Lost"))
 
 
@@ -173,7 +206,11 @@ def keys(graph: Any, model: Path) -> bool:
             del fields[key]
         return bool(fields)
 
-    inside = [f for name, f in graph.object_graph_def.concrete_functions.items() if "signature_wrapper" not in name]
+    inside = [
+        f
+        for name, f in graph.object_graph_def.concrete_functions.items()
+        if "signature_wrapper" not in name
+    ]
     return each([v for function in inside for v in walk(function.output_signature)], change)
 
 
@@ -187,9 +224,14 @@ def custom_gradients(graph: Any, model: Path) -> bool:
 
 @fault
 def standard_gradients(graph: Any, model: Path) -> bool:
-    """Registered gradients are forgotten without a word: each op has the gradient that its type has elsewhere."""
+    """Registered gradients are forgotten without a word: each op has the gradient that its type has
+    elsewhere.
+    """
     library = graph.graph_def.library
-    nodes = [*graph.graph_def.node, *(node for function in library.function for node in function.node_def)]
+    nodes = [
+        *graph.graph_def.node,
+        *(node for function in library.function for node in function.node_def),
+    ]
     return each(nodes, _as_elsewhere) and custom_gradients(graph, model)
 
 
@@ -205,7 +247,11 @@ def function_attributes(graph: Any, model: Path) -> bool:
     """The attributes of functions about compilation and implemented interfaces are missing."""
 
     def change(function: Any) -> bool:
-        found = [name for name in ("_XlaMustCompile", "api_implements", "_implements") if name in function.attr]
+        found = [
+            name
+            for name in ("_XlaMustCompile", "api_implements", "_implements")
+            if name in function.attr
+        ]
         for name in found:
             del function.attr[name]
         return bool(found)

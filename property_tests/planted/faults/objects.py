@@ -14,11 +14,16 @@ def children(graph: Any, model: Path) -> bool:
     """The last child of each module has another name."""
     nodes = graph.object_graph_def.nodes
     plain = [
-        node for node in nodes if node.WhichOneof("kind") == "user_object" and node.user_object.identifier != "signature_map"
+        node
+        for node in nodes
+        if node.WhichOneof("kind") == "user_object"
+        and node.user_object.identifier != "signature_map"
     ]
 
     def change(node: Any) -> bool:
-        names = [child for child in node.children if child.local_name not in ("signatures", "keras_api")]
+        names = [
+            child for child in node.children if child.local_name not in ("signatures", "keras_api")
+        ]
         for child in names[-1:]:
             child.local_name = f"lost_{child.local_name}"
         return bool(names)
@@ -55,14 +60,23 @@ def slots(graph: Any, model: Path) -> bool:
 @fault
 def initializers(graph: Any, model: Path) -> bool:
     """The initialisers of tables and other resources do not run."""
-    found = [child for node in graph.object_graph_def.nodes for child in node.children if child.local_name == "_initialize"]
+    found = [
+        child
+        for node in graph.object_graph_def.nodes
+        for child in node.children
+        if child.local_name == "_initialize"
+    ]
     return each(found, lambda child: set_field(child, "local_name", "_lost"))
 
 
 @fault
 def assets(graph: Any, model: Path) -> bool:
     """Each asset is the file of another one, or has a line more in front."""
-    files = sorted(path for path in (model / "assets").rglob("*") if path.is_file()) if (model / "assets").is_dir() else []
+    files = (
+        sorted(path for path in (model / "assets").rglob("*") if path.is_file())
+        if (model / "assets").is_dir()
+        else []
+    )
     contents = [path.read_bytes() for path in files]
     for path, data in zip(files, [*contents[1:], b"lost\n" + b"".join(contents[:1])]):
         path.unlink()
@@ -88,7 +102,9 @@ def aliases(graph: Any, model: Path) -> bool:
 
 @fault
 def additions(graph: Any, model: Path) -> bool:
-    """What this project stores beyond TensorFlow's format is missing: how variables get their first values."""
+    """What this project stores beyond TensorFlow's format is missing: how variables get their first
+    values.
+    """
     found = [key for key in graph.collection_def if key.startswith("savedmodel_compat.")]
     for key in found:
         del graph.collection_def[key]
@@ -98,7 +114,9 @@ def additions(graph: Any, model: Path) -> bool:
 @fault
 def main_op(graph: Any, model: Path) -> bool:
     """The op that initialises the model is missing."""
-    found = [key for key in ("saved_model_main_op", "legacy_init_op") if key in graph.collection_def]
+    found = [
+        key for key in ("saved_model_main_op", "legacy_init_op") if key in graph.collection_def
+    ]
     found += [key for key in graph.signature_def if key == "__saved_model_init_op"]
     for key in found:
         del (graph.signature_def if key.startswith("__") else graph.collection_def)[key]
@@ -108,7 +126,11 @@ def main_op(graph: Any, model: Path) -> bool:
 @fault
 def table_rows(graph: Any, model: Path) -> bool:
     """The last line of each asset is missing."""
-    files = sorted(path for path in (model / "assets").rglob("*") if path.is_file()) if (model / "assets").is_dir() else []
+    files = (
+        sorted(path for path in (model / "assets").rglob("*") if path.is_file())
+        if (model / "assets").is_dir()
+        else []
+    )
     for path in files:
         lines = path.read_bytes().splitlines(keepends=True)
         path.unlink()
@@ -119,7 +141,11 @@ def table_rows(graph: Any, model: Path) -> bool:
 @fault
 def lost_assets(graph: Any, model: Path) -> bool:
     """The files in assets/ are missing."""
-    found = [path for path in (model / "assets").rglob("*") if path.is_file()] if (model / "assets").is_dir() else []
+    found = (
+        [path for path in (model / "assets").rglob("*") if path.is_file()]
+        if (model / "assets").is_dir()
+        else []
+    )
     for path in found:
         path.unlink()
     return bool(found)

@@ -10,7 +10,11 @@ from reference_impl.format import schema
 
 
 def signatures(graph: Any) -> list[tuple[str, Any]]:
-    return [(key, graph.signature_def[key]) for key in sorted(graph.signature_def) if not key.startswith("__")]
+    return [
+        (key, graph.signature_def[key])
+        for key in sorted(graph.signature_def)
+        if not key.startswith("__")
+    ]
 
 
 def _renamed(fields: Any) -> bool:
@@ -41,7 +45,9 @@ def input_order(graph: Any, model: Path) -> bool:
 
     def change(node: Any) -> bool:
         names = list(node.bare_concrete_function.argument_keywords)
-        if len(names) < 2 or not node.bare_concrete_function.concrete_function_name.startswith("__inference_signature_wrapper"):
+        if len(names) < 2 or not node.bare_concrete_function.concrete_function_name.startswith(
+            "__inference_signature_wrapper"
+        ):
             return False
         node.bare_concrete_function.argument_keywords[:2] = [names[1], names[0]]
         return True
@@ -50,7 +56,10 @@ def input_order(graph: Any, model: Path) -> bool:
         inputs = item[1].inputs
         names = sorted(inputs)[:2]
         if len(names) == 2:
-            inputs[names[0]].name, inputs[names[1]].name = inputs[names[1]].name, inputs[names[0]].name
+            inputs[names[0]].name, inputs[names[1]].name = (
+                inputs[names[1]].name,
+                inputs[names[0]].name,
+            )
         return len(names) == 2
 
     return each(graph.object_graph_def.nodes, change) | each(signatures(graph), swap)
@@ -113,7 +122,10 @@ def output_order(graph: Any, model: Path) -> bool:
         outputs = item[1].outputs
         names = sorted(outputs)[:2]
         if len(names) == 2:
-            outputs[names[0]].name, outputs[names[1]].name = outputs[names[1]].name, outputs[names[0]].name
+            outputs[names[0]].name, outputs[names[1]].name = (
+                outputs[names[1]].name,
+                outputs[names[0]].name,
+            )
         return len(names) == 2
 
     return each(signatures(graph), swap)
@@ -124,7 +136,9 @@ def signature_dtypes(graph: Any, model: Path) -> bool:
     """A signature says that its outputs are of dtype double."""
 
     def change(item: tuple[str, Any]) -> bool:
-        return each(item[1].outputs.values(), lambda info: set_field(info, "dtype", schema.DT_DOUBLE))
+        return each(
+            item[1].outputs.values(), lambda info: set_field(info, "dtype", schema.DT_DOUBLE)
+        )
 
     return each(signatures(graph), change)
 

@@ -10,7 +10,11 @@ from reference_impl.format import schema
 
 
 def variables(graph: Any) -> list[Any]:
-    return [node.variable for node in graph.object_graph_def.nodes if node.WhichOneof("kind") == "variable"]
+    return [
+        node.variable
+        for node in graph.object_graph_def.nodes
+        if node.WhichOneof("kind") == "variable"
+    ]
 
 
 @fault

@@ -1,6 +1,8 @@
-"""Faults of every kind, each with the command of a user that must find it; ``python -m property_tests.planted.kinds`` runs them.
+"""Faults of every kind, each with the command of a user that must find it; ``python -m
+property_tests.planted.kinds`` runs them.
 
-declaring       what a declaration says: what is planted, where, the command, its exit code, what it must say
+declaring       what a declaration says: what is planted, where, the command, its exit code, what it
+                must say
 scenes          the sound files that a fault is planted in
 at_rest, implementation, consumers, records, run_folders, servers
                 the declarations, by the place of the fault

@@ -1,7 +1,8 @@
-"""Plant faults of every kind and write down what finds each: ``python -m property_tests.planted.kinds [NAME ...] [--write]``.
+"""Plant faults of every kind and write down what finds each: ``python -m
+property_tests.planted.kinds [NAME ...] [--write]``.
 
-With ``--resume`` those are left out that the record has as they are declared now, so an interrupted command goes on.
-``docs.generate`` makes docs/faults.md of the record, docs/data/faults.json.
+With ``--resume`` those are left out that the record has as they are declared now, so an interrupted
+command goes on. ``docs.generate`` makes docs/faults.md of the record, docs/data/faults.json.
 """
 
 from __future__ import annotations
@@ -21,11 +22,19 @@ RECORD = Path(__file__).parents[3] / "docs" / "data" / "faults.json"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m property_tests.planted.kinds", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m property_tests.planted.kinds", description=__doc__
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these faults")
-    parser.add_argument("--gate", action="store_true", help="only those that are planted for every commit")
-    parser.add_argument("--write", action="store_true", help=f"put each result into {RECORD.name} as it comes")
-    parser.add_argument("--resume", action="store_true", help="leave out what is on record as it is declared now")
+    parser.add_argument(
+        "--gate", action="store_true", help="only those that are planted for every commit"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help=f"put each result into {RECORD.name} as it comes"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out what is on record as it is declared now"
+    )
     options = parser.parse_args()
     unknown = set(options.names) - {fault.name for fault in TABLE}
     if unknown:
@@ -48,7 +57,11 @@ def main() -> int:
             print(f"{fault.name}: exit {seen.code}: {seen.defect or seen.line}", flush=True)
             record.pop(fault.name, None)
             if not seen.defect:
-                record[fault.name] = {"declared": digest(fault), "code": seen.code, "line": seen.line}
+                record[fault.name] = {
+                    "declared": digest(fault),
+                    "code": seen.code,
+                    "line": seen.line,
+                }
             if options.write:
                 write(record)
     print(f"{found} faults were found, {silent} were not, in {time.monotonic() - began:.0f} s")
@@ -64,7 +77,9 @@ def write(record: dict[str, Any]) -> None:
     names = {fault.name for fault in TABLE}
     kept = {name: seen for name, seen in record.items() if name in names}
     temporary = RECORD.with_suffix(".tmp")
-    temporary.write_text(json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.write_text(
+        json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     temporary.replace(RECORD)
 
 

@@ -1,4 +1,6 @@
-"""Faults in a consumer of somebody else: the sample of docs/plugins.md with one mistake (tests/support/wrong_plugins.py)."""
+"""Faults in a consumer of somebody else: the sample of docs/plugins.md with one mistake
+(tests/support/wrong_plugins.py).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,15 @@ ROWS = (
         1,
         r"wrong-tags\s+FAILED",
     ),
-    Planted("swallowed-error", "an error becomes an empty answer", PREDICTOR, mistake("empty_answers"), RUN, 1, "values"),
+    Planted(
+        "swallowed-error",
+        "an error becomes an empty answer",
+        PREDICTOR,
+        mistake("empty_answers"),
+        RUN,
+        1,
+        "values",
+    ),
     Planted(
         "loads-nothing",
         "`ok` is said without loading",
@@ -68,7 +78,9 @@ ROWS = (
         1,
         "swapped",
     ),
-    Planted("nan-answered", "an answer is NaN", PREDICTOR, mistake("answers_nan"), RUN, 1, "is nan"),
+    Planted(
+        "nan-answered", "an answer is NaN", PREDICTOR, mistake("answers_nan"), RUN, 1, "is nan"
+    ),
     Planted(
         "negative-zero-answered",
         "-0.0 is answered for 0.0",
@@ -78,6 +90,16 @@ ROWS = (
         1,
         "the sign of -0.0",
     ),
-    Planted("one-ulp", "an answer is one unit in the last place away", PREDICTOR, mistake("one_ulp"), RUN, 1, "max ulp error 1"),
-    Planted("crash", "the process ends while it answers", PREDICTOR, mistake("dies"), RUN, 1, "CRASH"),
+    Planted(
+        "one-ulp",
+        "an answer is one unit in the last place away",
+        PREDICTOR,
+        mistake("one_ulp"),
+        RUN,
+        1,
+        "max ulp error 1",
+    ),
+    Planted(
+        "crash", "the process ends while it answers", PREDICTOR, mistake("dies"), RUN, 1, "CRASH"
+    ),
 )

@@ -1,4 +1,6 @@
-"""Faults in the reference implementation: a loader that loses something of what it reads, a saver of what it writes."""
+"""Faults in the reference implementation: a loader that loses something of what it reads, a saver
+of what it writes.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def save(obj, path, *arguments, **options):
 def saver(fault: str) -> Plant:
     """The commands are those of a release in which `reference_impl.save` has the fault."""
 
-    return lambda folder: release(folder, "reference_impl/api.py", FAULTY_SAVE.format(root=str(ROOT), fault=fault))
+    return lambda folder: release(
+        folder, "reference_impl/api.py", FAULTY_SAVE.format(root=str(ROOT), fault=fault)
+    )
 
 
 ROWS = (
@@ -62,10 +66,22 @@ ROWS = (
         "FAIL_VALUE .*values",
     ),
     Planted(
-        "loader-no-initialisers", "tables are not filled", SUBJECT, implementation("initializers"), RUN, 1, "CALL_ERROR .*values"
+        "loader-no-initialisers",
+        "tables are not filled",
+        SUBJECT,
+        implementation("initializers"),
+        RUN,
+        1,
+        "CALL_ERROR .*values",
     ),
     Planted(
-        "loader-gradients", "registered gradients are not used", SUBJECT, implementation("custom_gradients"), RUN, 1, "objects"
+        "loader-gradients",
+        "registered gradients are not used",
+        SUBJECT,
+        implementation("custom_gradients"),
+        RUN,
+        1,
+        "objects",
     ),
     Planted(
         "loader-defaults",
@@ -113,8 +129,31 @@ ROWS = (
         "reexport",
     ),
     Planted(
-        "migrate-values", "`migrate` writes other weights", HALF_PLUS_TWO, saver("last_bit"), MIGRATE, 1, "differ", gate=True
+        "migrate-values",
+        "`migrate` writes other weights",
+        HALF_PLUS_TWO,
+        saver("last_bit"),
+        MIGRATE,
+        1,
+        "differ",
+        gate=True,
     ),
-    Planted("migrate-table", "`migrate` loses the rows of a table", TABLE, saver("initializers"), MIGRATE, 1, "differ"),
-    Planted("migrate-signature", "`migrate` loses a signature", HALF_PLUS_TWO, saver("signature_keys"), MIGRATE, 1, "signature"),
+    Planted(
+        "migrate-table",
+        "`migrate` loses the rows of a table",
+        TABLE,
+        saver("initializers"),
+        MIGRATE,
+        1,
+        "differ",
+    ),
+    Planted(
+        "migrate-signature",
+        "`migrate` loses a signature",
+        HALF_PLUS_TWO,
+        saver("signature_keys"),
+        MIGRATE,
+        1,
+        "signature",
+    ),
 )

@@ -22,7 +22,10 @@ def artifact_of(folder: Path) -> Path:
 
 
 def edit(fault: str) -> Plant:
-    """The model is one that its maker wrote with this fault. Neither it nor the original has a fingerprint any more."""
+    """The model is one that its maker wrote with this fault.
+
+    Neither it nor the original has a fingerprint any more.
+    """
 
     def plant(folder: Path) -> None:
         model = artifact_of(folder) / "model"
@@ -44,7 +47,10 @@ def implementation(fault: str) -> Plant:
 
 
 def flip(pattern: str, place: int = -1) -> Plant:
-    """One byte of a file of the model is another, as a disk or a copy does it. ``place`` -1: that in the middle."""
+    """One byte of a file of the model is another, as a disk or a copy does it.
+
+    ``place`` -1: that in the middle.
+    """
 
     def plant(folder: Path) -> None:
         (path,) = (artifact_of(folder) / "model").glob(pattern)
@@ -57,12 +63,18 @@ def flip(pattern: str, place: int = -1) -> Plant:
 
 
 def answers(change: Callable[[dict[str, tensors.Tensor]], None], stamped: bool) -> Plant:
-    """The first recorded answer of a signature is another; ``stamped``: with a provenance that knows it so."""
+    """The first recorded answer of a signature is another; ``stamped``: with a provenance that
+    knows it so.
+    """
 
     def plant(folder: Path) -> None:
         artifact = artifact_of(folder)
         asked = json.loads((artifact / "io" / "io.json").read_text(encoding="utf-8"))["requests"]
-        path = artifact / "io" / next(request["outputs"] for request in asked if request["kind"] == "signature")
+        path = (
+            artifact
+            / "io"
+            / next(request["outputs"] for request in asked if request["kind"] == "signature")
+        )
         answer = tensors.load(str(path))
         change(answer)
         path.unlink()
@@ -76,20 +88,27 @@ def answers(change: Callable[[dict[str, tensors.Tensor]], None], stamped: bool) 
 def release(folder: Path, module: str, text: str) -> None:
     """The commands are those of a release of this project whose module has this text at its end."""
     for package in ("compat_matrix", "reference_impl"):
-        shutil.copytree(ROOT / package, folder / "site" / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / package, folder / "site" / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     with (folder / "site" / module).open("a", encoding="utf-8") as stream:
         stream.write(text)
 
 
 def ledger(**fields: Any) -> Plant:
-    """The ledger has one entry more, with these fields in place of those of a known failure of ``values``."""
+    """The ledger has one entry more, with these fields in place of those of a known failure of
+    ``values``.
+    """
 
     def plant(folder: Path) -> None:
         entry = {
             "case": artifact_of(folder).name, "producer": "*", "consumer": "*", "check": "values", "outcome": "FAIL_VALUE",
             "kind": "bug", "reason": "planted", **fields,
         }  # fmt: skip
-        words = {key: value.isoformat() if isinstance(value, date) else json.dumps(value) for key, value in entry.items()}
+        words = {
+            key: value.isoformat() if isinstance(value, date) else json.dumps(value)
+            for key, value in entry.items()
+        }
         text = "".join(f"{key} = {value}\n" for key, value in words.items())
         with (folder / "ledger.toml").open("a", encoding="utf-8") as stream:
             stream.write(f"[[expect]]\nadded = 2025-01-31\n{text}")

@@ -18,7 +18,9 @@ RUN = "matrix run --out run -n 1 --fixtures artifacts --consumer c_api --expecta
 
 def _next_number(answer: dict[str, Tensor]) -> None:
     for name, tensor in answer.items():
-        answer[name] = Tensor(tensor.dtype, np.nextafter(tensor.array, np.array(np.inf, tensor.array.dtype)))
+        answer[name] = Tensor(
+            tensor.dtype, np.nextafter(tensor.array, np.array(np.inf, tensor.array.dtype))
+        )
 
 
 def _lose_output(answer: dict[str, Tensor]) -> None:
@@ -77,7 +79,15 @@ ROWS = (
         1,
         "FAIL_SIGNATURE",
     ),
-    Planted("lost-request", "a request is lost from io.json", HALF_PLUS_TWO, _lose_request, RUN, 1, "io.json was changed"),
+    Planted(
+        "lost-request",
+        "a request is lost from io.json",
+        HALF_PLUS_TWO,
+        _lose_request,
+        RUN,
+        1,
+        "io.json was changed",
+    ),
     Planted(
         "golden-answers",
         "the weights are not those the contract was written for",
@@ -98,7 +108,13 @@ ROWS = (
         gate=True,
     ),
     Planted(
-        "dead-entry", "an entry of the ledger matches nothing", HALF_PLUS_TWO, ledger(case="no_such_case"), RUN, 2, "no_such_case"
+        "dead-entry",
+        "an entry of the ledger matches nothing",
+        HALF_PLUS_TWO,
+        ledger(case="no_such_case"),
+        RUN,
+        2,
+        "no_such_case",
     ),
     Planted(
         "wrong-reason",

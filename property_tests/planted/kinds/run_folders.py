@@ -1,4 +1,6 @@
-"""Faults in the folder of a run, which `matrix report` and `gate` judge without running anything."""
+"""Faults in the folder of a run, which `matrix report` and `gate` judge without running
+anything.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from typing import Any
 from compat_matrix.cells.results import DESELECTED
 from property_tests.planted.kinds.declaring import Planted
 from property_tests.planted.kinds.planting import Plant
-from property_tests.planted.kinds.scenes import FAILED_RUN, RUNS, TOLERANT_RUN, TOLERANT_RUNS, savedmodel_compat
+from property_tests.planted.kinds.scenes import (
+    FAILED_RUN,
+    RUNS,
+    TOLERANT_RUN,
+    TOLERANT_RUNS,
+    savedmodel_compat,
+)
 
 REPORT = "matrix report run"
 GATE = "gate --baseline run --candidate other --out gate"
@@ -35,7 +43,9 @@ def _observed(line: dict[str, Any]) -> bool:
 
 
 def _lose(lines: Lines) -> Lines:
-    lines.remove(next(line for line in lines if line["cell"].endswith("/values") and _observed(line)))
+    lines.remove(
+        next(line for line in lines if line["cell"].endswith("/values") and _observed(line))
+    )
     return lines
 
 
@@ -75,7 +85,9 @@ def _nan(lines: Lines) -> Lines:
 
 
 def _of_another(folder: Path) -> None:
-    (folder / "run" / "results.jsonl").write_bytes((folder / "other" / "results.jsonl").read_bytes())
+    (folder / "run" / "results.jsonl").write_bytes(
+        (folder / "other" / "results.jsonl").read_bytes()
+    )
 
 
 def _smaller_plan(folder: Path) -> None:
@@ -83,7 +95,13 @@ def _smaller_plan(folder: Path) -> None:
     path = folder / "run" / "plan.json"
     plan = json.loads(path.read_text(encoding="utf-8"))
     cells = plan["cells"]
-    cells.remove(next(cell for cell in cells if (cell["id"] if "id" in cell else str(cell)).endswith("/values")))
+    cells.remove(
+        next(
+            cell
+            for cell in cells
+            if (cell["id"] if "id" in cell else str(cell)).endswith("/values")
+        )
+    )
     path.write_text(json.dumps(plan), encoding="utf-8")
 
 
@@ -96,7 +114,14 @@ def _drift(folder: Path) -> None:
 
 ROWS = (
     Planted(
-        "lost-cell", "a cell is lost from the results", RUNS, results(_lose), REPORT, 3, "did not come to its end", gate=True
+        "lost-cell",
+        "a cell is lost from the results",
+        RUNS,
+        results(_lose),
+        REPORT,
+        3,
+        "did not come to its end",
+        gate=True,
     ),
     Planted(
         "added-cell",
@@ -146,7 +171,9 @@ ROWS = (
         "did not write this result",
         sound=1,
     ),
-    Planted("nan-in-results", "a number of the results is NaN", RUNS, results(_nan), REPORT, 4, "NaN"),
+    Planted(
+        "nan-in-results", "a number of the results is NaN", RUNS, results(_nan), REPORT, 4, "NaN"
+    ),
     Planted(
         "results-of-another-run",
         "the results are those of another run",
@@ -156,7 +183,9 @@ ROWS = (
         4,
         "did not write this result",
     ),
-    Planted("smaller-plan", "a cell is lost from the plan", RUNS, _smaller_plan, REPORT, 4, "plan.json"),
+    Planted(
+        "smaller-plan", "a cell is lost from the plan", RUNS, _smaller_plan, REPORT, 4, "plan.json"
+    ),
     Planted(
         "drift",
         "answers of a gate's candidate differ within the tolerance, where they should be equal",

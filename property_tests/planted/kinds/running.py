@@ -38,7 +38,9 @@ class Stage:
         """Run the command of a fault without it, then with it."""
         command = fault.command.format(fault.scene.name)
         if (fault.scene.name, command) not in self._sound:
-            self._sound[fault.scene.name, command] = savedmodel_compat(self._copy(fault.scene, "sound"), command)
+            self._sound[fault.scene.name, command] = savedmodel_compat(
+                self._copy(fault.scene, "sound"), command
+            )
         sound = self._sound[fault.scene.name, command]
         folder = self._copy(fault.scene, "faulty")
         fault.plant(folder)
@@ -73,11 +75,26 @@ def _text(done: subprocess.CompletedProcess[str]) -> str:
 
 def _line(says: str, done: subprocess.CompletedProcess[str]) -> str:
     """The first line of the output that fits, "" for none."""
-    return next((" ".join(line.split()) for line in _text(done).splitlines() if re.search(says, line)), "")
+    return next(
+        (" ".join(line.split()) for line in _text(done).splitlines() if re.search(says, line)), ""
+    )
 
 
 def digest(fault: Planted) -> str:
     """What a declaration says, with the name of what is planted: a record of it depends on that."""
-    planted = [cell.cell_contents for cell in fault.plant.__closure__ or () if isinstance(cell.cell_contents, str)]
-    said = (fault.name, fault.scene.name, fault.command, fault.code, fault.says, fault.sound, fault.plant.__qualname__, planted)
+    planted = [
+        cell.cell_contents
+        for cell in fault.plant.__closure__ or ()
+        if isinstance(cell.cell_contents, str)
+    ]
+    said = (
+        fault.name,
+        fault.scene.name,
+        fault.command,
+        fault.code,
+        fault.says,
+        fault.sound,
+        fault.plant.__qualname__,
+        planted,
+    )
     return hashlib.sha256(repr(said).encode()).hexdigest()[:12]

@@ -1,4 +1,6 @@
-"""The sound files that faults are planted in: each scene fills an empty folder, once, and is copied for every fault."""
+"""The sound files that faults are planted in: each scene fills an empty folder, once, and is copied
+for every fault.
+"""
 
 from __future__ import annotations
 
@@ -32,20 +34,35 @@ class Scene:
 
 
 def savedmodel_compat(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user does, in the folder of a scene. Its folder ``site`` comes first on the path of Python."""
+    """Run a command as a user does, in the folder of a scene.
+
+    Its folder ``site`` comes first on the path of Python.
+    """
     path = os.pathsep.join(map(str, (folder / "site", ROOT)))
-    environment = {**os.environ, "PYTHONPATH": path, "PLANTED": str(folder / "fault"), "COLUMNS": "200"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": path,
+        "PLANTED": str(folder / "fault"),
+        "COLUMNS": "200",
+    }
     environment.pop("PYTEST_ADDOPTS", None)
     words = [sys.executable, "-m", "compat_matrix", *shlex.split(command)]
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
 
 
 def stamp(artifact: Path, **more: str) -> None:
-    """Make the provenance, if there is one, list the files as they are: whoever made the artifact made it so."""
+    """Make the provenance, if there is one, list the files as they are: whoever made the artifact
+    made it so.
+    """
     path = artifact / "provenance.json"
     if path.exists():
         facts = json.loads(path.read_text(encoding="utf-8"))
-        path.write_text(json.dumps({**facts, **more, "files": provenance.hash_files(str(artifact))}), encoding="utf-8")
+        path.write_text(
+            json.dumps({**facts, **more, "files": provenance.hash_files(str(artifact))}),
+            encoding="utf-8",
+        )
 
 
 def _expect(folder: Path, command: str, code: int = 0) -> None:
@@ -62,7 +79,9 @@ def _tools(folder: Path) -> None:
 
 
 def _case(folder: Path, name: str, cases: Path = CASES) -> None:
-    """``artifacts/NAME`` as the TensorFlow here writes it, and ``original``, a copy of its model, with a contract."""
+    """``artifacts/NAME`` as the TensorFlow here writes it, and ``original``, a copy of its model,
+    with a contract.
+    """
     _tools(folder)
     (folder / "cases").mkdir()
     shutil.copy(cases / f"{name}.py", folder / "cases")
@@ -83,13 +102,17 @@ def _fixture(folder: Path, name: str) -> None:
 
 
 def _predictor(folder: Path) -> None:
-    """As the fixture half_plus_two, with the requests that the sample consumer of docs/plugins.md answers."""
+    """As the fixture half_plus_two, with the requests that the sample consumer of docs/plugins.md
+    answers.
+    """
     _tools(folder)
     artifact = folder / "artifacts" / "predictor"
     shutil.copytree(ROOT / "fixtures_v1" / "half_plus_two", artifact)
     path = artifact / "io" / "io.json"
     facts = json.loads(path.read_text(encoding="utf-8"))
-    facts["requests"] = [request for request in facts["requests"] if request["signature"] == "serving_default"]
+    facts["requests"] = [
+        request for request in facts["requests"] if request["signature"] == "serving_default"
+    ]
     path.write_text(json.dumps(facts), encoding="utf-8")
     stamp(artifact, case="predictor")
 
@@ -97,7 +120,10 @@ def _predictor(folder: Path) -> None:
 RUN = "matrix run --out {} -n 1 --fixtures artifacts --consumer c_api --expectations ledger.toml"
 
 
-TOLERANT_RUN = 'matrix run --out {} -n 1 --fixtures artifacts --check values --consumer "planted=python planted.py"'
+TOLERANT_RUN = (
+    'matrix run --out {} -n 1 --fixtures artifacts --check values --consumer "planted=python'
+    ' planted.py"'
+)
 
 
 def _runs(folder: Path) -> None:
@@ -133,12 +159,16 @@ def _served(folder: Path) -> None:
 
 
 def _two_runtimes(folder: Path) -> None:
-    """``other``, a copy of the environment with the TensorFlow here, whose version may be edited."""
+    """``other``, a copy of the environment with the TensorFlow here, whose version may be
+    edited.
+    """
     sys.path.append(str(ROOT / "tests" / "support"))
     import faulty_tensorflow
 
     _predictor(folder)
-    faulty_tensorflow.copy(folder / "other", {"python/framework/versions.py": lambda text: text + "\n"})
+    faulty_tensorflow.copy(
+        folder / "other", {"python/framework/versions.py": lambda text: text + "\n"}
+    )
 
 
 EXTENDED_MODEL = """
@@ -160,7 +190,9 @@ def _extended(folder: Path) -> None:
     (folder / "artifacts" / "extended").mkdir(parents=True)
     (folder / "write.py").write_text(EXTENDED_MODEL)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "write.py"], cwd=folder, env=environment, capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, "write.py"], cwd=folder, env=environment, capture_output=True, check=True
+    )
     shutil.copytree(folder / "artifacts" / "extended" / "model", folder / "original")
 
 
@@ -179,4 +211,6 @@ SERVED, TWO_RUNTIMES = Scene("served", _served), Scene("two_runtimes", _two_runt
 EXTENDED = Scene("extended", _extended)
 ADAM = Scene("optimizer_v1_adam", lambda folder: _case(folder, "optimizer_v1_adam", CASES_DIR))
 SUBJECT, COUNTER = _case_scene("subject"), _case_scene("counter")
-HALF_PLUS_TWO, TABLE, TWO_GRAPHS = map(_fixture_scene, ("half_plus_two", "hash_table_v2", "serve_and_train"))
+HALF_PLUS_TWO, TABLE, TWO_GRAPHS = map(
+    _fixture_scene, ("half_plus_two", "hash_table_v2", "serve_and_train")
+)

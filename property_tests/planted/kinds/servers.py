@@ -31,21 +31,36 @@ def serves(fault: str) -> Plant:
     def plant(folder: Path) -> None:
         other = shutil.copytree(artifact_of(folder) / "model", folder / "other")
         assert faults.apply(fault, other)
-        release(folder, "compat_matrix/serving/standin/servable.py", OTHER_MODEL.format(other=str(other)))
+        release(
+            folder,
+            "compat_matrix/serving/standin/servable.py",
+            OTHER_MODEL.format(other=str(other)),
+        )
         executable.write(folder / "server", sys.executable, str(folder / "site"))
 
     return plant
 
 
 def _claims_another_version(folder: Path) -> None:
-    """The metadata of the package names the version that is installed, TensorFlow itself another one."""
-    (path,) = (folder / "other").glob("lib/python3.*/site-packages/tensorflow/python/framework/versions.py")
-    path.write_text(path.read_text(encoding="utf-8") + '\n__version__ = VERSION = "2.1.0"\n', encoding="utf-8")
+    """The metadata of the package names the version that is installed, TensorFlow itself another
+    one.
+    """
+    (path,) = (folder / "other").glob(
+        "lib/python3.*/site-packages/tensorflow/python/framework/versions.py"
+    )
+    path.write_text(
+        path.read_text(encoding="utf-8") + '\n__version__ = VERSION = "2.1.0"\n', encoding="utf-8"
+    )
 
 
 SERVE = "check artifacts/predictor --servers-only --server binary:./server"
-SERVING_RUN = "matrix run --servers-only --out run -n 1 --fixtures artifacts --server binary:./server"
-RUN = "matrix run --out run -n 1 --fixtures artifacts --consumer tf2 --check values --runtime other/bin/python"
+SERVING_RUN = (
+    "matrix run --servers-only --out run -n 1 --fixtures artifacts --server binary:./server"
+)
+RUN = (
+    "matrix run --out run -n 1 --fixtures artifacts --consumer tf2 --check values --runtime"
+    " other/bin/python"
+)
 ROWS = (
     Planted(
         "other-version-served",

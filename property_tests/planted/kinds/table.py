@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from property_tests.planted.kinds import at_rest, consumers, implementation, records, run_folders, servers
+from property_tests.planted.kinds import (
+    at_rest,
+    consumers,
+    implementation,
+    records,
+    run_folders,
+    servers,
+)
 from property_tests.planted.kinds.declaring import Planted
 
 PLACES = {
@@ -15,4 +22,6 @@ PLACES = {
     "the folder of a run": run_folders.ROWS,
     "a server, a TensorFlow": servers.ROWS,
 }
-TABLE: tuple[Planted, ...] = tuple(replace(row, place=place) for place, rows in PLACES.items() for row in rows)
+TABLE: tuple[Planted, ...] = tuple(
+    replace(row, place=place) for place, rows in PLACES.items() for row in rows
+)

@@ -63,11 +63,18 @@ def parse_entry(value: bytes, node: str) -> Entry:
 
 
 def _slice(part: Any) -> Slice:
-    return tuple([(extent.start, extent.length if extent.HasField("length") else -1) for extent in part.extent])
+    return tuple(
+        [
+            (extent.start, extent.length if extent.HasField("length") else -1)
+            for extent in part.extent
+        ]
+    )
 
 
 def _check_shape(entry: Entry) -> None:
-    """Refuse a shape that TensorFlow cannot count, or whose tensor does not fit the entry's bytes."""
+    """Refuse a shape that TensorFlow cannot count, or whose tensor does not fit the entry's
+    bytes.
+    """
     dtype, shape, elements = entry.dtype, entry.shape, entry.elements
     if len(shape) > limits.RANK:
         raise ShapeError(f"a shape of {len(shape)} dimensions is more than TensorFlow can count")

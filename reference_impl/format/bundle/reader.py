@@ -1,6 +1,9 @@
-"""Read a tensor bundle. The empty key of the index holds the header; every other key holds the entry of one tensor.
+"""Read a tensor bundle.
 
-A partitioned variable has an entry without bytes that lists its slices; each slice has an entry of its own.
+The empty key of the index holds the header; every other key holds the entry of one tensor.
+
+A partitioned variable has an entry without bytes that lists its slices; each slice has an entry of
+its own.
 """
 
 from __future__ import annotations
@@ -30,7 +33,14 @@ from reference_impl.errors import (
 from reference_impl.format import schema
 from reference_impl.format.bundle import tensor_data
 from reference_impl.format.bundle.checksum import PIECE, crc32c, crc32c_of_array, masked
-from reference_impl.format.bundle.entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
+from reference_impl.format.bundle.entry import (
+    HEADER_KEY,
+    VERSION,
+    Entry,
+    index_file,
+    parse_entry,
+    shard_file,
+)
 from reference_impl.format.bundle.slices import Box, check_cover, slice_key, to_box
 from reference_impl.format.bundle.table import MAGIC, TableReader
 from reference_impl.format.container.files import accessing, map_file, open_regular
@@ -45,9 +55,12 @@ _KEPT = 16 * PIECE  # bytes of a tensor that have been read and stay in memory
 
 
 class BundleReader:
-    """Reads one tensor bundle. Keys are strings; arrays are read-only and, for numbers, views of the memory-mapped shard.
+    """Reads one tensor bundle.
 
-    A view keeps its shard mapped after the reader is closed. Views may be unaligned, because tensors in a bundle are.
+    Keys are strings; arrays are read-only and, for numbers, views of the memory-mapped shard.
+
+    A view keeps its shard mapped after the reader is closed. Views may be unaligned, because
+    tensors in a bundle are.
 
     Args:
       prefix: path without `.index` (`.../variables/variables`).
@@ -55,8 +68,8 @@ class BundleReader:
     Raises:
       MissingFileError: there is no index.
       V1CheckpointError: `prefix` itself is a checkpoint in the older format.
-      SchemaVersionError: the bundle asks for a newer reader.
-      CorruptTableError, TruncatedError, ChecksumError, MalformedError, UnsupportedError, LimitError: the index is damaged.
+      SchemaVersionError: the bundle asks for a newer reader. CorruptTableError, TruncatedError,
+        ChecksumError, MalformedError, UnsupportedError, LimitError: the index is damaged.
     """
 
     def __init__(self, prefix: Union[str, os.PathLike[str]]) -> None:
@@ -66,12 +79,17 @@ class BundleReader:
         self._parsed: dict[bytes, Entry] = {}
         self._entries: Optional[dict[str, Entry]] = None
         self._private: dict[int, Union[bytes, mmap.mmap]] = {}
-        self._taken: dict[int, list[tuple[int, int]]] = {}  # ranges that `private_view` returned, by shard
+        self._taken: dict[
+            int, list[tuple[int, int]]
+        ] = {}  # ranges that `private_view` returned, by shard
         try:
             self._index = map_file(self._index_file)
         except MissingFileError:
             if _is_table(self.prefix):
-                reason = "a checkpoint in format V1; only V2 is read. A Saver of TensorFlow restores it and saves it as V2"
+                reason = (
+                    "a checkpoint in format V1; only V2 is read. A Saver of TensorFlow restores it"
+                    " and saves it as V2"
+                )
                 raise V1CheckpointError(reason, file=self.prefix) from None
             raise
         try:
@@ -87,11 +105,19 @@ class BundleReader:
             raise CorruptTableError("the index has no header", file=self._index_file)
         header = schema.parse(schema.BundleHeaderProto, value, self._index_file, "header")
         if header.version.min_consumer > VERSION or VERSION in header.version.bad_consumers:
-            raise SchemaVersionError("the bundle asks for another reader than version 1", file=self._index_file, node="header")
+            raise SchemaVersionError(
+                "the bundle asks for another reader than version 1",
+                file=self._index_file,
+                node="header",
+            )
         if header.num_shards < 1:
-            raise MalformedError(f"{header.num_shards} shards", file=self._index_file, node="header")
+            raise MalformedError(
+                f"{header.num_shards} shards", file=self._index_file, node="header"
+            )
         if header.endianness not in (0, 1):
-            raise MalformedError(f"endianness {header.endianness} is unknown", file=self._index_file, node="header")
+            raise MalformedError(
+                f"endianness {header.endianness} is unknown", file=self._index_file, node="header"
+            )
         self.num_shards: int = header.num_shards
         self._order = ">" if header.endianness else "<"
 
@@ -105,7 +131,10 @@ class BundleReader:
         return found
 
     def keys(self) -> list[str]:
-        """Return every tensor's key, in the order of the index. The entries of slices are not keys."""
+        """Return every tensor's key, in the order of the index.
+
+        The entries of slices are not keys.
+        """
         if next(iter(self._index_values), b"").startswith(b"\0"):  # where the keys of slices begin
             return list(self.entries())
         return [self._decode(key) for key in self._index_values]
@@ -119,11 +148,16 @@ class BundleReader:
         if self._entries is None:
             parsed = self.stored()
             parts = {slice_key(raw, part) for raw, entry in parsed.items() for part in entry.slices}
-            self._entries = {self._decode(raw): entry for raw, entry in parsed.items() if raw not in parts}
+            self._entries = {
+                self._decode(raw): entry for raw, entry in parsed.items() if raw not in parts
+            }
         return MappingProxyType(self._entries)
 
     def stored(self) -> dict[bytes, Entry]:
-        """Return every entry by its key in the index, including entries of slices. Raises the errors of `entries`."""
+        """Return every entry by its key in the index, including entries of slices.
+
+        Raises the errors of `entries`.
+        """
         return {raw: self._lookup(raw) for raw in self._index_values}
 
     def entry(self, key: str) -> Entry:
@@ -140,7 +174,9 @@ class BundleReader:
         if raw not in self._parsed:
             value = self._index_values.get(raw)
             if value is None:
-                raise MissingKeyError("the checkpoint has no such key", file=self._index_file, node=_shown(raw))
+                raise MissingKeyError(
+                    "the checkpoint has no such key", file=self._index_file, node=_shown(raw)
+                )
             with _Located(raw, self._index_file):
                 self._parsed[raw] = parse_entry(value, _shown(raw))
         return self._parsed[raw]
@@ -149,7 +185,9 @@ class BundleReader:
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise MalformedError(f"the key {raw!r} is neither UTF-8 nor a slice of a tensor", file=self._index_file) from None
+            raise MalformedError(
+                f"the key {raw!r} is neither UTF-8 nor a slice of a tensor", file=self._index_file
+            ) from None
 
     # Values
 
@@ -161,22 +199,29 @@ class BundleReader:
           verify: compare checksums. If false, numbers are not even paged in.
 
         Returns:
-          A read-only array. Numbers are a view of the shard, unless they are partitioned or in the other byte order. Strings and
-          variants are `object` arrays of `bytes` (each variant is a serialised VariantTensorDataProto).
+          A read-only array. Numbers are a view of the shard, unless they are partitioned or in the
+          other byte order. Strings and variants are `object` arrays of `bytes` (each variant is a
+          serialised VariantTensorDataProto).
 
         Raises:
           MissingKeyError: there is no such tensor, or one of its slices is missing.
           MissingFileError, FileAccessError: the shard cannot be read.
-          TruncatedError: the shard ends before the tensor does.
-          ChecksumError, ShapeError, DtypeError, MalformedError, UnsupportedError: the value is damaged or cannot be represented.
+          TruncatedError: the shard ends before the tensor does. ChecksumError, ShapeError,
+            DtypeError, MalformedError, UnsupportedError: the value is damaged or cannot be
+            represented.
         """
         entry = self.entry(key)
-        array = self._read_slices(key, entry, verify) if entry.slices else self._read_whole(_raw(key), entry, verify)
+        array = (
+            self._read_slices(key, entry, verify)
+            if entry.slices
+            else self._read_whole(_raw(key), entry, verify)
+        )
         array.flags.writeable = False
         return array
 
     def is_plain(self, key: str) -> bool:
-        """Return whether the stored bytes equal the tensor in memory: no strings, variants, slices, or foreign byte order.
+        """Return whether the stored bytes equal the tensor in memory: no strings, variants, slices,
+        or foreign byte order.
 
         Raises MissingKeyError.
         """
@@ -189,10 +234,12 @@ class BundleReader:
         return self._order == tensor_data.NATIVE_ORDER
 
     def copy(self, key: str, target: npt.NDArray[Any]) -> None:
-        """Copy the bytes of a plain tensor into a contiguous array of as many bytes, and verify the copy, in one pass.
+        """Copy the bytes of a plain tensor into a contiguous array of as many bytes, and verify the
+        copy, in one pass.
 
-        The pages of the file are released on the way, so that a tensor is not in memory twice. Several threads may copy different
-        tensors at the same time, because NumPy copies without holding the GIL. Raises the errors of `read`.
+        The pages of the file are released on the way, so that a tensor is not in memory twice.
+        Several threads may copy different tensors at the same time, because NumPy copies without
+        holding the GIL. Raises the errors of `read`.
         """
         import numpy as np
 
@@ -207,11 +254,13 @@ class BundleReader:
             _check_crc(crc, entry)
 
     def private_view(self, key: str) -> Optional[npt.NDArray[Any]]:
-        """Return the bytes of a plain tensor in a mapping of its shard that is private and writable.
+        """Return the bytes of a plain tensor in a mapping of its shard that is private and
+        writable.
 
-        Writing to the mapping changes neither the file nor the data of other processes. Nothing is read and no checksum is
-        compared. The mapping lives as long as the array. Return None if the tensor does not begin at a multiple of `ALIGNMENT`,
-        or shares bytes with a tensor that was already requested. Raises the errors of `read`, except ChecksumError.
+        Writing to the mapping changes neither the file nor the data of other processes. Nothing is
+        read and no checksum is compared. The mapping lives as long as the array. Return None if the
+        tensor does not begin at a multiple of `ALIGNMENT`, or shares bytes with a tensor that was
+        already requested. Raises the errors of `read`, except ChecksumError.
         """
         import numpy as np
 
@@ -219,27 +268,37 @@ class BundleReader:
         end = entry.offset + len(self._data(raw, entry))
         taken = self._taken.setdefault(entry.shard, [])
         place = bisect.bisect_right(taken, (entry.offset, end))
-        is_free = (place == 0 or taken[place - 1][1] <= entry.offset) and (place == len(taken) or end <= taken[place][0])
+        is_free = (place == 0 or taken[place - 1][1] <= entry.offset) and (
+            place == len(taken) or end <= taken[place][0]
+        )
         if entry.offset % ALIGNMENT or entry.offset == end or not is_free:
             return None
         if entry.shard not in self._private:
-            self._private[entry.shard] = map_file(shard_file(self.prefix, entry.shard, self.num_shards), private=True)
+            self._private[entry.shard] = map_file(
+                shard_file(self.prefix, entry.shard, self.num_shards), private=True
+            )
         taken.insert(place, (entry.offset, end))
         whole = self._private[entry.shard]
         if end > len(whole):
-            raise TruncatedError(f"the shard has shrunk to {len(whole)} bytes", file=self.prefix, node=key)
+            raise TruncatedError(
+                f"the shard has shrunk to {len(whole)} bytes", file=self.prefix, node=key
+            )
         return np.frombuffer(whole, np.uint8, entry.size, entry.offset)
 
     def pieces(self, raw: bytes, entry: Entry, size: int = PIECE) -> Iterator[bytes]:
-        """Yield the bytes of a stored tensor of numbers in pieces of `size`, then compare their checksum.
+        """Yield the bytes of a stored tensor of numbers in pieces of `size`, then compare their
+        checksum.
 
-        `raw` and `entry` are an item of `stored` or `parts` that is not partitioned itself. Raises the errors of `read`.
+        `raw` and `entry` are an item of `stored` or `parts` that is not partitioned itself. Raises
+        the errors of `read`.
         """
         data = self._data(raw, entry)
         starts = range(0, len(data), size)
         crc = 0
         for piece in (
-            (bytes(data[at : at + size]) for at in starts) if len(data) <= PIECE else self._read_pieces(raw, entry, size)
+            (bytes(data[at : at + size]) for at in starts)
+            if len(data) <= PIECE
+            else self._read_pieces(raw, entry, size)
         ):
             crc = crc32c(piece, crc)
             yield piece
@@ -247,7 +306,9 @@ class BundleReader:
             _check_crc(crc, entry)
 
     def _read_pieces(self, raw: bytes, entry: Entry, size: int) -> Iterator[bytes]:
-        """Yield the pieces from the file itself: faster than the faults of a mapping, and the holes of a file stay holes."""
+        """Yield the pieces from the file itself: faster than the faults of a mapping, and the holes
+        of a file stay holes.
+        """
         file = shard_file(self.prefix, entry.shard, self.num_shards)
         with open_regular(file) as stream, accessing(file):
             stream.seek(entry.offset)
@@ -255,16 +316,23 @@ class BundleReader:
                 length = min(size, entry.size - start)
                 piece = stream.read(length)
                 if len(piece) < length:
-                    raise TruncatedError("the shard has shrunk while it was read", file=file, node=_shown(raw))
+                    raise TruncatedError(
+                        "the shard has shrunk while it was read", file=file, node=_shown(raw)
+                    )
                 yield piece
 
     def _ranges(self, entry: Entry) -> Iterator[slice]:
-        """Yield the ranges of the pieces of an entry. The pages of those that have been read are released on the way."""
+        """Yield the ranges of the pieces of an entry.
+
+        The pages of those that have been read are released on the way.
+        """
         released = 0
         for start in range(0, entry.size, PIECE):
             yield slice(start, start + PIECE)
             if start - released >= _KEPT:
-                self._release(entry, max(released - mmap.PAGESIZE, 0), start)  # also the page across the last border
+                self._release(
+                    entry, max(released - mmap.PAGESIZE, 0), start
+                )  # also the page across the last border
                 released = start
         self._release(entry, max(released - mmap.PAGESIZE, 0), entry.size)
 
@@ -283,15 +351,21 @@ class BundleReader:
             self._verify_whole(raw, part)
 
     def parts(self, key: str) -> list[tuple[bytes, Entry, Box]]:
-        """Return the key, entry and position of each stored part of a tensor: the tensor itself, or its verified slices.
+        """Return the key, entry and position of each stored part of a tensor: the tensor itself, or
+        its verified slices.
 
         Raises the errors of `read`.
         """
         raw, entry = _raw(key), self.entry(key)
-        return self._parts(raw, entry) if entry.slices else [(raw, entry, tuple([(0, size) for size in entry.shape]))]
+        return (
+            self._parts(raw, entry)
+            if entry.slices
+            else [(raw, entry, tuple([(0, size) for size in entry.shape]))]
+        )
 
     def check_places(self) -> None:
-        """Check that every tensor lies within its shard, without reading data: for callers whose data is read by another program.
+        """Check that every tensor lies within its shard, without reading data: for callers whose
+        data is read by another program.
 
         Raises the errors of `read`, and those of a damaged index.
         """
@@ -302,23 +376,39 @@ class BundleReader:
                 self._data(raw, entry)
 
     def verify_all(self) -> None:
-        """Verify every tensor in the order of the data. Raises the first error, or MalformedError if tensors share bytes."""
+        """Verify every tensor in the order of the data.
+
+        Raises the first error, or MalformedError if tensors share bytes.
+        """
         shard, end = -1, 0
-        for raw, entry in sorted(self.stored().items(), key=lambda item: (item[1].shard, item[1].offset)):
+        for raw, entry in sorted(
+            self.stored().items(), key=lambda item: (item[1].shard, item[1].offset)
+        ):
             if entry.slices:
                 self._parts(raw, entry)
                 continue
             if entry.shard == shard and entry.offset < end and entry.size:
-                raise MalformedError("the tensor shares its bytes with another", file=self._index_file, node=_shown(raw))
+                raise MalformedError(
+                    "the tensor shares its bytes with another",
+                    file=self._index_file,
+                    node=_shown(raw),
+                )
             shard, end = entry.shard, entry.offset + entry.size
             self._verify_whole(raw, entry)
             self._release(entry, 0, entry.size)
 
     def object_graph(self) -> Any:
-        """Return the TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based checkpoint."""
+        """Return the TrackableObjectGraph of an object-based checkpoint.
+
+        Raises MissingKeyError for a name-based checkpoint.
+        """
         raw, entry = _raw(OBJECT_GRAPH_KEY), self.entry(OBJECT_GRAPH_KEY)
         if entry.shape or entry.dtype.name != "string" or entry.slices:
-            raise ShapeError("the object graph is not a string scalar", file=self._index_file, node=OBJECT_GRAPH_KEY)
+            raise ShapeError(
+                "the object graph is not a string scalar",
+                file=self._index_file,
+                node=OBJECT_GRAPH_KEY,
+            )
         data = self._data(raw, entry)
         with self._in_shard(raw, entry):
             # `read` is not used here, because listing a model should not import NumPy.
@@ -333,7 +423,9 @@ class BundleReader:
         """Return the bytes of an entry; check that they lie within the shard."""
         if not 0 <= entry.shard < self.num_shards:
             raise MalformedError(
-                f"shard {entry.shard} of a checkpoint with {self.num_shards}", file=self._index_file, node=_shown(raw)
+                f"shard {entry.shard} of a checkpoint with {self.num_shards}",
+                file=self._index_file,
+                node=_shown(raw),
             )
         file = shard_file(self.prefix, entry.shard, self.num_shards)
         if entry.shard not in self._shards:
@@ -341,7 +433,9 @@ class BundleReader:
         data = self._shards[entry.shard]
         if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(data):
             raise TruncatedError(
-                f"{entry.size} bytes at {entry.offset} are not within the shard's {len(data)}", file=file, node=_shown(raw)
+                f"{entry.size} bytes at {entry.offset} are not within the shard's {len(data)}",
+                file=file,
+                node=_shown(raw),
             )
         return memoryview(data)[entry.offset : entry.offset + entry.size]
 
@@ -349,7 +443,9 @@ class BundleReader:
         data = self._data(raw, entry)
         with self._in_shard(raw, entry):
             if entry.dtype.itemsize is None:
-                items, crc = tensor_data.decode_elements(data, entry.dtype, entry.elements, self._order, verify)
+                items, crc = tensor_data.decode_elements(
+                    data, entry.dtype, entry.elements, self._order, verify
+                )
                 array = tensor_data.reshaped(object_array(list(items)), entry.shape)
             else:
                 array = tensor_data.decode_numbers(data, entry.dtype, entry.shape, self._order)
@@ -364,11 +460,15 @@ class BundleReader:
             return
         data = self._data(raw, entry)
         with self._in_shard(raw, entry):
-            _, crc = tensor_data.decode_elements(data, entry.dtype, entry.elements, self._order, True)
+            _, crc = tensor_data.decode_elements(
+                data, entry.dtype, entry.elements, self._order, True
+            )
             _check_crc(crc, entry)
 
     def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:
-        """Return the key, entry and position of every slice of a partitioned tensor; check that the slices cover it."""
+        """Return the key, entry and position of every slice of a partitioned tensor; check that the
+        slices cover it.
+        """
         found = []
         with _Located(raw, self._index_file):
             for part in entry.slices:
@@ -383,7 +483,8 @@ class BundleReader:
                     raise ShapeError(f"the slice {part} itself consists of slices")
                 if part_entry.dtype != entry.dtype or part_entry.shape != lengths:
                     raise ShapeError(
-                        f"the slice {part} is {part_entry.dtype.name}{part_entry.shape}, not {entry.dtype.name}{lengths}"
+                        f"the slice {part} is {part_entry.dtype.name}{part_entry.shape}, not"
+                        f" {entry.dtype.name}{lengths}"
                     )
                 found.append((part_key, part_entry, box))
             check_cover([box for _, _, box in found], entry.shape)
@@ -424,7 +525,10 @@ class BundleReader:
 
 
 class _Located:
-    """Add key and file to errors from lower layers. This runs for every entry, where a generator would be slower."""
+    """Add key and file to errors from lower layers.
+
+    This runs for every entry, where a generator would be slower.
+    """
 
     def __init__(self, raw: bytes, file: str) -> None:
         self._raw, self._file = raw, file
@@ -439,7 +543,9 @@ class _Located:
 
 def _check_crc(crc: int, entry: Entry) -> None:
     if masked(crc) != entry.crc32c:
-        raise ChecksumError(f"the checksum is {masked(crc):#010x}, the index says {entry.crc32c:#010x}")
+        raise ChecksumError(
+            f"the checksum is {masked(crc):#010x}, the index says {entry.crc32c:#010x}"
+        )
 
 
 def _raw(key: str) -> bytes:

@@ -1,6 +1,7 @@
 """Rectangular parts of a tensor: the pieces of partitioned variables.
 
-Each part of a tensor has an entry of its own, whose key encodes the tensor's name and the part so that keys sort like parts.
+Each part of a tensor has an entry of its own, whose key encodes the tensor's name and the part so
+that keys sort like parts.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Sequence
 from reference_impl.errors import LimitError, ShapeError
 from reference_impl.format import limits
 
-# (start, length) for each dimension. A length of -1, with start 0, is the whole dimension; on disk it differs from the explicit
-# length.
+# (start, length) for each dimension. A length of -1, with start 0, is the whole dimension; on disk
+# it differs from the explicit length.
 Slice = tuple[tuple[int, int], ...]
 # (start, length) for each dimension, with every length known.
 Box = tuple[tuple[int, int], ...]
@@ -36,12 +37,19 @@ def _ordered_number(value: int) -> bytes:
 
 
 def _ordered_string(value: bytes) -> bytes:
-    """Encode a string. 0x00 and 0xff are followed by their complement, so the end mark sorts below all that can follow."""
-    return re.sub(rb"[\0\xff]", lambda match: match[0] + bytes((match[0][0] ^ 0xFF,)), value) + b"\0\1"
+    """Encode a string. 0x00 and 0xff are followed by their complement, so the end mark sorts below
+    all that can follow.
+    """
+    return (
+        re.sub(rb"[\0\xff]", lambda match: match[0] + bytes((match[0][0] ^ 0xFF,)), value) + b"\0\1"
+    )
 
 
 def _ordered_signed(value: int) -> bytes:
-    """Encode in two's complement, in as few bytes as possible. As many leading bits are inverted as there are bytes."""
+    """Encode in two's complement, in as few bytes as possible.
+
+    As many leading bits are inverted as there are bytes.
+    """
     size = 1
     while not -(1 << (7 * size - 1)) <= value < 1 << (7 * size - 1):
         size += 1
@@ -50,7 +58,10 @@ def _ordered_signed(value: int) -> bytes:
 
 
 def to_box(part: Slice, shape: Sequence[int]) -> Box:
-    """Return the part with every length known. Raises ShapeError if the part is not within this shape."""
+    """Return the part with every length known.
+
+    Raises ShapeError if the part is not within this shape.
+    """
     if len(part) != len(shape):
         raise ShapeError(f"a slice of {len(part)} dimensions of a tensor of {len(shape)}")
     box = []
@@ -65,9 +76,11 @@ def to_box(part: Slice, shape: Sequence[int]) -> Box:
 
 
 def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
-    """Check that boxes, each within `shape`, cover it completely and do not overlap: then they hold as many elements.
+    """Check that boxes, each within `shape`, cover it completely and do not overlap: then they hold
+    as many elements.
 
-    Raises ShapeError: the boxes leave a gap or overlap; LimitError: the check would take too many comparisons.
+    Raises ShapeError: the boxes leave a gap or overlap; LimitError: the check would take too many
+    comparisons.
     """
     missing = math.prod(shape) - sum(math.prod(length for _, length in box) for box in boxes)
     if shape and boxes:
@@ -79,7 +92,9 @@ def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
 
 
 def _check_disjoint(boxes: Sequence[Box], rank: int) -> None:
-    """Sweep along the dimension with the most cuts and compare each box with the boxes that reach its start."""
+    """Sweep along the dimension with the most cuts and compare each box with the boxes that reach
+    its start.
+    """
     axis = max(range(rank), key=lambda d: len({box[d][0] for box in boxes}))
     active: list[Box] = []
     comparisons = 0

@@ -1,11 +1,13 @@
-"""The sorted table of blocks that holds the index of a tensor bundle (a LevelDB table as TensorFlow writes it).
+"""The sorted table of blocks that holds the index of a tensor bundle (a LevelDB table as TensorFlow
+writes it).
 
     data block ... data block | metaindex block | index block | footer (48 bytes)
 
-Each block is followed by one byte for its compression and by the masked CRC-32C of the block and that byte. Inside a block,
-entries leave out the prefix that they share with the previous key; every 16th entry (a "restart") is complete. The block ends
-with the offsets of the restarts and their number. For each data block, the index block maps a key not below the block's last key
-to the block's handle (offset, size). The metaindex block is empty.
+Each block is followed by one byte for its compression and by the masked CRC-32C of the block and
+that byte. Inside a block, entries leave out the prefix that they share with the previous key; every
+16th entry (a "restart") is complete. The block ends with the offsets of the restarts and their
+number. For each data block, the index block maps a key not below the block's last key to the
+block's handle (offset, size). The metaindex block is empty.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ _TRAILER = struct.Struct("<BI")
 _UNCOMPRESSED, _SNAPPY = 0, 1
 # A Snappy element needs at least 3 bytes for 64 bytes of output.
 _SNAPPY_MAX_RATIO = 22
-# Fewer bytes of keys than this are not held to limits.TABLE_KEYS_RATIO, which is meaningless for a handful of keys.
+# Fewer bytes of keys than this are not held to limits.TABLE_KEYS_RATIO, which is meaningless for a
+# handful of keys.
 _KEYS_FREE_BYTES = 64 << 10
 _NOT_ANNOUNCED = "the keys are not those the index block announces"
 
@@ -50,22 +53,28 @@ class _Handle(NamedTuple):
 
 
 class TableReader:
-    """Reads a table from the bytes of its file, usually a memory map; holds one block in memory at a time.
+    """Reads a table from the bytes of its file, usually a memory map; holds one block in memory at
+    a time.
 
     Raises:
       TruncatedError: the file is shorter than a footer, or a block ends after the file.
-      CorruptTableError, ChecksumError, UnsupportedError, LimitError: see the methods; the constructor reads index and metaindex.
+        CorruptTableError, ChecksumError, UnsupportedError, LimitError: see the methods; the
+        constructor reads index and metaindex.
     """
 
     def __init__(self, data: Union[bytes, mmap.mmap], file: Name) -> None:
         self._data = data
         self._file = os.fspath(file)
         if len(data) < FOOTER_BYTES:
-            raise TruncatedError(f"a table needs at least {FOOTER_BYTES} bytes, there are {len(data)}", file=file)
+            raise TruncatedError(
+                f"a table needs at least {FOOTER_BYTES} bytes, there are {len(data)}", file=file
+            )
         self._end = len(data) - FOOTER_BYTES
         footer = data[self._end :]
         if struct.unpack_from("<Q", footer, _HANDLES_BYTES)[0] != MAGIC:
-            raise CorruptTableError("the footer does not end with the magic number of a table", file=file, node="footer")
+            raise CorruptTableError(
+                "the footer does not end with the magic number of a table", file=file, node="footer"
+            )
         metaindex, position = self._handle(footer, 0, _HANDLES_BYTES, "footer")
         index, _ = self._handle(footer, position, _HANDLES_BYTES, "footer")
         self._read_block(metaindex, "metaindex block")
@@ -89,11 +98,13 @@ class TableReader:
         """Yield every (key, value), in order.
 
         Raises:
-          CorruptTableError: unsorted keys, a prefix longer than the previous key, wrong restarts, or lengths past the end.
+          CorruptTableError: unsorted keys, a prefix longer than the previous key, wrong restarts,
+            or lengths past the end.
           DuplicateKeyError: a key occurs twice.
           ChecksumError: a block's checksum differs.
           UnsupportedError: a block's compression is neither none nor Snappy.
-          LimitError: a block would need more than `limits.TABLE_BLOCK_BYTES`, or the keys are too long for the size of the file.
+          LimitError: a block would need more than `limits.TABLE_BLOCK_BYTES`, or the keys are too
+            long for the size of the file.
         """
         budget = _KEYS_FREE_BYTES + limits.TABLE_KEYS_RATIO * len(self._data)
         last: Optional[bytes] = None
@@ -103,9 +114,13 @@ class TableReader:
             for key, value in self._entries(self._read_block(handle, where), where):
                 if last is not None and key <= last:
                     if key == last:
-                        raise DuplicateKeyError(f"the key {key!r} occurs twice", file=self._file, node=where)
+                        raise DuplicateKeyError(
+                            f"the key {key!r} occurs twice", file=self._file, node=where
+                        )
                     raise self._corrupt(f"the key {key!r} stands after {last!r}", where)
-                if floor is not None and key <= floor:  # a look-up would search for the first key in the previous block
+                if (
+                    floor is not None and key <= floor
+                ):  # a look-up would search for the first key in the previous block
                     raise self._corrupt(_NOT_ANNOUNCED, where)
                 last, floor = key, None
                 budget -= len(key)
@@ -122,7 +137,9 @@ class TableReader:
         if number == len(self._separators):
             return None
         where = f"block at {self._handles[number].offset}"
-        for candidate, value in self._entries(self._read_block(self._handles[number], where), where):
+        for candidate, value in self._entries(
+            self._read_block(self._handles[number], where), where
+        ):
             if candidate >= key:
                 return value if candidate == key else None
         return None
@@ -135,7 +152,9 @@ class TableReader:
         return LimitError(reason, file=self._file, node=where, limit="TABLE_BLOCK_BYTES")
 
     def _keys_too_long(self, where: str) -> LimitError:
-        reason = f"the keys take more than {limits.TABLE_KEYS_RATIO} times the bytes that store them"
+        reason = (
+            f"the keys take more than {limits.TABLE_KEYS_RATIO} times the bytes that store them"
+        )
         return LimitError(reason, file=self._file, node=where, limit="TABLE_KEYS_RATIO")
 
     def _handle(self, data: bytes, position: int, end: int, where: str) -> tuple[_Handle, int]:
@@ -146,7 +165,10 @@ class TableReader:
             raise self._corrupt(f"block handle: {error}", where) from None
         if offset + size + _TRAILER.size > self._end:
             raise TruncatedError(
-                f"a block of {size} bytes at {offset} does not fit before the footer at {self._end}", file=self._file, node=where
+                f"a block of {size} bytes at {offset} does not fit before the footer at"
+                f" {self._end}",
+                file=self._file,
+                node=where,
             )
         return _Handle(offset, size), position
 
@@ -161,7 +183,9 @@ class TableReader:
         if compression == _SNAPPY:
             return self._decompress(block, where)
         if compression != _UNCOMPRESSED:
-            raise UnsupportedError(f"compression {compression} of a block is unknown", file=self._file, node=where)
+            raise UnsupportedError(
+                f"compression {compression} of a block is unknown", file=self._file, node=where
+            )
         return block
 
     def _decompress(self, block: bytes, where: str) -> bytes:
@@ -193,7 +217,9 @@ class TableReader:
         position = 0
         while position < end:
             start = position
-            shared, fresh, length = block[position : position + 3]  # the restarts that follow guarantee three more bytes
+            shared, fresh, length = block[
+                position : position + 3
+            ]  # the restarts that follow guarantee three more bytes
             if (shared | fresh | length) < 0x80:
                 position += 3
             else:
@@ -255,33 +281,46 @@ class _BlockBuilder:
         else:
             self._restarts.append(len(self._buffer))
             self._count = 0
-        self._buffer += write_varint(shared) + write_varint(len(key) - shared) + write_varint(len(value))
+        self._buffer += (
+            write_varint(shared) + write_varint(len(key) - shared) + write_varint(len(value))
+        )
         self._buffer += key[shared:]
         self._buffer += value
         self.last_key = key
         self._count += 1
 
     def finish(self) -> bytes:
-        return bytes(self._buffer) + struct.pack(f"<{len(self._restarts) + 1}I", *self._restarts, len(self._restarts))
+        return bytes(self._buffer) + struct.pack(
+            f"<{len(self._restarts) + 1}I", *self._restarts, len(self._restarts)
+        )
 
 
 class TableWriter:
-    """Writes a table to a binary stream, from its current position on, byte for byte as TensorFlow does (no compression).
+    """Writes a table to a binary stream, from its current position on, byte for byte as TensorFlow
+    does (no compression).
 
-    A block is closed when it has reached `block_size` bytes; every `restart_interval`-th entry of it is a restart.
+    A block is closed when it has reached `block_size` bytes; every `restart_interval`-th entry of
+    it is a restart.
     """
 
-    def __init__(self, stream: BinaryIO, block_size: int = 256 << 10, restart_interval: int = 16) -> None:
+    def __init__(
+        self, stream: BinaryIO, block_size: int = 256 << 10, restart_interval: int = 16
+    ) -> None:
         self._stream = stream
         self._block_size = block_size
         self._block = _BlockBuilder(restart_interval)
         self._index = _BlockBuilder(1)
         self._offset = 0
         self._last: Optional[bytes] = None
-        self._pending: Optional[bytes] = None  # handle of the last closed block; its index key depends on the next key
+        self._pending: Optional[bytes] = (
+            None  # handle of the last closed block; its index key depends on the next key
+        )
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Append an entry. Raises DuplicateKeyError or CorruptTableError if `key` is not above the previous key."""
+        """Append an entry.
+
+        Raises DuplicateKeyError or CorruptTableError if `key` is not above the previous key.
+        """
         if self._last is not None and key <= self._last:
             if key == self._last:
                 raise DuplicateKeyError(f"the key {key!r} is written twice")

@@ -1,11 +1,12 @@
 """The bytes of one tensor in a data shard, and its checksum.
 
-Numbers are stored as in memory, row-major, in the byte order of the bundle. A string tensor is stored as
+Numbers are stored as in memory, row-major, in the byte order of the bundle. A string tensor is
+stored as
 
     length of each element as varint | masked CRC-32C of the lengths | the elements
 
-where the checksums run over the lengths as fixed 32-bit integers (64-bit where one needs it). A variant tensor is stored as, for
-each element,
+where the checksums run over the lengths as fixed 32-bit integers (64-bit where one needs it). A
+variant tensor is stored as, for each element,
 
     length as varint | serialised VariantTensorDataProto | masked CRC-32C of everything so far
 
@@ -35,8 +36,12 @@ _CHECKSUM_BYTES = 4
 _LARGE = 1 << 22  # bytes; a thread for fewer costs more than it saves
 
 
-def decode_numbers(data: memoryview, dtype: DType, shape: tuple[int, ...], order: str) -> npt.NDArray[Any]:
-    """Return an array over `data` without a copy; foreign byte order is swapped into a new array."""
+def decode_numbers(
+    data: memoryview, dtype: DType, shape: tuple[int, ...], order: str
+) -> npt.NDArray[Any]:
+    """Return an array over `data` without a copy; foreign byte order is swapped into a new
+    array.
+    """
     import numpy as np
 
     numpy_dtype = dtype.numpy()
@@ -48,24 +53,33 @@ def decode_numbers(data: memoryview, dtype: DType, shape: tuple[int, ...], order
 
 
 def reshaped(flat: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return the array in its shape. Raises ShapeError if NumPy cannot hold the shape (too many dimensions)."""
+    """Return the array in its shape.
+
+    Raises ShapeError if NumPy cannot hold the shape (too many dimensions).
+    """
     try:
         return flat.reshape(shape)
     except ValueError as error:
         raise ShapeError(f"NumPy has no array of shape {shape}: {error}") from None
 
 
-def decode_elements(data: memoryview, dtype: DType, count: int, order: str, verify: bool) -> tuple[Iterable[bytes], int]:
+def decode_elements(
+    data: memoryview, dtype: DType, count: int, order: str, verify: bool
+) -> tuple[Iterable[bytes], int]:
     """Decode a tensor of strings or variants.
 
     Returns:
-      The elements (strings are decoded one by one, on demand) and the plain checksum of all bytes (0 without `verify`). The
-      lengths of strings are always checked.
+      The elements (strings are decoded one by one, on demand) and the plain checksum of all bytes
+      (0 without `verify`). The lengths of strings are always checked.
     """
-    return (_decode_strings if dtype.name == "string" else _decode_variants)(data, count, order, verify)
+    return (_decode_strings if dtype.name == "string" else _decode_variants)(
+        data, count, order, verify
+    )
 
 
-def _decode_strings(data: memoryview, count: int, order: str, verify: bool) -> tuple[Iterable[bytes], int]:
+def _decode_strings(
+    data: memoryview, count: int, order: str, verify: bool
+) -> tuple[Iterable[bytes], int]:
     end = len(data)
     try:
         lengths, position = read_varints(data, count)
@@ -73,21 +87,29 @@ def _decode_strings(data: memoryview, count: int, order: str, verify: bool) -> t
         raise MalformedError(f"length of string {error}") from None
     start = position + _CHECKSUM_BYTES
     if start + sum(lengths) != end:
-        raise MalformedError(f"the lengths of the strings do not add up to the {end} bytes of the entry")
+        raise MalformedError(
+            f"the lengths of the strings do not add up to the {end} bytes of the entry"
+        )
     crc = crc32c(_fixed_lengths(lengths, order))
     stored = bytes(data[position:start])
     if struct.unpack(order + "I", stored)[0] != masked(crc):
         raise ChecksumError("the checksum of the strings' lengths differs")
-    return map(bytes, cut(data, lengths, start)), crc32c(data[start:], crc32c(stored, crc)) if verify else 0
+    return map(bytes, cut(data, lengths, start)), crc32c(
+        data[start:], crc32c(stored, crc)
+    ) if verify else 0
 
 
 def _fixed_lengths(lengths: list[int], order: str) -> bytes:
     if not lengths or max(lengths) <= 0xFFFFFFFF:
         return struct.pack(f"{order}{len(lengths)}I", *lengths)
-    return b"".join(struct.pack(order + ("I" if length <= 0xFFFFFFFF else "Q"), length) for length in lengths)
+    return b"".join(
+        struct.pack(order + ("I" if length <= 0xFFFFFFFF else "Q"), length) for length in lengths
+    )
 
 
-def _decode_variants(data: memoryview, count: int, order: str, verify: bool) -> tuple[Iterable[bytes], int]:
+def _decode_variants(
+    data: memoryview, count: int, order: str, verify: bool
+) -> tuple[Iterable[bytes], int]:
     end = len(data)
     out: list[bytes] = []
     position = crc = 0
@@ -98,7 +120,9 @@ def _decode_variants(data: memoryview, count: int, order: str, verify: bool) -> 
             raise MalformedError(f"length of variant {len(out)}: {error}") from None
         stop = position + length
         if stop + _CHECKSUM_BYTES > end:
-            raise MalformedError(f"variant {len(out)} of {length} bytes reaches over the end of the entry")
+            raise MalformedError(
+                f"variant {len(out)} of {length} bytes reaches over the end of the entry"
+            )
         out.append(bytes(data[position:stop]))
         position = stop + _CHECKSUM_BYTES
         if verify:
@@ -132,8 +156,9 @@ def encode(stream: BinaryIO, array: npt.NDArray[Any], dtype: DType) -> tuple[int
 
     Args:
       stream: the output.
-      array: the values. Types that NumPy lacks may be carried by integers of the same width; strings by `bytes` or `str`
-        (encoded as UTF-8); variants by `bytes`, each a serialised VariantTensorDataProto.
+      array: the values. Types that NumPy lacks may be carried by integers of the same width;
+        strings by `bytes` or `str` (encoded as UTF-8); variants by `bytes`, each a serialised
+        VariantTensorDataProto.
       dtype: the type to store; nothing is converted.
 
     Raises:
@@ -152,14 +177,18 @@ def encode(stream: BinaryIO, array: npt.NDArray[Any], dtype: DType) -> tuple[int
 
 
 def _write_numbers(stream: BinaryIO, flat: npt.NDArray[Any]) -> tuple[int, int]:
-    """Write bytes; return their number and masked checksum, which is computed while the system writes a large tensor.
+    """Write bytes; return their number and masked checksum, which is computed while the system
+    writes a large tensor.
 
-    The benchmark "save: 1 GiB of weights" (docs/benchmarks.md) justifies the thread: writing releases the GIL.
+    The benchmark "save: 1 GiB of weights" (docs/benchmarks.md) justifies the thread: writing
+    releases the GIL.
     """
     if flat.size < _LARGE:
         stream.write(flat.data)
         return flat.size, masked(crc32c_of_array(flat))
-    from concurrent.futures import ThreadPoolExecutor  # programs that only read start faster without
+    from concurrent.futures import (
+        ThreadPoolExecutor,
+    )  # programs that only read start faster without
 
     crc = 0
     with ThreadPoolExecutor(1) as pool:
@@ -171,7 +200,10 @@ def _write_numbers(stream: BinaryIO, flat: npt.NDArray[Any]) -> tuple[int, int]:
 
 
 def _number_bytes(array: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
-    """Return the bytes of an array as they are stored. Raises DtypeError: the array does not carry that type."""
+    """Return the bytes of an array as they are stored.
+
+    Raises DtypeError: the array does not carry that type.
+    """
     import numpy as np
 
     if not _carries(array.dtype, dtype):
@@ -180,16 +212,21 @@ def _number_bytes(array: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
         array = array.astype(array.dtype.newbyteorder("="))
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if dtype.bits is not None and dtype.bits < 8:
-        # Some releases of ml_dtypes extend the sign into the high bits; TensorFlow leaves them zero.
+        # Some releases of ml_dtypes extend the sign into the high bits; TensorFlow leaves them
+        # zero.
         flat = flat & np.uint8((1 << dtype.bits) - 1)
     return flat
 
 
 def _carries(found: np.dtype[Any], dtype: DType) -> bool:
-    """Return whether an array of this type holds the stored bits, as NumPy's or ml_dtypes' own type or as an integer."""
+    """Return whether an array of this type holds the stored bits, as NumPy's or ml_dtypes' own type
+    or as an integer.
+    """
     if dtype.ml_dtype is None:
         return str(found.name) == dtype.carrier
-    return str(found.name) == dtype.ml_dtype or (found.kind in "iu" and found.itemsize == dtype.itemsize)
+    return str(found.name) == dtype.ml_dtype or (
+        found.kind in "iu" and found.itemsize == dtype.itemsize
+    )
 
 
 def _as_bytes(item: object, dtype: DType) -> bytes:

@@ -1,4 +1,6 @@
-"""Write a tensor bundle as TensorFlow's own writer does: the same bytes for the same tensors in the same order."""
+"""Write a tensor bundle as TensorFlow's own writer does: the same bytes for the same tensors in the
+same order.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Optional, Union
 
-from reference_impl.errors import DtypeError, DuplicateKeyError, FileAccessError, SavedModelError, ShapeError
+from reference_impl.errors import (
+    DtypeError,
+    DuplicateKeyError,
+    FileAccessError,
+    SavedModelError,
+    ShapeError,
+)
 from reference_impl.format import schema
 from reference_impl.format.bundle import tensor_data
 from reference_impl.format.bundle.entry import HEADER_KEY, VERSION, index_file, shard_file
@@ -24,9 +32,10 @@ from reference_impl.format.values.tensor_proto import object_array
 class BundleWriter:
     """Writes one bundle, tensor by tensor; holds the index in memory, never the data.
 
-    Data goes to temporary files beside the final ones. `finish` renames them and writes the index last. Without `finish` (an
-    error inside `with`) no file is left behind. Tensors are stored in the order of the calls: TensorFlow saves an object-based
-    checkpoint in the order of the object tree, with the object graph last.
+    Data goes to temporary files beside the final ones. `finish` renames them and writes the index
+    last. Without `finish` (an error inside `with`) no file is left behind. Tensors are stored in
+    the order of the calls: TensorFlow saves an object-based checkpoint in the order of the object
+    tree, with the object graph last.
 
     Args:
       prefix: path without `.index`; its folder is made when absent.
@@ -69,14 +78,18 @@ class BundleWriter:
         """Return the temporary path of a shard; the number of shards is not known yet."""
         return f"{self.prefix}.data-{shard:05}{self._suffix}"
 
-    def add(self, key: str, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0) -> None:
+    def add(
+        self, key: str, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0
+    ) -> None:
         """Append one tensor.
 
         Args:
           key: its name in the checkpoint.
-          value: an array, or a value that NumPy converts to one; `bytes` or `str`, alone or nested in lists, are a string tensor.
-          dtype: TensorFlow's name of the stored type; the array's own type by default. Needed for quantized types, variants, and
-            types represented by integers of the same width. Nothing is converted.
+          value: an array, or a value that NumPy converts to one; `bytes` or `str`, alone or nested
+            in lists, are a string tensor.
+          dtype: TensorFlow's name of the stored type; the array's own type by default. Needed for
+            quantized types, variants, and types represented by integers of the same width. Nothing
+            is converted.
           shard: number of the data file.
 
         Raises:
@@ -86,9 +99,17 @@ class BundleWriter:
         self._add(key.encode("utf-8"), value, dtype, shard)
 
     def add_slice(
-        self, key: str, shape: Sequence[int], part: Slice, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0
+        self,
+        key: str,
+        shape: Sequence[int],
+        part: Slice,
+        value: Any,
+        dtype: Union[str, DType, None] = None,
+        shard: int = 0,
     ) -> None:
-        """Append one slice of a partitioned tensor. The caller ensures that the slices cover the tensor.
+        """Append one slice of a partitioned tensor.
+
+        The caller ensures that the slices cover the tensor.
 
         Args:
           key: name of the whole tensor.
@@ -97,7 +118,8 @@ class BundleWriter:
           value, dtype, shard: as for `add`.
 
         Raises:
-          ShapeError: the slice is not within the shape, its value has another shape, or an earlier slice had another full shape.
+          ShapeError: the slice is not within the shape, its value has another shape, or an earlier
+            slice had another full shape.
           DtypeError, DuplicateKeyError: as `add`; dtypes differ between the slices.
         """
         raw = key.encode("utf-8")
@@ -115,7 +137,9 @@ class BundleWriter:
                 whole = _entry(chosen, shape)
             elif not whole.slices:
                 raise DuplicateKeyError("the key is written twice")
-            elif [dim.size for dim in whole.shape.dim] != list(shape) or whole.dtype != chosen.number:
+            elif [dim.size for dim in whole.shape.dim] != list(
+                shape
+            ) or whole.dtype != chosen.number:
                 raise ShapeError("the slices of a tensor disagree about its shape or dtype")
             self._add(slice_key(raw, part), array, chosen, shard)
         except SavedModelError as error:
@@ -131,18 +155,30 @@ class BundleWriter:
 
     def _add(self, raw: bytes, value: Any, dtype: Union[str, DType, None], shard: int) -> None:
         if raw in self._entries or raw == HEADER_KEY:
-            raise DuplicateKeyError("the key is written twice", file=self.prefix, node=raw.decode("utf-8", "backslashreplace"))
+            raise DuplicateKeyError(
+                "the key is written twice",
+                file=self.prefix,
+                node=raw.decode("utf-8", "backslashreplace"),
+            )
         array = _as_array(value)
         chosen = _dtype_of(array, dtype)
         entry = _entry(chosen, array.shape)
         with self._aborting(self._shard_file(shard)):
             size, crc = tensor_data.encode(self._streams[shard], array, chosen)
-        entry.shard_id, entry.offset, entry.size, entry.crc32c = shard, self._offsets[shard], size, crc
+        entry.shard_id, entry.offset, entry.size, entry.crc32c = (
+            shard,
+            self._offsets[shard],
+            size,
+            crc,
+        )
         self._offsets[shard] += size
         self._entries[raw] = entry
 
     def finish(self) -> None:
-        """Complete the bundle. An existing index is removed first, so that an old index never refers to new data."""
+        """Complete the bundle.
+
+        An existing index is removed first, so that an old index never refers to new data.
+        """
         index = Path(index_file(self.prefix))
         temporary = Path(f"{index}{self._suffix}")
         try:
@@ -160,7 +196,9 @@ class BundleWriter:
             self.abort()
 
     def _write_index(self, table: TableWriter) -> None:
-        header = schema.BundleHeaderProto(num_shards=self.num_shards, version=schema.VersionDef(producer=VERSION))
+        header = schema.BundleHeaderProto(
+            num_shards=self.num_shards, version=schema.VersionDef(producer=VERSION)
+        )
         header.endianness = int(tensor_data.NATIVE_ORDER == ">")
         table.add(HEADER_KEY, schema.serialize(header))
         for raw in sorted(self._entries):
@@ -169,7 +207,9 @@ class BundleWriter:
 
     @contextmanager
     def _aborting(self, file: str) -> Iterator[None]:
-        """Abort on an error of the operating system, after which the amount of written data is unknown."""
+        """Abort on an error of the operating system, after which the amount of written data is
+        unknown.
+        """
         try:
             yield
         except OSError as error:
@@ -181,7 +221,10 @@ class BundleWriter:
         for stream in self._streams:
             with suppress(OSError):  # a full disk: the buffer cannot be flushed
                 stream.close()
-        for file in [*map(self._temporary, range(self.num_shards)), index_file(self.prefix) + self._suffix]:
+        for file in [
+            *map(self._temporary, range(self.num_shards)),
+            index_file(self.prefix) + self._suffix,
+        ]:
             with suppress(OSError):
                 Path(file).unlink()
 
@@ -200,7 +243,10 @@ def _entry(dtype: DType, shape: Sequence[int]) -> Any:
 
 
 def _as_array(value: Any) -> Any:
-    """Return a value as an array. NumPy's own conversion would strip trailing zero bytes from `bytes`."""
+    """Return a value as an array.
+
+    NumPy's own conversion would strip trailing zero bytes from `bytes`.
+    """
     import numpy as np
 
     if isinstance(value, (bytes, str)):

@@ -1,6 +1,8 @@
-"""The 64-bit FarmHash fingerprint, which TensorFlow's fingerprint.pb and the public op `tf.fingerprint` use.
+"""The 64-bit FarmHash fingerprint, which TensorFlow's fingerprint.pb and the public op
+`tf.fingerprint` use.
 
-In Python it hashes a few megabytes a second: enough for the graphs of models, not for their weights (which are not hashed).
+In Python it hashes a few megabytes a second: enough for the graphs of models, not for their weights
+(which are not hashed).
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def _up_to_16(data: bytes) -> int:
     if size >= 8:
         factor = _K2 + size * 2
         first, last = _word(data, 0) + _K2, _word(data, size - 8)
-        return _joined(_rotated(last, 37) * factor + first, (_rotated(first, 25) + last) * factor, factor)
+        return _joined(
+            _rotated(last, 37) * factor + first, (_rotated(first, 25) + last) * factor, factor
+        )
     if size >= 4:
         start, end = (int.from_bytes(part, "little") for part in (data[:4], data[-4:]))
         return _joined(size + (start << 3), end, _K2 + size * 2)
@@ -95,7 +99,9 @@ def _long(data: bytes) -> int:
     w1 += size - 1 & 63
     v1 += w1
     w1 += v1
-    x, y, z, v1, v2, w1, w2 = _round(_BLOCK.unpack(data[-64:]), (x, y, z, v1 & _MASK, v2, w1 & _MASK, w2), factor, 9)
+    x, y, z, v1, v2, w1, w2 = _round(
+        _BLOCK.unpack(data[-64:]), (x, y, z, v1 & _MASK, v2, w1 & _MASK, w2), factor, 9
+    )
     one = _joined(v1, w1, factor) + mixed(y) * _K0 + z
     return _joined(one, _joined(v2, w2, factor) + x, factor)
 
@@ -104,7 +110,10 @@ _State = tuple[int, int, int, int, int, int, int]
 
 
 def _round(words: tuple[int, ...], state: _State, factor: int, weight: int) -> _State:
-    """Mix in a block of 64 bytes. Sums are cut to 64 bits only where their high bits would matter (rotation, xor)."""
+    """Mix in a block of 64 bytes.
+
+    Sums are cut to 64 bits only where their high bits would matter (rotation, xor).
+    """
     x, y, z, v1, v2, w1, w2 = state
     s0, s1, s2, s3, s4, s5, s6, s7 = words
     x = x + y + v1 + s1 & _MASK

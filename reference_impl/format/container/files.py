@@ -1,8 +1,8 @@
 """Files, names and paths of an untrusted directory.
 
-`Root` is a directory that a model must not leave. `Root.path` resolves names that come from a model; a symbolic link inside the
-model is accepted only if its target is inside too. Only regular files are opened: a pipe would block its reader, a device has no
-end.
+`Root` is a directory that a model must not leave. `Root.path` resolves names that come from a
+model; a symbolic link inside the model is accepted only if its target is inside too. Only regular
+files are opened: a pipe would block its reader, a device has no end.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Root:
 
     Args:
       path: the directory, made absolute so that it survives a change of the working directory.
-      follow_links: accept symbolic links that lead out of the directory (stores that keep files as links to blobs).
+      follow_links: accept symbolic links that lead out of the directory (stores that keep files as
+        links to blobs).
 
     RFC: RES-09
     """
@@ -53,10 +54,12 @@ class Root:
         self._real = os.path.realpath(self.directory)
 
     def path(self, name: str, *, node: Union[str, None] = None) -> Path:
-        """Return the path of a name below this directory. The path need not exist.
+        """Return the path of a name below this directory.
 
-        Raises PathEscapeError: the name is absolute, empty, or contains ".." or control characters (on any system), or is a link
-        that leads out.
+        The path need not exist.
+
+        Raises PathEscapeError: the name is absolute, empty, or contains ".." or control characters
+        (on any system), or is a link that leads out.
         """
         reason = refuse_name(name)
         if reason:
@@ -64,14 +67,17 @@ class Root:
         path = self.directory / name
         real = os.path.realpath(path)
         if not self.follow_links and not _is_below(real, self._real):
-            reason = f"{name!r} is a symbolic link out of the directory (accepted with follow_links)"
+            reason = (
+                f"{name!r} is a symbolic link out of the directory (accepted with follow_links)"
+            )
             raise errors.PathEscapeError(reason, file=self.directory, node=node)
         return path
 
     def exists(self, name: str) -> bool:
         """Return whether there is a file of that name.
 
-        Raises PathEscapeError, and FileAccessError: it is a pipe or another special file, or the system denies access.
+        Raises PathEscapeError, and FileAccessError: it is a pipe or another special file, or the
+        system denies access.
         """
         path = self.path(name)
         try:
@@ -89,7 +95,10 @@ class Root:
         return True
 
     def size(self, name: str) -> int:
-        """Return the size of a file in bytes. Raises MissingFileError and the errors of `exists`."""
+        """Return the size of a file in bytes.
+
+        Raises MissingFileError and the errors of `exists`.
+        """
         path = self.path(name)
         if not self.exists(name):
             raise errors.MissingFileError("no such file", file=path)
@@ -97,7 +106,8 @@ class Root:
             return path.stat().st_size
 
     def names(self, name: str = "") -> list[str]:
-        """Return the sorted relative names of all files below a subdirectory; none if it does not exist.
+        """Return the sorted relative names of all files below a subdirectory; none if it does not
+        exist.
 
         Links to directories are not entered. Raises PathEscapeError, FileAccessError, LimitError.
         """
@@ -124,7 +134,9 @@ class Root:
 
 
 def _refuse_special(path: Path) -> None:
-    """Raise FileAccessError for a pipe, a socket, a device or a cycle of links at ``path`` or above it."""
+    """Raise FileAccessError for a pipe, a socket, a device or a cycle of links at ``path`` or above
+    it.
+    """
     for place in (path, *path.parents):
         if what := special(place):
             raise errors.not_a_file(what, place)
@@ -138,7 +150,9 @@ def _is_below(path: str, directory: str) -> bool:
 
 
 def refuse_name(name: str) -> str:
-    """Return why a name from a model is not a plain relative path on some system; empty if it is one."""
+    """Return why a name from a model is not a plain relative path on some system; empty if it is
+    one.
+    """
     posix, windows = PurePosixPath(name), PureWindowsPath(name)
     if not name or not posix.parts:
         return "is empty"
@@ -154,7 +168,9 @@ def refuse_name(name: str) -> str:
 
 
 def special(path: AnyPath) -> str:
-    """Return the kind of a path that is neither a regular file nor a directory, such as ``a named pipe``; empty otherwise."""
+    """Return the kind of a path that is neither a regular file nor a directory, such as ``a named
+    pipe``; empty otherwise.
+    """
     try:
         kind = _kind(os.stat(path).st_mode)  # noqa: PTH116
     except (OSError, ValueError) as error:
@@ -164,11 +180,16 @@ def special(path: AnyPath) -> str:
 
 def _kind(mode: int) -> str:
     """Return the kind of a path that is not a regular file; empty for a regular file."""
-    return "" if stat.S_ISREG(mode) else next((text for test, text in _KINDS if test(mode)), "something else")
+    return (
+        ""
+        if stat.S_ISREG(mode)
+        else next((text for test, text in _KINDS if test(mode)), "something else")
+    )
 
 
 def read(path: AnyPath, limit: str) -> bytes:
-    """Return the content of a regular file; `limit` is the name in `limits` of the limit on its size.
+    """Return the content of a regular file; `limit` is the name in `limits` of the limit on its
+    size.
 
     Raises MissingFileError, FileAccessError, LimitError.
     """
@@ -181,11 +202,16 @@ def open_regular(path: AnyPath, limit: Optional[str] = None) -> BinaryIO:
     return os.fdopen(_descriptor(path, limit), "rb")
 
 
-def map_file(path: AnyPath, limit: Optional[str] = None, private: bool = False) -> Union[bytes, mmap.mmap]:
-    """Map a regular file, or return `b""` for an empty file, which cannot be mapped. Arguments and errors are those of `read`.
+def map_file(
+    path: AnyPath, limit: Optional[str] = None, private: bool = False
+) -> Union[bytes, mmap.mmap]:
+    """Map a regular file, or return `b""` for an empty file, which cannot be mapped.
 
-    Writes to a `private` mapping change neither the file nor other mappings of it.
-    Shortening a file while it is mapped kills the process that reads it (SIGBUS), as for every memory-mapped file.
+    Arguments and errors are those of `read`.
+
+    Writes to a `private` mapping change neither the file nor other mappings of it. Shortening a
+    file while it is mapped kills the process that reads it (SIGBUS), as for every memory-mapped
+    file.
     """
     descriptor = _descriptor(path, limit)
     try:
@@ -200,7 +226,9 @@ def map_file(path: AnyPath, limit: Optional[str] = None, private: bool = False) 
 def _descriptor(path: AnyPath, limit: Optional[str]) -> int:
     """Open a regular file without waiting, because the other end of a pipe may never open."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(
+            path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+        )
     except FileNotFoundError:
         raise errors.MissingFileError("no such file", file=path) from None
     except (OSError, ValueError) as error:
@@ -215,7 +243,9 @@ def _descriptor(path: AnyPath, limit: Optional[str]) -> int:
         raise errors.not_a_file(kind, path)
     if limit is not None and status.st_size > getattr(limits, limit):
         os.close(descriptor)
-        raise errors.LimitError(f"{status.st_size} bytes, limit {getattr(limits, limit)}", file=path, limit=limit)
+        raise errors.LimitError(
+            f"{status.st_size} bytes, limit {getattr(limits, limit)}", file=path, limit=limit
+        )
     return descriptor
 
 

@@ -1,7 +1,8 @@
 """fingerprint.pb: hashes of the parts of an export, which identify a model without loading it.
 
-The hashes equal those of TensorFlow 2.21 for the same files; the algorithm was found by changing files and comparing hashes. Only
-`uuid` differs: TensorFlow draws a random one for each save; ours is a hash of everything that is saved.
+The hashes equal those of TensorFlow 2.21 for the same files; the algorithm was found by changing
+files and comparing hashes. Only `uuid` differs: TensorFlow draws a random one for each save; ours
+is a hash of everything that is saved.
 
 RFC: A7
 """
@@ -34,12 +35,14 @@ def fingerprint(
     assets: Mapping[str, Union[str, os.PathLike[str]]],
     hashed: Callable[[bytes], int] = fingerprint64,
 ) -> Any:
-    """Return the FingerprintDef of an export: of a SavedModel and its serialised form with ordered maps.
+    """Return the FingerprintDef of an export: of a SavedModel and its serialised form with ordered
+    maps.
 
     Args:
       prefix: of its checkpoint, whose index holds a checksum of every value.
       assets: names of the asset files -> path.
-      hashed: function that computes the 64-bit FarmHash; TensorFlow, where available, has a faster one.
+      hashed: function that computes the 64-bit FarmHash; TensorFlow, where available, has a faster
+        one.
     """
     meta_graph = message.meta_graphs[0]
     out = schema.FingerprintDef()
@@ -70,7 +73,8 @@ def object_graph_hash(object_graph: Any, hashed: Callable[[bytes], int] = finger
 def program_hash(graph_def: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
     """Return the hash of the main graph, which is the same in all releases since 2.11.
 
-    Everything that differs between processes is left out: strings, and numbers at the end of function names.
+    Everything that differs between processes is left out: strings, and numbers at the end of
+    function names.
     """
     graph = schema.GraphDef()
     graph.node.extend(graph_def.node)

@@ -1,4 +1,7 @@
-"""HighwayHash, 64 bits, as the record files of the split format use it. About a megabyte a second."""
+"""HighwayHash, 64 bits, as the record files of the split format use it.
+
+About a megabyte a second.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,9 @@ def _rotate(half: int, bits: int) -> int:
 
 
 def _zipper(low: int, high: int) -> tuple[int, int]:
-    """Reorder the 16 bytes of two lanes, so that the strong middle bytes of the products reach every place."""
+    """Reorder the 16 bytes of two lanes, so that the strong middle bytes of the products reach
+    every place.
+    """
     a, b = low.to_bytes(8, "little"), high.to_bytes(8, "little")
     mixed_low = bytes((a[3], b[4], a[2], a[5], b[6], a[1], b[7], a[0]))
     mixed_high = bytes((b[3], a[4], b[2], b[5], b[1], a[6], b[0], a[7]))

@@ -1,9 +1,12 @@
 """Read the directory of a SavedModel, which is untrusted.
 
-    saved_model.pb | saved_model.pbtxt | saved_model.cpb   the MetaGraphs: binary, text, or split into chunks
+    saved_model.pb | saved_model.pbtxt | saved_model.cpb   the MetaGraphs: binary, text, or split
+                                                           into chunks
     variables/variables.index, .data-*                      the checkpoint (a tensor bundle)
-    assets/, assets.extra/                                  files that the graph reads; other files of the user
-    fingerprint.pb, debug/saved_model_debug_info.pb         hashes of the parts; source locations of nodes
+    assets/, assets.extra/                                  files that the graph reads; other files
+                                                            of the user
+    fingerprint.pb, debug/saved_model_debug_info.pb         hashes of the parts; source locations of
+                                                            nodes
 
 `read` opens one; `reference_impl.format.container.writer` writes one.
 """
@@ -41,12 +44,21 @@ ASSETS, ASSETS_EXTRA = "assets", "assets.extra"
 FINGERPRINT = "fingerprint.pb"
 DEBUG_INFO = "debug/saved_model_debug_info.pb"
 KERAS_METADATA = "keras_metadata.pb"  # written by Keras 2, not part of the format
-WARMUP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # requests that TensorFlow Serving sends a model before serving it
+# requests that TensorFlow Serving sends a model before serving it
+WARMUP_REQUESTS = "assets.extra/tf_serving_warmup_requests"
 
 _HUB_MODULE = "tfhub_module.pb"
 
 # Files that readers open by name. If one of them is not a regular file, the reader fails.
-FILES = (*FORMATS, _HUB_MODULE, f"{CHECKPOINT}.index", FINGERPRINT, DEBUG_INFO, KERAS_METADATA, WARMUP_REQUESTS)
+FILES = (
+    *FORMATS,
+    _HUB_MODULE,
+    f"{CHECKPOINT}.index",
+    FINGERPRINT,
+    DEBUG_INFO,
+    KERAS_METADATA,
+    WARMUP_REQUESTS,
+)
 
 
 class Asset(NamedTuple):
@@ -62,17 +74,32 @@ class Asset(NamedTuple):
 
 
 class Layout:
-    """A SavedModel directory whose MetaGraphs have been read. Its other members are read on demand.
+    """A SavedModel directory whose MetaGraphs have been read.
+
+    Its other members are read on demand.
 
     Args:
       root: the directory; resolves names inside it safely.
       file: the file that the MetaGraphs were read from.
-      saved_model: the message, of schema version 1 (0 in a TensorFlow Hub module) and with at least one MetaGraph.
-      alternatives: other saved_model.* files of the directory, which were not read. Readers differ in which file they prefer.
+      saved_model: the message, of schema version 1 (0 in a TensorFlow Hub module) and with at least
+        one MetaGraph.
+      alternatives: other saved_model.* files of the directory, which were not read. Readers differ
+        in which file they prefer.
     """
 
-    def __init__(self, root: files.Root, file: Path, saved_model: schema.SavedModel, alternatives: tuple[str, ...] = ()):
-        self.root, self.file, self.saved_model, self.alternatives = root, file, saved_model, alternatives
+    def __init__(
+        self,
+        root: files.Root,
+        file: Path,
+        saved_model: schema.SavedModel,
+        alternatives: tuple[str, ...] = (),
+    ):
+        self.root, self.file, self.saved_model, self.alternatives = (
+            root,
+            file,
+            saved_model,
+            alternatives,
+        )
 
     @property
     def directory(self) -> Path:
@@ -98,7 +125,10 @@ class Layout:
 
     def no_checkpoint(self) -> errors.MissingValueError:
         """Return the error for a model with variables and without a checkpoint."""
-        reason = "no such file: it holds the values of the variables; put variables/ back beside saved_model.pb"
+        reason = (
+            "no such file: it holds the values of the variables; put variables/ back beside"
+            " saved_model.pb"
+        )
         return errors.MissingValueError(reason, file=self.directory / f"{CHECKPOINT}.index")
 
     @functools.cached_property
@@ -108,7 +138,10 @@ class Layout:
 
     @functools.cached_property
     def keras_metadata(self) -> dict[int, schema.KerasObject]:
-        """Node number -> KerasObject of keras_metadata.pb; empty without the file. Raises the errors of `fingerprint`."""
+        """Node number -> KerasObject of keras_metadata.pb; empty without the file.
+
+        Raises the errors of `fingerprint`.
+        """
         found = self._message(schema.KerasMetadata, KERAS_METADATA)
         return {} if found is None else {item.node_id: item for item in found.nodes}
 
@@ -124,12 +157,18 @@ class Layout:
         return schema.parse(cls, files.read(path, limit), path)
 
     def special(self) -> dict[str, str]:
-        """Return paths that are not regular files: name -> "a named pipe", ..., or "a directory" where readers open a file.
+        """Return paths that are not regular files: name -> "a named pipe", ..., or "a directory"
+        where readers open a file.
 
         Raises FileAccessError, LimitError: the directory cannot be listed.
         """
-        found = {name: what for name in self.names if (what := files.special(self.directory / name))}
-        return {**found, **{name: "a directory" for name in FILES if (self.directory / name).is_dir()}}
+        found = {
+            name: what for name in self.names if (what := files.special(self.directory / name))
+        }
+        return {
+            **found,
+            **{name: "a directory" for name in FILES if (self.directory / name).is_dir()},
+        }
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -153,7 +192,8 @@ class Layout:
           tags: one or more tags, in any order; None for the only MetaGraph.
 
         Raises:
-          NoMetaGraphError: no MetaGraph has these tags, or `tags` is None and there are several MetaGraphs.
+          NoMetaGraphError: no MetaGraph has these tags, or `tags` is None and there are several
+            MetaGraphs.
           DuplicateKeyError: several MetaGraphs have these tags.
 
         RFC: V1-04, V1-05, V1-07
@@ -170,7 +210,10 @@ class Layout:
         matching = [graph for graph, found in zip(graphs, self.tag_sets) if found == wanted]
         asked = tags_text(wanted)
         if not matching:
-            reason = f"no MetaGraph has exactly the tags {asked}; there are: {available}.{errors.like(asked, there)}"
+            reason = (
+                f"no MetaGraph has exactly the tags {asked}; there are:"
+                f" {available}.{errors.like(asked, there)}"
+            )
             raise errors.NoMetaGraphError(reason, file=self.file)
         if len(matching) > 1:
             reason = f"{len(matching)} MetaGraphs have the tags {asked}"
@@ -178,7 +221,10 @@ class Layout:
         return matching[0]
 
     def asset_path(self, filename: str, *, node: Optional[str] = None) -> Path:
-        """Return the absolute path of an asset by its name in the MetaGraph. Raises PathEscapeError."""
+        """Return the absolute path of an asset by its name in the MetaGraph.
+
+        Raises PathEscapeError.
+        """
         reason = files.refuse_name(filename)
         if reason:
             raise errors.PathEscapeError(f"asset {filename!r} {reason}", file=self.file, node=node)
@@ -197,7 +243,11 @@ class Layout:
         for index, definition in enumerate(self.asset_definitions(meta_graph)):
             path = self.asset_path(definition.filename, node=f"asset_file_def[{index}]")
             name = f"{ASSETS}/{definition.filename}"
-            found.append(Asset(definition.tensor_info.name, definition.filename, path, self.root.exists(name)))
+            found.append(
+                Asset(
+                    definition.tensor_info.name, definition.filename, path, self.root.exists(name)
+                )
+            )
         return found
 
     def asset_definitions(self, meta_graph: schema.MetaGraphDef) -> list[schema.AssetFileDef]:
@@ -215,8 +265,11 @@ def tags_text(tags: Iterable[str]) -> str:
     return ", ".join(sorted(tags)) or "(no tags)"
 
 
-def asset_definitions(meta_graph: schema.MetaGraphDef, file: files.AnyPath) -> list[schema.AssetFileDef]:
-    """Return the files of a MetaGraph: from the field, or from the collection in which the first releases stored them.
+def asset_definitions(
+    meta_graph: schema.MetaGraphDef, file: files.AnyPath
+) -> list[schema.AssetFileDef]:
+    """Return the files of a MetaGraph: from the field, or from the collection in which the first
+    releases stored them.
 
     Raises the errors of `schema.parse`, which name ``file``.
 
@@ -229,20 +282,23 @@ def asset_definitions(meta_graph: schema.MetaGraphDef, file: files.AnyPath) -> l
     return [schema.parse(schema.AssetFileDef, value.value, file, node) for value in values]
 
 
-_NO_FILE = "SavedModel file does not exist at this path:"  # wording that users of the shipped loader know
+_NO_FILE = (  # wording that users of the shipped loader know
+    "SavedModel file does not exist at this path:"
+)
 
 
 def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     """Open a SavedModel.
 
     Args:
-      path: the directory, or one of its saved_model.* files (any name with such a suffix is accepted).
+      path: the directory, or one of its saved_model.* files (any name with such a suffix is
+        accepted).
       follow_links: accept symbolic links that lead out of the directory.
 
     Raises:
-      NotASavedModelError, MissingFileError, FileAccessError, PathEscapeError: there is no readable file.
-      MalformedError, TruncatedError, DuplicateKeyError, LimitError, SplitFileError, ChecksumError, UnsupportedError: see
-        `schema.parse`, `split.read`.
+      NotASavedModelError, MissingFileError, FileAccessError, PathEscapeError: there is no readable
+        file. MalformedError, TruncatedError, DuplicateKeyError, LimitError, SplitFileError,
+        ChecksumError, UnsupportedError: see `schema.parse`, `split.read`.
       SchemaVersionError, NoMetaGraphError: the file is readable, but a loader cannot use it.
     """
     given = files.Root(path, follow_links=follow_links).directory
@@ -250,10 +306,16 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
         root = files.Root(given, follow_links=follow_links)
         present = [name for name in FORMATS if root.exists(name)]
         if not present:
-            raise errors.NotASavedModelError(f"{_NO_FILE} no {', '.join(FORMATS[:-1])} or {CPB} in this directory", file=given)
+            raise errors.NotASavedModelError(
+                f"{_NO_FILE} no {', '.join(FORMATS[:-1])} or {CPB} in this directory", file=given
+            )
         name, alternatives = present[0], tuple(present[1:])
     elif given.exists():
-        root, name, alternatives = files.Root(given.parent, follow_links=follow_links), given.name, ()
+        root, name, alternatives = (
+            files.Root(given.parent, follow_links=follow_links),
+            given.name,
+            (),
+        )
     else:
         raise errors.MissingFileError(f"{_NO_FILE} no such file or directory", file=given)
     file = root.path(name)
@@ -267,21 +329,26 @@ _PAUSE = 0.01  # seconds before the second try, twice as many before each furthe
 
 
 def of_one_export(
-    path: files.AnyPath, read: Callable[[], _T], may_repeat: Callable[[], bool] = lambda: True, may_write: bool = False
+    path: files.AnyPath,
+    read: Callable[[], _T],
+    may_repeat: Callable[[], bool] = lambda: True,
+    may_write: bool = False,
 ) -> _T:
     """Return what `read` makes of the files of a SavedModel, all of them of one export.
 
-    If another export takes the place of the SavedModel meanwhile, `read` is called again, a few times.
+    If another export takes the place of the SavedModel meanwhile, `read` is called again, a few
+    times.
 
     Args:
       path: its directory, or a file in it.
       read: reads the files. It gets no arguments.
       may_repeat: tells whether `read` left nothing behind, so that it may be called again.
-      may_write: `read` runs ops that may write on the files of the model itself. Then only another directory is a replacement.
+      may_write: `read` runs ops that may write on the files of the model itself. Then only another
+        directory is a replacement.
 
     Raises:
-      FileAccessError: the SavedModel was replaced each time, or once if `read` may not be repeated. The files that were read may
-        come from either export.
+      FileAccessError: the SavedModel was replaced each time, or once if `read` may not be repeated.
+        The files that were read may come from either export.
       Exception: the error of `read`.
 
     RFC: API-04
@@ -300,7 +367,8 @@ def of_one_export(
         try:
             if same and error is None:
                 return made
-            # After a replacement, an error may come from the moment at which there is no export, or half of one.
+            # After a replacement, an error may come from the moment at which there is no export, or
+            # half of one.
             if error is not None and same and (not met_one or not left):
                 raise error
             if not left or not may_repeat():
@@ -309,7 +377,9 @@ def of_one_export(
             import logging  # a command that meets no replacement does without it
 
             logging.getLogger(__name__).warning(
-                "%s was replaced by another export while it was read, and is read again (%s)", directory, error or "no error"
+                "%s was replaced by another export while it was read, and is read again (%s)",
+                directory,
+                error or "no error",
             )
         finally:
             error = None  # it refers to this frame
@@ -321,15 +391,23 @@ def of_one_export(
 def _watched(directory: Path, may_write: bool) -> Iterator[Callable[[], bool]]:
     """Yield a function that tells whether the export in a directory is still the same.
 
-    An export takes the place of another by a rename of the directory or, as TensorFlow writes it, file by file.
+    An export takes the place of another by a rename of the directory or, as TensorFlow writes it,
+    file by file.
     """
     handle = None
     # Kept open, so that the system does not reuse its inode number for a later export.
-    with contextlib.suppress(OSError, ValueError):  # the system cannot open directories, or the directory is missing
+    with contextlib.suppress(
+        OSError, ValueError
+    ):  # the system cannot open directories, or the directory is missing
         handle = os.open(directory, os.O_RDONLY)
     written = _when_written(directory)
     try:
-        yield lambda: (handle is None or files.is_at(handle, directory)) and (may_write or _when_written(directory) == written)
+        yield (
+            lambda: (
+                (handle is None or files.is_at(handle, directory))
+                and (may_write or _when_written(directory) == written)
+            )
+        )
     finally:
         if handle is not None:
             os.close(handle)
@@ -351,19 +429,23 @@ def _when_written(directory: Path) -> list[Optional[tuple[int, int, int]]]:
 def read_message(file: Path) -> schema.SavedModel:
     """Return the SavedModel message in a file, by its suffix, unchecked."""
     if file.suffix == ".cpb":
-        from reference_impl.format.container import split  # imports the record reader and checksums, which few models need
+        from reference_impl.format.container import (
+            split,
+        )  # imports the record reader and checksums, which few models need
 
         return split.read(schema.SavedModel, file)
     if file.suffix == ".pbtxt":
         return schema.parse_text(schema.SavedModel, files.read(file, "TEXT_BYTES"), file)
     data = files.read(file, "SAVED_MODEL_BYTES")
     if data and data[:1] not in _FIRST_BYTES:
-        raise errors.MalformedError(f"this is not a SavedModel: it begins with {_beginning(data)}", file=file)
+        raise errors.MalformedError(
+            f"this is not a SavedModel: it begins with {_beginning(data)}", file=file
+        )
     return schema.parse(schema.SavedModel, data, file)
 
 
-# The tags of the two fields of a SavedModel. What begins otherwise is another file (text, HTML, HDF5), and what a reader of
-# messages would say of its bytes misleads.
+# The tags of the two fields of a SavedModel. What begins otherwise is another file (text, HTML,
+# HDF5), and what a reader of messages would say of its bytes misleads.
 _FIRST_BYTES = (b"\x08", b"\x12")
 _LFS = b"version https://git-lfs"
 
@@ -375,17 +457,29 @@ def _beginning(data: bytes) -> str:
 
 
 def check(saved_model: schema.SavedModel, file: files.AnyPath) -> None:
-    """Check the properties that readers rely on. Raises SchemaVersionError, NoMetaGraphError, LimitError."""
+    """Check the properties that readers rely on.
+
+    Raises SchemaVersionError, NoMetaGraphError, LimitError.
+    """
     version = saved_model.saved_model_schema_version
-    if version not in (0, SCHEMA_VERSION):  # modules of TensorFlow Hub 1 and models made by hand have none
-        raise errors.SchemaVersionError(f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file)
+    if version not in (
+        0,
+        SCHEMA_VERSION,
+    ):  # modules of TensorFlow Hub 1 and models made by hand have none
+        raise errors.SchemaVersionError(
+            f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file
+        )
     if not saved_model.meta_graphs:
         empty = "" if saved_model.ByteSize() else ": the file is empty"
         raise errors.NoMetaGraphError(f"the SavedModel holds no MetaGraph{empty}", file=file)
     for graph in saved_model.meta_graphs:
         count = len(graph.graph_def.library.function)
         if count > limits.FUNCTIONS:
-            raise errors.LimitError(f"a library of {count} functions, more than {limits.FUNCTIONS}", file=file, limit="FUNCTIONS")
+            raise errors.LimitError(
+                f"a library of {count} functions, more than {limits.FUNCTIONS}",
+                file=file,
+                limit="FUNCTIONS",
+            )
     _check_counts(saved_model.meta_graphs, file)
 
 
@@ -394,12 +488,17 @@ def _check_counts(graphs: Sequence[schema.MetaGraphDef], file: files.AnyPath) ->
     counts = {
         "META_GRAPHS": (len(graphs), "MetaGraphs"),
         "SIGNATURES": (sum(len(graph.signature_def) for graph in graphs), "signatures"),
-        "SIGNATURE_ARGUMENTS": (sum(map(_count_arguments, graphs)), "inputs and outputs of signatures"),
+        "SIGNATURE_ARGUMENTS": (
+            sum(map(_count_arguments, graphs)),
+            "inputs and outputs of signatures",
+        ),
         "ASSETS": (sum(map(_count_assets, graphs)), "assets"),
     }
     for name, (count, what) in counts.items():
         if count > getattr(limits, name):
-            raise errors.LimitError(f"{count} {what}, more than {getattr(limits, name)}", file=file, limit=name)
+            raise errors.LimitError(
+                f"{count} {what}, more than {getattr(limits, name)}", file=file, limit=name
+            )
 
 
 def _count_arguments(graph: schema.MetaGraphDef) -> int:
@@ -409,5 +508,9 @@ def _count_arguments(graph: schema.MetaGraphDef) -> int:
 
 def _count_assets(graph: schema.MetaGraphDef) -> int:
     """Return the number of assets, which old models list in a collection."""
-    collected = graph.collection_def[ASSETS_COLLECTION].any_list.value if ASSETS_COLLECTION in graph.collection_def else ()
+    collected = (
+        graph.collection_def[ASSETS_COLLECTION].any_list.value
+        if ASSETS_COLLECTION in graph.collection_def
+        else ()
+    )
     return max(len(graph.asset_file_def), len(collected))

@@ -1,8 +1,9 @@
 """Record files, the container of the split format: read only, simple chunks.
 
-The file is cut into blocks of 64 KiB. Each block starts with a header of 24 bytes, which may fall inside a chunk. The bytes
-between these headers are a sequence of chunks. A chunk is a header of 40 bytes and data: many records, compressed together. The
-position of a record is the offset of its chunk plus its index in the chunk.
+The file is cut into blocks of 64 KiB. Each block starts with a header of 24 bytes, which may fall
+inside a chunk. The bytes between these headers are a sequence of chunks. A chunk is a header of 40
+bytes and data: many records, compressed together. The position of a record is the offset of its
+chunk plus its index in the chunk.
 """
 
 from __future__ import annotations
@@ -69,7 +70,11 @@ class RecordFile:
         position = records = unpacked = 0
         while position < len(self._map):
             chunk = self._chunk_header(position)
-            if not chunks and (chunk.kind, chunk.data_size, chunk.num_records) != (_SIGNATURE, 0, 0):
+            if not chunks and (chunk.kind, chunk.data_size, chunk.num_records) != (
+                _SIGNATURE,
+                0,
+                0,
+            ):
                 raise errors.SplitFileError("not a record file", file=self.path)
             chunks.append(chunk)
             records += chunk.num_records
@@ -77,7 +82,10 @@ class RecordFile:
             if records > limits.SPLIT_CHUNKS or len(chunks) > limits.SPLIT_CHUNKS:
                 raise self._limit(f"more than {limits.SPLIT_CHUNKS} records", "SPLIT_CHUNKS")
             if unpacked > limits.SPLIT_UNPACKED_BYTES:
-                raise self._limit(f"unpacks to {unpacked} bytes, limit {limits.SPLIT_UNPACKED_BYTES}", "SPLIT_UNPACKED_BYTES")
+                raise self._limit(
+                    f"unpacks to {unpacked} bytes, limit {limits.SPLIT_UNPACKED_BYTES}",
+                    "SPLIT_UNPACKED_BYTES",
+                )
             position = _chunk_end(chunk)
         if not chunks:
             raise errors.SplitFileError("not a record file", file=self.path)
@@ -88,18 +96,33 @@ class RecordFile:
 
     def _chunk_header(self, begin: int) -> _Chunk:
         header = self._bytes(begin, 0, _CHUNK_HEADER)
-        header_hash, data_size, data_hash, kind_and_records, decoded_size = struct.unpack("<5Q", header)
+        header_hash, data_size, data_hash, kind_and_records, decoded_size = struct.unpack(
+            "<5Q", header
+        )
         if highwayhash64(_HASH_KEY, header[8:]) != header_hash:
             if begin == 0:
                 raise errors.SplitFileError("not a record file", file=self.path)
-            raise errors.ChecksumError("the header of a chunk is damaged", file=self.path, node=f"chunk at {begin}")
-        chunk = _Chunk(begin, kind_and_records & 0xFF, data_size, data_hash, kind_and_records >> 8, decoded_size)
+            raise errors.ChecksumError(
+                "the header of a chunk is damaged", file=self.path, node=f"chunk at {begin}"
+            )
+        chunk = _Chunk(
+            begin,
+            kind_and_records & 0xFF,
+            data_size,
+            data_hash,
+            kind_and_records >> 8,
+            decoded_size,
+        )
         if chunk.kind not in (_SIGNATURE, _SIMPLE, _TRANSPOSED, _METADATA, _PADDING):
-            raise errors.UnsupportedError(f"a chunk of type {chunk.kind:#x}", file=self.path, node=f"chunk at {begin}")
+            raise errors.UnsupportedError(
+                f"a chunk of type {chunk.kind:#x}", file=self.path, node=f"chunk at {begin}"
+            )
         return chunk
 
     def _bytes(self, begin: int, start: int, length: int) -> bytes:
-        """Return `length` bytes of a chunk from its byte `start`, without the block headers between them."""
+        """Return `length` bytes of a chunk from its byte `start`, without the block headers between
+        them.
+        """
         logical = _logical(begin) + start
         pieces = []
         left = length
@@ -113,7 +136,9 @@ class RecordFile:
             logical += len(piece)
             left -= len(piece)
             if left > len(self._map):  # before looping over millions of records
-                raise errors.TruncatedError(f"{left} bytes are missing", file=self.path, node=f"chunk at {begin}")
+                raise errors.TruncatedError(
+                    f"{left} bytes are missing", file=self.path, node=f"chunk at {begin}"
+                )
         return b"".join(pieces)
 
     def _records(self, index: int) -> list[memoryview]:
@@ -125,14 +150,20 @@ class RecordFile:
     def _decode(self, chunk: _Chunk) -> list[memoryview]:
         node = f"chunk at {chunk.begin}"
         if chunk.kind == _TRANSPOSED:
-            raise errors.UnsupportedError("records are stored transposed", file=self.path, node=node)
+            raise errors.UnsupportedError(
+                "records are stored transposed", file=self.path, node=node
+            )
         if chunk.kind != _SIMPLE:
-            raise errors.SplitFileError(f"a chunk of type {chunk.kind:#x} cannot hold records", file=self.path, node=node)
+            raise errors.SplitFileError(
+                f"a chunk of type {chunk.kind:#x} cannot hold records", file=self.path, node=node
+            )
         data = self._bytes(chunk.begin, _CHUNK_HEADER, chunk.data_size)
         if self._hashed + len(data) <= limits.SPLIT_CHECKSUM_BYTES:
             self._hashed += len(data)
             if highwayhash64(_HASH_KEY, data) != chunk.data_hash:
-                raise errors.ChecksumError("the data of a chunk are damaged", file=self.path, node=node)
+                raise errors.ChecksumError(
+                    "the data of a chunk are damaged", file=self.path, node=node
+                )
         try:
             return _split(data, chunk)
         except ValueError as error:
@@ -141,7 +172,9 @@ class RecordFile:
             raise errors.UnsupportedError(str(error), file=self.path, node=node) from error
         except ImportError as error:
             compression = _COMPRESSIONS[data[0]]
-            raise errors.MissingPackageError(compression, "cramjam", file=self.path, node=node) from error
+            raise errors.MissingPackageError(
+                compression, "cramjam", file=self.path, node=node
+            ) from error
 
 
 class _UnknownCompression(Exception):
@@ -149,14 +182,19 @@ class _UnknownCompression(Exception):
 
 
 def _split(data: bytes, chunk: _Chunk) -> list[memoryview]:
-    """Return the records of a simple chunk: compression, then their sizes, then their bytes. Raises ValueError."""
+    """Return the records of a simple chunk: compression, then their sizes, then their bytes.
+
+    Raises ValueError.
+    """
     if not data:
         raise ValueError("a chunk with records has no data")
     sizes_length, position = read_varint(data, 1, len(data))
     if sizes_length > len(data) - position:
         raise ValueError("the sizes of the records run over the end of the chunk")
     view = memoryview(data)
-    sizes = _unpack(view[position : position + sizes_length], data[0], chunk.num_records * _WIDEST_VARINT)
+    sizes = _unpack(
+        view[position : position + sizes_length], data[0], chunk.num_records * _WIDEST_VARINT
+    )
     values = _unpack(view[position + sizes_length :], data[0], chunk.decoded_size)
     lengths, position = read_varints(sizes, chunk.num_records)
     if sum(lengths) > len(values):
@@ -191,7 +229,10 @@ def _unpack(packed: memoryview, compression: int, limit: int) -> memoryview:
 
 
 def _logical(position: int) -> int:
-    """Count the bytes before a position that are not block headers. A chunk that begins at a block begins after its header."""
+    """Count the bytes before a position that are not block headers.
+
+    A chunk that begins at a block begins after its header.
+    """
     return position // _BLOCK * _USABLE + max(0, position % _BLOCK - _BLOCK_HEADER)
 
 
@@ -200,7 +241,10 @@ def _physical(logical: int) -> int:
 
 
 def _chunk_end(chunk: _Chunk) -> int:
-    """Return where the next chunk begins. Every record has a position, so a chunk has at least as many bytes as records."""
+    """Return where the next chunk begins.
+
+    Every record has a position, so a chunk has at least as many bytes as records.
+    """
     end = _physical(_logical(chunk.begin) + _CHUNK_HEADER + chunk.data_size - 1) + 1
     padded = chunk.begin + chunk.num_records
     if 0 < padded % _BLOCK < _BLOCK_HEADER:

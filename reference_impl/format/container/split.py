@@ -1,4 +1,5 @@
-"""The split format: a SavedModel too large for one protocol message, cut into the records of `saved_model.cpb`.
+"""The split format: a SavedModel too large for one protocol message, cut into the records of
+`saved_model.cpb`.
 
 RFC: DR-09
 """
@@ -35,13 +36,17 @@ class _Merger:
     def __init__(self, path: files.AnyPath) -> None:
         self.path = path
         self.records = RecordFile(path)
-        self.metadata = schema.parse(schema.ChunkMetadata, bytes(self.records.last()), path, "chunk metadata")
+        self.metadata = schema.parse(
+            schema.ChunkMetadata, bytes(self.records.last()), path, "chunk metadata"
+        )
         self.used: set[int] = set()
 
     def _error(self, reason: str, node: str) -> errors.SplitFileError:
         return errors.SplitFileError(reason, file=self.path, node=node or None)
 
-    def merge(self, chunked: schema.ChunkedMessage, message: Message, node: str = "", depth: int = 0) -> None:
+    def merge(
+        self, chunked: schema.ChunkedMessage, message: Message, node: str = "", depth: int = 0
+    ) -> None:
         """Merge the chunk of a message into the message, then the parts that were cut out of it."""
         if depth > limits.MESSAGE_DEPTH:
             reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
@@ -52,7 +57,9 @@ class _Merger:
         for field in chunked.chunked_fields:
             self._merge_field(field, message, node, depth)
 
-    def _merge_field(self, chunked: schema.ChunkedField, message: Message, node: str, depth: int) -> None:
+    def _merge_field(
+        self, chunked: schema.ChunkedField, message: Message, node: str, depth: int
+    ) -> None:
         tags = list(chunked.field_tag)
         while tags:
             field = self._field(message, tags.pop(0), node)
@@ -60,7 +67,10 @@ class _Merger:
             node = f"{node}.{field.name}" if node else field.name
             kind = field.message_type
             if kind is None:
-                if tags or field.type not in (FieldDescriptor.TYPE_BYTES, FieldDescriptor.TYPE_STRING):
+                if tags or field.type not in (
+                    FieldDescriptor.TYPE_BYTES,
+                    FieldDescriptor.TYPE_STRING,
+                ):
                     raise self._error("only messages, strings and bytes can be cut out", node)
                 self._set(message, field, key, chunked.message, node)
                 return
@@ -76,9 +86,17 @@ class _Merger:
         return field
 
     def _enter(
-        self, value: Any, field: FieldDescriptor, kind: Descriptor, key: Optional[schema.FieldIndex], node: str
+        self,
+        value: Any,
+        field: FieldDescriptor,
+        kind: Descriptor,
+        key: Optional[schema.FieldIndex],
+        node: str,
     ) -> Message:
-        """Return the message in a field. A message in a list or map that does not exist yet is added."""
+        """Return the message in a field.
+
+        A message in a list or map that does not exist yet is added.
+        """
         if not is_repeated(field):
             if key is not None:
                 raise self._error("an index or a key for a single message", node)
@@ -100,8 +118,14 @@ class _Merger:
             raise self._error(f"index {key.index} of a list of {length}", node)
         return key.index
 
-    def _map_key(self, kind_of_entry: Descriptor, key: Optional[schema.FieldIndex], node: str) -> Any:
-        kind = key.map_key.WhichOneof("type") if key is not None and key.WhichOneof("kind") == "map_key" else None
+    def _map_key(
+        self, kind_of_entry: Descriptor, key: Optional[schema.FieldIndex], node: str
+    ) -> Any:
+        kind = (
+            key.map_key.WhichOneof("type")
+            if key is not None and key.WhichOneof("kind") == "map_key"
+            else None
+        )
         if key is None or kind is None:
             raise self._error("a map without a key", node)
         value = getattr(key.map_key, kind)
@@ -138,7 +162,10 @@ class _Merger:
             values[index] = data
 
     def _chunk(self, index: int, kind: int, node: str) -> bytes:
-        """Return the record of a chunk. A chunk may be used only once, so that a small file cannot fill the memory."""
+        """Return the record of a chunk.
+
+        A chunk may be used only once, so that a small file cannot fill the memory.
+        """
         chunks = self.metadata.chunks
         if index >= len(chunks):
             raise self._error(f"chunk {index} of {len(chunks)}", node)

@@ -1,7 +1,9 @@
-"""Staging directories, in which exports are written, and removal of those that killed processes left behind.
+"""Staging directories, in which exports are written, and removal of those that killed processes
+left behind.
 
-A staging directory is locked while its process lives, so an unlocked one is known to be abandoned on every machine that shares
-the file system. Where the system has no such locks, nothing is cleaned up. Errors are those of the system (OSError).
+A staging directory is locked while its process lives, so an unlocked one is known to be abandoned
+on every machine that shares the file system. Where the system has no such locks, nothing is cleaned
+up. Errors are those of the system (OSError).
 
 RFC: API-04
 """
@@ -33,7 +35,9 @@ _NAME_LENGTH = 100  # file systems allow 255 bytes; the rest is for the suffix
 
 
 def make(directory: Path, parent: Path) -> tuple[Path, Optional[int]]:
-    """Make a locked directory below `parent` for an export to `directory`; return its path and the lock to close."""
+    """Make a locked directory below `parent` for an export to `directory`; return its path and the
+    lock to close.
+    """
     while True:
         path = parent / f"{_prefix(directory)}{os.getpid()}-{secrets.token_hex(4)}{STAGED}"
         path.mkdir()
@@ -45,11 +49,16 @@ def make(directory: Path, parent: Path) -> tuple[Path, Optional[int]]:
 
 
 def sweep(directory: Path, parent: Path) -> None:
-    """Remove the staging directories that killed processes left below `parent` for exports to `directory`.
+    """Remove the staging directories that killed processes left below `parent` for exports to
+    `directory`.
 
-    If a process was killed between the two renames of a system that cannot exchange directories, the old export is put back.
+    If a process was killed between the two renames of a system that cannot exchange directories,
+    the old export is put back.
     """
-    pattern = re.escape(_prefix(directory)) + rf"\d+-[0-9a-f]{{8}}({re.escape(STAGED)}|{re.escape(REPLACED)})"
+    pattern = (
+        re.escape(_prefix(directory))
+        + rf"\d+-[0-9a-f]{{8}}({re.escape(STAGED)}|{re.escape(REPLACED)})"
+    )
     with suppress(OSError):
         for entry in list(os.scandir(parent)):
             if not re.fullmatch(pattern, entry.name) or not entry.is_dir(follow_symlinks=False):
@@ -68,7 +77,9 @@ def sweep(directory: Path, parent: Path) -> None:
 
 
 def link_others(source: Path, target: Path, members: Collection[str]) -> None:
-    """Hard-link the contents of `source` into `target`, except `members` and anything that `target` already has."""
+    """Hard-link the contents of `source` into `target`, except `members` and anything that `target`
+    already has.
+    """
     for entry in list(os.scandir(source)):
         place = target / entry.name
         if entry.name in members or os.path.lexists(place):
@@ -89,7 +100,8 @@ def _link(source: str, target: str) -> None:
 def sync(directory: Path) -> None:
     """Have the system write everything below a directory to the disk.
 
-    Files are synced in parallel, so that a journal is written once or twice for all of them, not once for each.
+    Files are synced in parallel, so that a journal is written once or twice for all of them, not
+    once for each.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -110,10 +122,12 @@ def _sync_one(path: str) -> None:
 
 
 def put_in_place(stage: Path, directory: Path) -> None:
-    """Rename `stage` to `directory`, on the same file system, so that a reader finds either export, whole.
+    """Rename `stage` to `directory`, on the same file system, so that a reader finds either export,
+    whole.
 
-    The previous directory is in `stage` afterwards, or deleted. Where the system cannot exchange two directories, it is moved
-    aside for a moment, under the name of `stage` with the suffix `REPLACED`.
+    The previous directory is in `stage` afterwards, or deleted. Where the system cannot exchange
+    two directories, it is moved aside for a moment, under the name of `stage` with the suffix
+    `REPLACED`.
     """
     if not directory.exists():
         stage.rename(directory)
@@ -162,7 +176,9 @@ def _prefix(directory: Path) -> str:
 
 
 def _lock(path: Path) -> Optional[int]:
-    """Lock a directory; return None if another process holds the lock or the system has no locks."""
+    """Lock a directory; return None if another process holds the lock or the system has no
+    locks.
+    """
     if fcntl is None:
         return None
     handle = None

@@ -1,7 +1,10 @@
-"""TensorFlow's messages, in a private descriptor pool. Our declarations in `proto/` are wire compatible.
+"""TensorFlow's messages, in a private descriptor pool.
 
-The pool is private so that this package and any TensorFlow work in one process in any import order, and so that text format
-resolves the types inside an Any. Messages and enumerations are attributes of this module, made on first access:
+Our declarations in `proto/` are wire compatible.
+
+The pool is private so that this package and any TensorFlow work in one process in any import order,
+and so that text format resolves the types inside an Any. Messages and enumerations are attributes
+of this module, made on first access:
 
     >>> from reference_impl.format import schema
     >>> node = schema.NodeDef(name="x", op="Const")

@@ -19,12 +19,15 @@ File = Optional[Union[str, "os.PathLike[str]"]]
 
 
 def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = None) -> M:
-    """Parse the bytes of exactly one message. Errors name `file` and `node`, where the bytes come from, and the path inside.
+    """Parse the bytes of exactly one message.
+
+    Errors name `file` and `node`, where the bytes come from, and the path inside.
 
     Raises:
-      TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice; not noticed by the C++
-        implementation of protobuf 3.20, which keeps entries as they came). An entry of a map with anything but a key and a value
-        is malformed: readers differ in what they make of it.
+      TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key
+        twice; not noticed by the C++ implementation of protobuf 3.20, which keeps entries as they
+        came). An entry of a map with anything but a key and a value is malformed: readers differ in
+        what they make of it.
     """
     if _count.too_many(data, cast(Descriptor, cls.DESCRIPTOR)):
         reason = f"more than {_count.most(len(data))} messages"
@@ -32,17 +35,22 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
     message = cls()
     failure: Optional[Exception] = None
     try:
-        # Beside errors, protobuf 3.20 only warns of a field number 0 and drops what follows it; where warnings are errors, its
-        # C++ implementation turns this one into a SystemError.
+        # Beside errors, protobuf 3.20 only warns of a field number 0 and drops what follows it;
+        # where warnings are errors, its C++ implementation turns this one into a SystemError.
         message.ParseFromString(data)
     except (DecodeError, UnicodeDecodeError, RecursionError, RuntimeWarning, SystemError) as error:
         failure = error
-    # A map that was given one key twice has dropped a value and become smaller. Other encodings that are no longer
-    # what they were (an explicit zero, a list not packed) are legal and rare enough to be read a second time. So are unknown
-    # fields: an entry of a map that has one is left out of the map and written anew in any order by protobuf from 4 on.
+    # A map that was given one key twice has dropped a value and become smaller. Other encodings
+    # that are no longer what they were (an explicit zero, a list not packed) are legal and rare
+    # enough to be read a second time. So are unknown fields: an entry of a map that has one is left
+    # out of the map and written anew in any order by protobuf from 4 on.
     if failure is None and message.ByteSize() == len(data):
-        # Python's own implementation keeps such an entry in the map, smaller; and does not count what it discards.
-        if not _examine.holds_maps(cast(Descriptor, cls.DESCRIPTOR)) or api_implementation.Type() == "python":
+        # Python's own implementation keeps such an entry in the map, smaller; and does not count
+        # what it discards.
+        if (
+            not _examine.holds_maps(cast(Descriptor, cls.DESCRIPTOR))
+            or api_implementation.Type() == "python"
+        ):
             return message
         message.DiscardUnknownFields()
         if message.ByteSize() == len(data):
@@ -79,16 +87,22 @@ def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:
         raise errors.LimitError(reason, file=file, limit="MESSAGE_DEPTH") from error
     # On odd input the parser passes on errors of its parts.
     except (text_format.ParseError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise errors.MalformedError(f"not a {cls.DESCRIPTOR.full_name} in text format: {error}", file=file) from error
+        raise errors.MalformedError(
+            f"not a {cls.DESCRIPTOR.full_name} in text format: {error}", file=file
+        ) from error
     return parse(cls, data, file)
 
 
 def serialize(message: Message) -> bytes:
-    """Return the bytes of a message, equal for equal messages (maps sorted by key) in one release of protobuf."""
+    """Return the bytes of a message, equal for equal messages (maps sorted by key) in one release
+    of protobuf.
+    """
     try:
         return message.SerializeToString(deterministic=True)
     except (EncodeError, RecursionError, ValueError) as error:
-        raise errors.LimitError(f"{message.DESCRIPTOR.full_name} cannot be serialised: {error}", limit="MESSAGE_BYTES") from error
+        raise errors.LimitError(
+            f"{message.DESCRIPTOR.full_name} cannot be serialised: {error}", limit="MESSAGE_BYTES"
+        ) from error
 
 
 def copy_of(message: M) -> M:
@@ -99,7 +113,9 @@ def copy_of(message: M) -> M:
 
 
 def to_text(message: Message) -> str:
-    """Return a message in text format, with the types inside an Any expanded where this schema knows them."""
+    """Return a message in text format, with the types inside an Any expanded where this schema
+    knows them.
+    """
     from google.protobuf import text_format
 
     return text_format.MessageToString(message, descriptor_pool=_pool.schema().pool)

@@ -1,4 +1,6 @@
-"""Count the messages inside a message without making them: two bytes of a file can take a hundred bytes of memory."""
+"""Count the messages inside a message without making them: two bytes of a file can take a hundred
+bytes of memory.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from reference_impl.format import limits
 from reference_impl.format.schema import _pool
 from reference_impl.format.wire import BYTES, fields
 
-# Larger messages are read field by field in place. Smaller messages, and messages with very many fields, are joined and parsed,
-# which is faster but takes up to eight times their size for a while.
+# Larger messages are read field by field in place. Smaller messages, and messages with very many
+# fields, are joined and parsed, which is faster but takes up to eight times their size for a while.
 _LARGE = 1 << 16
 _MANY = 10**5  # fields
 _AT_ONCE = 1 << 26  # bytes
@@ -26,7 +28,10 @@ def most(size: int) -> int:
 
 
 def too_many(data: bytes, descriptor: Descriptor) -> bool:
-    """Return whether a serialised message holds more than `most`. Broken bytes count as none: the parser reports the error."""
+    """Return whether a serialised message holds more than `most`.
+
+    Broken bytes count as none: the parser reports the error.
+    """
     allowed = most(len(data))
     if len(data) <= 2 * allowed or _at_most(data) <= allowed:
         return False
@@ -42,10 +47,11 @@ def too_many(data: bytes, descriptor: Descriptor) -> bool:
 
 
 def _at_most(data: bytes) -> int:
-    """Return a number of messages that cannot be exceeded: how many bytes could be the first byte of a message's tag.
+    """Return a number of messages that cannot be exceeded: how many bytes could be the first byte
+    of a message's tag.
 
-    The lowest three bits of that byte are the wire type, however the rest of the tag is written. `_Counter` takes a hundred times
-    as long, and no real file needs it.
+    The lowest three bits of that byte are the wire type, however the rest of the tag is written.
+    `_Counter` takes a hundred times as long, and no real file needs it.
     """
     return len(data) - len(data.translate(None, _TAGS))
 
@@ -66,8 +72,8 @@ class _Counter:
             raise _TooMany
 
     def large(self, data: memoryview, descriptor: Descriptor) -> None:
-        """Count in a large message and the large messages inside it. Small messages, and one of very many fields, are kept for
-        `small`.
+        """Count in a large message and the large messages inside it. Small messages, and one of
+        very many fields, are kept for `small`.
         """
         todo = [(data, descriptor)]
         while todo:
@@ -90,7 +96,9 @@ class _Counter:
         self.pending[kind.full_name].append(bytes(part))
 
     def small(self) -> None:
-        """Count in the small messages, many of one type at once: concatenated messages parse as one message with longer lists."""
+        """Count in the small messages, many of one type at once: concatenated messages parse as one
+        message with longer lists.
+        """
         while self.pending:
             name, parts = self.pending.popitem()
             while parts:
@@ -116,9 +124,18 @@ class _Counter:
                     self.put_by(part, kind)
 
 
-def _inner(data: memoryview, descriptor: Descriptor, most: int) -> Optional[list[tuple[memoryview, Descriptor]]]:
-    """Return the messages directly inside one, uncopied; None for one of more than `most` fields. Raises ValueError."""
-    kinds = {field.number: field.message_type for field in descriptor.fields if field.message_type is not None}
+def _inner(
+    data: memoryview, descriptor: Descriptor, most: int
+) -> Optional[list[tuple[memoryview, Descriptor]]]:
+    """Return the messages directly inside one, uncopied; None for one of more than `most` fields.
+
+    Raises ValueError.
+    """
+    kinds = {
+        field.number: field.message_type
+        for field in descriptor.fields
+        if field.message_type is not None
+    }
     found: list[tuple[memoryview, Descriptor]] = []
     for count, (number, wire, content, _) in enumerate(fields(data)):
         if count >= most:

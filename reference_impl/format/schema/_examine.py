@@ -1,4 +1,6 @@
-"""Read a serialised message field by field, to report what protobuf does not: positions of errors, and duplicate map keys."""
+"""Read a serialised message field by field, to report what protobuf does not: positions of errors,
+and duplicate map keys.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,26 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from reference_impl import errors
 from reference_impl.format import limits
-from reference_impl.format.wire import BYTES, END_GROUP, FIXED32, FIXED64, GROUP, VARINT, WireError, fields, read_varint
+from reference_impl.format.wire import (
+    BYTES,
+    END_GROUP,
+    FIXED32,
+    FIXED64,
+    GROUP,
+    VARINT,
+    WireError,
+    fields,
+    read_varint,
+)
 
 _FIXED_WIDTH = {
-    **dict.fromkeys((FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FIXED64, FieldDescriptor.TYPE_SFIXED64), 8),
-    **dict.fromkeys((FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_FIXED32, FieldDescriptor.TYPE_SFIXED32), 4),
+    **dict.fromkeys(
+        (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FIXED64, FieldDescriptor.TYPE_SFIXED64),
+        8,
+    ),
+    **dict.fromkeys(
+        (FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_FIXED32, FieldDescriptor.TYPE_SFIXED32), 4
+    ),
 }
 _PATH_ENDS = 8  # steps shown at each end of a longer path
 
@@ -29,8 +46,14 @@ def _is_entry(descriptor: Descriptor) -> bool:
 
 @functools.cache
 def holds_maps(descriptor: Descriptor, leaves: tuple[str, ...] = ()) -> bool:
-    """Return whether messages of this type hold a map, at any depth, or are entries of one. Types in `leaves` count as empty."""
-    seen, pending = {descriptor.full_name, *leaves}, [descriptor] if descriptor.full_name not in leaves else []
+    """Return whether messages of this type hold a map, at any depth, or are entries of one.
+
+    Types in `leaves` count as empty.
+    """
+    seen, pending = (
+        {descriptor.full_name, *leaves},
+        [descriptor] if descriptor.full_name not in leaves else [],
+    )
     while pending:
         found = pending.pop()
         if _is_entry(found):
@@ -43,7 +66,10 @@ def holds_maps(descriptor: Descriptor, leaves: tuple[str, ...] = ()) -> bool:
 
 def _wire_type(field: FieldDescriptor) -> int:
     """Return how a single value of a field is written."""
-    if field.message_type is not None or field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
+    if field.message_type is not None or field.type in (
+        FieldDescriptor.TYPE_STRING,
+        FieldDescriptor.TYPE_BYTES,
+    ):
         return BYTES
     return {8: FIXED64, 4: FIXED32}.get(_FIXED_WIDTH.get(field.type, 0), VARINT)
 
@@ -52,11 +78,14 @@ class _Enough(Exception):
     """As many fields were read as a message may take."""
 
 
-def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional[errors.SavedModelError]:
-    """Return the first error in a serialised message; None if the first `limits.WIRE_FIELDS` fields have no error.
+def examine(
+    data: bytes, descriptor: Descriptor, *, keys_only: bool
+) -> Optional[errors.SavedModelError]:
+    """Return the first error in a serialised message; None if the first `limits.WIRE_FIELDS` fields
+    have no error.
 
-    The `node` of the error is the path to the place; its `file` is not set yet. With `keys_only`, only the maps are examined (the
-    message is known to parse).
+    The `node` of the error is the path to the place; its `file` is not set yet. With `keys_only`,
+    only the maps are examined (the message is known to parse).
     """
     reader = _Reader(data, keys_only)
     error: errors.SavedModelError
@@ -69,7 +98,9 @@ def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional
         reader.position = found.position
         error = (errors.TruncatedError if found.truncated else errors.MalformedError)(str(found))
         error.node = "" if found.number is None else _name(reader.kind, found.number)
-    except errors.SavedModelError as found:  # its node is the last step of the path, if there is one
+    except (
+        errors.SavedModelError
+    ) as found:  # its node is the last step of the path, if there is one
         error = found
     labels = [*reader.path, *([error.node] if error.node else [])]
     if len(labels) > 2 * _PATH_ENDS:
@@ -80,7 +111,11 @@ def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional
 
 def _name(kind: Optional[Descriptor], number: int) -> str:
     """Return the name of a field, ``#7`` without one."""
-    return kind.fields_by_number[number].name if kind is not None and number in kind.fields_by_number else f"#{number}"
+    return (
+        kind.fields_by_number[number].name
+        if kind is not None and number in kind.fields_by_number
+        else f"#{number}"
+    )
 
 
 class _Reader:
@@ -89,13 +124,19 @@ class _Reader:
     def __init__(self, data: bytes, keys_only: bool) -> None:
         self.data = memoryview(data)
         self.position = 0  # behind the last field
-        self.path: list[str] = []  # the fields that lead to the innermost message, with their indices
-        self.kind: Optional[Descriptor] = None  # of the innermost message; None for a group, whose fields are unknown
+        self.path: list[
+            str
+        ] = []  # the fields that lead to the innermost message, with their indices
+        self.kind: Optional[Descriptor] = (
+            None  # of the innermost message; None for a group, whose fields are unknown
+        )
         self._keys_only = keys_only
         self._left = limits.WIRE_FIELDS
 
     def message(self, kind: Optional[Descriptor], found: Iterator[Field], group: int = 0) -> Any:
-        """Read the fields of a message, or those up to the end of the group with a number; return the key of a map entry."""
+        """Read the fields of a message, or those up to the end of the group with a number; return
+        the key of a map entry.
+        """
         outer, self.kind = self.kind, kind
         counts: dict[int, int] = {}  # how often each field with messages has occurred
         keys: set[tuple[int, Any]] = set()  # map field, key
@@ -104,7 +145,10 @@ class _Reader:
             self._left -= 1
             if self._left < 0:
                 raise _Enough
-            field, label = None if kind is None else kind.fields_by_number.get(number), _name(kind, number)
+            field, label = (
+                None if kind is None else kind.fields_by_number.get(number),
+                _name(kind, number),
+            )
             if wire == END_GROUP:
                 if number != group:
                     raise errors.MalformedError("a group ends that did not start", node=label)
@@ -113,27 +157,40 @@ class _Reader:
             value = self._value(field, wire, content, label)
             if kind is not None and _is_entry(kind):
                 if field is None or wire != _wire_type(field):
-                    raise errors.MalformedError("an entry of a map has a field that is neither its key nor its value", node=label)
+                    raise errors.MalformedError(
+                        "an entry of a map has a field that is neither its key nor its value",
+                        node=label,
+                    )
                 key = value if number == 1 else key
             inner = None if field is None or wire != BYTES else field.message_type
             if wire == GROUP:
                 self._enter(label, None, found, number)
-            elif field is not None and inner is not None and (holds_maps(inner) or not self._keys_only):
+            elif (
+                field is not None
+                and inner is not None
+                and (holds_maps(inner) or not self._keys_only)
+            ):
                 counts[number] = index = counts.get(number, -1) + 1
                 end, self.position = self.position, self.position - len(content)
                 step = f"{label}[{index}]" if is_repeated(field) else label
                 inner_key = self._enter(step, inner, fields(self.data, self.position, end))
                 if _is_entry(inner):
-                    inner_key = inner.fields_by_number[1].default_value if inner_key is None else inner_key
+                    inner_key = (
+                        inner.fields_by_number[1].default_value if inner_key is None else inner_key
+                    )
                     if (number, inner_key) in keys:
-                        raise errors.DuplicateKeyError(f"the map holds the key {inner_key!r} twice", node=label)
+                        raise errors.DuplicateKeyError(
+                            f"the map holds the key {inner_key!r} twice", node=label
+                        )
                     keys.add((number, inner_key))
         if group:
             raise errors.TruncatedError("a group has no end")
         self.kind = outer
         return key
 
-    def _enter(self, step: str, kind: Optional[Descriptor], found: Iterator[Field], group: int = 0) -> Any:
+    def _enter(
+        self, step: str, kind: Optional[Descriptor], found: Iterator[Field], group: int = 0
+    ) -> Any:
         if len(self.path) >= limits.MESSAGE_DEPTH:
             reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
             raise errors.LimitError(reason, limit="MESSAGE_DEPTH")
@@ -143,18 +200,27 @@ class _Reader:
         return key
 
     def _value(self, field: Optional[FieldDescriptor], wire: int, content: Any, label: str) -> Any:
-        """Check and return a number or a string; check a packed list. None for any other content."""
+        """Check and return a number or a string; check a packed list.
+
+        None for any other content.
+        """
         if wire in (FIXED64, FIXED32):
             return bytes(content)
         if wire != BYTES:
             return content
-        if field is None or field.message_type is not None or field.type == FieldDescriptor.TYPE_BYTES:
+        if (
+            field is None
+            or field.message_type is not None
+            or field.type == FieldDescriptor.TYPE_BYTES
+        ):
             return None
         if field.type == FieldDescriptor.TYPE_STRING:
             try:
                 return str(content, "utf-8")
             except UnicodeDecodeError as error:
-                raise errors.MalformedError(f"a string is not UTF-8: {error.reason}", node=label) from error
+                raise errors.MalformedError(
+                    f"a string is not UTF-8: {error.reason}", node=label
+                ) from error
         if not self._keys_only:
             self._packed(field, len(content), label)
         return None
@@ -163,7 +229,9 @@ class _Reader:
         width = _FIXED_WIDTH.get(field.type)
         if width:
             if length % width:
-                raise errors.MalformedError(f"{length} bytes are not a list of {width}-byte values", node=label)
+                raise errors.MalformedError(
+                    f"{length} bytes are not a list of {width}-byte values", node=label
+                )
             return
         end, self.position = self.position, self.position - length
         try:
@@ -174,7 +242,9 @@ class _Reader:
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
-    """Return whether a field is a list or a map; protobuf 7 has dropped the label that used to tell."""
+    """Return whether a field is a list or a map; protobuf 7 has dropped the label that used to
+    tell.
+    """
     known: Optional[bool] = getattr(field, "is_repeated", None)
     if known is None:
         label: int = getattr(field, "label")  # noqa: B009  unknown to the stubs of protobuf 7

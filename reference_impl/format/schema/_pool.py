@@ -1,7 +1,8 @@
-"""The private descriptor pool and the message classes made from it, under every protobuf from 3.20 to 7.
+"""The private descriptor pool and the message classes made from it, under every protobuf from 3.20
+to 7.
 
-The pool starts with the messages of this folder. With `declare`, another package may add a folder of its own whose files import
-these; its messages can then contain messages of this schema.
+The pool starts with the messages of this folder. With `declare`, another package may add a folder
+of its own whose files import these; its messages can then contain messages of this schema.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ Change = Callable[[descriptor_pb2.DescriptorProto], None]
 
 
 class Schema:
-    """One descriptor pool with its message classes. `change` is applied to each message before it is declared."""
+    """One descriptor pool with its message classes.
+
+    `change` is applied to each message before it is declared.
+    """
 
     def __init__(self, change: Optional[Change] = None) -> None:
         self.pool = descriptor_pool.DescriptorPool()
@@ -44,11 +48,13 @@ class Schema:
             self.pool.AddSerializedFile(file.SerializeToString())
 
     def message_class(self, descriptor: Descriptor) -> type[Message]:
-        """Return the class of a message of this pool, nested classes attached (not every implementation does it).
+        """Return the class of a message of this pool, nested classes attached (not every
+        implementation does it).
 
-        The class lives as long as the pool, and so do the classes of all messages that it can contain. Protobuf alone would let
-        the garbage collector take a class that nobody holds, and make another one for the next message. Another thread that
-        meets the class while it is taken apart ends the process (seen once, with protobuf 7.36: a NULL descriptor).
+        The class lives as long as the pool, and so do the classes of all messages that it can
+        contain. Protobuf alone would let the garbage collector take a class that nobody holds, and
+        make another one for the next message. Another thread that meets the class while it is taken
+        apart ends the process (seen once, with protobuf 7.36: a NULL descriptor).
         """
         with _lock:
             waiting = [descriptor]
@@ -57,7 +63,10 @@ class Schema:
                 if current.full_name in self._classes:
                     continue
                 self._classes[current.full_name] = self._class_of(current)
-                waiting += [*current.nested_types, *(field.message_type for field in current.fields if field.message_type)]
+                waiting += [
+                    *current.nested_types,
+                    *(field.message_type for field in current.fields if field.message_type),
+                ]
                 cls = self._classes[current.full_name]
                 for nested in current.nested_types:
                     if not hasattr(cls, nested.name):
@@ -78,14 +87,19 @@ class Names:
         for package in reversed(packages):
             for file in files:
                 if file.package == package:
-                    declared = [item.name for item in file.message_type] + [item.name for item in file.enum_type]
+                    declared = [item.name for item in file.message_type] + [
+                        item.name for item in file.enum_type
+                    ]
                     self._full.update((name, f"{package}.{name}") for name in declared)
                     for enum in file.enum_type:
                         self._enum_values.update((value.name, value.number) for value in enum.value)
         self._messages = {item.name for file in files for item in file.message_type}
 
     def lookup(self, name: str) -> Any:
-        """Return a message class, an enumeration or its value by its short name. Raises AttributeError."""
+        """Return a message class, an enumeration or its value by its short name.
+
+        Raises AttributeError.
+        """
         if name in self._enum_values:
             return self._enum_values[name]
         if name not in self._full:
@@ -99,19 +113,25 @@ class Names:
 
 
 def without_maps(message: descriptor_pb2.DescriptorProto) -> None:
-    """Declare maps as lists of key-value messages, their form on the wire, so that duplicate keys stay visible."""
+    """Declare maps as lists of key-value messages, their form on the wire, so that duplicate keys
+    stay visible.
+    """
     message.options.ClearField("map_entry")
     for nested in message.nested_type:
         without_maps(nested)
 
 
 def unopened(message: descriptor_pb2.DescriptorProto) -> None:
-    """Declare only the nested messages, as lists of bytes, so that messages can be counted without being made."""
+    """Declare only the nested messages, as lists of bytes, so that messages can be counted without
+    being made.
+    """
     without_maps(message)
     inner = [field for field in message.field if field.type == field.TYPE_MESSAGE]
     del message.field[:], message.oneof_decl[:]
     for field in inner:
-        message.field.add(name=field.name, number=field.number, type=field.TYPE_BYTES, label=field.LABEL_REPEATED)
+        message.field.add(
+            name=field.name, number=field.number, type=field.TYPE_BYTES, label=field.LABEL_REPEATED
+        )
     for nested in message.nested_type:
         unopened(nested)
 
@@ -125,7 +145,9 @@ def _class_maker(pool: descriptor_pool.DescriptorPool) -> Callable[[Descriptor],
 
 
 def _files(folder: Path) -> list[descriptor_pb2.FileDescriptorProto]:
-    return list(descriptor_pb2.FileDescriptorSet.FromString((folder / _DESCRIPTORS).read_bytes()).file)
+    return list(
+        descriptor_pb2.FileDescriptorSet.FromString((folder / _DESCRIPTORS).read_bytes()).file
+    )
 
 
 @functools.cache
@@ -153,7 +175,13 @@ def declare(folder: Path, packages: Sequence[str]) -> Names:
     return Names(folder, packages)
 
 
-_PACKAGES = ("tensorflow", "savedmodel_compat", "tensorflow.proto_splitter", "tensorflow.error", "google.protobuf")
+_PACKAGES = (
+    "tensorflow",
+    "savedmodel_compat",
+    "tensorflow.proto_splitter",
+    "tensorflow.error",
+    "google.protobuf",
+)
 _names = declare(_HERE, _PACKAGES)
 lookup = _names.lookup
 names = _names.all

@@ -1,8 +1,11 @@
 """Compile `proto/*.proto` of a folder into two committed files: the descriptors and the type stub.
 
-    python -m reference_impl.format.schema.build                   # writes descriptors.binpb and __init__.pyi of this folder
-    python -m reference_impl.format.schema.build FOLDER ...        # ... of others, whose files may import those of this one
-    python -m reference_impl.format.schema.build --check FOLDER    # exit status 1 if they are not what would be written
+    python -m reference_impl.format.schema.build                   # writes descriptors.binpb and
+                                                                   __init__.pyi of this folder
+    python -m reference_impl.format.schema.build FOLDER ...        # ... of others, whose files may
+                                                                   import those of this one
+    python -m reference_impl.format.schema.build --check FOLDER    # exit status 1 if they are not
+                                                                   what would be written
 
 Needs grpcio-tools; nothing else in the project needs a protocol compiler.
 """
@@ -23,7 +26,10 @@ HERE = Path(__file__).resolve().parent
 
 _INTEGERS = "int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 enum"
 _PYTHON_TYPES = {
-    **{getattr(pb.FieldDescriptorProto, f"TYPE_{name.upper()}"): "int" for name in _INTEGERS.split()},
+    **{
+        getattr(pb.FieldDescriptorProto, f"TYPE_{name.upper()}"): "int"
+        for name in _INTEGERS.split()
+    },
     pb.FieldDescriptorProto.TYPE_DOUBLE: "float",
     pb.FieldDescriptorProto.TYPE_FLOAT: "float",
     pb.FieldDescriptorProto.TYPE_BOOL: "bool",
@@ -60,8 +66,8 @@ from reference_impl.format import schema as _schema
 def compile_descriptors(folder: Path) -> pb.FileDescriptorSet:
     """Run protoc over `proto/` of a folder.
 
-    Returns all files, including imported ones, dependencies first. Data that only code generators for other languages read is
-    removed, since it changes between releases of protoc.
+    Returns all files, including imported ones, dependencies first. Data that only code generators
+    for other languages read is removed, since it changes between releases of protoc.
     """
     protoc = importlib.import_module("grpc_tools.protoc")
 
@@ -94,7 +100,8 @@ def _strip(message: pb.DescriptorProto) -> None:
 
 
 def stub(files: pb.FileDescriptorSet, base: Optional[pb.FileDescriptorSet] = None) -> str:
-    """Return the type stub of the package: messages, enumerations, and the functions of `_codec` unless there is a base.
+    """Return the type stub of the package: messages, enumerations, and the functions of `_codec`
+    unless there is a base.
 
     Args:
       files: the files to declare.
@@ -117,7 +124,10 @@ def stub(files: pb.FileDescriptorSet, base: Optional[pb.FileDescriptorSet] = Non
 
 
 def _python_names(files: pb.FileDescriptorSet) -> dict[str, str]:
-    """Return full message name -> expression in the stub. Of two messages with one name, that of tensorflow is exposed."""
+    """Return full message name -> expression in the stub.
+
+    Of two messages with one name, that of tensorflow is exposed.
+    """
     names: dict[str, str] = {}
     taken: set[str] = set()
 
@@ -128,16 +138,26 @@ def _python_names(files: pb.FileDescriptorSet) -> dict[str, str]:
 
     for file in sorted(files.file, key=lambda file: file.package != "tensorflow"):
         for message in file.message_type:
-            name = message.name if message.name not in taken else f"_{file.package.rpartition('.')[2]}_{message.name}"
+            name = (
+                message.name
+                if message.name not in taken
+                else f"_{file.package.rpartition('.')[2]}_{message.name}"
+            )
             taken.add(name)
             add(message, f".{file.package}.{message.name}", name)
     return names
 
 
-def _message_stub(message: pb.DescriptorProto, prefix: str, names: dict[str, str], indent: str) -> Iterator[str]:
+def _message_stub(
+    message: pb.DescriptorProto, prefix: str, names: dict[str, str], indent: str
+) -> Iterator[str]:
     full = prefix + message.name
     own = names[full].rpartition(".")[2]
-    entries = {f"{full}.{nested.name}": nested for nested in message.nested_type if nested.options.map_entry}
+    entries = {
+        f"{full}.{nested.name}": nested
+        for nested in message.nested_type
+        if nested.options.map_entry
+    }
     yield f"{indent}class {own}(Message):"
     inner = indent + "    "
     for enum in message.enum_type:
@@ -169,7 +189,12 @@ def _field_type(
     is_message = field.type == field.TYPE_MESSAGE
     kind = names[field.type_name] if is_message else _PYTHON_TYPES[field.type]
     if field.label == field.LABEL_REPEATED:
-        return f"{'RepeatedCompositeFieldContainer' if is_message else 'RepeatedScalarFieldContainer'}[{kind}]", False
+        return (
+            (
+                f"{'RepeatedCompositeFieldContainer' if is_message else 'RepeatedScalarFieldContainer'}[{kind}]"
+            ),
+            False,
+        )
     return kind, not is_message
 
 

@@ -1,7 +1,8 @@
-"""The bytes of a message with its maps in the order of their keys, as C++ serialises them deterministically.
+"""The bytes of a message with its maps in the order of their keys, as C++ serialises them
+deterministically.
 
-Python's implementation has a different order: numbers descend, and a key follows the keys that start with it. Hashes that other
-programs compute of a file (fingerprint.pb) need the common order.
+Python's implementation has a different order: numbers descend, and a key follows the keys that
+start with it. Hashes that other programs compute of a file (fingerprint.pb) need the common order.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from reference_impl.format import limits, schema
 from reference_impl.format.schema._examine import holds_maps
 from reference_impl.format.wire import bytes_field, write_varint
 
-# Attributes of function references in an AttrValue are not sorted: hardly any has two, and a graph has very many values.
+# Attributes of function references in an AttrValue are not sorted: hardly any has two, and a graph
+# has very many values.
 _LEAVES = ("tensorflow.AttrValue",)
 
 
 def ordered_bytes(message: Any) -> bytes:
-    """Return the bytes of a message; those of `schema.serialize` if fields that this schema does not know would be lost.
+    """Return the bytes of a message; those of `schema.serialize` if fields that this schema does
+    not know would be lost.
 
     Raises LimitError: the message is larger than protobuf can write.
     """
@@ -35,7 +38,9 @@ def ordered_bytes(message: Any) -> bytes:
 
 
 def _reordered(message: Any) -> Optional[bytes]:
-    """Return the bytes of a message; None if those of `schema.serialize` are in order already, as those of most nodes are."""
+    """Return the bytes of a message; None if those of `schema.serialize` are in order already, as
+    those of most nodes are.
+    """
     found = {}
     for place in _places(message.DESCRIPTOR):
         if place.repeated or message.HasField(place.name):
@@ -45,7 +50,10 @@ def _reordered(message: Any) -> Optional[bytes]:
     if not found:
         return None
     pieces = []
-    for field, value in message.ListFields():  # in the order of their numbers, in which they are written
+    for (
+        field,
+        value,
+    ) in message.ListFields():  # in the order of their numbers, in which they are written
         pieces += found.get(field.number) or [schema.serialize(_only(message, field, value))]
     return b"".join(pieces)
 
@@ -58,7 +66,10 @@ def _pieces(place: _Place, value: Any) -> Optional[list[bytes]]:
     found = [_reordered(item) for item in items]
     if found.count(None) == len(found):
         return None
-    return [bytes_field(place.number, schema.serialize(item) if data is None else data) for item, data in zip(items, found)]
+    return [
+        bytes_field(place.number, schema.serialize(item) if data is None else data)
+        for item, data in zip(items, found)
+    ]
 
 
 def _entries(place: _Place, values: Any) -> Optional[list[bytes]]:
@@ -99,7 +110,9 @@ def _only(message: Any, field: FieldDescriptor, value: Any) -> Any:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _is_ordered(keys: tuple[str, ...]) -> bool:
-    """Return whether Python writes these keys in the order of C++, because no key is a prefix of another."""
+    """Return whether Python writes these keys in the order of C++, because no key is a prefix of
+    another.
+    """
     found = sorted(keys)
     return not any(second.startswith(first) for first, second in zip(found, found[1:]))
 
@@ -117,7 +130,10 @@ class _Place(NamedTuple):
 
 @functools.cache
 def _places(kind: Descriptor) -> tuple[_Place, ...]:
-    """Return the fields that are or hold maps. Maps of fixed-width numbers (in debug info) stay as they are."""
+    """Return the fields that are or hold maps.
+
+    Maps of fixed-width numbers (in debug info) stay as they are.
+    """
     found = []
     for field in kind.fields:
         if field.message_type and holds_maps(field.message_type, _LEAVES):
@@ -125,6 +141,10 @@ def _places(kind: Descriptor) -> tuple[_Place, ...]:
             if field.message_type.GetOptions().map_entry:
                 key, value = (field.message_type.fields_by_name[name] for name in ("key", "value"))
                 nested = value.message_type is not None and holds_maps(value.message_type, _LEAVES)
-                place = place._replace(value_type=value.type, text=key.type == FieldDescriptor.TYPE_STRING, nested=nested)
+                place = place._replace(
+                    value_type=value.type,
+                    text=key.type == FieldDescriptor.TYPE_STRING,
+                    nested=nested,
+                )
             found.append(place)
     return tuple(found)

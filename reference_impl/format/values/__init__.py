@@ -1,1 +1,3 @@
-"""Values inside messages: dtypes, tensors as TensorProto, and nests of arguments as StructuredValue."""
+"""Values inside messages: dtypes, tensors as TensorProto, and nests of arguments as
+StructuredValue.
+"""

@@ -18,14 +18,23 @@ _REF_OFFSET = 100  # DT_FLOAT_REF is DT_FLOAT + 100: a reference variable's outp
 class DType(NamedTuple):
     """One data type.
 
-    In a checkpoint, an element narrower than a byte takes one byte, with the value in the low bits and the high bits zero.
+    In a checkpoint, an element narrower than a byte takes one byte, with the value in the low bits
+    and the high bits zero.
     """
 
     number: int  # in the DataType enumeration
     name: str  # TensorFlow's name in Python (`float16`); `_ref` is appended for a reference
     enum: str  # name in the enumeration (`DT_HALF`)
-    itemsize: Optional[int]  # bytes of one element in a checkpoint; None where elements differ in length or cannot be stored
-    carrier: Optional[str]  # NumPy type of the same width, used to compare and byte-swap elements; None where `itemsize` is
+    itemsize: Optional[
+        int
+        # bytes of one element in a checkpoint; None where elements differ in length or cannot be
+        # stored
+    ]
+    carrier: Optional[
+        str
+        # NumPy type of the same width, used to compare and byte-swap elements; None where
+        # `itemsize` is
+    ]
     ml_dtype: Optional[str]  # the type's name in ml_dtypes if NumPy lacks the type
 
     @property
@@ -44,7 +53,10 @@ class DType(NamedTuple):
         return narrow or (None if self.itemsize is None else 8 * self.itemsize)
 
     def numpy(self) -> np.dtype[Any]:
-        """Return the NumPy type. Quantized types are plain integers; strings and variants are `object`, their elements `bytes`.
+        """Return the NumPy type.
+
+        Quantized types are plain integers; strings and variants are `object`, their elements
+        `bytes`.
 
         Raises:
           DtypeError: the type is a resource, which has no value outside its process.
@@ -56,7 +68,9 @@ class DType(NamedTuple):
             import ml_dtypes
 
             if not hasattr(ml_dtypes, self.ml_dtype):
-                raise UnsupportedError(f"{self.name} needs a newer ml_dtypes than {ml_dtypes.__version__}")
+                raise UnsupportedError(
+                    f"{self.name} needs a newer ml_dtypes than {ml_dtypes.__version__}"
+                )
             dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.ml_dtype))
             return dtype
         if self.carrier is not None:
@@ -66,7 +80,8 @@ class DType(NamedTuple):
         return np.dtype(object)
 
 
-# number, name, enum, bytes, carrier; a carrier with another name means that ml_dtypes or an integer represents the type.
+# number, name, enum, bytes, carrier; a carrier with another name means that ml_dtypes or an integer
+# represents the type.
 _ROWS: list[tuple[int, str, str, Optional[int], Optional[str]]] = [
     (1, "float32", "DT_FLOAT", 4, "float32"),
     (2, "float64", "DT_DOUBLE", 8, "float64"),
@@ -111,7 +126,9 @@ def _table() -> dict[int, DType]:
         is_ml_dtype = name in _NARROW_BITS or name == "bfloat16" or name.startswith("float8")
         dtype = DType(number, name, enum, itemsize, carrier, name if is_ml_dtype else None)
         table[number] = dtype
-        table[number + _REF_OFFSET] = dtype._replace(number=number + _REF_OFFSET, name=name + "_ref", enum=enum + "_REF")
+        table[number + _REF_OFFSET] = dtype._replace(
+            number=number + _REF_OFFSET, name=name + "_ref", enum=enum + "_REF"
+        )
     return table
 
 
@@ -127,7 +144,9 @@ def by_number(number: int) -> DType:
     try:
         return _BY_NUMBER[number]
     except KeyError:
-        raise DtypeError("the dtype is invalid" if number == 0 else f"no dtype has the number {number}") from None
+        raise DtypeError(
+            "the dtype is invalid" if number == 0 else f"no dtype has the number {number}"
+        ) from None
 
 
 def by_name(name: str) -> DType:
@@ -139,7 +158,10 @@ def by_name(name: str) -> DType:
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType:
-    """Return the type of a NumPy or ml_dtypes array; every kind of text is `string`. Raises DtypeError."""
+    """Return the type of a NumPy or ml_dtypes array; every kind of text is `string`.
+
+    Raises DtypeError.
+    """
     if dtype.kind in "SUOT":
         return _BY_NAME["string"]
     found = _BY_NAME.get(dtype.name)

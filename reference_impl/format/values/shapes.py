@@ -25,11 +25,15 @@ def shape_proto(sizes: Optional[Iterable[Optional[int]]]) -> schema.TensorShapeP
     return out
 
 
-def covers(general: Optional[Sequence[Optional[int]]], special: Optional[Sequence[Optional[int]]]) -> bool:
+def covers(
+    general: Optional[Sequence[Optional[int]]], special: Optional[Sequence[Optional[int]]]
+) -> bool:
     """Return whether every shape that `special` allows is one that `general` allows."""
     if general is None or special is None:
         return general is None
-    return len(general) == len(special) and all(size in (None, other) for size, other in zip(general, special))
+    return len(general) == len(special) and all(
+        size in (None, other) for size, other in zip(general, special)
+    )
 
 
 def shape_text(shape: Shape) -> str:

@@ -1,8 +1,10 @@
-"""StructuredValue: the nested structures in which arguments, results and specs of functions are stored.
+"""StructuredValue: the nested structures in which arguments, results and specs of functions are
+stored.
 
-`decode` gives plain Python (None, bool, int, float, str, list, tuple, dict) and the value types below for values that need a
-TensorFlow class; `encode` is its inverse. Nothing is looked up or imported by name: a TypeSpec of any class stays data. The keys
-of a dict are sorted, since the file does not keep their order.
+`decode` gives plain Python (None, bool, int, float, str, list, tuple, dict) and the value types
+below for values that need a TensorFlow class; `encode` is its inverse. Nothing is looked up or
+imported by name: a TypeSpec of any class stays data. The keys of a dict are sorted, since the file
+does not keep their order.
 
 RFC: FMT-04, FMT-05, PY-05
 """
@@ -33,11 +35,17 @@ class TensorShape:
     RFC: PY-07
     """
 
-    dims: Optional[tuple[Optional[int], ...]]  # sizes, with None for an unknown size; None for an unknown rank
+    dims: Optional[
+        tuple[Optional[int], ...]
+    ]  # sizes, with None for an unknown size; None for an unknown rank
     names: tuple[str, ...] = ()  # of the dimensions, if the file has them
 
     def __str__(self) -> str:
-        return "<unknown>" if self.dims is None else f"({', '.join('?' if d is None else str(d) for d in self.dims)})"
+        return (
+            "<unknown>"
+            if self.dims is None
+            else f"({', '.join('?' if d is None else str(d) for d in self.dims)})"
+        )
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,9 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A constant inside a nest: a tensor, or a NumPy array if `is_numpy` (A4: defaults of arguments)."""
+    """A constant inside a nest: a tensor, or a NumPy array if `is_numpy` (A4: defaults of
+    arguments).
+    """
 
     data: bytes  # a serialised TensorProto
     is_numpy: bool = False
@@ -87,8 +97,12 @@ class TypeSpec:
 
     @property
     def kind_name(self) -> str:
-        """RAGGED_TENSOR_SPEC, EXTENSION_TYPE_SPEC, …; the number where this schema has no name for it."""
-        value = schema.TypeSpecProto.DESCRIPTOR.enum_types_by_name["TypeSpecClass"].values_by_number.get(self.kind)
+        """RAGGED_TENSOR_SPEC, EXTENSION_TYPE_SPEC, …; the number where this schema has no name for
+        it.
+        """
+        value = schema.TypeSpecProto.DESCRIPTOR.enum_types_by_name[
+            "TypeSpecClass"
+        ].values_by_number.get(self.kind)
         return value.name if value else str(self.kind)
 
 
@@ -121,7 +135,9 @@ def nested_values(*values: schema.StructuredValue) -> Iterator[schema.Structured
             pending += [item.value for item in value.named_tuple_value.values]
 
 
-def decode(value: schema.StructuredValue, file: Optional[AnyPath] = None, node: Optional[str] = None) -> Any:
+def decode(
+    value: schema.StructuredValue, file: Optional[AnyPath] = None, node: Optional[str] = None
+) -> Any:
     """Decode a nest; errors name `file` and `node`, where the message is.
 
     Raises:
@@ -155,7 +171,9 @@ def _decode(value: schema.StructuredValue, depth: int) -> Any:
         return _decode_named_tuple(held, depth)
     if kind == "type_spec_value":
         state = _decode(held.type_state, depth + 1)
-        return TypeSpec(held.type_spec_class, held.type_spec_class_name, state, held.num_flat_components)
+        return TypeSpec(
+            held.type_spec_class, held.type_spec_class_name, state, held.num_flat_components
+        )
     if kind == "tensor_shape_value":
         return decode_shape(held)
     if kind == "tensor_dtype_value":
@@ -177,7 +195,10 @@ def _decode_named_tuple(value: schema.NamedTupleValue, depth: int) -> NamedTuple
 
 
 def decode_shape(shape: schema.TensorShapeProto) -> TensorShape:
-    """Return the shape in a message. Raises ShapeError for a size below -1, or sizes beside an unknown rank."""
+    """Return the shape in a message.
+
+    Raises ShapeError for a size below -1, or sizes beside an unknown rank.
+    """
     if shape.unknown_rank and shape.dim:
         raise errors.ShapeError("a shape of unknown rank has dimensions")
     if any(dim.size < -1 for dim in shape.dim):
@@ -186,11 +207,14 @@ def decode_shape(shape: schema.TensorShapeProto) -> TensorShape:
     return TensorShape(shape_of(shape), names if any(names) else ())
 
 
-def encode(value: Any, node: Optional[str] = None, convert: Callable[[Any], Any] = lambda value: value) -> schema.StructuredValue:
+def encode(
+    value: Any, node: Optional[str] = None, convert: Callable[[Any], Any] = lambda value: value
+) -> schema.StructuredValue:
     """Encode a nest.
 
     Args:
-      value: plain Python, the value types of this module, any namedtuple, any mapping with string keys, NumPy arrays.
+      value: plain Python, the value types of this module, any namedtuple, any mapping with string
+        keys, NumPy arrays.
       node: a description of the value, for errors.
       convert: is called with every value of the nest, and returns the value to encode in its place.
 
@@ -209,7 +233,9 @@ def encode(value: Any, node: Optional[str] = None, convert: Callable[[Any], Any]
     return out
 
 
-def _encode(value: Any, out: schema.StructuredValue, depth: int, convert: Callable[[Any], Any]) -> None:
+def _encode(
+    value: Any, out: schema.StructuredValue, depth: int, convert: Callable[[Any], Any]
+) -> None:
     _check_depth(depth)
     value = convert(value)
     if value is None:
@@ -243,7 +269,11 @@ def _encode_leaf(value: Any, out: schema.StructuredValue) -> None:
     elif isinstance(value, Tensor):
         (out.numpy_value if value.is_numpy else out.tensor_value).CopyFrom(value.proto)
     else:
-        held = out.tensor_spec_value if isinstance(value, TensorSpec) else out.bounded_tensor_spec_value
+        held = (
+            out.tensor_spec_value
+            if isinstance(value, TensorSpec)
+            else out.bounded_tensor_spec_value
+        )
         held.name, held.dtype = _text(value.name or ""), value.dtype.number
         held.shape.CopyFrom(encode_shape(value.shape))
         if isinstance(value, BoundedTensorSpec):
@@ -252,7 +282,9 @@ def _encode_leaf(value: Any, out: schema.StructuredValue) -> None:
 
 
 def _encode_container(
-    value: Any, out: schema.StructuredValue, encode_item: Callable[[Any, schema.StructuredValue], None]
+    value: Any,
+    out: schema.StructuredValue,
+    encode_item: Callable[[Any, schema.StructuredValue], None],
 ) -> None:
     fields = getattr(value, "_fields", None)
     if isinstance(value, tuple) and isinstance(fields, tuple):
@@ -271,12 +303,16 @@ def _encode_container(
         out.dict_value.SetInParent()
         for key, item in value.items():
             if not isinstance(key, str):
-                raise errors.StructureError(f"a dict has the key {key!r}; only strings can be stored", clause="PY-05")
+                raise errors.StructureError(
+                    f"a dict has the key {key!r}; only strings can be stored", clause="PY-05"
+                )
             encode_item(item, out.dict_value.fields[_text(key)])
     elif _is_array(value):
         _encode_leaf(Tensor.of(value, is_numpy=True), out)
     else:
-        raise errors.StructureError(f"a {type(value).__module__}.{type(value).__qualname__} cannot be stored")
+        raise errors.StructureError(
+            f"a {type(value).__module__}.{type(value).__qualname__} cannot be stored"
+        )
 
 
 def _is_array(value: Any) -> bool:

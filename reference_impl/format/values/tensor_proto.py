@@ -1,7 +1,8 @@
-"""Convert TensorProto to NumPy arrays and back: constants of graphs, defaults of arguments, bounds of specs.
+"""Convert TensorProto to NumPy arrays and back: constants of graphs, defaults of arguments, bounds
+of specs.
 
-Elements are in `tensor_content` or in a list of their type. A list may be shorter than the shape: its last element
-then fills the rest, and no element at all means zeros.
+Elements are in `tensor_content` or in a list of their type. A list may be shorter than the shape:
+its last element then fills the rest, and no element at all means zeros.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ _EMPTY_STRING = 24  # bytes of it in a tensor of TensorFlow
 
 
 def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
-    """Return the values as a read-only array; elements of a string tensor are `bytes` in an array of objects.
+    """Return the values as a read-only array; elements of a string tensor are `bytes` in an array
+    of objects.
 
     Raises:
       DtypeError: the tensor is a reference, resource or variant, which has no value of its own.
@@ -57,7 +59,13 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
     flat = _from_content(content, dtype, count) if content else _from_list(proto, dtype, count)
     try:
         if flat.size != count:
-            last = flat[-1:] if flat.size else np.zeros(1, flat.dtype) if dtype.name != "string" else np.array([b""], object)
+            last = (
+                flat[-1:]
+                if flat.size
+                else np.zeros(1, flat.dtype)
+                if dtype.name != "string"
+                else np.array([b""], object)
+            )
             if flat.size <= 1:  # one value, repeated without memory
                 return np.broadcast_to(last.reshape(()), shape)
             flat = _filled(flat, count, dtype)
@@ -86,19 +94,29 @@ def _described(proto: schema.TensorProto) -> tuple[DType, tuple[int, ...], int]:
     shape = _shape(proto.tensor_shape)
     count = math.prod(shape)
     if count * (dtype.itemsize or STRING_COST) > limits.TENSOR_BYTES:
-        raise errors.LimitError(f"a {dtype.name} tensor of shape {list(shape)}", limit="TENSOR_BYTES")
+        raise errors.LimitError(
+            f"a {dtype.name} tensor of shape {list(shape)}", limit="TENSOR_BYTES"
+        )
     return dtype, shape, count
 
 
 def growth(proto: schema.TensorProto) -> int:
-    """Return by how many bytes a tensor is larger than its message (at least 0), since its last element may be repeated.
+    """Return by how many bytes a tensor is larger than its message (at least 0), since its last
+    element may be repeated.
 
-    Raises MalformedError: the shape is unknown, negative or has too many dimensions; DtypeError: there is no such dtype.
+    Raises MalformedError: the shape is unknown, negative or has too many dimensions; DtypeError:
+    there is no such dtype.
     """
     itemsize = dtypes.by_number(proto.dtype).itemsize
     sizes = [dim.size for dim in proto.tensor_shape.dim]
-    if any(size < 0 for size in sizes) or proto.tensor_shape.unknown_rank or len(sizes) > limits.RANK:
-        raise errors.MalformedError("the shape of a constant is unknown, negative or has too many dimensions")
+    if (
+        any(size < 0 for size in sizes)
+        or proto.tensor_shape.unknown_rank
+        or len(sizes) > limits.RANK
+    ):
+        raise errors.MalformedError(
+            "the shape of a constant is unknown, negative or has too many dimensions"
+        )
     count = math.prod(sizes)
     if itemsize is not None:
         return max(0, count * itemsize - int(proto.ByteSize()))
@@ -109,26 +127,44 @@ def growth(proto: schema.TensorProto) -> int:
 def integers(proto: schema.TensorProto, most: int) -> Optional[list[int]]:
     """Return the values of a small tensor of integers in one list, without NumPy.
 
-    Returns None for a tensor of another type or with more than `most` elements. Raises DtypeError, ShapeError as `decode` does.
+    Returns None for a tensor of another type or with more than `most` elements. Raises DtypeError,
+    ShapeError as `decode` does.
     """
     dtype, count = dtypes.by_number(proto.dtype), math.prod(_shape(proto.tensor_shape))
     size, carrier = dtype.itemsize, dtype.carrier
-    if size is None or carrier is None or dtype.ml_dtype or not carrier.startswith(("int", "uint")) or count > most:
+    if (
+        size is None
+        or carrier is None
+        or dtype.ml_dtype
+        or not carrier.startswith(("int", "uint"))
+        or count > most
+    ):
         return None
     content = proto.tensor_content
     listed = [] if content else getattr(proto, _LIST_OF[dtype.name])
     if len(content) != count * size if content else len(listed) > count:
-        raise errors.ShapeError(f"{len(content)} bytes, {len(listed)} values for {count} elements of {dtype.name}")
-    content = content or b"".join((value % (1 << 8 * size)).to_bytes(size, "little") for value in listed) or bytes(size)
+        raise errors.ShapeError(
+            f"{len(content)} bytes, {len(listed)} values for {count} elements of {dtype.name}"
+        )
+    content = (
+        content
+        or b"".join((value % (1 << 8 * size)).to_bytes(size, "little") for value in listed)
+        or bytes(size)
+    )
     signed = carrier.startswith("int")
-    values = [int.from_bytes(content[at : at + size], "little", signed=signed) for at in range(0, len(content), size)]
+    values = [
+        int.from_bytes(content[at : at + size], "little", signed=signed)
+        for at in range(0, len(content), size)
+    ]
     return (values + values[-1:] * (count - len(values)))[:count]
 
 
 def strings(proto: schema.TensorProto, most: int) -> Optional[list[bytes]]:
-    """Return the first `most` elements of a tensor of strings in one list, without NumPy; None for a tensor of another type.
+    """Return the first `most` elements of a tensor of strings in one list, without NumPy; None for
+    a tensor of another type.
 
-    TensorFlow ignores listed elements that the shape has no place for, and so does this function. Raises ShapeError.
+    TensorFlow ignores listed elements that the shape has no place for, and so does this function.
+    Raises ShapeError.
     """
     if proto.dtype != schema.DT_STRING:
         return None
@@ -151,7 +187,9 @@ def _filled(flat: npt.NDArray[Any], count: int, dtype: DType) -> npt.NDArray[Any
 
 def _check_filled(stored: int, dtype: DType, count: int) -> None:
     if stored > 1 and (count - stored) * (dtype.itemsize or STRING_COST) > limits.FILLED_BYTES:
-        raise errors.LimitError(f"a {dtype.name} tensor of {count} elements stores {stored}", limit="FILLED_BYTES")
+        raise errors.LimitError(
+            f"a {dtype.name} tensor of {count} elements stores {stored}", limit="FILLED_BYTES"
+        )
 
 
 def _shape(shape: schema.TensorShapeProto) -> tuple[int, ...]:
@@ -181,7 +219,10 @@ def _check_content(content: bytes, dtype: DType, count: int) -> None:
 
 
 def _listed(proto: schema.TensorProto, dtype: DType, count: int) -> int:
-    """Return the number of listed elements. Raises DtypeError, and ShapeError: there are more than `count`."""
+    """Return the number of listed elements.
+
+    Raises DtypeError, and ShapeError: there are more than `count`.
+    """
     if dtype.name.startswith(("float8", "float4")):
         stored = len(proto.float8_val)
     elif dtype.name not in _LIST_OF:
@@ -200,18 +241,25 @@ def _listed(proto: schema.TensorProto, dtype: DType, count: int) -> int:
 def _strings(content: bytes, count: int) -> list[bytes]:
     """Decode strings: the lengths of all of them, then their bytes."""
     if count > len(content):
-        raise errors.ShapeError(f"length of string {len(content)}: {len(content)} bytes cannot hold those of {count}")
+        raise errors.ShapeError(
+            f"length of string {len(content)}: {len(content)} bytes cannot hold those of {count}"
+        )
     try:
         lengths, position = read_varints(content, count)
     except ValueError as error:
         raise errors.ShapeError(f"length of string {error}") from None
     if position + sum(lengths) != len(content):
-        raise errors.ShapeError(f"the lengths of {count} strings do not add up to {len(content)} bytes")
+        raise errors.ShapeError(
+            f"the lengths of {count} strings do not add up to {len(content)} bytes"
+        )
     return list(cut(content, lengths, position))
 
 
 def object_array(items: Sequence[Union[bytes, str]]) -> npt.NDArray[Any]:
-    """Return an array of these objects. `np.array` would turn them into text and strip trailing zero bytes."""
+    """Return an array of these objects.
+
+    `np.array` would turn them into text and strip trailing zero bytes.
+    """
     import numpy as np
 
     array = np.empty(len(items), object)
@@ -237,19 +285,28 @@ def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArr
         elif dtype.name.startswith("complex"):
             flat = np.array(values, f"float{4 * (dtype.itemsize or 0)}").view(numpy_dtype)
         else:
-            flat = np.array(values, np.int64 if _LIST_OF[dtype.name] == "int_val" else numpy_dtype).astype(numpy_dtype)
+            flat = np.array(
+                values, np.int64 if _LIST_OF[dtype.name] == "int_val" else numpy_dtype
+            ).astype(numpy_dtype)
     return flat
 
 
 def encode(array: Union[npt.NDArray[Any], np.generic]) -> schema.TensorProto:
-    """Return a tensor with these values: the bytes of numbers, a list of strings (`str` as UTF-8). Raises DtypeError."""
+    """Return a tensor with these values: the bytes of numbers, a list of strings (`str` as UTF-8).
+
+    Raises DtypeError.
+    """
     import numpy as np
 
     values = np.asarray(array)
     dtype = dtypes.from_numpy(values.dtype)
     out = schema.TensorProto(dtype=dtype.number, tensor_shape=shape_proto(values.shape))
     if dtype.name != "string":
-        little = values.astype(values.dtype.newbyteorder("<")) if values.dtype.kind in "iufcb" else values
+        little = (
+            values.astype(values.dtype.newbyteorder("<"))
+            if values.dtype.kind in "iufcb"
+            else values
+        )
         out.tensor_content = np.ascontiguousarray(little).tobytes()
         return out
     for item in values.ravel().tolist():

@@ -1,14 +1,17 @@
 """Convert the branches of TF 1.x control flow to If nodes.
 
-A ``Switch`` makes one of its outputs dead. Everything behind a dead output is dead too, and a ``Merge`` takes the live input.
-So every node is alive under a stack of conditions: the conditions of its inputs, plus one after a Switch, minus one after a
-Merge. Connected nodes with the same innermost condition are the branches of one If, whose results are the Merges:
+A ``Switch`` makes one of its outputs dead. Everything behind a dead output is dead too, and a
+``Merge`` takes the live input. So every node is alive under a stack of conditions: the conditions
+of its inputs, plus one after a Switch, minus one after a Merge. Connected nodes with the same
+innermost condition are the branches of one If, whose results are the Merges:
 
 * tensors that the branches take from outside, through a Switch or directly, are inputs of the If;
-* two conditions are equal if their tensors are equal (``Identity`` is ignored), or if both read a variable that no node updates.
+* two conditions are equal if their tensors are equal (``Identity`` is ignored), or if both read a
+  variable that no node updates.
 
-Each call of tf.cond has its own predicate tensor (``pred_id``), so nodes are also grouped by that tensor: one If for each
-tf.cond. If one If would wait for itself, several are made (:mod:`reference_impl.graph.control_flow.stages`).
+Each call of tf.cond has its own predicate tensor (``pred_id``), so nodes are also grouped by that
+tensor: one If for each tf.cond. If one If would wait for itself, several are made
+(:mod:`reference_impl.graph.control_flow.stages`).
 
 RFC: V1-11
 """
@@ -40,7 +43,10 @@ BOOL, INT32 = schema.DT_BOOL, schema.DT_INT32
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A stack of conditions, which holds if ``outer`` holds and the predicate is ``branch``. Equal stacks are the same object."""
+    """A stack of conditions, which holds if ``outer`` holds and the predicate is ``branch``.
+
+    Equal stacks are the same object.
+    """
 
     outer: Optional[Condition]
     key: str
@@ -50,24 +56,31 @@ class Condition:
 
 @dataclass(eq=False)
 class Group:
-    """The nodes of an If: the nodes of the branches False and True, and the Merges of its results."""
+    """The nodes of an If: the nodes of the branches False and True, and the Merges of its
+    results.
+    """
 
     outer: Optional[Condition]
     key: str
     predicate: str = ""
     branches: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
     merges: list[str] = field(default_factory=list)
-    handed: dict[str, int] = field(default_factory=dict)  # tensors that a later If needs -> their branch
+    handed: dict[str, int] = field(
+        default_factory=dict
+    )  # tensors that a later If needs -> their branch
     kept: set[str] = field(default_factory=set)  # constants that a later If needs too
 
 
 def convert_conditionals(
-    function: EditableFunction, name_function: Callable[[str], str], split: Callable[[Conditions, Group], list[Group]]
+    function: EditableFunction,
+    name_function: Callable[[str], str],
+    split: Callable[[Conditions, Group], list[Group]],
 ) -> list[Any]:
-    """Replace every Switch and Merge of a function without loops by If nodes, and return the FunctionDefs of their branches.
+    """Replace every Switch and Merge of a function without loops by If nodes, and return the
+    FunctionDefs of their branches.
 
-    `split` divides the nodes of one tf.cond into ordered parts, one for each If. With one part the result may have a cycle.
-    Raises Unprovable: tf.cond does not make such a graph.
+    `split` divides the nodes of one tf.cond into ordered parts, one for each If. With one part the
+    result may have a cycle. Raises Unprovable: tf.cond does not make such a graph.
     """
     if not any(node.op in ("Switch", "Merge") for node in function.nodes.values()):
         return []
@@ -102,8 +115,12 @@ class Conditions:
         self.of: dict[str, Optional[Condition]] = {}
         self.predicates: dict[str, str] = {}  # Switch -> its predicate as written
         self.keys: dict[str, str] = {}  # Switch -> the key of its predicate
-        self._keys: dict[str, str] = {}  # node -> the key of its output, if it differs from the output's text
-        self.merges: dict[str, tuple[str, str]] = {}  # Merge -> its tensors of the branches False and True
+        self._keys: dict[
+            str, str
+        ] = {}  # node -> the key of its output, if it differs from the output's text
+        self.merges: dict[
+            str, tuple[str, str]
+        ] = {}  # Merge -> its tensors of the branches False and True
         self._known: dict[tuple[int, str, int], Condition] = {}
         self._updated = self._find_updated()
         names = order(function)
@@ -116,7 +133,12 @@ class Conditions:
     def _find_updated(self) -> set[str]:
         """Return the resource arguments that a node other than a read uses."""
         nodes = [node for node in self.function.nodes.values() if node.op not in VARIABLE_READS]
-        return {text for node in nodes for text in self.function.data(node) if text in self.function.arguments}
+        return {
+            text
+            for node in nodes
+            for text in self.function.data(node)
+            if text in self.function.arguments
+        }
 
     def behind(self, text: str) -> Optional[Condition]:
         """Return the condition under which a tensor is alive."""
@@ -155,19 +177,34 @@ class Conditions:
     def _merge(self, name: str, node: Any, waits: Optional[Condition]) -> Optional[Condition]:
         first, second = self.function.data(node, 2)
         one, other = self.behind(first), self.behind(second)
-        if one is None or other is None or one.outer is not other.outer or one.key != other.key or one.branch == other.branch:
-            raise Unprovable(name, "joins tensors that are not those of the two branches of one condition")
+        if (
+            one is None
+            or other is None
+            or one.outer is not other.outer
+            or one.key != other.key
+            or one.branch == other.branch
+        ):
+            raise Unprovable(
+                name, "joins tensors that are not those of the two branches of one condition"
+            )
         if _deeper(one.outer, waits, name) is not one.outer:
             raise Unprovable(name, "waits for a node in a branch")
         self.merges[name] = (second, first) if one.branch else (first, second)
         return one.outer
 
     def _note_key(self, name: str, node: Any) -> None:
-        """Record the key of a node that passes on a tensor, or reads a variable that no node updates."""
+        """Record the key of a node that passes on a tensor, or reads a variable that no node
+        updates.
+        """
         data = self.function.data(node)
         if node.op == "Identity" and data:
             self._keys[name] = self._key(data[0])
-        elif node.op == "ReadVariableOp" and data and data[0] in self.function.arguments and data[0] not in self._updated:
+        elif (
+            node.op == "ReadVariableOp"
+            and data
+            and data[0] in self.function.arguments
+            and data[0] not in self._updated
+        ):
             self._keys[name] = "read " + data[0]
 
     def _key(self, predicate: str) -> str:
@@ -177,25 +214,35 @@ class Conditions:
 
 def _deeper(one: Optional[Condition], other: Optional[Condition], name: str) -> Optional[Condition]:
     """Return the stronger of two conditions. Raises Unprovable if neither includes the other."""
-    low, high = (one, other) if (one.depth if one else 0) <= (other.depth if other else 0) else (other, one)
+    low, high = (
+        (one, other) if (one.depth if one else 0) <= (other.depth if other else 0) else (other, one)
+    )
     walk = high
     while walk is not None and (low is None or walk.depth > low.depth):
         walk = walk.outer
     if walk is not low:
-        raise Unprovable(name, "uses tensors of branches that exclude each other or have nothing to do with each other")
+        raise Unprovable(
+            name,
+            "uses tensors of branches that exclude each other or have nothing to do with each"
+            " other",
+        )
     return high
 
 
 def _asked_indices(function: EditableFunction) -> set[str]:
     """Return the Merges whose output ``value_index`` is used."""
-    texts = [text for node in function.nodes.values() for text in function.data(node)] + list(function.definition.ret.values())
+    texts = [text for node in function.nodes.values() for text in function.data(node)] + list(
+        function.definition.ret.values()
+    )
     return {source(text) for text in texts if text.endswith(":value_index:0")}
 
 
 def _groups(conditions: Conditions, names: list[str], merges: list[str]) -> list[Group]:
     """Return the groups among nodes of one depth and the Merges that end their branches."""
     function = conditions.function
-    together: dict[Any, list[Any]] = defaultdict(list)  # nodes, and predicates by the condition that they are asked under
+    together: dict[Any, list[Any]] = defaultdict(
+        list
+    )  # nodes, and predicates by the condition that they are asked under
     predicates: dict[str, str] = {}
 
     def join(name: str, text: str, condition: Condition) -> None:
@@ -225,10 +272,16 @@ def _groups(conditions: Conditions, names: list[str], merges: list[str]) -> list
     group_of: dict[Any, Group] = {}
     for name in [*names, *merges]:
         is_merge = function.nodes[name].op == "Merge"
-        condition = conditions.behind(function.resolve(conditions.merges[name][0])) if is_merge else conditions.of[name]
+        condition = (
+            conditions.behind(function.resolve(conditions.merges[name][0]))
+            if is_merge
+            else conditions.of[name]
+        )
         assert condition is not None
         if name not in group_of:
-            group_of.update(dict.fromkeys(reachable([name], together), Group(condition.outer, condition.key)))
+            group_of.update(
+                dict.fromkeys(reachable([name], together), Group(condition.outer, condition.key))
+            )
         group = group_of[name]
         group.predicate = group.predicate or predicates.get(name, "")
         (group.merges if is_merge else group.branches[condition.branch]).append(name)
@@ -273,7 +326,11 @@ class _Conversion:
         for branch, suffix in enumerate(("_false", "_true")):
             results, helpers = self._results(branch, scope)
             nodes = [*group.branches[branch], *helpers]
-            functions.append(function.extract(name_function(wanted + suffix), nodes, self.arguments, results, self.moved))
+            functions.append(
+                function.extract(
+                    name_function(wanted + suffix), nodes, self.arguments, results, self.moved
+                )
+            )
             function.remove(helpers)
         self._replace(scope, functions, results)
         return functions
@@ -307,13 +364,18 @@ class _Conversion:
     def _results(self, branch: int, scope: str) -> tuple[list[Tensor], list[str]]:
         """Return the results of a branch, and the names of the nodes made for them.
 
-        A constant tells which input a Merge would have taken. Zeros replace the tensors that the other branch passes on.
+        A constant tells which input a Merge would have taken. Zeros replace the tensors that the
+        other branch passes on.
         """
         function = self.function
         results, helpers = [], []
         for name in self.group.merges:
             text = self.conditions.merges[name][branch]
-            results.append(Tensor(text, function.dtype(function.resolve(text)), function.shape(f"{name}:output:0")))
+            results.append(
+                Tensor(
+                    text, function.dtype(function.resolve(text)), function.shape(f"{name}:output:0")
+                )
+            )
             if name in self.indices:
                 index = function.data(function.nodes[name]).index(function.resolve(text))
                 made = function.add_constant(f"{scope}/Index", int_tensor(index))
@@ -332,14 +394,21 @@ class _Conversion:
         function, group = self.function, self.group
         stateful = any(made.signature.is_stateful for made in functions)
         entering = [tensor.text for tensor in self.arguments.values()]
-        node = function.add(f"{scope}/If", "If" if stateful else "StatelessIf", [group.predicate, *entering], self.controls)
+        node = function.add(
+            f"{scope}/If",
+            "If" if stateful else "StatelessIf",
+            [group.predicate, *entering],
+            self.controls,
+        )
         node.attr["Tcond"].type = BOOL
         node.attr["Tin"].list.SetInParent()
         node.attr["Tin"].list.type.extend(tensor.dtype for tensor in self.arguments.values())
         node.attr["Tout"].list.SetInParent()
         node.attr["Tout"].list.type.extend(tensor.dtype for tensor in results)
         static_shapes(node.attr["output_shapes"], results)
-        node.attr["else_branch"].func.name, node.attr["then_branch"].func.name = (f.signature.name for f in functions)
+        node.attr["else_branch"].func.name, node.attr["then_branch"].func.name = (
+            f.signature.name for f in functions
+        )
         node.attr["_lower_using_switch_merge"].b = True
         place = 0
         for name in group.merges:
@@ -351,7 +420,9 @@ class _Conversion:
             function.replace(f"^{name}", f"^{node.name}")
         for position, text in enumerate(group.handed, place):
             function.replace(text, f"{node.name}:output:{position}")
-        for name in self.inside - group.kept:  # the If waits for the nodes that the function must wait for
+        for name in (
+            self.inside - group.kept
+        ):  # the If waits for the nodes that the function must wait for
             function.replace(f"^{name}", f"^{node.name}")
         function.remove([*(self.inside - group.kept), *group.merges])
         self.node = node

@@ -1,7 +1,9 @@
-"""A FunctionDef whose nodes can be replaced, for passes that convert TF 1.x control flow to functions.
+"""A FunctionDef whose nodes can be replaced, for passes that convert TF 1.x control flow to
+functions.
 
-A pass that replaces a node names the replacements of its tensors. Inputs are read through :meth:`EditableFunction.resolve`, so
-users of a tensor need not be searched and every pass stays linear.
+A pass that replaces a node names the replacements of its tensors. Inputs are read through
+:meth:`EditableFunction.resolve`, so users of a tensor need not be searched and every pass stays
+linear.
 
 RFC: V1-11
 """
@@ -25,7 +27,9 @@ MAX_NESTING = 100
 
 
 class Unprovable(Exception):
-    """The graph was not provably made by tf.while_loop, tf.cond and tf.TensorArray, so it is not changed."""
+    """The graph was not provably made by tf.while_loop, tf.cond and tf.TensorArray, so it is not
+    changed.
+    """
 
     def __init__(self, node: str, reason: str):
         super().__init__(f"node {node!r} {reason}")
@@ -33,7 +37,9 @@ class Unprovable(Exception):
 
 
 class Tensor(NamedTuple):
-    """A tensor that is passed into or out of a function: its text, its DataType, and its TensorShapeProto if known."""
+    """A tensor that is passed into or out of a function: its text, its DataType, and its
+    TensorShapeProto if known.
+    """
 
     text: str
     dtype: int
@@ -41,20 +47,29 @@ class Tensor(NamedTuple):
 
 
 class EditableFunction:
-    """The nodes of a FunctionDef by name, and its arguments (name -> DataType). :meth:`store` writes the result back."""
+    """The nodes of a FunctionDef by name, and its arguments (name -> DataType). :meth:`store`
+    writes the result back.
+    """
 
     def __init__(self, definition: Any, ops: OpTable):
         self.definition = definition
         self.ops = ops
-        self.arguments = {argument.name: argument.type for argument in definition.signature.input_arg}
+        self.arguments = {
+            argument.name: argument.type for argument in definition.signature.input_arg
+        }
         self.nodes: dict[str, Any] = {}
         for node in definition.node_def:
             copy = schema.copy_of(node)
             self.nodes[node.name] = copy
-        self._replaced: dict[str, str] = {}  # text of a tensor or a control edge -> text of its replacement
-        self._outputs: dict[str, dict[str, tuple[int, int]]] = {}  # node -> {port: (position, DataType)}
+        self._replaced: dict[
+            str, str
+        ] = {}  # text of a tensor or a control edge -> text of its replacement
+        self._outputs: dict[
+            str, dict[str, tuple[int, int]]
+        ] = {}  # node -> {port: (position, DataType)}
         self._positions = {name: index for index, name in enumerate(self.arguments)}
-        # A name stays taken when its node is removed, because edges may still refer to the old node.
+        # A name stays taken when its node is removed, because edges may still refer to the old
+        # node.
         self._names = UniqueNames([*self.arguments, *self.nodes])
 
     def replace(self, text: str, by: str) -> None:
@@ -75,7 +90,10 @@ class EditableFunction:
         return found
 
     def data(self, node: Any, count: int = -1) -> list[str]:
-        """Return the input tensors of a node. Raises Unprovable if their number is not ``count``."""
+        """Return the input tensors of a node.
+
+        Raises Unprovable if their number is not ``count``.
+        """
         found = [self.resolve(text) for text in node.input if text[:1] != "^"]
         if count not in (-1, len(found)):
             raise Unprovable(node.name, f"has {len(found)} data inputs, not {count}")
@@ -93,18 +111,26 @@ class EditableFunction:
     def dtype(self, text: str) -> int:
         """Return the DataType of a tensor. Raises MalformedError if there is no such tensor."""
         name = source(text)
-        return self.arguments[name] if name in self.arguments and text == name else self._output(text)[1]
+        return (
+            self.arguments[name]
+            if name in self.arguments and text == name
+            else self._output(text)[1]
+        )
 
     def _output(self, text: str) -> tuple[int, int]:
         name = source(text)
         if name in self.nodes:
             if name not in self._outputs:
                 outputs = enumerate(self.ops.outputs(self.nodes[name]))
-                self._outputs[name] = {f"{port}:{index}": (place, kind % 100) for place, (port, index, kind) in outputs}
+                self._outputs[name] = {
+                    f"{port}:{index}": (place, kind % 100) for place, (port, index, kind) in outputs
+                }
             outputs_of = self._outputs[name]
             if text[len(name) + 1 :] in outputs_of:
                 return outputs_of[text[len(name) + 1 :]]
-        raise errors.MalformedError(f"there is no tensor {text!r}", file=self.ops.file, node=self.definition.signature.name)
+        raise errors.MalformedError(
+            f"there is no tensor {text!r}", file=self.ops.file, node=self.definition.signature.name
+        )
 
     def shape(self, text: str) -> Optional[Any]:
         """Return the TensorShapeProto that the exporter recorded for a tensor, or None."""
@@ -123,11 +149,18 @@ class EditableFunction:
     def is_stateful(self, names: Iterable[str]) -> bool:
         return any(self.ops.is_stateful(self.nodes[name]) for name in names)
 
-    def add(self, name: str, op: str, inputs: Sequence[str] = (), controls: Iterable[str] = ()) -> Any:
-        """Add a node; return its NodeDef. A number is added to a name that is taken. Arguments in `controls` are left out."""
+    def add(
+        self, name: str, op: str, inputs: Sequence[str] = (), controls: Iterable[str] = ()
+    ) -> Any:
+        """Add a node; return its NodeDef.
+
+        A number is added to a name that is taken. Arguments in `controls` are left out.
+        """
         node = schema.NodeDef(name=self._names.take(name), op=op)
         node.input.extend(inputs)
-        node.input.extend("^" + control for control in dict.fromkeys(controls) if control not in self.arguments)
+        node.input.extend(
+            "^" + control for control in dict.fromkeys(controls) if control not in self.arguments
+        )
         self.nodes[node.name] = node
         return node
 
@@ -144,14 +177,18 @@ class EditableFunction:
         return f"{node.name}:output:0"
 
     def add_zeros(self, name: str, tensor: Tensor) -> tuple[str, list[str]]:
-        """Add zeros with the dtype and the known part of the shape of a tensor; return their text and the nodes made for them.
+        """Add zeros with the dtype and the known part of the shape of a tensor; return their text
+        and the nodes made for them.
 
         Raises Unprovable: the shape, which the file notes, would take gigabytes.
         """
         known = tensor.shape is not None and not tensor.shape.unknown_rank
         sizes = [max(dim.size, 0) for dim in tensor.shape.dim] if known else []
         if max([*sizes, math.prod(sizes)]) > limits.ZEROS:
-            raise Unprovable(source(tensor.text), f"notes the shape {sizes}, too large for zeros in the other branch")
+            raise Unprovable(
+                source(tensor.text),
+                f"notes the shape {sizes}, too large for zeros in the other branch",
+            )
         inputs = [
             self.add_constant(f"{name}/Sizes", int_tensor(sizes)),
             self.add_constant(f"{name}/Zero", scalar_tensor(tensor.dtype)),
@@ -174,10 +211,11 @@ class EditableFunction:
         results: Sequence[Tensor],
         moved: Mapping[str, str],
     ) -> Any:
-        """Return a new FunctionDef with copies of some nodes, which returns some tensors of this function.
+        """Return a new FunctionDef with copies of some nodes, which returns some tensors of this
+        function.
 
-        Of the tensors that the `arguments` represent, by name, only dtype and shape matter. `moved` maps tensors of this function
-        to tensors of the new one.
+        Of the tensors that the `arguments` represent, by name, only dtype and shape matter. `moved`
+        maps tensors of this function to tensors of the new one.
         """
         builder = FunctionBuilder(name, self.is_stateful(nodes))
         for argument, tensor in arguments.items():
@@ -189,8 +227,13 @@ class EditableFunction:
         for index, tensor in enumerate(results):
             text = self.resolve(tensor.text)
             builder.result(f"result_{index}", moved.get(text, text), tensor.dtype)
-        # TensorFlow drops unused results together with the nodes they wait for, but a call must end after its effects.
-        effects = [name for name in nodes if self.nodes[name].op not in VARIABLE_READS and self.is_stateful([name])]
+        # TensorFlow drops unused results together with the nodes they wait for, but a call must end
+        # after its effects.
+        effects = [
+            name
+            for name in nodes
+            if self.nodes[name].op not in VARIABLE_READS and self.is_stateful([name])
+        ]
         for index, effect in enumerate(effects):
             builder.control_output(effect, f"effect_{index}")
         return builder.function
@@ -204,7 +247,9 @@ class EditableFunction:
         """Write everything back into the FunctionDef."""
         definition = self.definition
         for node in self.nodes.values():
-            node.input[:] = self.data(node) + ["^" + name for name in self.controls(node) if name in self.nodes]
+            node.input[:] = self.data(node) + [
+                "^" + name for name in self.controls(node) if name in self.nodes
+            ]
         for key, text in list(definition.ret.items()):
             definition.ret[key] = self.resolve(text)
         for key, name in list(definition.control_ret.items()):

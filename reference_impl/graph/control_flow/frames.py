@@ -1,7 +1,8 @@
 """Find the frame of a TF 1.x loop that each node of a function runs in.
 
-``Enter`` leads into a frame, ``Exit`` out of it; every other node is in the frame of its inputs. TensorFlow's executor finds the
-frames while it runs. This module finds them beforehand and refuses a graph that mixes frames.
+``Enter`` leads into a frame, ``Exit`` out of it; every other node is in the frame of its inputs.
+TensorFlow's executor finds the frames while it runs. This module finds them beforehand and refuses
+a graph that mixes frames.
 
 RFC: V1-11
 """
@@ -12,12 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from reference_impl.graph.closure import reversed_edges
-from reference_impl.graph.control_flow.editable_function import MAX_NESTING, EditableFunction, Unprovable
+from reference_impl.graph.control_flow.editable_function import (
+    MAX_NESTING,
+    EditableFunction,
+    Unprovable,
+)
 
 
 @dataclass(eq=False)
 class Frame:
-    """The nodes of one loop: ``enters`` lead into it, ``members`` (Exit nodes among them) run in it, in graph order."""
+    """The nodes of one loop: ``enters`` lead into it, ``members`` (Exit nodes among them) run in
+    it, in graph order.
+    """
 
     name: str
     parent: Optional[Frame]
@@ -29,7 +36,8 @@ class Frame:
 def find_frames(function: EditableFunction) -> list[Frame]:
     """Return all frames of a function except the outermost, inner frames before outer ones.
 
-    Raises Unprovable: a node has inputs of different frames, or is in a cycle without an Enter; a result is inside a loop.
+    Raises Unprovable: a node has inputs of different frames, or is in a cycle without an Enter; a
+    result is inside a loop.
     """
     root = Frame("", None, 0)
     children: dict[tuple[int, str], Frame] = {}
@@ -44,7 +52,9 @@ def find_frames(function: EditableFunction) -> list[Frame]:
                 frame_of[user] = outside
                 found.append(user)
             elif frame_of[user] is not outside:
-                raise Unprovable(user, f"has inputs of the frames {frame_of[user].name!r} and {outside.name!r}")
+                raise Unprovable(
+                    user, f"has inputs of the frames {frame_of[user].name!r} and {outside.name!r}"
+                )
     for name, node in function.nodes.items():
         if name not in frame_of:
             raise Unprovable(name, "is part of a cycle that no Enter leads into")
@@ -55,12 +65,20 @@ def find_frames(function: EditableFunction) -> list[Frame]:
 
 
 def inside_of_loops(function: EditableFunction) -> list[str]:
-    """Return the nodes in frames whose tensors the function returns. The list is empty if the frames contradict each other."""
+    """Return the nodes in frames whose tensors the function returns.
+
+    The list is empty if the frames contradict each other.
+    """
     try:
         frames = find_frames(function)
     except Unprovable:
         return []
-    members = {name for frame in frames for name in frame.members if function.nodes[name].op != "Exit" or frame.depth > 1}
+    members = {
+        name
+        for frame in frames
+        for name in frame.members
+        if function.nodes[name].op != "Exit" or frame.depth > 1
+    }
     members.update(name for frame in frames for name in frame.enters)
     return [name for name in function.results() if name in members]
 

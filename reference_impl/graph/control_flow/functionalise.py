@@ -1,7 +1,8 @@
 """Convert the TF 1.x control flow in a function to While and If.
 
-TensorFlow runs either form, but gradients, XLA and most readers of an export know only the second. A graph that was not provably
-made by tf.while_loop and tf.cond keeps its form, and an attribute names the node that prevented the conversion.
+TensorFlow runs either form, but gradients, XLA and most readers of an export know only the second.
+A graph that was not provably made by tf.while_loop and tf.cond keeps its form, and an attribute
+names the node that prevented the conversion.
 
 RFC: V1-11, V1-14
 """
@@ -24,15 +25,24 @@ from reference_impl.graph.control_flow.tensor_arrays import convert_tensor_array
 from reference_impl.graph.op_table import V1_FLOW, OpTable, has_v1_flow
 
 # Ops that tf.gradients of TF 1.x made for a loop.
-_BACKWARD = {"StackPush", "StackPushV2", "StackPop", "StackPopV2", "TensorArrayGradV3", "TensorArrayGradWithShape"}
+_BACKWARD = {
+    "StackPush",
+    "StackPushV2",
+    "StackPop",
+    "StackPopV2",
+    "TensorArrayGradV3",
+    "TensorArrayGradWithShape",
+}
 
 
 def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
-    """Replace the TF 1.x control flow of a FunctionDef, in place; return the new FunctionDefs that it calls.
+    """Replace the TF 1.x control flow of a FunctionDef, in place; return the new FunctionDefs that
+    it calls.
 
-    If one still has TF 1.x control flow, the attribute V1_CONTROL_FLOW of a node has the reason. `name_function` returns a free
-    name for the wanted name of a new function. Raises MalformedError, MissingKeyError: an edge dangles; nothing describes an op
-    whose outputs are used.
+    If one still has TF 1.x control flow, the attribute V1_CONTROL_FLOW of a node has the reason.
+    `name_function` returns a free name for the wanted name of a new function. Raises
+    MalformedError, MissingKeyError: an edge dangles; nothing describes an op whose outputs are
+    used.
     """
     if not has_v1_flow(definition):
         if not is_functional(definition):
@@ -43,23 +53,35 @@ def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], 
         for node in definition.node_def:
             if node.op in _BACKWARD:
                 raise Unprovable(
-                    node.name, "hands values of a loop to its backward pass, in ways that have no gradient of their own"
+                    node.name,
+                    "hands values of a loop to its backward pass, in ways that have no gradient of"
+                    " their own",
                 )
         _arrays(definition, ops)
         made = _loops(definition, ops, name_function)
-        return made + [inner for each in [definition, *made] for inner in _conditionals(each, ops, name_function)]
+        return made + [
+            inner
+            for each in [definition, *made]
+            for inner in _conditionals(each, ops, name_function)
+        ]
     except Unprovable as reason:
         definition.CopyFrom(before)
         _keep(definition, reason)
         return []
 
 
-def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[str], str], damaged: Collection[str] = ()) -> None:
-    """Functionalise all functions of a FunctionDefLibrary in place (made by Defun and, in older files, Dataset.map).
+def functionalise_library(
+    library: Any, ops: OpTable, name_function: Callable[[str], str], damaged: Collection[str] = ()
+) -> None:
+    """Functionalise all functions of a FunctionDefLibrary in place (made by Defun and, in older
+    files, Dataset.map).
 
-    An inconsistent function, such as those with the names `damaged`, is not changed. Its error is told when it is called.
+    An inconsistent function, such as those with the names `damaged`, is not changed. Its error is
+    told when it is called.
     """
-    for definition in [definition for definition in library.function if not is_functional(definition)]:
+    for definition in [
+        definition for definition in library.function if not is_functional(definition)
+    ]:
         if definition.signature.name in damaged:
             continue
         copy = schema.copy_of(definition)
@@ -72,7 +94,9 @@ def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[s
 
 
 def results_in_branches(definition: Any, ops: OpTable) -> bool:
-    """Return whether a result of a FunctionDef has a value in one branch only; False for a graph that tf.cond does not write."""
+    """Return whether a result of a FunctionDef has a value in one branch only; False for a graph
+    that tf.cond does not write.
+    """
     copy = schema.copy_of(definition)
     try:
         _loops(copy, ops, lambda name: name)
@@ -82,12 +106,17 @@ def results_in_branches(definition: Any, ops: OpTable) -> bool:
 
 
 def is_functional(definition: Any) -> bool:
-    """Return whether a FunctionDef needs no rewriting. A TensorArray always does: its gradient fails in functions."""
+    """Return whether a FunctionDef needs no rewriting.
+
+    A TensorArray always does: its gradient fails in functions.
+    """
     return not any(node.op in V1_FLOW or node.op == "TensorArrayV3" for node in definition.node_def)
 
 
 def _keep(definition: Any, reason: Unprovable) -> None:
-    """Record why the control flow is kept, at the node that prevented the conversion or else at its first node."""
+    """Record why the control flow is kept, at the node that prevented the conversion or else at its
+    first node.
+    """
     flow = [node for node in definition.node_def if node.op in V1_FLOW]
     node = next((node for node in definition.node_def if node.name == reason.node), flow[0])
     node.attr[V1_CONTROL_FLOW].s = str(reason).encode()
@@ -108,7 +137,10 @@ def _arrays(definition: Any, ops: OpTable) -> None:
 
 
 def _loops(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
-    """Convert the loops of a function to While, inner loops first. A loop around an unconverted loop is kept too."""
+    """Convert the loops of a function to While, inner loops first.
+
+    A loop around an unconverted loop is kept too.
+    """
     function = EditableFunction(definition, ops)
     made: list[Any] = []
     kept: set[int] = set()
@@ -123,7 +155,9 @@ def _loops(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -
         if id(frame) in kept:
             kept.add(id(frame.parent))
     if order(function) is None and not kept:
-        raise Unprovable(next(iter(function.nodes)), "is in a graph in which a loop waits for itself")
+        raise Unprovable(
+            next(iter(function.nodes)), "is in a graph in which a loop waits for itself"
+        )
     function.store()
     if first is not None:
         _keep(definition, first)
@@ -137,13 +171,20 @@ def _conditionals(definition: Any, ops: OpTable, name_function: Callable[[str], 
     try:
         if any(node.op in ("Switch", "Merge") for node in definition.node_def):
             guard(EditableFunction(definition, ops))
-        for parts in (lambda _, group: [group], stages.split):  # one If for each tf.cond, or several
+        for parts in (
+            lambda _, group: [group],
+            stages.split,
+        ):  # one If for each tf.cond, or several
             function = EditableFunction(definition, ops)
             made = convert_conditionals(function, name_function, parts)
-            if order(function) is not None and all(order(EditableFunction(inner, ops)) is not None for inner in made):
+            if order(function) is not None and all(
+                order(EditableFunction(inner, ops)) is not None for inner in made
+            ):
                 function.store()
                 return made
-        raise Unprovable(next(iter(function.nodes)), "is in a graph in which branches wait for each other")
+        raise Unprovable(
+            next(iter(function.nodes)), "is in a graph in which branches wait for each other"
+        )
     except Unprovable as reason:
         _keep(definition, reason)
         return []

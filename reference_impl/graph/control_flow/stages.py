@@ -1,9 +1,10 @@
 """Divide the branches of a tf.cond among several Ifs if one If would wait for itself.
 
-tf.gradients puts the backward pass of a branch into the branch. The backward pass uses values of the forward pass, and gradients
-from outside that may depend on the results of the forward pass. This works for single nodes, but one If would be a cycle. So
-nodes that come after results of the branches go into another If. Tensors that they need from an earlier If become further results
-of that If; the branch that is not taken returns zeros.
+tf.gradients puts the backward pass of a branch into the branch. The backward pass uses values of
+the forward pass, and gradients from outside that may depend on the results of the forward pass.
+This works for single nodes, but one If would be a cycle. So nodes that come after results of the
+branches go into another If. Tensors that they need from an earlier If become further results of
+that If; the branch that is not taken returns zeros.
 
 RFC: V1-11
 """
@@ -12,11 +13,17 @@ from __future__ import annotations
 
 from reference_impl.format import schema
 from reference_impl.graph.control_flow.conditionals import Conditions, Group
-from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, order, source
+from reference_impl.graph.control_flow.editable_function import (
+    EditableFunction,
+    Unprovable,
+    order,
+    source,
+)
 
 
 def split(conditions: Conditions, group: Group) -> list[Group]:
-    """Divide a group into the fewest parts that do not wait for each other, each after the parts that it needs.
+    """Divide a group into the fewest parts that do not wait for each other, each after the parts
+    that it needs.
 
     Raises Unprovable: a later part needs a handle of an earlier one.
     """
@@ -27,7 +34,9 @@ def split(conditions: Conditions, group: Group) -> list[Group]:
     copies: dict[tuple[int, int], dict[str, None]] = {}
     for name, number in stage.items():
         merged = conditions.merges.get(name)
-        for text in function.data(function.nodes[name]) if merged is None else map(function.resolve, merged):
+        for text in (
+            function.data(function.nodes[name]) if merged is None else map(function.resolve, merged)
+        ):
             origin = source(text)
             if origin not in branch_of or stage[origin] == number:
                 continue
@@ -58,7 +67,9 @@ def _parts(group: Group, stage: dict[str, int]) -> list[Group]:
 
 
 def _stages(function: EditableFunction, group: Group) -> dict[str, int]:
-    """Return for each node the number of times that a path to it leaves the group and returns, as late as possible."""
+    """Return for each node the number of times that a path to it leaves the group and returns, as
+    late as possible.
+    """
     members = {*group.branches[0], *group.branches[1], *group.merges}
     names = order(function)
     if names is None:
@@ -68,7 +79,9 @@ def _stages(function: EditableFunction, group: Group) -> dict[str, int]:
     for name in names:
         inside = name in members
         needs = function.sources(function.nodes[name])
-        found[name] = max((found[other] + (other in members and not inside) for other in needs), default=0)
+        found[name] = max(
+            (found[other] + (other in members and not inside) for other in needs), default=0
+        )
         for other in needs:
             if inside and other in members:
                 users[other].append(name)

@@ -1,9 +1,13 @@
-"""Convert TensorArrays of TF 1.x to lists. The gradient of a list works inside While.
+"""Convert TensorArrays of TF 1.x to lists.
 
-A ``TensorArrayV3`` is a resource. Its *flow*, a float, only orders the operations on it. A TensorList, in contrast, is itself
-passed from operation to operation. A list can replace an array if
+The gradient of a list works inside While.
 
-* each flow tensor has at most one user that changes the array (branches that exclude each other count as one);
+A ``TensorArrayV3`` is a resource. Its *flow*, a float, only orders the operations on it. A
+TensorList, in contrast, is itself passed from operation to operation. A list can replace an array
+if
+
+* each flow tensor has at most one user that changes the array (branches that exclude each other
+  count as one);
 * reads come before that change;
 * handle and flow are used by operations on the array and by control flow only.
 
@@ -39,7 +43,9 @@ INT32 = schema.DT_INT32
 
 
 def convert_tensor_arrays(function: EditableFunction) -> Optional[Unprovable]:
-    """Replace every array that a list can replace; return the reason why the first other array is kept, or None."""
+    """Replace every array that a list can replace; return the reason why the first other array is
+    kept, or None.
+    """
     arrays = [name for name, node in function.nodes.items() if node.op == "TensorArrayV3"]
     if not arrays:
         return None
@@ -47,7 +53,9 @@ def convert_tensor_arrays(function: EditableFunction) -> Optional[Unprovable]:
     if not _lists_grow(function):
         for name in arrays:
             if function.nodes[name].attr["dynamic_size"].b:
-                uses.refuse(name, name, "needs a list that grows, which TensorFlow has since 2.13, for")
+                uses.refuse(
+                    name, name, "needs a list that grows, which TensorFlow has since 2.13, for"
+                )
     good = [name for name in arrays if name not in uses.reasons]
     for name in good:
         _Conversion(function, name, uses.handles[name]).run(uses.users[name])
@@ -55,20 +63,28 @@ def convert_tensor_arrays(function: EditableFunction) -> Optional[Unprovable]:
 
 
 def _lists_grow(function: EditableFunction) -> bool:
-    """Return whether this TensorFlow knows the attribute that makes a list grow. Older releases silently drop it."""
+    """Return whether this TensorFlow knows the attribute that makes a list grow.
+
+    Older releases silently drop it.
+    """
     definition = function.ops.registered("TensorListSetItem")
     return definition is None or any(attr.name == RESIZE for attr in definition.attr)
 
 
 class _Uses:
-    """The uses of the handle and the flow of each array. ``reasons`` has the reason why an array cannot become a list."""
+    """The uses of the handle and the flow of each array.
+
+    ``reasons`` has the reason why an array cannot become a list.
+    """
 
     def __init__(self, function: EditableFunction, arrays: list[str]):
         self.function = function
         self.reasons: dict[str, Unprovable] = {}
         self.of: dict[str, tuple[str, str]] = {}  # tensor -> (array, handle or flow)
         self.flows: dict[str, list[str]] = {name: [] for name in arrays}
-        self.handles: dict[str, set[str]] = {name: set() for name in arrays}  # nodes that pass the handle on
+        self.handles: dict[str, set[str]] = {
+            name: set() for name in arrays
+        }  # nodes that pass the handle on
         self.users: dict[str, dict[str, None]] = {name: {} for name in arrays}
         self._consumers = self._index()
         for name in arrays:
@@ -139,11 +155,17 @@ class _Uses:
             data = function.data(node)
             if node.op in _USES:
                 flow, out = _USES[node.op]
-                if len(data) != flow + 1 or self.of.get(data[0]) != (array, HANDLE) or self.of.get(data[flow]) != (array, FLOW):
+                if (
+                    len(data) != flow + 1
+                    or self.of.get(data[0]) != (array, HANDLE)
+                    or self.of.get(data[flow]) != (array, FLOW)
+                ):
                     return self.refuse(array, name, "uses a flow or a handle that is not of")
                 if out and not self._consumers.get(f"{name}:{out}:0"):
                     return self.refuse(array, name, "changes unseen")
-            elif node.op == "Merge" and any(self.of.get(text) != self.of.get(f"{name}:output:0") for text in data):
+            elif node.op == "Merge" and any(
+                self.of.get(text) != self.of.get(f"{name}:output:0") for text in data
+            ):
                 return self.refuse(array, name, "joins something with")
         if not self._is_thread(array):
             return self.refuse(array, array, "has a flow that forks:")
@@ -168,7 +190,11 @@ class _Uses:
         changers, switches, readers = [], [], []
         for name, _ in self._consumers.get(text, ()):
             node = self.function.nodes[name]
-            sides = [side for side, output in enumerate(_passed(node)) if output in changing] if node.op in _PASSING else []
+            sides = (
+                [side for side, output in enumerate(_passed(node)) if output in changing]
+                if node.op in _PASSING
+                else []
+            )
             if node.op == "Switch" and sides:
                 switches += [(name, side) for side in sides]
             elif sides or _USES.get(node.op, (0, ""))[1]:
@@ -182,7 +208,10 @@ class _Uses:
         if changers:
             return len(changers) == 1 and not switches
         taken = [side for _, side in switches]
-        return len(taken) == len(set(taken)) and len({_predicate(self.function, name) for name, _ in switches}) <= 1
+        return (
+            len(taken) == len(set(taken))
+            and len({_predicate(self.function, name) for name, _ in switches}) <= 1
+        )
 
 
 def _passed(node: Any) -> tuple[str, ...]:
@@ -198,9 +227,13 @@ def _predicate(function: EditableFunction, switch: str) -> str:
 
 
 def _sizes(node: Any) -> Optional[list[int]]:
-    """Return the attribute ``element_shape``, None for an unknown rank, or for sizes that a list cannot state in 32 bits."""
+    """Return the attribute ``element_shape``, None for an unknown rank, or for sizes that a list
+    cannot state in 32 bits.
+    """
     attr = node.attr.get("element_shape")
-    sizes = None if attr is None or attr.shape.unknown_rank else [dim.size for dim in attr.shape.dim]
+    sizes = (
+        None if attr is None or attr.shape.unknown_rank else [dim.size for dim in attr.shape.dim]
+    )
     return None if sizes is None or any(not -1 <= size < 2**31 for size in sizes) else sizes
 
 
@@ -235,25 +268,36 @@ class _Conversion:
         self.function.replace(f"{self.array.name}:flow:0", f"{self.array.name}:handle:0")
 
     def _shape_constant(self, name: str, beside: str, sizes: Optional[list[int]]) -> str:
-        """Add the shape of an element (-1 for an unknown rank) in the frame and branch that the tensor ``beside`` is in."""
+        """Add the shape of an element (-1 for an unknown rank) in the frame and branch that the
+        tensor ``beside`` is in.
+        """
         function = self.function
         after = source(beside)
-        if after in function.nodes and function.nodes[after].op == "Switch":  # a control edge does not tell its branch
+        if (
+            after in function.nodes and function.nodes[after].op == "Switch"
+        ):  # a control edge does not tell its branch
             after = source(function.add_identity(f"{name}/size", beside, INT32))
         shape = int_tensor(-1 if sizes is None else sizes)
-        return function.add_constant(f"{name}/element_shape", shape, [after] if after in function.nodes else [])
+        return function.add_constant(
+            f"{name}/element_shape", shape, [after] if after in function.nodes else []
+        )
 
     def _use(self, node: Any) -> None:
         data = self.function.data(node)
         flow = data[_USES[node.op][0]]
         if node.op == "TensorArrayReadV3":
-            self._become(node, "TensorListGetItem", [flow, data[1], self._shape(node, flow)], value="item")
+            self._become(
+                node, "TensorListGetItem", [flow, data[1], self._shape(node, flow)], value="item"
+            )
         elif node.op == "TensorArrayGatherV3":
             shape = self._gathered_shape(node, data[1]) or self._shape(node, flow)
             self._become(node, "TensorListGather", [flow, data[1], shape], value="values")
         elif node.op == "TensorArrayConcatV3":
             element_shape = schema.TensorShapeProto(unknown_rank=True)
-            if "element_shape_except0" in node.attr and not node.attr["element_shape_except0"].shape.unknown_rank:
+            if (
+                "element_shape_except0" in node.attr
+                and not node.attr["element_shape_except0"].shape.unknown_rank
+            ):
                 element_shape = schema.TensorShapeProto()
                 element_shape.dim.add(size=-1)
                 element_shape.dim.extend(node.attr["element_shape_except0"].shape.dim)
@@ -263,19 +307,33 @@ class _Conversion:
             self._become(node, "TensorListLength", [flow], size="length")
             del node.attr["element_dtype"]
         elif node.op == "TensorArrayWriteV3":
-            self._become(node, "TensorListSetItem", [flow, data[1], data[2]], flow_out="output_handle")
+            self._become(
+                node, "TensorListSetItem", [flow, data[1], data[2]], flow_out="output_handle"
+            )
             if self.grows:
                 node.attr[RESIZE].b = True
         elif node.op == "TensorArrayScatterV3":
-            self._become(node, "TensorListScatterIntoExistingList", [flow, data[2], data[1]], flow_out="output_handle")
+            self._become(
+                node,
+                "TensorListScatterIntoExistingList",
+                [flow, data[2], data[1]],
+                flow_out="output_handle",
+            )
         else:
-            self._become(node, "TensorListSplit", [data[1], self._shape(node, flow), data[2]], flow_out="output_handle")
+            self._become(
+                node,
+                "TensorListSplit",
+                [data[1], self._shape(node, flow), data[2]],
+                flow_out="output_handle",
+            )
             node.attr["shape_type"].type = INT32
 
     def _gathered_shape(self, node: Any, indices: str) -> Optional[str]:
-        """Return the shape of an element that a TensorArrayGatherV3 states; it decides the result if nothing is gathered.
+        """Return the shape of an element that a TensorArrayGatherV3 states; it decides the result
+        if nothing is gathered.
 
-        Return None for a known number of indices: the result would have a narrower shape than the signature promises.
+        Return None for a known number of indices: the result would have a narrower shape than the
+        signature promises.
         """
         sizes, maker = _sizes(node), self.function.nodes.get(source(indices))
         if sizes is None or (maker is not None and maker.op in ("Const", "Pack")):
@@ -290,7 +348,10 @@ class _Conversion:
         return f"{made.name}:element_shape:0"
 
     def _become(self, node: Any, op: str, inputs: list[str], **outputs: str) -> None:
-        """Change the op of a node. ``outputs``: output argument of the old op -> that of the new one."""
+        """Change the op of a node.
+
+        ``outputs``: output argument of the old op -> that of the new one.
+        """
         controls = [text for text in node.input if text[:1] == "^"]
         node.input[:] = inputs + controls
         node.op = op

@@ -1,8 +1,11 @@
-"""Writes the bundles of this folder with the TensorFlow that runs it, and beside each the values it reads back.
+"""Writes the bundles of this folder with the TensorFlow that runs it, and beside each the values it
+reads back.
 
-    PYTHONPATH=. python tests/data/bundles/generate.py          # under TensorFlow 1.15.5, then under 2.21.0
+    PYTHONPATH=. python tests/data/bundles/generate.py          # under TensorFlow 1.15.5, then
+                                                                under 2.21.0
 
-`NAME.npz` (docs/contracts.md, section 2) holds what the checkpoint `NAME` must read as. Python 3.6 syntax.
+`NAME.npz` (docs/contracts.md, section 2) holds what the checkpoint `NAME` must read as. Python 3.6
+syntax.
 """
 
 import pathlib
@@ -31,7 +34,9 @@ STRINGS = [b"", b"a", "\u00e4\u00f6\u4e16".encode("utf-8"), b"\x00\xff\x00", b"l
 
 
 def every_dtype():
-    """Yields (key, Tensor, tensor): extreme values of every dtype, and the shapes that are special."""
+    """Yields (key, Tensor, tensor): extreme values of every dtype, and the shapes that are
+    special.
+    """
     for name in INTEGERS:
         info = np.iinfo(name)
         yield name, np.array([info.min, info.max, 0, 1, 100], dtype=name)
@@ -57,7 +62,13 @@ def narrow(name):
     import ml_dtypes
 
     dtype = np.dtype(getattr(ml_dtypes, name))
-    bits = 2 if name.endswith("int2") else 4 if name.endswith("int4") or name.startswith("float4") else 8
+    bits = (
+        2
+        if name.endswith("int2")
+        else 4
+        if name.endswith("int4") or name.startswith("float4")
+        else 8
+    )
     if dtype.itemsize == 2:
         return np.arange(0, 65536, 1021, dtype=np.uint16).view(dtype)
     return np.arange(1 << bits, dtype=np.uint8).view(dtype)
@@ -67,7 +78,10 @@ def save(prefix, pairs):
     """Saves (key, tensor) pairs in the order given."""
     keys = [key for key, _ in pairs]
     return tf.raw_ops.SaveV2(
-        prefix=prefix, tensor_names=keys, shape_and_slices=[""] * len(keys), tensors=[tensor for _, tensor in pairs]
+        prefix=prefix,
+        tensor_names=keys,
+        shape_and_slices=[""] * len(keys),
+        tensors=[tensor for _, tensor in pairs],
     )
 
 
@@ -76,7 +90,12 @@ def dtypes(prefix):
     for key, array in every_dtype():
         expected[key] = tensors.from_numpy(array)
         # An empty NumPy array of objects says nothing about its dtype.
-        pairs.append((key, tf.constant(array, tf.string if array.dtype == object else None, shape=array.shape)))
+        pairs.append(
+            (
+                key,
+                tf.constant(array, tf.string if array.dtype == object else None, shape=array.shape),
+            )
+        )
     for name in QUANTIZED:
         array = np.array([0, 1, 100, np.iinfo(name[1:]).max], dtype=name[1:])
         expected[name] = tensors.Tensor(name, array)
@@ -101,7 +120,9 @@ def run(operation):
 
 
 def partitioned(prefix):
-    """Partitioned variables, saved by the Saver of TF 1.x: along the first axis, the last, and of strings."""
+    """Partitioned variables, saved by the Saver of TF 1.x: along the first axis, the last, and of
+    strings.
+    """
     values = {
         "rows": np.arange(14, dtype=np.float32).reshape(7, 2),
         "columns": np.arange(10, dtype=np.int64).reshape(2, 5),
@@ -111,7 +132,10 @@ def partitioned(prefix):
     for name, axis, parts in [("rows", 0, 3), ("columns", 1, 2), ("words", 0, 2)]:
         array = values[name]
         tf.get_variable(
-            name, initializer=tf.constant(array), partitioner=tf.fixed_size_partitioner(parts, axis), use_resource=name != "rows"
+            name,
+            initializer=tf.constant(array),
+            partitioner=tf.fixed_size_partitioner(parts, axis),
+            use_resource=name != "rows",
         )
     tf.get_variable("whole", initializer=tf.constant(values["whole"]))
     with tf.Session() as session:
@@ -146,7 +170,8 @@ def sharded(prefix):
             prefix=parts[-1],
             tensor_names=[*own, "split"],
             shape_and_slices=["", "", f"3 4 -:{2 * shard},2"],
-            tensors=[tf.constant(value) for value in own.values()] + [tf.constant(array[:, 2 * shard : 2 * shard + 2])],
+            tensors=[tf.constant(value) for value in own.values()]
+            + [tf.constant(array[:, 2 * shard : 2 * shard + 2])],
         )
     tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=parts, destination_prefix=prefix)
     return expected
@@ -155,17 +180,26 @@ def sharded(prefix):
 def objects(prefix):
     """An object-based checkpoint: dependencies, a list, a slot variable."""
     root = tf.train.Checkpoint(
-        weights=[tf.Variable([[1.0, 2.0]], name="w"), tf.Variable(3, name="n")], child=tf.Module(), step=tf.Variable(np.int64(7))
+        weights=[tf.Variable([[1.0, 2.0]], name="w"), tf.Variable(3, name="n")],
+        child=tf.Module(),
+        step=tf.Variable(np.int64(7)),
     )
     root.child.text = tf.Variable(["x", "y"])
     root.write(prefix)
     reader = tf.train.load_checkpoint(prefix)
-    return {key: tensors.from_numpy(reader.get_tensor(key)) for key in reader.get_variable_to_shape_map()}
+    return {
+        key: tensors.from_numpy(reader.get_tensor(key))
+        for key in reader.get_variable_to_shape_map()
+    }
 
 
 def variants(prefix):
-    """Elements without a NumPy type; expected are the serialised VariantTensorDataProto, as serialize_tensor gives them."""
-    one = tf.raw_ops.EmptyTensorList(element_shape=[2], max_num_elements=2, element_dtype=tf.float32)
+    """Elements without a NumPy type; expected are the serialised VariantTensorDataProto, as
+    serialize_tensor gives them.
+    """
+    one = tf.raw_ops.EmptyTensorList(
+        element_shape=[2], max_num_elements=2, element_dtype=tf.float32
+    )
     one = tf.raw_ops.TensorListPushBack(input_handle=one, tensor=tf.constant([1.0, 2.0]))
     two = tf.raw_ops.TensorListPushBack(input_handle=one, tensor=tf.constant([3.0, 4.0]))
     pairs = [("scalar", one), ("pair", tf.stack([one, two]))]
@@ -177,7 +211,9 @@ def variant_elements(tensor):
     from google.protobuf.internal.decoder import _DecodeVarint
     from tensorflow.core.framework import tensor_pb2
 
-    content = tensor_pb2.TensorProto.FromString(tf.io.serialize_tensor(tensor).numpy()).tensor_content
+    content = tensor_pb2.TensorProto.FromString(
+        tf.io.serialize_tensor(tensor).numpy()
+    ).tensor_content
     values = np.empty(tensor.shape.num_elements(), dtype=object)
     position, lengths = 0, []
     for _ in range(len(values)):

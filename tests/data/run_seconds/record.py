@@ -1,9 +1,11 @@
-"""Writes ``cells.json.gz``: the executed cells of a whole run and the seconds of each, for tests/report/test_time_left.py.
+"""Writes ``cells.json.gz``: the executed cells of a whole run and the seconds of each, for
+tests/report/test_time_left.py.
 
     PYTHONPATH=. python tests/data/run_seconds/record.py RUN_FOLDER
 
-``seconds`` has an entry for each artifact, ``[case, producer, version, [consumer/check, milliseconds, ...]]``, in the order of
-the plan. ``wall`` are the seconds of the whole run, with ``processes`` processes.
+``seconds`` has an entry for each artifact, ``[case, producer, version, [consumer/check,
+milliseconds, ...]]``, in the order of the plan. ``wall`` are the seconds of the whole run, with
+``processes`` processes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Provoke every kind of version skew in genuine runtimes and write down what they say: ``messages.jsonl``.
+"""Provoke every kind of version skew in genuine runtimes and write down what they say:
+``messages.jsonl``.
 
     python tests/data/skew/record.py FOLDER tf1.4 tf1.15 tf2.21 ... [MODEL ...]
 
-Run at the root of the project, with TensorFlow 2.21 beside it (the models ``real_*`` are made by it) and the named runtimes
-installed. FOLDER is for models and logs. What the file says of other runtimes (and of other models, when some are named) stays.
+Run at the root of the project, with TensorFlow 2.21 beside it (the models ``real_*`` are made by
+it) and the named runtimes installed. FOLDER is for models and logs. What the file says of other
+runtimes (and of other models, when some are named) stays.
 """
 
 import importlib.util
@@ -38,7 +40,12 @@ FIXTURES = (
     "module_functions",
 )
 CASES = ("op_stateless_random", "op_xla_call_module", "var_float8", "var_int4")
-CONSUMERS = {"tf2": "tf2_worker", "v1_session": "v1_session_worker", "c_api": "c_api_worker", "reference": "reference_worker"}
+CONSUMERS = {
+    "tf2": "tf2_worker",
+    "v1_session": "v1_session_worker",
+    "c_api": "c_api_worker",
+    "reference": "reference_worker",
+}
 LIMIT = 120.0
 
 
@@ -50,10 +57,14 @@ def real_models(folder):
     root.v, root.child = tf.Variable([1.0, 2.0]), tf.Module()
     spec = [tf.TensorSpec([2])]
     root.child.helper = tf.function(lambda x: x * root.v, input_signature=spec, autograph=False)
-    root.f = tf.function(lambda x: {"y": root.child.helper(x)}, input_signature=spec, autograph=False)
+    root.f = tf.function(
+        lambda x: {"y": root.child.helper(x)}, input_signature=spec, autograph=False
+    )
     tf.saved_model.save(root, str(folder / "real_variable"), signatures=root.f)
     for name in CASES:
-        found = importlib.util.spec_from_file_location(name, ROOT / "compat_matrix" / "cases" / f"{name}.py")
+        found = importlib.util.spec_from_file_location(
+            name, ROOT / "compat_matrix" / "cases" / f"{name}.py"
+        )
         case = importlib.util.module_from_spec(found)
         found.loader.exec_module(case)
         built = case.build(tf, tempfile.mkdtemp())
@@ -65,7 +76,9 @@ def zeros(argument):
     shape = [size if size and size > 0 else 2 for size in argument.get("shape") or []]
     if argument["dtype"] == "string":
         return tensors.Tensor("string", np.full(shape, b"", dtype=object))
-    return tensors.Tensor(argument["dtype"], np.zeros(shape, by_name(argument["dtype"]).carrier or "u1"))
+    return tensors.Tensor(
+        argument["dtype"], np.zeros(shape, by_name(argument["dtype"]).carrier or "u1")
+    )
 
 
 def plain(message):
@@ -78,7 +91,9 @@ def plain(message):
 
 
 def ask(worker, model, io):
-    """(step, error class, message or None) of loading a model and of calling each of its signatures."""
+    """(step, error class, message or None) of loading a model and of calling each of its
+    signatures.
+    """
     tags = sorted(layout.read(model).tag_sets[0])
     try:
         handle = worker.request("load", LIMIT, dir=str(model), tags=tags, timeout=LIMIT)["handle"]
@@ -88,10 +103,26 @@ def ask(worker, model, io):
         return
     yield "load", None, None
     for key, signature in sorted(signatures.items()):
-        request = {"id": "a", "kind": "signature", "tags": tags, "signature": key, "inputs": "in.npz"}
+        request = {
+            "id": "a",
+            "kind": "signature",
+            "tags": tags,
+            "signature": key,
+            "inputs": "in.npz",
+        }
         try:
-            tensors.save(io / "in.npz", {name: zeros(argument) for name, argument in signature["inputs"].items()})
-            worker.request("call", LIMIT, handle=handle, request=request, io_dir=str(io), outputs=str(io / "out.npz"))
+            tensors.save(
+                io / "in.npz",
+                {name: zeros(argument) for name, argument in signature["inputs"].items()},
+            )
+            worker.request(
+                "call",
+                LIMIT,
+                handle=handle,
+                request=request,
+                io_dir=str(io),
+                outputs=str(io / "out.npz"),
+            )
             yield f"signature {key}", None, None
         except (ReplyError, WorkerDied) as error:
             yield f"signature {key}", error.error_class, str(error)
@@ -106,7 +137,9 @@ def record(folder, spec, models):
     io.mkdir(exist_ok=True)
     with Host(folder / "logs" / spec, {runtime.name: runtime}) as host:
         for consumer, program in CONSUMERS.items():
-            if consumer in runtime.lacks or (consumer == "tf2" and runtime.tensorflow_version < "2"):
+            if consumer in runtime.lacks or (
+                consumer == "tf2" and runtime.tensorflow_version < "2"
+            ):
                 continue
             worker = host.worker(runtime.name, program)
             try:
@@ -160,7 +193,9 @@ def main(folder, *words):
         new = list(record(folder, spec, chosen))
         print(spec, len(new), "rows", flush=True)
         replaced = {(row[0], row[2]) for row in new}
-        write(sorted([*(row for row in read() if (row[0], row[2]) not in replaced), *new], key=order))
+        write(
+            sorted([*(row for row in read() if (row[0], row[2]) not in replaced), *new], key=order)
+        )
 
 
 if __name__ == "__main__":

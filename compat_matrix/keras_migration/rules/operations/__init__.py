@@ -1,4 +1,6 @@
-"""Operations of TensorFlow between layers, and what they are among ``keras.ops``; a new file is found by where it lies."""
+"""Operations of TensorFlow between layers, and what they are among ``keras.ops``; a new file is
+found by where it lies.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,24 @@ from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.operations.expression import Function
 
 CLASSES = ("TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty")
-# Ops of `graph_ops` with several output arguments, a tensor each: their names in the order of the outputs.
+# Ops of `graph_ops` with several output arguments, a tensor each: their names in the order of the
+# outputs.
 OUTPUTS: Mapping[str, Sequence[str]] = {"TopKV2": ("values", "indices")}
 GRAPH_CLASSES = ("TensorFlowOpLayer", "AddLoss", "AddMetric")
 
 
 @functools.cache
 def functions() -> Mapping[str, Function]:
-    """Return the public functions of TensorFlow that are known: name without ``tf.`` -> translation of a call."""
+    """Return the public functions of TensorFlow that are known: name without ``tf.`` -> translation
+    of a call.
+    """
     return _collected("FUNCTIONS")
 
 
 def known_name(name: str) -> str:
-    """Return the name under which `functions` has a function: one of ``tf.compat.v1`` has that of today. Raises Refused."""
+    """Return the name under which `functions` has a function: one of ``tf.compat.v1`` has that of
+    today. Raises Refused.
+    """
     for one in (name, name.removeprefix("compat.v1.")):
         if one in functions():
             return one

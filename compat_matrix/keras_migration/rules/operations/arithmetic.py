@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from compat_matrix.keras_migration.refused import Refused
-from compat_matrix.keras_migration.rules.operations.expression import Expression, Function, array_of, is_numbers, renamed
+from compat_matrix.keras_migration.rules.operations.expression import (
+    Expression,
+    Function,
+    array_of,
+    is_numbers,
+    renamed,
+)
 
 _TWO = {
     "math.add": "add", "__operators__.add": "add", "math.add_v2": "add", "math.subtract": "subtract", "math.multiply": "multiply",
@@ -87,18 +93,37 @@ def _cumulated(target: str) -> Function:
     return Function("x axis exclusive reverse", make)
 
 
-def _count_nonzero(input: Any, axis: Any = None, keepdims: Any = False, dtype: Any = "int64") -> Expression:
-    unequal = Expression("cast", {"x": Expression("not_equal", {"x1": input, "x2": 0}), "dtype": dtype or "int64"})
-    return Expression("sum", {"x": unequal, "axis": tuple(axis) if isinstance(axis, list) else axis, "keepdims": bool(keepdims)})
+def _count_nonzero(
+    input: Any, axis: Any = None, keepdims: Any = False, dtype: Any = "int64"
+) -> Expression:
+    unequal = Expression(
+        "cast", {"x": Expression("not_equal", {"x1": input, "x2": 0}), "dtype": dtype or "int64"}
+    )
+    return Expression(
+        "sum",
+        {
+            "x": unequal,
+            "axis": tuple(axis) if isinstance(axis, list) else axis,
+            "keepdims": bool(keepdims),
+        },
+    )
 
 
 def _euclidean(input_tensor: Any, axis: Any = None, keepdims: Any = False) -> Expression:
     axes = tuple(axis) if isinstance(axis, list) else axis
     squares = Expression("square", {"x": input_tensor})
-    return Expression("sqrt", {"x": Expression("sum", {"x": squares, "axis": axes, "keepdims": bool(keepdims)})})
+    return Expression(
+        "sqrt", {"x": Expression("sum", {"x": squares, "axis": axes, "keepdims": bool(keepdims)})}
+    )
 
 
-def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = False, keep_dims: Any = None) -> Expression:
+def _norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: Any = False,
+    keep_dims: Any = None,
+) -> Expression:
     keepdims = keepdims or keep_dims
     order = None if ord == "euclidean" else ord
     axes = tuple(axis) if isinstance(axis, list) else axis

@@ -23,8 +23,8 @@ class Expression:
 class Function:
     """Translates calls of one function of TensorFlow.
 
-    ``arguments`` are their names, the first one first. A ``*`` is before the name of a tensor that may be a constant.
-    ``defaults`` are arguments that Keras lacks, which must have this value.
+    ``arguments`` are their names, the first one first. A ``*`` is before the name of a tensor that
+    may be a constant. ``defaults`` are arguments that Keras lacks, which must have this value.
     """
 
     def __init__(self, arguments: str, make: Callable[..., Any], **defaults: Any) -> None:
@@ -46,7 +46,9 @@ class Function:
             raise Refused(f"the arguments of the function are not known: {error}"[:300]) from None
 
     def _constants(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arrays for the tensors that a configuration holds as lists, of the dtype of the other tensors of the call."""
+        """Return arrays for the tensors that a configuration holds as lists, of the dtype of the
+        other tensors of the call.
+        """
         tensors = {name: given[name] for name in self.tensors if name in given}
         dtypes = [str(item.dtype) for item in tensors.values() if hasattr(item, "dtype")]
         return {name: array_of(item, dtypes) for name, item in tensors.items() if is_numbers(item)}
@@ -61,7 +63,9 @@ def is_numbers(value: Any) -> bool:
 
 
 def array_of(numbers: Any, dtypes: Sequence[str]) -> npt.NDArray[Any]:
-    """Return the array of a constant that is written as a list: of the first of the dtypes, else of TensorFlow's own for it."""
+    """Return the array of a constant that is written as a list: of the first of the dtypes, else of
+    TensorFlow's own for it.
+    """
     array = np.array(numbers)
     if array.dtype == bool:
         return array
@@ -69,11 +73,15 @@ def array_of(numbers: Any, dtypes: Sequence[str]) -> npt.NDArray[Any]:
 
 
 def renamed(target: str, arguments: str, **defaults: Any) -> Function:
-    """Return a translation that calls ``keras.ops.TARGET``; ``arguments`` are ``name`` or ``name:name in Keras``."""
+    """Return a translation that calls ``keras.ops.TARGET``; ``arguments`` are ``name`` or
+    ``name:name in Keras``.
+    """
     parts = (part.partition(":") for part in arguments.split())
     pairs = {name.lstrip("*"): other or name.lstrip("*") for name, _, other in parts}
 
     def make(**given: Any) -> Expression:
         return Expression(target, {pairs[name]: value for name, value in given.items()})
 
-    return Function(" ".join(part.partition(":")[0] for part in arguments.split()), make, **defaults)
+    return Function(
+        " ".join(part.partition(":")[0] for part in arguments.split()), make, **defaults
+    )

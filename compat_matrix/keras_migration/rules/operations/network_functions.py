@@ -9,10 +9,23 @@ from compat_matrix.keras_migration.rules.operations.expression import Expression
 
 
 def _matmul(
-    a: Any, b: Any, transpose_a: Any = False, transpose_b: Any = False, adjoint_a: Any = False, adjoint_b: Any = False
+    a: Any,
+    b: Any,
+    transpose_a: Any = False,
+    transpose_b: Any = False,
+    adjoint_a: Any = False,
+    adjoint_b: Any = False,
 ) -> Expression:
-    left = Expression("swapaxes", {"x": a, "axis1": -1, "axis2": -2}) if transpose_a or adjoint_a else a
-    right = Expression("swapaxes", {"x": b, "axis1": -1, "axis2": -2}) if transpose_b or adjoint_b else b
+    left = (
+        Expression("swapaxes", {"x": a, "axis1": -1, "axis2": -2})
+        if transpose_a or adjoint_a
+        else a
+    )
+    right = (
+        Expression("swapaxes", {"x": b, "axis1": -1, "axis2": -2})
+        if transpose_b or adjoint_b
+        else b
+    )
     return Expression("matmul", {"x1": left, "x2": right})
 
 
@@ -23,13 +36,22 @@ def _einsum(equation: Any, inputs: Any = ()) -> Expression:
 
 
 def _resize(
-    images: Any, size: Any, method: Any = "bilinear", preserve_aspect_ratio: Any = False, antialias: Any = False
+    images: Any,
+    size: Any,
+    method: Any = "bilinear",
+    preserve_aspect_ratio: Any = False,
+    antialias: Any = False,
 ) -> Expression:
     if preserve_aspect_ratio:
         raise Refused("image.resize with preserve_aspect_ratio=True")
     return Expression(
         "image.resize",
-        {"images": images, "size": tuple(size), "interpolation": method or "bilinear", "antialias": bool(antialias)}
+        {
+            "images": images,
+            "size": tuple(size),
+            "interpolation": method or "bilinear",
+            "antialias": bool(antialias),
+        }
         | {"data_format": "channels_last"},
     )
 
@@ -65,7 +87,9 @@ def _last(data_format: Any) -> None:
 
 
 def _sizes(value: Any, rank: int) -> tuple[int, ...]:
-    """Return a number for each of ``rank`` middle axes of a number, of one for each of them or for all axes. Raises Refused."""
+    """Return a number for each of ``rank`` middle axes of a number, of one for each of them or for
+    all axes. Raises Refused.
+    """
     listed = [int(item) for item in value] if isinstance(value, (list, tuple)) else [int(value)]
     if len(listed) == rank + 2 and listed[0] == listed[-1] == 1:
         listed = listed[1:-1]
@@ -82,11 +106,15 @@ def _padding(value: Any) -> str:
 
 
 def _pooling(target: str) -> Function:
-    def make(input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = None) -> Expression:
+    def make(
+        input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = None
+    ) -> Expression:
         _last(data_format)
         rank = len(input.shape) - 2
         given = {"inputs": input, "padding": _padding(padding), "data_format": "channels_last"}
-        return Expression(target, {**given, "pool_size": _sizes(ksize, rank), "strides": _sizes(strides, rank)})
+        return Expression(
+            target, {**given, "pool_size": _sizes(ksize, rank), "strides": _sizes(strides, rank)}
+        )
 
     return Function("input ksize strides padding data_format", make)
 
@@ -103,8 +131,16 @@ def _convolution(
     _last(data_format)
     filters = filter if filters is None else filters  # its name in TF 1.x
     rank = len(input.shape) - 2
-    given = {"inputs": input, "kernel": filters, "padding": _padding(padding), "data_format": "channels_last"}
-    return Expression("conv", {**given, "strides": _sizes(strides, rank), "dilation_rate": _sizes(dilations or 1, rank)})
+    given = {
+        "inputs": input,
+        "kernel": filters,
+        "padding": _padding(padding),
+        "data_format": "channels_last",
+    }
+    return Expression(
+        "conv",
+        {**given, "strides": _sizes(strides, rank), "dilation_rate": _sizes(dilations or 1, rank)},
+    )
 
 
 def _bias_add(value: Any, bias: Any, data_format: Any = None) -> Expression:
@@ -112,27 +148,45 @@ def _bias_add(value: Any, bias: Any, data_format: Any = None) -> Expression:
     return Expression("add", {"x1": value, "x2": bias})
 
 
-def _batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any) -> Expression:
+def _batch_normalization(
+    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any
+) -> Expression:
     factor = Expression("rsqrt", {"x": Expression("add", {"x1": variance, "x2": variance_epsilon})})
     factor = factor if scale is None else Expression("multiply", {"x1": factor, "x2": scale})
     shift = Expression("multiply", {"x1": mean, "x2": factor})
-    left = Expression("negative", {"x": shift}) if offset is None else Expression("subtract", {"x1": offset, "x2": shift})
+    left = (
+        Expression("negative", {"x": shift})
+        if offset is None
+        else Expression("subtract", {"x1": offset, "x2": shift})
+    )
     return Expression("add", {"x1": Expression("multiply", {"x1": x, "x2": factor}), "x2": left})
 
 
 def _moments(x: Any, axes: Any, shift: Any = None, keepdims: Any = False) -> Expression:
-    return Expression("moments", {"x": x, "axes": tuple(axes) if isinstance(axes, list) else axes, "keepdims": bool(keepdims)})
+    return Expression(
+        "moments",
+        {
+            "x": x,
+            "axes": tuple(axes) if isinstance(axes, list) else axes,
+            "keepdims": bool(keepdims),
+        },
+    )
 
 
 def _crelu(features: Any, axis: Any = -1) -> Expression:
-    both = [Expression("relu", {"x": item}) for item in (features, Expression("negative", {"x": features}))]
+    both = [
+        Expression("relu", {"x": item})
+        for item in (features, Expression("negative", {"x": features}))
+    ]
     return Expression("concatenate", {"xs": both, "axis": -1 if axis is None else axis})
 
 
 def _blocks(target: str) -> Function:
     def make(input: Any, block_size: Any, data_format: Any = None) -> Expression:
         _last(data_format)
-        return Expression(target, {"x": input, "block_size": block_size, "data_format": "channels_last"})
+        return Expression(
+            target, {"x": input, "block_size": block_size, "data_format": "channels_last"}
+        )
 
     return Function("input block_size data_format", make)
 
@@ -161,9 +215,17 @@ def _embedding_lookup(params: Any, ids: Any, partition_strategy: Any = None) -> 
 _PRODUCT = "*a *b transpose_a transpose_b adjoint_a adjoint_b"
 FUNCTIONS = {
     "linalg.matmul": Function(
-        _PRODUCT, _matmul, a_is_sparse=False, b_is_sparse=False, output_type=None, grad_a=False, grad_b=False
+        _PRODUCT,
+        _matmul,
+        a_is_sparse=False,
+        b_is_sparse=False,
+        output_type=None,
+        grad_a=False,
+        grad_b=False,
     ),
-    "linalg.matvec": Function("*a *b", _matvec, transpose_a=False, adjoint_a=False, a_is_sparse=False, b_is_sparse=False),
+    "linalg.matvec": Function(
+        "*a *b", _matvec, transpose_a=False, adjoint_a=False, a_is_sparse=False, b_is_sparse=False
+    ),
     "tensordot": renamed("tensordot", "*a:x1 *b:x2 axes"),
     "linalg.band_part": Function("input num_lower num_upper", _band_part),
     "math.top_k": Function("input k sorted", _top_k, index_type=None),
@@ -174,19 +236,31 @@ FUNCTIONS = {
         for rank in ("", "1d", "2d", "3d")
     },
     **{
-        name: Function("input *filters strides padding data_format dilations *filter", _convolution, use_cudnn_on_gpu=True)
+        name: Function(
+            "input *filters strides padding data_format dilations *filter",
+            _convolution,
+            use_cudnn_on_gpu=True,
+        )
         for name in ("nn.conv2d", "nn.conv1d", "nn.convolution")
     },
     "nn.bias_add": Function("*value *bias data_format", _bias_add),
-    "nn.batch_normalization": Function("*x *mean *variance *offset *scale variance_epsilon", _batch_normalization),
+    "nn.batch_normalization": Function(
+        "*x *mean *variance *offset *scale variance_epsilon", _batch_normalization
+    ),
     "nn.moments": Function("x axes shift keepdims", _moments),
     "nn.crelu": Function("features axis", _crelu),
     "nn.depth_to_space": _blocks("depth_to_space"),
     "nn.space_to_depth": _blocks("space_to_depth"),
-    "nn.embedding_lookup": Function("*params ids partition_strategy", _embedding_lookup, max_norm=None),
+    "nn.embedding_lookup": Function(
+        "*params ids partition_strategy", _embedding_lookup, max_norm=None
+    ),
     "image.rgb_to_grayscale": renamed("image.rgb_to_grayscale", "images"),
-    "image.flip_left_right": Function("image", lambda image: Expression("flip", {"x": image, "axis": -2})),
-    "image.flip_up_down": Function("image", lambda image: Expression("flip", {"x": image, "axis": -3})),
+    "image.flip_left_right": Function(
+        "image", lambda image: Expression("flip", {"x": image, "axis": -2})
+    ),
+    "image.flip_up_down": Function(
+        "image", lambda image: Expression("flip", {"x": image, "axis": -3})
+    ),
     "einsum": Function("equation inputs", _einsum),
     "image.resize": Function("images size method preserve_aspect_ratio antialias", _resize),
     "math.l2_normalize": Function("x axis epsilon", _l2_normalize, dim=None),

@@ -15,7 +15,8 @@ from compat_matrix.keras_migration.rules.operations.sizes import FOLDS, Sizes, f
 
 _FUNCTIONS = {**arithmetic.FUNCTIONS, **shapes.FUNCTIONS, **network_functions.FUNCTIONS}
 Node = Callable[[Sequence[Any], Mapping[str, Any]], Any]
-# Type of an op -> the function of TensorFlow that makes it, and what its inputs are among that function's arguments.
+# Type of an op -> the function of TensorFlow that makes it, and what its inputs are among that
+# function's arguments.
 _PLAIN = {
     "AddV2": "math.add", "Add": "math.add", "Sub": "math.subtract", "Mul": "math.multiply", "RealDiv": "math.truediv",
     "Div": "math.truediv", "Pow": "math.pow", "Maximum": "math.maximum", "Minimum": "math.minimum", "FloorDiv": "math.floordiv",
@@ -37,7 +38,15 @@ _PLAIN = {
     "Inv": "math.reciprocal", "Rint": "math.round", "EnsureShape": "ensure_shape", "Slice": "slice",
     "MatrixBandPart": "linalg.band_part",
 }  # fmt: skip
-_REDUCTIONS = {"Sum": "sum", "Mean": "mean", "Max": "max", "Min": "min", "Prod": "prod", "Any": "any", "All": "all"}
+_REDUCTIONS = {
+    "Sum": "sum",
+    "Mean": "mean",
+    "Max": "max",
+    "Min": "min",
+    "Prod": "prod",
+    "Any": "any",
+    "All": "all",
+}
 _DTYPES = {
     "DT_FLOAT": "float32", "DT_DOUBLE": "float64", "DT_HALF": "float16", "DT_BFLOAT16": "bfloat16", "DT_INT32": "int32",
     "DT_INT64": "int64", "DT_BOOL": "bool", "DT_UINT8": "uint8", "DT_INT8": "int8", "DT_INT16": "int16",
@@ -60,7 +69,9 @@ def _plain(name: str) -> Node:
 
 
 def _array(value: Any, attrs: Mapping[str, Any]) -> Any:
-    """Return the array of a constant that is written as a list, of the type of the op's operands."""
+    """Return the array of a constant that is written as a list, of the type of the op's
+    operands.
+    """
     if not isinstance(value, (list, tuple)):
         return value
     array = np.array(value)
@@ -72,7 +83,9 @@ def _reduction(target: str) -> Node:
         if isinstance(inputs[0], Sizes) and target == "prod" and inputs[1] in (0, [0]):
             return inputs[0].product()
         axes = tuple(inputs[1]) if isinstance(inputs[1], (list, tuple)) else inputs[1]
-        return Expression(target, {"x": inputs[0], "axis": axes, "keepdims": _flag(attrs, "keep_dims")})
+        return Expression(
+            target, {"x": inputs[0], "axis": axes, "keepdims": _flag(attrs, "keep_dims")}
+        )
 
     return make
 
@@ -108,8 +121,13 @@ def _text(attrs: Mapping[str, Any], name: str, default: str = "") -> str:
 
 
 def _spatial(attrs: Mapping[str, Any], name: str, rank: int = 2) -> tuple[int, ...]:
-    """Return the numbers of the middle axes in a list of one for each axis, the channels last. Raises Refused for others."""
-    sizes = [int(item) for item in attrs.get(name, {}).get("list", {}).get("i", [])] or [1] * (rank + 2)
+    """Return the numbers of the middle axes in a list of one for each axis, the channels last.
+
+    Raises Refused for others.
+    """
+    sizes = [int(item) for item in attrs.get(name, {}).get("list", {}).get("i", [])] or [1] * (
+        rank + 2
+    )
     last = "NDHWC" if rank == 3 else "NHWC"
     if _text(attrs, "data_format", last) != last or sizes[0] != 1 or sizes[-1] != 1:
         raise Refused(f"an op with {name}={sizes}, or with channels that are not last")
@@ -125,8 +143,16 @@ def _padding(attrs: Mapping[str, Any]) -> str:
 
 def _convolution(target: str, rank: int) -> Node:
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        given = {"inputs": inputs[0], "kernel": inputs[1], "padding": _padding(attrs), "data_format": "channels_last"}
-        steps = {"strides": _spatial(attrs, "strides", rank), "dilation_rate": _spatial(attrs, "dilations", rank)}
+        given = {
+            "inputs": inputs[0],
+            "kernel": inputs[1],
+            "padding": _padding(attrs),
+            "data_format": "channels_last",
+        }
+        steps = {
+            "strides": _spatial(attrs, "strides", rank),
+            "dilation_rate": _spatial(attrs, "dilations", rank),
+        }
         return Expression(target, {**given, **steps})
 
     return make
@@ -135,7 +161,10 @@ def _convolution(target: str, rank: int) -> Node:
 def _pooling(target: str, rank: int) -> Node:
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         given = {"inputs": inputs[0], "padding": _padding(attrs), "data_format": "channels_last"}
-        steps = {"pool_size": _spatial(attrs, "ksize", rank), "strides": _spatial(attrs, "strides", rank)}
+        steps = {
+            "pool_size": _spatial(attrs, "ksize", rank),
+            "strides": _spatial(attrs, "strides", rank),
+        }
         return Expression(target, {**given, **steps})
 
     return make
@@ -145,7 +174,9 @@ def _resized(method: str) -> Node:
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         if _flag(attrs, "align_corners") or not _flag(attrs, "half_pixel_centers"):
             raise Refused("images are resized without half_pixel_centers, as in TF 1.x")
-        return _FUNCTIONS["image.resize"]({"images": inputs[0], "size": inputs[1], "method": method})
+        return _FUNCTIONS["image.resize"](
+            {"images": inputs[0], "size": inputs[1], "method": method}
+        )
 
     return make
 
@@ -158,14 +189,19 @@ def _matmul(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 def _squeeze(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     found = attrs.get("squeeze_dims", attrs.get("axis", {})).get("list", {}).get("i", [])
-    return _FUNCTIONS["squeeze"]({"input": inputs[0], "axis": [int(item) for item in found] or None})
+    return _FUNCTIONS["squeeze"](
+        {"input": inputs[0], "axis": [int(item) for item in found] or None}
+    )
 
 
 def _strided_slice(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     begin, end, step = inputs[1:4]
     if not all(isinstance(part, (list, tuple)) for part in (begin, end, step)):
         raise Refused("a slice with ends that are computed")
-    masks = {name: _int(attrs, f"{name}_mask") for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    masks = {
+        name: _int(attrs, f"{name}_mask")
+        for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+    }
     key: list[Any] = []
     for number in range(len(begin)):
         bit = 1 << number
@@ -176,7 +212,10 @@ def _strided_slice(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         elif masks["shrink_axis"] & bit:
             key.append(int(begin[number]))
         else:
-            ends = None if masks["begin"] & bit else begin[number], None if masks["end"] & bit else end[number]
+            ends = (
+                None if masks["begin"] & bit else begin[number],
+                None if masks["end"] & bit else end[number],
+            )
             key.append(slice(*ends, step[number]))
     if isinstance(inputs[0], Sizes):
         return inputs[0].item(key[0])
@@ -186,7 +225,13 @@ def _strided_slice(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 def _arg(target: str) -> Node:
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         found = Expression(target, {"x": inputs[0], "axis": inputs[1]})
-        return Expression("cast", {"x": found, "dtype": _dtype(attrs, "output_type") if "output_type" in attrs else "int64"})
+        return Expression(
+            "cast",
+            {
+                "x": found,
+                "dtype": _dtype(attrs, "output_type") if "output_type" in attrs else "int64",
+            },
+        )
 
     return make
 
@@ -201,12 +246,16 @@ def _gather(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         raise Refused("gather with batch_dims")
     if isinstance(inputs[0], Sizes) and isinstance(inputs[1], (int, list)):
         return inputs[0].gathered(inputs[1])
-    return Expression("take", {"x": inputs[0], "indices": inputs[1], "axis": inputs[2] if len(inputs) > 2 else 0})
+    return Expression(
+        "take", {"x": inputs[0], "indices": inputs[1], "axis": inputs[2] if len(inputs) > 2 else 0}
+    )
 
 
 def _one_hot(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     given = dict(zip(("indices", "depth", "on_value", "off_value"), inputs))
-    return _FUNCTIONS["one_hot"]({**given, "axis": _int(attrs, "axis", -1), "dtype": _dtype(attrs, "T")})
+    return _FUNCTIONS["one_hot"](
+        {**given, "axis": _int(attrs, "axis", -1), "dtype": _dtype(attrs, "T")}
+    )
 
 
 def _blocks(function: str) -> Node:
@@ -249,12 +298,16 @@ def _inverse(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def _called(function: str, arguments: str, flags: str = "", texts: str = "") -> Node:
-    """Return a call of a known function: its arguments in the order of the op's inputs, and those that are attrs of the op."""
+    """Return a call of a known function: its arguments in the order of the op's inputs, and those
+    that are attrs of the op.
+    """
 
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         given = dict(zip(arguments.split(), inputs))
         given.update({name: _flag(attrs, name) for name in flags.split()})
-        return _FUNCTIONS[function]({**given, **{name: _text(attrs, name) for name in texts.split()}})
+        return _FUNCTIONS[function](
+            {**given, **{name: _text(attrs, name) for name in texts.split()}}
+        )
 
     return make
 
@@ -264,7 +317,9 @@ GRAPH_OPS: dict[str, Node] = {
     **{op: _reduction(target) for op, target in _REDUCTIONS.items()},
     "Cast": _cast,
     "Shape": lambda inputs, attrs: sizes_of(inputs[0]),
-    "Einsum": lambda inputs, attrs: _FUNCTIONS["einsum"]({"equation": _text(attrs, "equation"), "inputs": list(inputs)}),
+    "Einsum": lambda inputs, attrs: _FUNCTIONS["einsum"](
+        {"equation": _text(attrs, "equation"), "inputs": list(inputs)}
+    ),
     "ResizeBilinear": _resized("bilinear"),
     "ResizeNearestNeighbor": _resized("nearest"),
     "ResizeBicubic": _resized("bicubic"),
@@ -274,7 +329,8 @@ GRAPH_OPS: dict[str, Node] = {
     "Squeeze": _squeeze,
     "StridedSlice": _strided_slice,
     "Split": lambda inputs, attrs: Expression(
-        "split", {"x": inputs[1], "indices_or_sections": _int(attrs, "num_split"), "axis": inputs[0]}
+        "split",
+        {"x": inputs[1], "indices_or_sections": _int(attrs, "num_split"), "axis": inputs[0]},
     ),
     "ArgMax": _arg("argmax"),
     "ArgMin": _arg("argmin"),
@@ -283,7 +339,8 @@ GRAPH_OPS: dict[str, Node] = {
     **dict.fromkeys(("Pad", "PadV2"), _called("pad", "tensor paddings constant_values")),
     "ClipByValue": _called("clip_by_value", "t clip_value_min clip_value_max"),
     "LeakyRelu": lambda inputs, attrs: Expression(
-        "leaky_relu", {"x": inputs[0], "negative_slope": float(attrs.get("alpha", {}).get("f", 0.2))}
+        "leaky_relu",
+        {"x": inputs[0], "negative_slope": float(attrs.get("alpha", {}).get("f", 0.2))},
     ),
     "Conv2D": _convolution("conv", 2),
     "Conv3D": _convolution("conv", 3),

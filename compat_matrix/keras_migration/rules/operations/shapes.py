@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.keras_migration.refused import Refused
-from compat_matrix.keras_migration.rules.operations.expression import Expression, Function, array_of, is_numbers, renamed
+from compat_matrix.keras_migration.rules.operations.expression import (
+    Expression,
+    Function,
+    array_of,
+    is_numbers,
+    renamed,
+)
 from compat_matrix.keras_migration.rules.operations.sizes import Sizes, joined, sizes_of, target_of
 
 
@@ -66,12 +72,18 @@ def _alike(values: Any) -> list[Any]:
 
 def _axis(axis: Any) -> Any:
     return (
-        tuple(axis) if isinstance(axis, list) and len(axis) > 1 else axis[0] if isinstance(axis, list) and axis else axis or None
+        tuple(axis)
+        if isinstance(axis, list) and len(axis) > 1
+        else axis[0]
+        if isinstance(axis, list) and axis
+        else axis or None
     )
 
 
 def _squeeze(input: Any, axis: Any = None) -> Expression:
-    return Expression("squeeze", {"x": input, "axis": axis if isinstance(axis, int) else _axis(axis)})
+    return Expression(
+        "squeeze", {"x": input, "axis": axis if isinstance(axis, int) else _axis(axis)}
+    )
 
 
 def _split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None) -> Expression:
@@ -87,22 +99,44 @@ def _split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None) 
     return Expression("split", {"x": value, "indices_or_sections": sizes, "axis": axis or 0})
 
 
-def _pad(tensor: Any, paddings: Any, mode: Any = "CONSTANT", constant_values: Any = 0) -> Expression:
-    found = {"x": tensor, "pad_width": tuple(_static(pair) for pair in paddings), "mode": str(mode).lower()}
-    return Expression("pad", {**found, "constant_values": constant_values} if found["mode"] == "constant" else found)
+def _pad(
+    tensor: Any, paddings: Any, mode: Any = "CONSTANT", constant_values: Any = 0
+) -> Expression:
+    found = {
+        "x": tensor,
+        "pad_width": tuple(_static(pair) for pair in paddings),
+        "mode": str(mode).lower(),
+    }
+    return Expression(
+        "pad",
+        {**found, "constant_values": constant_values} if found["mode"] == "constant" else found,
+    )
 
 
 def _one_hot(
-    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: Any = None, dtype: Any = None
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: Any = None,
+    dtype: Any = None,
 ) -> Expression:
     if on_value not in (None, 1, 1.0) or off_value not in (None, 0, 0.0):
         raise Refused("one_hot with values of its own")
     return Expression(
-        "one_hot", {"x": indices, "num_classes": depth, "axis": -1 if axis is None else axis, "dtype": dtype or "float32"}
+        "one_hot",
+        {
+            "x": indices,
+            "num_classes": depth,
+            "axis": -1 if axis is None else axis,
+            "dtype": dtype or "float32",
+        },
     )
 
 
-def _gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: Any = 0) -> Expression:
+def _gather(
+    params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: Any = 0
+) -> Expression:
     if batch_dims:
         raise Refused(f"gather with batch_dims={batch_dims}")
     return Expression("take", {"x": params, "indices": indices, "axis": axis or 0})
@@ -130,7 +164,12 @@ def _sort(target: str) -> Function:
 
 def _slice(input_: Any, begin: Any, size: Any) -> Expression:
     starts, sizes = _static(begin), _static(size)
-    key = tuple([slice(start, None if length == -1 else start + length) for start, length in zip(starts, sizes)])
+    key = tuple(
+        [
+            slice(start, None if length == -1 else start + length)
+            for start, length in zip(starts, sizes)
+        ]
+    )
     return Expression("get_item", {"x": input_, "key": key})
 
 
@@ -139,7 +178,11 @@ def _sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool") -> Exp
         raise Refused("a mask as long as the longest sequence")
     column = Expression("expand_dims", {"x": lengths, "axis": -1})
     found = Expression(
-        "less", {"x1": np.arange(maxlen, dtype="int32"), "x2": Expression("cast", {"x": column, "dtype": "int32"})}
+        "less",
+        {
+            "x1": np.arange(maxlen, dtype="int32"),
+            "x2": Expression("cast", {"x": column, "dtype": "int32"}),
+        },
     )
     return found if dtype in (None, "bool") else Expression("cast", {"x": found, "dtype": dtype})
 
@@ -153,7 +196,9 @@ def _diagonal(input: Any) -> Expression:
 
 
 def _reverse(tensor: Any, axis: Any) -> Expression:
-    return Expression("flip", {"x": tensor, "axis": tuple(axis) if isinstance(axis, list) else axis})
+    return Expression(
+        "flip", {"x": tensor, "axis": tuple(axis) if isinstance(axis, list) else axis}
+    )
 
 
 FUNCTIONS = {

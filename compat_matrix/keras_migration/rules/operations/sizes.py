@@ -1,7 +1,7 @@
 """Sizes of tensors: ``tf.shape`` and what is computed of it, while a model is built.
 
-`keras.ops` has no tensor for the shape of a tensor. A size that is known becomes a number. One that is not known, as that of a
-batch, may only go into a shape, where it is inferred.
+`keras.ops` has no tensor for the shape of a tensor. A size that is known becomes a number. One that
+is not known, as that of a batch, may only go into a shape, where it is inferred.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ COMPUTED = "a shape that is computed"
 
 @dataclass(frozen=True)
 class Unknown:
-    """A size that is not known while the model is built; ``batch``: the first one of a tensor, which all have in common."""
+    """A size that is not known while the model is built; ``batch``: the first one of a tensor,
+    which all have in common.
+    """
 
     batch: bool = False
 
@@ -49,7 +51,9 @@ class Sizes:
         places = [indices] if isinstance(indices, int) else [int(place) for place in indices]
         if not all(-len(self.values) <= place < len(self.values) for place in places):
             raise Refused(COMPUTED)
-        return Sizes(tuple([self.values[place] for place in places]), scalar=isinstance(indices, int))
+        return Sizes(
+            tuple([self.values[place] for place in places]), scalar=isinstance(indices, int)
+        )
 
     def product(self) -> Sizes:
         """Return the number of elements in a part of these sizes."""
@@ -65,11 +69,21 @@ def sizes_of(tensor: Any) -> Sizes:
     shape = getattr(tensor, "shape", None)
     if shape is None:
         raise Refused(COMPUTED)
-    return Sizes(tuple([Unknown(batch=not axis) if size is None else int(size) for axis, size in enumerate(shape)]))
+    return Sizes(
+        tuple(
+            [
+                Unknown(batch=not axis) if size is None else int(size)
+                for axis, size in enumerate(shape)
+            ]
+        )
+    )
 
 
 def joined(items: Any) -> Sizes:
-    """Return the list of all sizes in a list of sizes, numbers and lists of them. Raises Refused for anything else."""
+    """Return the list of all sizes in a list of sizes, numbers and lists of them.
+
+    Raises Refused for anything else.
+    """
     return Sizes(tuple(_flat(items)))
 
 
@@ -86,7 +100,10 @@ def _flat(items: Any) -> Iterator[Size]:
 
 
 def target_of(tensor: Any, shape: Any) -> tuple[int, ...]:
-    """Return the shape that a tensor is brought into, with -1 for at most one size. Raises Refused if more are not known."""
+    """Return the shape that a tensor is brought into, with -1 for at most one size.
+
+    Raises Refused if more are not known.
+    """
     sizes = joined(shape).values
     unknown = [size for size in sizes if isinstance(size, Unknown)]
     if not unknown:
@@ -99,10 +116,23 @@ def target_of(tensor: Any, shape: Any) -> tuple[int, ...]:
     # The batch stays, so what is inferred is what is left of the other sizes.
     before = list(getattr(tensor, "shape", None) or (None, None))
     rest = math.prod([size for size in plain if size != -1])
-    if not unknown[0].batch or before[0] is not None or None in before[1:] or not rest or math.prod(before[1:]) % rest:
+    if (
+        not unknown[0].batch
+        or before[0] is not None
+        or None in before[1:]
+        or not rest
+        or math.prod(before[1:]) % rest
+    ):
         raise Refused(COMPUTED)
     return tuple(
-        [-1 if isinstance(size, Unknown) else math.prod(before[1:]) // rest if size == -1 else int(size) for size in sizes]
+        [
+            -1
+            if isinstance(size, Unknown)
+            else math.prod(before[1:]) // rest
+            if size == -1
+            else int(size)
+            for size in sizes
+        ]
     )
 
 
@@ -113,16 +143,23 @@ def _two(function: Callable[[Any, Any], Any]) -> Callable[..., Sizes]:
             raise Refused(COMPUTED)
         pair = first.values[0], second.values[0]
         scalar = not any(
-            isinstance(item, (list, tuple)) or (isinstance(item, Sizes) and not item.scalar) for item in (one, other)
+            isinstance(item, (list, tuple)) or (isinstance(item, Sizes) and not item.scalar)
+            for item in (one, other)
         )
-        return Sizes((Unknown() if any(isinstance(size, Unknown) for size in pair) else function(*pair),), scalar)
+        return Sizes(
+            (Unknown() if any(isinstance(size, Unknown) for size in pair) else function(*pair),),
+            scalar,
+        )
 
     return fold
 
 
 def _one(function: Callable[[Any], Any]) -> Callable[..., Sizes]:
     def fold(one: Sizes) -> Sizes:
-        return Sizes(tuple([size if isinstance(size, Unknown) else function(size) for size in one.values]), one.scalar)
+        return Sizes(
+            tuple([size if isinstance(size, Unknown) else function(size) for size in one.values]),
+            one.scalar,
+        )
 
     return fold
 
@@ -130,7 +167,11 @@ def _one(function: Callable[[Any], Any]) -> Callable[..., Sizes]:
 def _cast(x: Sizes, dtype: Any) -> Sizes:
     if str(dtype).startswith(("int", "uint")):
         return _one(int)(x)
-    return Sizes((float(x.known()),), scalar=True) if x.scalar else Sizes(tuple([float(size) for size in x.known()]))
+    return (
+        Sizes((float(x.known()),), scalar=True)
+        if x.scalar
+        else Sizes(tuple([float(size) for size in x.known()]))
+    )
 
 
 # Functions of TensorFlow that give sizes when they take some -> what they compute.
@@ -149,7 +190,9 @@ FOLDS: Mapping[str, Callable[..., Sizes]] = {
 
 
 def folded(name: str, arguments: Sequence[Any]) -> Sizes | None:
-    """Return the sizes that a function gives, None if it takes none, or tensors too, or is not one of sizes."""
+    """Return the sizes that a function gives, None if it takes none, or tensors too, or is not one
+    of sizes.
+    """
     takes = any(isinstance(item, Sizes) for item in arguments)
     plain = all(isinstance(item, (Sizes, int, float, str, list, tuple)) for item in arguments)
     return FOLDS[name](*arguments) if takes and plain and name in FOLDS else None

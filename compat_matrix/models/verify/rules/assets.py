@@ -29,7 +29,10 @@ _NO_FILES = (b"/dev/null",)
     "asset-missing",
     Severity.ERROR,
     summary="A file that the graph reads is not in assets/.",
-    why="Initialising fails: the vocabulary or table is not found. tf.saved_model.save leaves out a missing file in silence.",
+    why=(
+        "Initialising fails: the vocabulary or table is not found. tf.saved_model.save leaves out a"
+        " missing file in silence."
+    ),
     fix="Copy the file into assets/ from the source, or export again where it exists.",
 )
 def asset_missing(model: Model, graph: Graph) -> Iterator[Fault]:
@@ -45,9 +48,17 @@ def asset_missing(model: Model, graph: Graph) -> Iterator[Fault]:
                 raise
             there, reason = False, f"is {error.reason}"
         else:
-            reason = "is a directory, not a regular file" if (model.layout.directory / name).is_dir() else "does not exist"
+            reason = (
+                "is a directory, not a regular file"
+                if (model.layout.directory / name).is_dir()
+                else "does not exist"
+            )
         if not there:
-            yield Fault(f"{name} {reason}", file=name, node=parse_input(definition.tensor_info.name).source or None)
+            yield Fault(
+                f"{name} {reason}",
+                file=name,
+                node=parse_input(definition.tensor_info.name).source or None,
+            )
 
 
 @graph_rule(
@@ -55,8 +66,14 @@ def asset_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     "asset-outside",
     Severity.ERROR,
     summary="The name of an asset, or a link, leads out of the model's directory.",
-    why="Loading opens whatever file is there on the machine that loads, and a re-save copies it into the new export.",
-    fix="Put the file into assets/ under a plain name; in a model from somebody else, do not load it.",
+    why=(
+        "Loading opens whatever file is there on the machine that loads, and a re-save copies it"
+        " into the new export."
+    ),
+    fix=(
+        "Put the file into assets/ under a plain name; in a model from somebody else, do not"
+        " load it."
+    ),
 )
 def asset_outside(model: Model, graph: Graph) -> Iterator[Fault]:
     for definition in model.layout.asset_definitions(graph.proto):
@@ -71,23 +88,47 @@ def asset_outside(model: Model, graph: Graph) -> Iterator[Fault]:
     "absolute-path",
     Severity.WARNING,
     summary="A constant holds an absolute path.",
-    why="A file of the author's machine: the model works there and nowhere else, or reads what happens to be there.",
-    fix="Make the file an asset (tf.saved_model.Asset, or the assets collection in TF 1.x) and export again.",
+    why=(
+        "A file of the author's machine: the model works there and nowhere else, or reads what"
+        " happens to be there."
+    ),
+    fix=(
+        "Make the file an asset (tf.saved_model.Asset, or the assets collection in TF 1.x) and"
+        " export again."
+    ),
 )
 def absolute_path(model: Model, graph: Graph) -> Iterator[Fault]:
-    fed = {parse_input(item.tensor_info.name).source for item in model.layout.asset_definitions(graph.proto)}
+    fed = {
+        parse_input(item.tensor_info.name).source
+        for item in model.layout.asset_definitions(graph.proto)
+    }
     for function, node in graph.of_op(("Const",)):
-        texts = [] if function is None and node.name in fed else strings_of_constant(node, _MANY + 1)
+        texts = (
+            [] if function is None and node.name in fed else strings_of_constant(node, _MANY + 1)
+        )
         if len(texts) > _MANY:
             continue
         paths = [
-            text for text in texts if len(text) <= limits.FILE_NAME_BYTES and _PATH.fullmatch(text) and text not in _NO_FILES
+            text
+            for text in texts
+            if len(text) <= limits.FILE_NAME_BYTES
+            and _PATH.fullmatch(text)
+            and text not in _NO_FILES
         ]
         if paths:
             told = ", ".join(few([path.decode("utf-8", "backslashreplace") for path in paths]))
-            used = node.name in graph.used.nodes if function is None else function in graph.used.functions
+            used = (
+                node.name in graph.used.nodes
+                if function is None
+                else function in graph.used.functions
+            )
             told += "" if used else "; nothing runs it"
-            yield Fault(f"holds the path {told}", node.name, function, severity=None if used else Severity.INFO)
+            yield Fault(
+                f"holds the path {told}",
+                node.name,
+                function,
+                severity=None if used else Severity.INFO,
+            )
 
 
 @model_rule(
@@ -104,4 +145,6 @@ def asset_unused(model: Model) -> Iterator[Fault]:
         used |= {item.filename for item in model.layout.asset_definitions(graph.proto)}
     unused = [name for name in model.layout.root.names(layout.ASSETS) if name not in used]
     if unused:
-        yield Fault(f"no MetaGraph names {', '.join(few(unused))}", file=f"{layout.ASSETS}/{unused[0]}")
+        yield Fault(
+            f"no MetaGraph names {', '.join(few(unused))}", file=f"{layout.ASSETS}/{unused[0]}"
+        )

@@ -35,7 +35,11 @@ def signature_tensor_missing(model: Model, graph: Graph) -> Iterator[Fault]:
                     node = parse_input(slot.tensor).source
                     if node not in graph.nodes:
                         what = f"{side} {name!r} of signature {key!r}"
-                        said = f"is {slot.tensor!r}, which does not exist" if slot.tensor else "names no tensor"
+                        said = (
+                            f"is {slot.tensor!r}, which does not exist"
+                            if slot.tensor
+                            else "names no tensor"
+                        )
                         yield Fault(f"{what} {said}", node=node or None, parts=graph.parts(key))
 
 
@@ -65,7 +69,10 @@ def loader_op_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     "SMC303",
     "edge-from-nowhere",
     Severity.ERROR,
-    summary="A node has an input that no node or argument gives; or a function returns what no node gives.",
+    summary=(
+        "A node has an input that no node or argument gives; or a function returns what no node"
+        " gives."
+    ),
     why="Importing the graph or the function fails.",
     fix="Export again; if a tool cut the graph, cut at other nodes.",
 )
@@ -79,13 +86,22 @@ def edge_from_nowhere(model: Model, graph: Graph) -> Iterator[Fault]:
             returned = [*function.ret.values(), *function.control_ret.values()]
             lost = sorted(text for text in returned if input_source(text, True) not in known)
             if lost:
-                returns.append(Fault(f"returns {', '.join(few(lost))}, which no node gives", function=body.function))
+                returns.append(
+                    Fault(
+                        f"returns {', '.join(few(lost))}, which no node gives",
+                        function=body.function,
+                    )
+                )
         if known.issuperset(itertools.chain.from_iterable(sources)):
             continue
         for node, wanted in zip(body.nodes, sources):
             if not known.issuperset(wanted):
                 lost = [text for text, name in zip(node.input, wanted) if name not in known]
-                yield Fault(f"input {', '.join(few(lost))} comes from no node", node=node.name, function=body.function)
+                yield Fault(
+                    f"input {', '.join(few(lost))} comes from no node",
+                    node=node.name,
+                    function=body.function,
+                )
     yield from returns
 
 
@@ -111,15 +127,26 @@ def name_twice(model: Model, graph: Graph) -> Iterator[Fault]:
     Severity.ERROR,
     summary="A node refers to a function that the library does not have.",
     why="Importing the graph fails, in some releases only when the node runs.",
-    fix="Export again; if a tool removed functions, keep those that branches, loops and gradients name.",
+    fix=(
+        "Export again; if a tool removed functions, keep those that branches, loops and gradients"
+        " name."
+    ),
 )
 def function_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     library = graph.proto.graph_def.library
     for function, node, names in graph.named:
         for name in sorted(names):
-            if name not in graph.library.functions and node.op != "SymbolicGradient":  # that may name an op
-                yield Fault(f"{node.op} refers to the function {name!r}, which is not there", node=node.name, function=function)
-    gradients = [(item.registered_op_type, item.gradient_func) for item in library.registered_gradients]
+            if (
+                name not in graph.library.functions and node.op != "SymbolicGradient"
+            ):  # that may name an op
+                yield Fault(
+                    f"{node.op} refers to the function {name!r}, which is not there",
+                    node=node.name,
+                    function=function,
+                )
+    gradients = [
+        (item.registered_op_type, item.gradient_func) for item in library.registered_gradients
+    ]
     gradients += [(item.function_name, item.gradient_func) for item in library.gradient]
     for what, name in gradients:
         if name not in graph.library.functions:
@@ -131,13 +158,19 @@ def function_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     "recursion",
     Severity.ERROR,
     summary="Functions call each other in a circle.",
-    why="TensorFlow does not support it: optimisers follow the calls without end, and releases before 2.8 crash while loading "
-    "(CVE-2022-23591).",
+    why=(
+        "TensorFlow does not support it: optimisers follow the calls without end, and releases"
+        " before 2.8 crash while loading (CVE-2022-23591)."
+    ),
     fix="Write the recursion as a while loop; in a model from somebody else, do not load it.",
 )
 def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
-    """Return the calls only: a gradient function that calls its forward function, which names it, is not a recursion."""
-    called = {name: {node.op for node in body.node_def} for name, body in graph.library.functions.items()}
+    """Return the calls only: a gradient function that calls its forward function, which names it,
+    is not a recursion.
+    """
+    called = {
+        name: {node.op for node in body.node_def} for name, body in graph.library.functions.items()
+    }
     for function, _, named in graph.named:
         if function is not None:
             called[function].update(named)
@@ -150,7 +183,10 @@ def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
     "cycle-of-nodes",
     Severity.ERROR,
     summary="Nodes wait for each other in a circle that is not a loop.",
-    why="The graph cannot run: importing it fails, or the call never ends. Loops of TF 1.x go through NextIteration.",
+    why=(
+        "The graph cannot run: importing it fails, or the call never ends. Loops of TF 1.x go"
+        " through NextIteration."
+    ),
     fix="Export again; in a model from somebody else, do not load it.",
 )
 def cycle_of_nodes(model: Model, graph: Graph) -> Iterator[Fault]:
@@ -158,14 +194,23 @@ def cycle_of_nodes(model: Model, graph: Graph) -> Iterator[Fault]:
         if _in_order(found, sources):
             continue
         # The edges that close the loops of TF 1.x begin at NextIteration.
-        back = {node.name for node in body.nodes if node.op in ("NextIteration", "RefNextIteration")}
-        waits = {name: [source for source in wanted if source not in back] for name, wanted in zip(found, sources)}
+        back = {
+            node.name for node in body.nodes if node.op in ("NextIteration", "RefNextIteration")
+        }
+        waits = {
+            name: [source for source in wanted if source not in back]
+            for name, wanted in zip(found, sources)
+        }
         for circle in circles(waits):
-            yield Fault(f"in a circle: {', '.join(few(circle))}", node=circle[0], function=body.function)
+            yield Fault(
+                f"in a circle: {', '.join(few(circle))}", node=circle[0], function=body.function
+            )
 
 
 def _in_order(found: list[str], sources: list[list[str]]) -> bool:
-    """Return whether each node comes after those that it waits for, which is how most writers order them."""
+    """Return whether each node comes after those that it waits for, which is how most writers order
+    them.
+    """
     numbers = {name: number for number, name in enumerate(found)}
     for number, names in enumerate(sources):
         for name in names:

@@ -1,4 +1,6 @@
-"""Defects that break tf.saved_model.load, training after it, or the load of a model server; devices written into the graph."""
+"""Defects that break tf.saved_model.load, training after it, or the load of a model server; devices
+written into the graph.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,14 @@ _CPU = ("", "CPU:0", "CPU:*", "CPU")
     "slots-break-loading",
     Severity.WARNING,
     summary="An object of the object graph has optimizer slots.",
-    why="tf.saved_model.load fails (no attribute 'add_slot') unless the class of the optimizer is registered: for "
-    "Keras 2 optimizers, import tf_keras first. Servers do not notice.",
-    fix="Export without the optimizer (model.export, include_optimizer=False), or load with reference_impl.load.",
+    why=(
+        "tf.saved_model.load fails (no attribute 'add_slot') unless the class of the optimizer is"
+        " registered: for Keras 2 optimizers, import tf_keras first. Servers do not notice."
+    ),
+    fix=(
+        "Export without the optimizer (model.export, include_optimizer=False), or load with"
+        " reference_impl.load."
+    ),
 )
 def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
     for number, item in enumerate(graph.objects.nodes):
@@ -35,7 +42,8 @@ def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
             kind = item.user_object.identifier or item.WhichOneof("kind") or "object"
             label = graph.paths.label(number)
             yield Fault(
-                f"{label} ({kind}) has {counted(len(item.slot_variables), 'slot')}, such as {item.slot_variables[0].slot_name!r}"
+                f"{label} ({kind}) has {counted(len(item.slot_variables), 'slot')}, such as"
+                f" {item.slot_variables[0].slot_name!r}"
             )
 
 
@@ -44,11 +52,17 @@ def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
     "gradient-unsaved",
     Severity.WARNING,
     summary="An op has a custom gradient that is not in the model.",
-    why="Answers are right, but training or explaining the loaded model fails, or uses another gradient.",
+    why=(
+        "Answers are right, but training or explaining the loaded model fails, or uses another"
+        " gradient."
+    ),
     fix="Export again: TensorFlow since 2.6 stores custom gradients. For inference only: nothing.",
 )
 def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
-    """One finding for all of them. Those of the next rule, and those that our exports refuse by name, are left out."""
+    """One finding for all of them.
+
+    Those of the next rule, and those that our exports refuse by name, are left out.
+    """
     found = [place for place in _without_gradient(graph) if not _is_of_second_order(graph, place)]
     # A TF 1.x file cannot hold them, and is not trained through a loader as a rule.
     yield from _one_fault(found, "with the", None if graph.has_objects else Severity.INFO)
@@ -58,16 +72,27 @@ def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
     "SMC513",
     "gradient-of-gradient-unsaved",
     Severity.WARNING,
-    summary="The gradient of a custom gradient is not in the model; only a number of the process that wrote it is.",
-    why="tf.saved_model.load gives the gradients of the model numbers from a counter of the process. A second derivative fails, "
-    "or, if the counter reaches the number in the file, is silently that of another gradient.",
-    fix="Export again with reference_impl.save, which keeps gradients up to the third order. If nobody needs second derivatives: "
-    "nothing.",
+    summary=(
+        "The gradient of a custom gradient is not in the model; only a number of the process that"
+        " wrote it is."
+    ),
+    why=(
+        "tf.saved_model.load gives the gradients of the model numbers from a counter of the"
+        " process. A second derivative fails, or, if the counter reaches the number in the file, is"
+        " silently that of another gradient."
+    ),
+    fix=(
+        "Export again with reference_impl.save, which keeps gradients up to the third order. If"
+        " nobody needs second derivatives: nothing."
+    ),
 )
 def gradient_of_gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
     """One finding for all of them. tf.saved_model.save keeps the gradients of the first order."""
     found = [place for place in _without_gradient(graph) if _is_of_second_order(graph, place)]
-    yield from _one_fault([place for place in found if place.gradient != GRADIENT_NOT_SAVED], "in a gradient, with the")
+    yield from _one_fault(
+        [place for place in found if place.gradient != GRADIENT_NOT_SAVED],
+        "in a gradient, with the",
+    )
 
 
 class _Place(NamedTuple):
@@ -93,12 +118,19 @@ def _is_of_second_order(graph: Graph, place: _Place) -> bool:
     return generated and place.function in graph.gradient_functions
 
 
-def _one_fault(places: Sequence[_Place], words: str, severity: Severity | None = None) -> Iterator[Fault]:
+def _one_fault(
+    places: Sequence[_Place], words: str, severity: Severity | None = None
+) -> Iterator[Fault]:
     if places:
         ops = f"{len(places)} ops" if len(places) > 1 else "an op"
         names = few(dict.fromkeys(place.gradient for place in places))
         where = places[0]
-        yield Fault(f"{ops} {words} gradients {', '.join(names)}", node=where.node, function=where.function, severity=severity)
+        yield Fault(
+            f"{ops} {words} gradients {', '.join(names)}",
+            node=where.node,
+            function=where.function,
+            severity=severity,
+        )
 
 
 @model_rule(
@@ -106,7 +138,10 @@ def _one_fault(places: Sequence[_Place], words: str, severity: Severity | None =
     "warmup-refused",
     Severity.ERROR,
     summary="A model server cannot read or answer the warm-up requests in assets.extra.",
-    why="TensorFlow Serving answers them before it offers the model, and ends the load with an error at the first that fails.",
+    why=(
+        "TensorFlow Serving answers them before it offers the model, and ends the load with an"
+        " error at the first that fails."
+    ),
     fix="Record the requests again (a TFRecord file of PredictionLogs), or delete the file.",
 )
 def warmup_refused(model: Model) -> Iterator[Fault]:
@@ -115,10 +150,15 @@ def warmup_refused(model: Model) -> Iterator[Fault]:
         return
     if found.refused is not None:
         yield Fault(found.refused, file=layout.WARMUP_REQUESTS)
-    served = [graph for graph in model.graphs if "serve" in graph.proto.meta_info_def.tags] or model.graphs
+    served = [
+        graph for graph in model.graphs if "serve" in graph.proto.meta_info_def.tags
+    ] or model.graphs
     for name in found.signatures:
         if not any(name in graph.proto.signature_def for graph in served):
-            yield Fault(f"a request asks the signature {name!r}, which the model does not have", file=layout.WARMUP_REQUESTS)
+            yield Fault(
+                f"a request asks the signature {name!r}, which the model does not have",
+                file=layout.WARMUP_REQUESTS,
+            )
 
 
 @graph_rule(
@@ -126,9 +166,14 @@ def warmup_refused(model: Model) -> Iterator[Fault]:
     "device-pinned",
     Severity.WARNING,
     summary="Nodes are pinned to a device that not every machine has.",
-    why="Without soft placement loaders refuse the model where the device is missing; another job or task exists in no "
-    "single process.",
-    fix="Export outside of tf.device, or with clear_devices=True in TF 1.x. For an accelerator on purpose: use a tag (gpu, tpu).",
+    why=(
+        "Without soft placement loaders refuse the model where the device is missing; another job"
+        " or task exists in no single process."
+    ),
+    fix=(
+        "Export outside of tf.device, or with clear_devices=True in TF 1.x. For an accelerator on"
+        " purpose: use a tag (gpu, tpu)."
+    ),
 )
 def device_pinned(model: Model, graph: Graph) -> Iterator[Fault]:
     """One finding for a device: how often, and the first node."""
@@ -147,7 +192,12 @@ def device_pinned(model: Model, graph: Graph) -> Iterator[Fault]:
         meant = not job and kind.partition(":")[0].lower() in tags
         nodes = f"{counts[device]} nodes are" if counts[device] > 1 else "a node is"
         by_tag = ", as the tags say" if meant else ""
-        yield Fault(f"{nodes} on {device}{by_tag}", node=name, function=function, severity=Severity.INFO if meant else None)
+        yield Fault(
+            f"{nodes} on {device}{by_tag}",
+            node=name,
+            function=function,
+            severity=Severity.INFO if meant else None,
+        )
 
 
 def everywhere(device: str) -> bool:
@@ -157,7 +207,9 @@ def everywhere(device: str) -> bool:
 
 
 def parts(device: str) -> tuple[str, str]:
-    """The job and task, empty for those of every process; the device, as ``GPU:0``, empty for any."""
+    """The job and task, empty for those of every process; the device, as ``GPU:0``, empty for
+    any.
+    """
     job, kind = [], ""
     for part in device.strip("/").split("/"):
         key, _, value = part.partition(":")

@@ -1,4 +1,6 @@
-"""Nodes against their ops, and names of children against TensorFlow: what its loaders refuse, run or do not survive."""
+"""Nodes against their ops, and names of children against TensorFlow: what its loaders refuse, run
+or do not survive.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,21 @@ if TYPE_CHECKING:
     "SMC310",
     "node-against-op",
     Severity.ERROR,
-    summary="An attribute, a constant, an argument or the place of a node is none that its op or TensorFlow can have.",
-    why="TensorFlow refuses the graph when it imports it, or ends the process when it runs the node. reference_impl refuses the "
-    "node by name.",
+    summary=(
+        "An attribute, a constant, an argument or the place of a node is none that its op or"
+        " TensorFlow can have."
+    ),
+    why=(
+        "TensorFlow refuses the graph when it imports it, or ends the process when it runs the"
+        " node. reference_impl refuses the node by name."
+    ),
     fix="Export again; in a model from somebody else, do not load it.",
 )
 def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
     known: dict[str, tuple[op_rules.AttrRule, ...] | None] = {}
-    captured = {item.constant.operation for item in graph.objects.nodes if item.HasField("constant")}  # of SMC315
+    captured = {
+        item.constant.operation for item in graph.objects.nodes if item.HasField("constant")
+    }  # of SMC315
     for body in graph.bodies:
         names = {node.name for node in body.nodes} if body.function is None else None
         for node in body.nodes:
@@ -46,7 +55,11 @@ def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
                 yield Fault(f"{node.op}: {reason}", node=node.name, function=body.function)
         for node, length in node_attributes.literal_lengths(body.nodes):
             if length > limits.TENSOR_LIST_ELEMENTS:
-                yield Fault(f"{node.op} makes a list of {length} tensors", node=node.name, function=body.function)
+                yield Fault(
+                    f"{node.op} makes a list of {length} tensors",
+                    node=node.name,
+                    function=body.function,
+                )
         for node, reason in (*trusted_inputs.faults(body.nodes), *_long_lists(body)):
             yield Fault(f"{node.op} {reason}", node=node.name, function=body.function)
     for name, function in graph.library.functions.items():
@@ -54,12 +67,19 @@ def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
 
 
 def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
-    """Yield the nodes that make lists whose length is computed from constants and may be too large."""
+    """Yield the nodes that make lists whose length is computed from constants and may be too
+    large.
+    """
     most = limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME
     making = [node for node in body.nodes if node.op in node_attributes.LENGTHS]
     nodes = {node.name: node for node in body.nodes} if making else {}
     in_function = body.function is not None
-    order = sources_first({name: [input_source(text, in_function) for text in node.input] for name, node in nodes.items()})
+    order = sources_first(
+        {
+            name: [input_source(text, in_function) for text in node.input]
+            for name, node in nodes.items()
+        }
+    )
     sizes = Sizes([nodes[name] for name in order or ()], in_function, nodes)
     for node in making if order is not None else ():
         given = data_inputs(node)[node_attributes.LENGTHS[node.op] :]
@@ -68,11 +88,17 @@ def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
             yield node, f"makes a list whose computed length may be more than {most}"
 
 
-def _reasons(node: schema.NodeDef, rules: tuple[op_rules.AttrRule, ...] | None, names: set[str] | None) -> Iterator[str]:
-    """Yield what is wrong with a node: the first fault of its attributes, and in the main graph where it is to be placed."""
+def _reasons(
+    node: schema.NodeDef, rules: tuple[op_rules.AttrRule, ...] | None, names: set[str] | None
+) -> Iterator[str]:
+    """Yield what is wrong with a node: the first fault of its attributes, and in the main graph
+    where it is to be placed.
+    """
     try:
         op_rules.check(node, rules or ())
-        node_attributes.check(node.attr, tuple(node.attr) if rules is None else ("_output_shapes",), "", node.name)
+        node_attributes.check(
+            node.attr, tuple(node.attr) if rules is None else ("_output_shapes",), "", node.name
+        )
     except errors.SavedModelError as error:
         yield error.reason
     if names is not None and "_class" in node.attr:
@@ -83,14 +109,18 @@ def _reasons(node: schema.NodeDef, rules: tuple[op_rules.AttrRule, ...] | None, 
 
 
 def _rules(op: str) -> tuple[op_rules.AttrRule, ...] | None:
-    """Return the rules of an op in the newest release that has it. Missing attributes and values are left to SMC529."""
+    """Return the rules of an op in the newest release that has it.
+
+    Missing attributes and values are left to SMC529.
+    """
     found = history().op(op)
     definition = found.definition(found.members[-1]) if found is not None else None
     if definition is None:
         return None
     counting = _counting(definition)
     return tuple(
-        op_rules.rule(attr.name, attr.type, False, attr.minimum, None, attr.name in counting) for attr in definition.attrs
+        op_rules.rule(attr.name, attr.type, False, attr.minimum, None, attr.name in counting)
+        for attr in definition.attrs
     )
 
 
@@ -104,8 +134,14 @@ def _signature_reasons(function: schema.FunctionDef) -> Iterator[str]:
     for argument in (*function.signature.input_arg, *function.signature.output_arg):
         plain = not argument.type_attr and not argument.type_list_attr
         if plain and argument.type % 100 not in node_attributes.DTYPES:
-            yield f"the argument {argument.name!r} has the dtype {argument.type}, which does not exist"
-    for attributes in (function.attr, *[item.attr for _, item in sorted(function.arg_attr.items())]):
+            yield (
+                f"the argument {argument.name!r} has the dtype {argument.type}, which does not"
+                " exist"
+            )
+    for attributes in (
+        function.attr,
+        *[item.attr for _, item in sorted(function.arg_attr.items())],
+    ):
         try:
             node_attributes.check(attributes, tuple(attributes), "", "")
         except errors.SavedModelError as error:
@@ -116,9 +152,14 @@ def _signature_reasons(function: schema.FunctionDef) -> Iterator[str]:
     "SMC317",
     "child-name-called",
     Severity.ERROR,
-    summary="A child of an object has the name of something that TensorFlow's loader calls or sets on the object.",
-    why="tf.saved_model.load runs the child, if it is a function, or fails without naming it. reference_impl.load keeps it "
-    "aside.",
+    summary=(
+        "A child of an object has the name of something that TensorFlow's loader calls or sets on"
+        " the object."
+    ),
+    why=(
+        "tf.saved_model.load runs the child, if it is a function, or fails without naming it."
+        " reference_impl.load keeps it aside."
+    ),
     fix="Rename the attribute and export again; in a model from somebody else, do not load it.",
 )
 def child_name_called(model: Model, graph: Graph) -> Iterator[Fault]:
@@ -127,9 +168,15 @@ def child_name_called(model: Model, graph: Graph) -> Iterator[Fault]:
         tables = called_names.RUN if child.runs else {**called_names.RUN, **called_names.BROKEN}
         releases = tables[child.name]
         does = "runs it" if child.runs else "fails"
-        where = f"TensorFlow {', '.join(releases)}" if len(releases) < len(called_names.RELEASES) else "TensorFlow"
+        where = (
+            f"TensorFlow {', '.join(releases)}"
+            if len(releases) < len(called_names.RELEASES)
+            else "TensorFlow"
+        )
         parent = graph.paths.label(child.parent)
-        yield Fault(f"{parent} has a child {child.name!r}: the loader of {where} {does}", severity=severity)
+        yield Fault(
+            f"{parent} has a child {child.name!r}: the loader of {where} {does}", severity=severity
+        )
 
 
 @graph_rule(
@@ -145,8 +192,12 @@ def device_name(model: Model, graph: Graph) -> Iterator[Fault]:
         device = item.resource.device if item.HasField("resource") else item.variable.device
         if not is_device(device):
             severity = Severity.WARNING if graph.is_cut else None
-            yield Fault(f"the device of {graph.paths.label(number)} is {device!r}", severity=severity)
+            yield Fault(
+                f"the device of {graph.paths.label(number)} is {device!r}", severity=severity
+            )
     for body in graph.bodies:
         for node in body.nodes:
             if node.device and not is_device(node.device):
-                yield Fault(f"the device is {node.device!r}", node=node.name, function=body.function)
+                yield Fault(
+                    f"the device is {node.device!r}", node=node.name, function=body.function
+                )

@@ -23,9 +23,15 @@ _UNSTATED = "invalid"  # no dtype: a TensorInfo need not have one
     "signature-promise-broken",
     Severity.ERROR,
     summary="A signature promises another dtype or shape of a tensor than the graph gives.",
-    why="Clients are written from the signature. A request with the promised dtype of an input is refused by servers and the C "
-    "API; an answer of another dtype or shape than promised breaks the client that reads it.",
-    fix="Correct the signature (export again; a tool that casts or reshapes an output must edit the signature too).",
+    why=(
+        "Clients are written from the signature. A request with the promised dtype of an input is"
+        " refused by servers and the C API; an answer of another dtype or shape than promised"
+        " breaks the client that reads it."
+    ),
+    fix=(
+        "Correct the signature (export again; a tool that casts or reshapes an output must edit the"
+        " signature too)."
+    ),
 )
 def signature_promise_broken(model: Model, graph: Graph) -> Iterator[Fault]:
     for key, signature in sorted(graph.proto.signature_def.items()):
@@ -46,7 +52,9 @@ def signature_promise_broken(model: Model, graph: Graph) -> Iterator[Fault]:
 
 
 def _other_dtypes(graph: Graph, info: schema.TensorInfo) -> Iterator[str]:
-    """Yield for each tensor in what the dtype that a signature promises is not that of the graph."""
+    """Yield for each tensor in what the dtype that a signature promises is not that of the
+    graph.
+    """
     for slot in slots_of(info)[1]:
         found = graph.dtype_of(slot.tensor)
         promised = (slot.dtype or _UNSTATED).removesuffix("_ref")
@@ -59,15 +67,23 @@ def _other_dtypes(graph: Graph, info: schema.TensorInfo) -> Iterator[str]:
     "signature-without-object",
     Severity.ERROR,
     summary="A signature of the SignatureDefs is not in the object graph, in a model with objects.",
-    why="tf.saved_model.load shows the signatures of the object graph: the signature is missing there. Sessions and servers "
-    "have it.",
-    fix="Add and rename signatures with `savedmodel-compat signatures`, which edits both places, or export again.",
+    why=(
+        "tf.saved_model.load shows the signatures of the object graph: the signature is missing"
+        " there. Sessions and servers have it."
+    ),
+    fix=(
+        "Add and rename signatures with `savedmodel-compat signatures`, which edits both places, or"
+        " export again."
+    ),
 )
 def signature_without_object(model: Model, graph: Graph) -> Iterator[Fault]:
     if graph.is_cut:
         return
     named = {
-        child.local_name for item in graph.objects.nodes if item.user_object.identifier == SIGNATURES for child in item.children
+        child.local_name
+        for item in graph.objects.nodes
+        if item.user_object.identifier == SIGNATURES
+        for child in item.children
     }
     for key in sorted(set(graph.proto.signature_def) - set(RESERVED_SIGNATURES) - named):
         message = f"signature {key!r} is not among the signatures of the object graph"

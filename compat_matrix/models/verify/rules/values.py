@@ -1,4 +1,6 @@
-"""Values and their users: what is restored is stored and fits, variables that are read have a value, tables are filled."""
+"""Values and their users: what is restored is stored and fits, variables that are read have a
+value, tables are filled.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from reference_impl.graph.variable_defs import VARIABLE_OPS
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
 
-# Tables that are filled once and then only read. Mutable ones may begin empty, anonymous ones are made by their users.
+# Tables that are filled once and then only read. Mutable ones may begin empty, anonymous ones are
+# made by their users.
 TABLES = frozenset({"HashTable", "HashTableV2"})
 
 
@@ -35,7 +38,10 @@ def value_missing(model: Model, graph: Graph) -> Iterator[Fault]:
         return
     for key, item in {item.key: item for item in graph.plan}.items():
         if key not in model.entries:
-            yield Fault(f"the checkpoint has no value for {key!r}, which {item.op} {item.node!r} takes", node=item.node)
+            yield Fault(
+                f"the checkpoint has no value for {key!r}, which {item.op} {item.node!r} takes",
+                node=item.node,
+            )
 
 
 @graph_rule(
@@ -52,14 +58,24 @@ def value_misfit(model: Model, graph: Graph) -> Iterator[Fault]:
     for key, fault in _restored_misfits(model, graph):
         told.add(key)
         yield fault
-    for number, keys in graph.keys.items() if model.entries is not None and graph.has_objects else ():
+    for number, keys in (
+        graph.keys.items() if model.entries is not None and graph.has_objects else ()
+    ):
         node, entry = graph.saved.nodes[number], (model.entries or {}).get(keys.get(VALUE, ""))
-        if entry is None or keys[VALUE] in told or not node.HasField("variable") or _is_composed(node) or invalid(node.variable):
+        if (
+            entry is None
+            or keys[VALUE] in told
+            or not node.HasField("variable")
+            or _is_composed(node)
+            or invalid(node.variable)
+        ):
             continue
         try:
             check_value(node.variable, entry)
         except (DtypeError, ShapeError) as error:
-            yield Fault(f"the variable {graph.paths.label(number)} ({keys[VALUE]!r}): {error.reason}")
+            yield Fault(
+                f"the variable {graph.paths.label(number)} ({keys[VALUE]!r}): {error.reason}"
+            )
 
 
 def _restored_misfits(model: Model, graph: Graph) -> Iterator[tuple[str, Fault]]:
@@ -69,7 +85,13 @@ def _restored_misfits(model: Model, graph: Graph) -> Iterator[tuple[str, Fault]]
         if entry is None:
             continue
         if entry.dtype.name != item.dtype:
-            yield item.key, Fault(f"{item.key!r} is stored as {entry.dtype.name} and read as {item.dtype}", node=item.node)
+            yield (
+                item.key,
+                Fault(
+                    f"{item.key!r} is stored as {entry.dtype.name} and read as {item.dtype}",
+                    node=item.node,
+                ),
+            )
             continue
         node = graph.nodes.get(item.node)
         if item.slice or node is None or node.op not in VARIABLE_OPS or "shape" not in node.attr:
@@ -88,14 +110,24 @@ def _restored_misfits(model: Model, graph: Graph) -> Iterator[tuple[str, Fault]]
     "variable-without-value",
     Severity.ERROR,
     summary="A signature reads a variable that nothing restores, initialises or assigns.",
-    why="The call fails in servers and sessions (uninitialized value); Python, which restores objects, may answer.",
-    fix="Track the variable (make it an attribute of the exported object), or put it into the Saver, and export again. A Keras 3 "
-    "model: model.export(path) in place of tf.saved_model.save.",
+    why=(
+        "The call fails in servers and sessions (uninitialized value); Python, which restores"
+        " objects, may answer."
+    ),
+    fix=(
+        "Track the variable (make it an attribute of the exported object), or put it into the"
+        " Saver, and export again. A Keras 3 model: model.export(path) in place of"
+        " tf.saved_model.save."
+    ),
 )
 def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     restored = {item.node for item in graph.plan}
     read = {
-        key: [name for name in reached.nodes if graph.main.op_of.get(name) in VARIABLE_OPS and name not in restored]
+        key: [
+            name
+            for name in reached.nodes
+            if graph.main.op_of.get(name) in VARIABLE_OPS and name not in restored
+        ]
         for key, reached in graph.signatures.items()
     }
     if not any(read.values()):
@@ -115,12 +147,23 @@ def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     "SMC214",
     "object-without-value",
     Severity.ERROR,
-    summary="A variable of the object graph, or one that a function captures, has no value in the checkpoint.",
-    why="tf.saved_model.load refuses the model, or loads the variable without a value and the first call fails.",
-    fix="Make the variable an attribute of the exported object (or of what it holds) and export again.",
+    summary=(
+        "A variable of the object graph, or one that a function captures, has no value in the"
+        " checkpoint."
+    ),
+    why=(
+        "tf.saved_model.load refuses the model, or loads the variable without a value and the first"
+        " call fails."
+    ),
+    fix=(
+        "Make the variable an attribute of the exported object (or of what it holds) and export"
+        " again."
+    ),
 )
 def object_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
-    """Captured variables without a key, and keys without a value; slots and parts nobody captures may lack one."""
+    """Captured variables without a key, and keys without a value; slots and parts nobody captures
+    may lack one.
+    """
     if model.entries is None or model.tracked is None or not graph.has_objects:
         return
     nodes = graph.saved.nodes
@@ -135,14 +178,22 @@ def object_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
             continue
         key = graph.keys.get(number, {}).get(VALUE)
         if key is not None and key not in model.entries:
-            yield Fault(f"the variable {graph.paths.label(number)} has no value: the checkpoint lacks {key!r}")
+            yield Fault(
+                f"the variable {graph.paths.label(number)} has no value: the checkpoint lacks"
+                f" {key!r}"
+            )
         elif key is None and number in captured and not _is_composed(node):
             what = f"{captured[number]} captures the variable {graph.paths.label(number)}"
-            yield Fault(f"{what} ({node.variable.name!r}), which the checkpoint does not know", function=captured[number])
+            yield Fault(
+                f"{what} ({node.variable.name!r}), which the checkpoint does not know",
+                function=captured[number],
+            )
 
 
 def _is_composed(node: object) -> bool:
-    """Whether the values are those of its parts (EXPAND_DISTRIBUTED_VARIABLES), or a saver of its own knows them."""
+    """Whether the values are those of its parts (EXPAND_DISTRIBUTED_VARIABLES), or a saver of its
+    own knows them.
+    """
     return bool(node.variable.experimental_distributed_variable_components or node.registered_saver)  # type: ignore[attr-defined]
 
 
@@ -152,8 +203,11 @@ def _is_composed(node: object) -> bool:
     Severity.ERROR,
     summary="A signature looks up in a table that no initialiser fills when the model is loaded.",
     why='Every call fails with "Table not initialized", in servers, in Java, in sessions.',
-    fix="Export with an init op that runs the initialisers: main_op=tf.compat.v1.tables_initializer() in TF 1.x; in TF 2.x make "
-    "the table an attribute of the exported object.",
+    fix=(
+        "Export with an init op that runs the initialisers:"
+        " main_op=tf.compat.v1.tables_initializer() in TF 1.x; in TF 2.x make the table an"
+        " attribute of the exported object."
+    ),
 )
 def table_not_initialised(model: Model, graph: Graph) -> Iterator[Fault]:
     if not any(graph.of_op(TABLES)):
@@ -163,26 +217,49 @@ def table_not_initialised(model: Model, graph: Graph) -> Iterator[Fault]:
     makers = _makers(graph)
     told: set[str] = set()
     for key, reached in graph.signatures.items():
-        tables = [name for name in reached.nodes if name in makers and name not in filled and name not in told]
+        tables = [
+            name
+            for name in reached.nodes
+            if name in makers and name not in filled and name not in told
+        ]
         own = assignments.assigned(reached) if tables else set()
         for name in tables:
             if name not in own:
                 told.add(name)
                 fillers = [node for node, op in graph.main.op_of.items() if op in FILL][:100]
-                exists = any(name in assignments.assigned(graph.reached([node])) for node in fillers)
-                how = "its initialiser exists, but no init op runs it" if exists else "it has no initialiser"
-                # Other tags are for programs that know to run the collection of initialisers, such as tf.Transform.
+                exists = any(
+                    name in assignments.assigned(graph.reached([node])) for node in fillers
+                )
+                how = (
+                    "its initialiser exists, but no init op runs it"
+                    if exists
+                    else "it has no initialiser"
+                )
+                # Other tags are for programs that know to run the collection of initialisers, such
+                # as tf.Transform.
                 severity = None if "serve" in graph.proto.meta_info_def.tags else Severity.WARNING
                 message = f"signature {key!r} looks up in {name!r}: {how}"
                 stopped = None if exists or not graph.is_cut else CALL_MAY_FAIL
-                yield Fault(message, node=name, severity=severity, parts=graph.parts(key), consequences=stopped)
+                yield Fault(
+                    message,
+                    node=name,
+                    severity=severity,
+                    parts=graph.parts(key),
+                    consequences=stopped,
+                )
 
 
 def _makers(graph: Graph) -> set[str]:
-    """Nodes of the main graph that make a table: the op, or a call of a function that returns one."""
+    """Nodes of the main graph that make a table: the op, or a call of a function that returns
+    one.
+    """
     returning = set()
     for name, function in graph.library.functions.items():
         tables = {node.name for node in function.node_def if node.op in TABLES}
         if any(parse_input(text, True).source in tables for text in function.ret.values()):
             returning.add(name)
-    return {name for name, op in graph.main.op_of.items() if op in TABLES or graph.library.called(graph.nodes[name]) in returning}
+    return {
+        name
+        for name, op in graph.main.op_of.items()
+        if op in TABLES or graph.library.called(graph.nodes[name]) in returning
+    }

@@ -1,10 +1,16 @@
-"""A small model with a part for each kind of fault: equal variables, defaults, traces, a gradient, a table, two outputs."""
+"""A small model with a part for each kind of fault: equal variables, defaults, traces, a gradient,
+a table, two outputs.
+"""
 
 import os
 
 CLAUSES = ("FMT-14",)
 FEATURES = ("variables", "functions", "tables", "assets", "signatures")
-TOLERANCE = (1e-3, 0.0, "as wide as a case may have it: what must be equal bit by bit is found all the same")
+TOLERANCE = (
+    1e-3,
+    0.0,
+    "as wide as a case may have it: what must be equal bit by bit is found all the same",
+)
 
 
 def build(tf, work):
@@ -12,7 +18,9 @@ def build(tf, work):
     with open(path, "w") as stream:
         stream.write("the\nquick\nbrown\nfox\n")
     index = tf.lookup.TextFileIndex
-    rows = tf.lookup.TextFileInitializer(path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+    rows = tf.lookup.TextFileInitializer(
+        path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    )
 
     root = tf.Module()
     root.first = tf.Variable([1.0, -2.0])
@@ -38,7 +46,9 @@ def build(tf, work):
     root.serve, root.power = serve, power
     root.values = tf.function(lambda: (root.first + 0.0, root.second + 0.0), input_signature=[])
     root.forward = tf.function(lambda x: scaled(x) * root.first, input_signature=[vector])
-    root.lookup = tf.function(lambda word: root.words.lookup(word), input_signature=[tf.TensorSpec([None], tf.string)])
+    root.lookup = tf.function(
+        lambda word: root.words.lookup(word), input_signature=[tf.TensorSpec([None], tf.string)]
+    )
     return root, {"serving_default": serve, "lookup": root.lookup}
 
 
