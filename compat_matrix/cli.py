@@ -200,12 +200,12 @@ def _commands() -> tuple[str, ...]:
 
 
 def introduction(command: str) -> tuple[str, str]:
-    """Return the first line of a command's module, and the task that its docstring names."""
+    """Return the first paragraph of a command's docstring, and the task that it names."""
     text = (_FOLDER / f"{command.replace('-', '_')}.py").read_text(encoding="utf-8")
     docstring = text.split('"""', 2)[1]
-    return docstring.partition("\n")[0], docstring.rpartition("Task: ")[
-        2
-    ].strip() if "Task: " in docstring else "More"
+    title = " ".join(docstring.partition("\n\n")[0].split())
+    task = docstring.rpartition("Task: ")[2].strip() if "Task: " in docstring else "More"
+    return title, task
 
 
 def goes_on(words: str) -> Callable[[_F], _F]:

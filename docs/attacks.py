@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from compat_matrix.cases import title_and_rest
 from compat_matrix.common import toml
 from property_tests.attacks import keras_configurations, special
 
@@ -88,7 +89,7 @@ def rows(*commands: str) -> list[tuple[str, ...]]:
     for module in MODULES:
         for node in ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):
-                told[node.name] = (ast.get_docstring(node) or "").split("\n")[0]
+                told[node.name] = title_and_rest(ast.get_docstring(node) or "")[0]
     told.update({name: special.described(name) for name in map(special.verdict_of, special.MADE)})
     return [
         (f"`{name}`", told[name], *[answers[command] for command in commands])

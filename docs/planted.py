@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from compat_matrix.cases import all_cases
+from compat_matrix.cases import all_cases, title_and_rest
 from docs.markdown import table
 from property_tests.planted.faults import FAULTS
 from property_tests.planted.running import claimed
@@ -38,7 +38,7 @@ def told() -> dict[str, str]:
     """Return the sentence about each fault, from the docstrings."""
     return {
         **WORDS,
-        **{name: (function.__doc__ or "").split("\n")[0] for name, function in FAULTS.items()},
+        **{name: title_and_rest(function.__doc__ or "")[0] for name, function in FAULTS.items()},
     }
 
 

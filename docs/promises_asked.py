@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cases import title_and_rest
 from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.common.gist import gist
 from compat_matrix.hosts.pool import Hosts
@@ -166,7 +167,7 @@ def _has_specimen(promise: Promise, table: History) -> bool:
 def main() -> None:
     table = history()
     names = [release.name for release in table.releases[table.index(FIRST) :]]
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=title_and_rest(__doc__ or "")[0])
     parser.add_argument("releases", nargs="*", default=names)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()

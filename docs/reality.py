@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cases import title_and_rest
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models import compat, prove
@@ -158,7 +159,7 @@ def answered_here(found: Sequence[Path], out: Path) -> set[tuple[Any, ...]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=title_and_rest(__doc__ or "")[0])
     parser.add_argument("artifacts", type=Path)
     parser.add_argument("releases", nargs="+")
     parser.add_argument("--out", type=Path, required=True)

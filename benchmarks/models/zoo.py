@@ -258,7 +258,7 @@ def _defs(v1: Any, signatures: Signatures) -> dict[str, Any]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.models.zoo", description=__doc__.split("\n")[0]
+        prog="python -m benchmarks.models.zoo", description=__doc__.partition("\n\n")[0]
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int, default=1000)

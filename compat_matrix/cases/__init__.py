@@ -25,6 +25,12 @@ CONSTANTS = (
 )  # fmt: skip
 
 
+def title_and_rest(docstring: str) -> Tuple[str, str]:
+    """Return the first paragraph of a docstring as one line, and what comes after it."""
+    title, _, rest = docstring.strip().partition("\n\n")
+    return " ".join(title.split()), rest.strip()
+
+
 class CaseError(ValueError):
     """A case file breaks the contract; the message names the file and the reason."""
 
@@ -141,12 +147,11 @@ class _Reader:
         return CaseError(f"{self.file}: {reason}")
 
     def texts(self) -> Tuple[str, str]:
-        """Return the title (first line of the docstring) and the rest of the docstring."""
+        """Return the title (the first paragraph of the docstring) and the rest of it."""
         docstring = ast.get_docstring(ast.parse(self.file.read_text(encoding="utf-8")))
         if not docstring or not docstring.strip():
             raise self.error("there is no docstring, so the case has no title")
-        title, _, rest = docstring.partition("\n")
-        return title.strip(), rest.strip()
+        return title_and_rest(docstring)
 
     def typed(self, name: str, kind: Any, default: Any) -> Any:
         value = self.values.get(name, default)

@@ -9,7 +9,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from compat_matrix.cases import CaseError
+from compat_matrix.cases import CaseError, title_and_rest
 
 GENERATOR = "generate.py"
 
@@ -54,7 +54,7 @@ def read_generator(file: Path) -> GeneratorInfo:
         constants = _constants(tree)
     except (SyntaxError, ValueError) as error:
         raise CaseError(f"{file}: {error}") from error
-    title = (ast.get_docstring(tree) or "").strip().partition("\n")[0].strip()
+    title, _ = title_and_rest(ast.get_docstring(tree) or "")
     if not title:
         raise CaseError(f"{file}: there is no docstring, so the generator has no title")
     requires = constants.get("REQUIRES")

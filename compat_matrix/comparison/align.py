@@ -6,6 +6,7 @@ all nodes below a change, results all nodes above it; names pair only the rest.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
@@ -39,12 +40,7 @@ class Alignment:
         self._follow([pair for pair in results if self._alike(*pair) and self._pair(*pair)])
         self._follow(list(self.pairs.items()))
         for key in (self._name_and_op, self._name):
-            self._follow(
-                self._by_key(
-                    lambda vertex, key=key: key(one, vertex),
-                    lambda vertex, key=key: key(other, vertex),
-                )
-            )  # type: ignore[misc]
+            self._follow(self._by_key(functools.partial(key, one), functools.partial(key, other)))
         self._follow(
             self._by_key(
                 lambda vertex: one.graph.base[vertex], lambda vertex: other.graph.base[vertex]

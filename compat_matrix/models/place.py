@@ -65,13 +65,9 @@ class Local:
 
     def kind(self) -> str:
         try:
-            return (
-                "directory"
-                if os.path.isdir(self.name)
-                else "file"
-                if os.path.isfile(self.name)
-                else ""
-            )  # noqa: PTH112,PTH113
+            if os.path.isdir(self.name):  # noqa: PTH112
+                return "directory"
+            return "file" if os.path.isfile(self.name) else ""  # noqa: PTH113
         except ValueError:  # NUL in the path
             return ""
 

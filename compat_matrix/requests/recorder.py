@@ -2,8 +2,8 @@
 
 An answer counts only if a model that is loaded again and asked in the same order gives it again.
 Both models are asked several rounds: an answer that differs between the rounds of one model, and
-not between the models, depends on earlier requests. What differs between the models is drawn at
-random, unless the graph says that only some outputs are left to chance.
+not between the models, depends on earlier requests. An answer that differs between the models is
+drawn at random, unless the graph says that only some outputs are left to chance.
 
 Two rounds may draw the same: a class seldom changes with the numbers behind it. So a signature
 whose graph draws is asked more often, and with other inputs.

@@ -14,11 +14,7 @@ def generate(tf, rec):
     sess = rec.initialized_session()
     rec.export(
         sess,
-        {
-            "serving_default": rec.signature(
-                {"words": words}, {"ids": table.lookup(words), "size": table.size()}
-            )
-        },
+        {"serving_default": rec.signature({"words": words}, {"ids": table.lookup(words), "size": table.size()})},
         assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
         main_op=tf.tables_initializer(),
     )

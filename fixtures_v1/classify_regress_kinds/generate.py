@@ -1,6 +1,4 @@
-"""Classify with classes alone, scores alone and both, regress to a vector and to a column, all over
-one tensor of tf.Examples.
-"""
+"""Classify with classes alone, scores alone and both, regress to a vector and to a column, all over one tensor of tf.Examples."""
 
 CLAUSES = ("V1-01", "V1-02")
 FEATURES = ("builder", "parse_example", "classify_regress", "multi_inference", "serving")
@@ -21,17 +19,13 @@ def generate(tf, rec):
     scores = tf.matmul(parsed["size"], w) + tf.expand_dims(parsed["price"], 1)
     labels = tf.tile(tf.constant([["big", "größe", "\x00"]]), [tf.shape(scores)[0], 1])
     # The labels of one row differ from those of the next.
-    classes = tf.string_join(
-        [labels, tf.tile(tf.expand_dims(parsed["query"], 1), [1, 3])], separator=" "
-    )
+    classes = tf.string_join([labels, tf.tile(tf.expand_dims(parsed["query"], 1), [1, 3])], separator=" ")
     sess = rec.initialized_session()
     regress, classify = "tensorflow/serving/regress", "tensorflow/serving/classify"
     rec.export(
         sess,
         {
-            "serving_default": rec.signature(
-                {"inputs": serialized}, {"classes": classes, "scores": scores}, classify
-            ),
+            "serving_default": rec.signature({"inputs": serialized}, {"classes": classes, "scores": scores}, classify),
             "classes": rec.signature({"inputs": serialized}, {"classes": classes}, classify),
             "scores": rec.signature({"inputs": serialized}, {"scores": scores}, classify),
             "vector": rec.signature({"inputs": serialized}, {"outputs": scores[:, 0]}, regress),
@@ -39,8 +33,7 @@ def generate(tf, rec):
             "price": rec.signature({"inputs": serialized}, {"outputs": parsed["price"]}, regress),
         },
     )
-    # The query is the same in all rows of a request: it can be sent once, as the context of the
-    # examples.
+    # The query is the same in all rows of a request: it can be sent once, as the context of the examples.
     rows = [
         rec.example(query=["pizza"], price=[1.5], size=[2.0, 1.0]),
         rec.example(query=["pizza"], price=[-0.25]),

@@ -1,6 +1,4 @@
-"""Collections of every kind: variables, nodes, ints, floats, bytes, protos, while and cond
-contexts, a custom proto type.
-"""
+"""Collections of every kind: variables, nodes, ints, floats, bytes, protos, while and cond contexts, a custom proto type."""
 
 CLAUSES = ("V1-08",)
 FEATURES = ("collections", "custom_collection", "while_context", "cond_context", "ref_variables")
@@ -23,14 +21,10 @@ def generate(tf, rec):
         def from_proto(proto, import_scope=None):
             return Note(proto.bytes_list.value[0])
 
-    ops.register_proto_function(
-        "notes", proto_type=tf.train.Feature, to_proto=Note.to_proto, from_proto=Note.from_proto
-    )
+    ops.register_proto_function("notes", proto_type=tf.train.Feature, to_proto=Note.to_proto, from_proto=Note.from_proto)
     x = tf.placeholder(tf.float32, [None], "x")
     with tf.variable_scope("layer"):
-        w = tf.get_variable(
-            "w", initializer=2.0, regularizer=lambda v: v * 0.5, collections=["mine", "variables"]
-        )
+        w = tf.get_variable("w", initializer=2.0, regularizer=lambda v: v * 0.5, collections=["mine", "variables"])
         tf.get_variable("frozen", initializer=7.0, trainable=False)
     tf.train.get_or_create_global_step()
     _, y = tf.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t * w), [0, x])

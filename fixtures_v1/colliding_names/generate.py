@@ -1,12 +1,9 @@
-"""Names that nearly collide: reopened scopes, suffixes that look generated, variables below
-variables, one name in two graphs.
-"""
+"""Names that nearly collide: reopened scopes, suffixes that look generated, variables below variables, one name in two graphs."""
 
 CLAUSES = ("V1-08", "V1-15")
 FEATURES = ("names", "ref_variables", "resource_variables")
 RUNTIME = "tf1.12"
-# auxiliary_name_scope and the use_resource of tf.Variable are later than 1.8
-REQUIRES = "tensorflow>=1.12"
+REQUIRES = "tensorflow>=1.12"  # auxiliary_name_scope and the use_resource of tf.Variable are later than 1.8
 
 
 def generate(tf, rec):

@@ -1,6 +1,4 @@
-"""cond and case in v1 control flow (Switch, Merge), with a resource and a reference variable read
-inside the branches.
-"""
+"""cond and case in v1 control flow (Switch, Merge), with a resource and a reference variable read inside the branches."""
 
 CLAUSES = ("V1-11",)
 FEATURES = ("v1_control_flow", "cond", "case", "cond_context")
@@ -13,11 +11,7 @@ def generate(tf, rec):
     kind = tf.placeholder(tf.int32, [], "kind")
     a = tf.get_variable("a", initializer=tf.constant(2.0), use_resource=False)
     b = tf.get_variable("b", initializer=tf.constant(0.5), use_resource=True)
-    y = tf.cond(
-        double,
-        lambda: x * a,
-        lambda: tf.cond(tf.greater(tf.size(x), 2), lambda: x - b, lambda: x + b),
-    )
+    y = tf.cond(double, lambda: x * a, lambda: tf.cond(tf.greater(tf.size(x), 2), lambda: x - b, lambda: x + b))
     z = tf.case(
         [(tf.equal(kind, 0), lambda: x), (tf.equal(kind, 1), lambda: tf.square(x) + b)],
         default=lambda: tf.fill(tf.shape(x), -1.0),

@@ -1,6 +1,4 @@
-"""An op of tf.contrib (Resampler) that no later TensorFlow registers, beside a signature that does
-not need it.
-"""
+"""An op of tf.contrib (Resampler) that no later TensorFlow registers, beside a signature that does not need it."""
 
 CLAUSES = ("COMPAT-02", "RP-07")
 FEATURES = ("contrib_op", "unknown_op")
@@ -16,8 +14,7 @@ def generate(tf, rec):
         sess,
         {
             "serving_default": rec.signature(
-                {"image": image, "warp": warp},
-                {"sampled": tf.contrib.resampler.resampler(image, warp)},
+                {"image": image, "warp": warp}, {"sampled": tf.contrib.resampler.resampler(image, warp)}
             ),
             "mean": rec.signature({"image": image}, {"mean": tf.reduce_mean(image, [1, 2])}),
         },

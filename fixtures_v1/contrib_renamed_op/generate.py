@@ -3,8 +3,7 @@
 CLAUSES = ("COMPAT-02",)
 FEATURES = ("contrib_op", "unknown_op")
 RUNTIME = "tf1.13"
-# an earlier gather_tree takes no end token; tf.contrib went with TensorFlow 2.0
-REQUIRES = "tensorflow>=1.8,<2"
+REQUIRES = "tensorflow>=1.8,<2"  # an earlier gather_tree takes no end token; tf.contrib went with TensorFlow 2.0
 
 
 def generate(tf, rec):
@@ -14,18 +13,9 @@ def generate(tf, rec):
     beams = tf.contrib.seq2seq.gather_tree(step_ids, parents, lengths, 10)
     sess = rec.session()
     rec.export(
-        sess,
-        {
-            "serving_default": rec.signature(
-                {"step_ids": step_ids, "parents": parents, "lengths": lengths}, {"beams": beams}
-            )
-        },
+        sess, {"serving_default": rec.signature({"step_ids": step_ids, "parents": parents, "lengths": lengths}, {"beams": beams})}
     )
     rec.ask(
         "serving_default",
-        {
-            "step_ids": [[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 9]]],
-            "parents": [[[0, 0, 0]], [[0, 1, 1]], [[2, 1, 2]]],
-            "lengths": [3],
-        },
+        {"step_ids": [[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 9]]], "parents": [[[0, 0, 0]], [[0, 1, 1]], [[2, 1, 2]]], "lengths": [3]},
     )

@@ -1,6 +1,4 @@
-"""A Saver of the user's own: renamed keys, only some of the variables; the others are set by
-main_op.
-"""
+"""A Saver of the user's own: renamed keys, only some of the variables; the others are set by main_op."""
 
 CLAUSES = ("V1-08", "V1-15")
 FEATURES = ("custom_saver", "main_op", "resource_variables", "renamed_keys")
@@ -17,11 +15,6 @@ def generate(tf, rec):
     saver = tf.train.Saver({"elsewhere/first": a, "elsewhere/second": b})
     sess = rec.initialized_session()
     sess.run(derive)
-    rec.export(
-        sess,
-        {"serving_default": rec.signature({"x": x}, {"y": x * derived + a})},
-        main_op=derive.op,
-        saver=saver,
-    )
+    rec.export(sess, {"serving_default": rec.signature({"x": x}, {"y": x * derived + a})}, main_op=derive.op, saver=saver)
     rec.ask("serving_default", {"x": [1.0]})
     rec.ask("serving_default", {"x": [0.5, -2.0]})

@@ -1,6 +1,4 @@
-"""A library of legacy Defun functions: one with a gradient function, one differentiated by
-SymbolicGradient, one nested.
-"""
+"""A library of legacy Defun functions: one with a gradient function, one differentiated by SymbolicGradient, one nested."""
 
 CLAUSES = ("FMT-14", "V1-14")
 FEATURES = ("function_library", "defun", "gradient")
@@ -34,11 +32,7 @@ def generate(tf, rec):
     sess = rec.initialized_session()
     rec.export(
         sess,
-        {
-            "serving_default": rec.signature(
-                {"x": x}, {"y": y, "z": z, "custom_gradient": custom, "symbolic_gradient": symbolic}
-            )
-        },
+        {"serving_default": rec.signature({"x": x}, {"y": y, "z": z, "custom_gradient": custom, "symbolic_gradient": symbolic})},
     )
     rec.ask("serving_default", {"x": [1.0]})
     rec.ask("serving_default", {"x": [3.0, -0.5]})

@@ -16,11 +16,7 @@ def generate(tf, rec):
         dtype = tf.as_dtype(name)
         inputs[name] = tf.placeholder(dtype, [None], "in_" + name)
         outputs[name + "_out"] = tf.identity(inputs[name])
-        asked[name] = (
-            np.array(data, dtype=object)
-            if name == "string"
-            else np.array(data).astype(dtype.as_numpy_dtype)
-        )
+        asked[name] = np.array(data, dtype=object) if name == "string" else np.array(data).astype(dtype.as_numpy_dtype)
     sess = rec.session()
     rec.export(sess, {"serving_default": rec.signature(inputs, outputs)})
     rec.ask("serving_default", asked)

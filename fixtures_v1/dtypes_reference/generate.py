@@ -1,6 +1,4 @@
-"""A reference variable of every dtype TF 1.15 can keep on a CPU, each with a scalar, a vector and
-edge values.
-"""
+"""A reference variable of every dtype TF 1.15 can keep on a CPU, each with a scalar, a vector and edge values."""
 
 CLAUSES = ("V1-10", "RP-03")
 FEATURES = ("dtypes", "ref_variables", "string_variables", "quantized_variables")
@@ -40,14 +38,10 @@ def generate(tf, rec, resource=False, leave_out=NO_REFERENCE_KERNEL):
             continue
         dtype = tf.as_dtype(name)
         array = np.array(data, dtype=object if name == "string" else dtype.as_numpy_dtype)
-        variable = tf.get_variable(
-            "var_" + name, initializer=tf.constant(array, dtype), use_resource=resource
-        )
+        variable = tf.get_variable("var_" + name, initializer=tf.constant(array, dtype), use_resource=resource)
         outputs[name] = tf.identity(variable)
         if not dtype.is_quantized:  # 1.15 cannot make a constant of a single quantized value
-            scalar = tf.get_variable(
-                "scalar_" + name, initializer=tf.constant(array[1], dtype), use_resource=resource
-            )
+            scalar = tf.get_variable("scalar_" + name, initializer=tf.constant(array[1], dtype), use_resource=resource)
             outputs[name + "_scalar"] = tf.identity(scalar)
     sess = rec.initialized_session()
     rec.export(sess, {"serving_default": rec.signature({}, outputs)})

@@ -1,6 +1,4 @@
-"""A resource variable of every dtype but qint16 and quint16, each with a scalar, a vector and edge
-values.
-"""
+"""A resource variable of every dtype but qint16 and quint16, each with a scalar, a vector and edge values."""
 
 from fixtures_v1.dtypes_reference import generate as reference
 

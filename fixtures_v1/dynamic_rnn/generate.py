@@ -1,6 +1,4 @@
-"""dynamic_rnn of an LSTM cell over padded sequences, final state returned (v1 loops, TensorArray,
-TF 1.8).
-"""
+"""dynamic_rnn of an LSTM cell over padded sequences, final state returned (v1 loops, TensorArray, TF 1.8)."""
 
 CLAUSES = ("V1-11",)
 FEATURES = ("v1_control_flow", "dynamic_rnn", "lstm", "tensor_array")
@@ -16,12 +14,7 @@ def generate(tf, rec):
     outputs, state = tf.nn.dynamic_rnn(cell, x, sequence_length=length, dtype=tf.float32)
     sess = rec.initialized_session()
     rec.export(
-        sess,
-        {
-            "serving_default": rec.signature(
-                {"x": x, "length": length}, {"outputs": outputs, "c": state.c, "h": state.h}
-            )
-        },
+        sess, {"serving_default": rec.signature({"x": x, "length": length}, {"outputs": outputs, "c": state.c, "h": state.h})}
     )
     rec.ask("serving_default", {"x": rec.exact(1, 2, 3), "length": [2]})
     rec.ask("serving_default", {"x": rec.exact(3, 5, 3), "length": [5, 1, 0]})

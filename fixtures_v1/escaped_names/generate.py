@@ -1,6 +1,4 @@
-"""Keys that JSON, URLs and proto text must escape: quotes, backslashes, line ends, control
-characters, an emoji, `</script>`.
-"""
+"""Keys that JSON, URLs and proto text must escape: quotes, backslashes, line ends, control characters, an emoji, `</script>`."""
 
 CLAUSES = ("V1-01", "V1-02")
 FEATURES = ("names", "unicode", "serving")
@@ -13,12 +11,7 @@ def generate(tf, rec):
     total = tf.add(x, y)
     sess = rec.session()
     inputs = {'say "x"': x, "back\\slash\n": y}
-    outputs = {
-        "tab\t\x01": total,
-        "</script>\u2028": tf.negative(y),
-        "\U0001f600": tf.identity(x),
-        "{instances}": y * 2.0,
-    }
+    outputs = {"tab\t\x01": total, "</script>\u2028": tf.negative(y), "\U0001f600": tf.identity(x), "{instances}": y * 2.0}
     keys = ["serving_default", 'quo"te', "a\\b", "one\ntwo", "%2F?&#", "\U0001f600"]
     rec.export(sess, dict.fromkeys(keys, rec.signature(inputs, outputs)))
     for key in keys:

@@ -1,6 +1,4 @@
-"""experimental_export_all_saved_models: train, eval and serve MetaGraphs of one Estimator, each
-with its own receiver.
-"""
+"""experimental_export_all_saved_models: train, eval and serve MetaGraphs of one Estimator, each with its own receiver."""
 
 from fixtures_v1 import estimators
 
@@ -14,21 +12,13 @@ TOLERANCE = (1e-5, 1e-6, "trained weights; sums are ordered differently by newer
 
 def generate(tf, rec):
     def model_fn(features, labels, mode):
-        y = tf.layers.dense(
-            features["x"], 1, kernel_initializer=tf.constant_initializer(rec.exact(2))
-        )[:, 0]
+        y = tf.layers.dense(features["x"], 1, kernel_initializer=tf.constant_initializer(rec.exact(2)))[:, 0]
         if mode == tf.estimator.ModeKeys.PREDICT:
             return tf.estimator.EstimatorSpec(mode, predictions={"y": y})
         labels = labels["label"] if isinstance(labels, dict) else labels
         loss = tf.losses.mean_squared_error(labels, y)
-        train_op = tf.train.GradientDescentOptimizer(0.125).minimize(
-            loss, tf.train.get_global_step()
-        )
-        metrics = (
-            {"error": tf.metrics.mean_absolute_error(labels, y)}
-            if mode == tf.estimator.ModeKeys.EVAL
-            else None
-        )
+        train_op = tf.train.GradientDescentOptimizer(0.125).minimize(loss, tf.train.get_global_step())
+        metrics = {"error": tf.metrics.mean_absolute_error(labels, y)} if mode == tf.estimator.ModeKeys.EVAL else None
         return tf.estimator.EstimatorSpec(mode, {"y": y}, loss, train_op, metrics)
 
     estimator = tf.estimator.Estimator(model_fn, config=estimators.run_config(tf))
@@ -40,17 +30,11 @@ def generate(tf, rec):
 
     def supervised():
         return tf.estimator.experimental.build_raw_supervised_input_receiver_fn(
-            {"x": tf.placeholder(tf.float32, [None, 2])},
-            {"label": tf.placeholder(tf.float32, [None])},
+            {"x": tf.placeholder(tf.float32, [None, 2])}, {"label": tf.placeholder(tf.float32, [None])}
         )()
 
     modes = tf.estimator.ModeKeys
-    estimators.export_modes(
-        tf,
-        rec,
-        estimator,
-        {modes.PREDICT: serving, modes.TRAIN: supervised, modes.EVAL: supervised},
-    )
+    estimators.export_modes(tf, rec, estimator, {modes.PREDICT: serving, modes.TRAIN: supervised, modes.EVAL: supervised})
     rec.ask("serving_default", {"x": [[1.0, 2.0]]})
     rec.ask("serving_default", {"x": [[1.0, 2.0], [0.5, -1.0], [0.0, 0.0]]})
     for _ in range(2):

@@ -1,6 +1,4 @@
-"""A custom Estimator with reference variables, a raw receiver of two tensors, assets.extra and a
-vocabulary (TF 1.12).
-"""
+"""A custom Estimator with reference variables, a raw receiver of two tensors, assets.extra and a vocabulary (TF 1.12)."""
 
 from fixtures_v1 import estimators
 from fixtures_v1.lookup import lookup
@@ -8,8 +6,7 @@ from fixtures_v1.lookup import lookup
 CLAUSES = ("V1-10", "V1-12", "COMPAT-03")
 FEATURES = ("estimator", "ref_variables", "assets_extra", "tables", "assets", "optimizer_slots")
 RUNTIME = "tf1.12"
-# export_outputs may be left out after 1.8; tf.estimator went with 2.16
-REQUIRES = "tensorflow>=1.12,<2.16"
+REQUIRES = "tensorflow>=1.12,<2.16"  # export_outputs may be left out after 1.8; tf.estimator went with 2.16
 TOLERANCE = (1e-5, 1e-6, "trained weights and tanh")
 
 
@@ -33,15 +30,10 @@ def generate(tf, rec):
         return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
     estimator = tf.estimator.Estimator(model_fn, config=estimators.run_config(tf))
-    estimator.train(
-        estimators.input_fn(tf, {"word": ["one", "four"], "x": [[1.0], [2.0]]}, [1.0, -1.0])
-    )
+    estimator.train(estimators.input_fn(tf, {"word": ["one", "four"], "x": [[1.0], [2.0]]}, [1.0, -1.0]))
 
     def receiver_fn():
-        features = {
-            "word": tf.placeholder(tf.string, [None], "word"),
-            "x": tf.placeholder(tf.float32, [None, 1], "x"),
-        }
+        features = {"word": tf.placeholder(tf.string, [None], "word"), "x": tf.placeholder(tf.float32, [None, 1], "x")}
         return tf.estimator.export.ServingInputReceiver(features, features)
 
     warmup = rec.file("requests.txt", "a request to warm up with\n")

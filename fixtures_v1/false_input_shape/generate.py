@@ -1,6 +1,4 @@
-"""A SignatureDef that says of an input another shape than the graph, and of one a shape that the
-graph leaves open.
-"""
+"""A SignatureDef that says of an input another shape than the graph, and of one a shape that the graph leaves open."""
 
 CLAUSES = ("V1-01", "V1-16")
 FEATURES = ("signatures", "false_tensor_info")

@@ -1,6 +1,4 @@
-"""A SignatureDef that says of an output another shape than the graph has: sessions answer,
-tf.saved_model.load refuses it.
-"""
+"""A SignatureDef that says of an output another shape than the graph has: sessions answer, tf.saved_model.load refuses it."""
 
 CLAUSES = ("V1-01", "COMPAT-02")
 FEATURES = ("signatures", "false_tensor_info", "version_skew")

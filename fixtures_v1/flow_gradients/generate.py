@@ -1,6 +1,4 @@
-"""Loops, branches, TensorArrays and embeddings with the gradients that tf.gradients made for them,
-one signature each.
-"""
+"""Loops, branches, TensorArrays and embeddings with the gradients that tf.gradients made for them, one signature each."""
 
 CLAUSES = ("V1-11", "V1-14")
 FEATURES = (
@@ -28,16 +26,12 @@ def generate(tf, rec):
         start = partition_info.var_offset[0]
         return tf.constant(rec.exact(6, 3)[start : start + shape[0]])
 
-    table = tf.get_variable(
-        "table", [6, 3], initializer=part, partitioner=tf.fixed_size_partitioner(2)
-    )
+    table = tf.get_variable("table", [6, 3], initializer=part, partitioner=tf.fixed_size_partitioner(2))
 
     def nested():
         def outer(i, a):
             start = tf.cond(tf.reduce_sum(a) > 0.0, lambda: tf.tanh(a * b), lambda: a - b * 0.5)
-            _, inner = tf.while_loop(
-                lambda j, c: j < i + 1, lambda j, c: (j + 1, tf.tanh(tf.matmul(c, w))), [0, start]
-            )
+            _, inner = tf.while_loop(lambda j, c: j < i + 1, lambda j, c: (j + 1, tf.tanh(tf.matmul(c, w))), [0, start])
             return i + 1, tf.where(tf.equal(i % 2, 0), inner, inner + a)
 
         return tf.while_loop(lambda i, a: i < n, outer, [0, x])[1]
@@ -59,9 +53,9 @@ def generate(tf, rec):
 
     def embedded():
         def step(i, a):
-            return i + 1, a + tf.nn.embedding_lookup(
-                table, tf.stack([i % 6, 2, (i * 2) % 6]), "div"
-            ) * tf.gather(w, [0, i % 3, 2])
+            return i + 1, a + tf.nn.embedding_lookup(table, tf.stack([i % 6, 2, (i * 2) % 6]), "div") * tf.gather(
+                w, [0, i % 3, 2]
+            )
 
         _, looped = tf.while_loop(lambda i, a: i < n, step, [0, tf.zeros([3, 3])])
         return tf.matmul(x, looped) + tf.nn.embedding_lookup(table, [5], "div")
@@ -79,17 +73,12 @@ def generate(tf, rec):
         sources = {"x": x}
         for variable in tf.trainable_variables():
             sources[variable.op.name] = variable
-        found = dict(
-            zip(sorted(sources), tf.gradients(y, [sources[key] for key in sorted(sources)]))
-        )
-        gradients = {
-            key: tf.convert_to_tensor(value) for key, value in found.items() if value is not None
-        }
+        found = dict(zip(sorted(sources), tf.gradients(y, [sources[key] for key in sorted(sources)])))
+        gradients = {key: tf.convert_to_tensor(value) for key, value in found.items() if value is not None}
         signatures[name] = rec.signature({"x": x, "n": n}, {"y": y})
         signatures[name + "_gradients"] = rec.signature({"x": x, "n": n}, gradients)
     rec.export(rec.initialized_session(), signatures)
     for name in sorted(signatures):
-        # In a loop of no iteration the gradient that TF 1.15 makes for a gather fails:
-        # "segment_ids[0] = 0 is out of range".
+        # In a loop of no iteration the gradient that TF 1.15 makes for a gather fails: "segment_ids[0] = 0 is out of range".
         for count in (1, 4) if name == "embedded_gradients" else (0, 1, 4):
             rec.ask(name, {"x": rec.exact(2, 3), "n": count})

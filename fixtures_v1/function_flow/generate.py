@@ -1,6 +1,4 @@
-"""Functions of the library (Defun) whose bodies have loops and branches in v1 control flow, one
-calling the other.
-"""
+"""Functions of the library (Defun) whose bodies have loops and branches in v1 control flow, one calling the other."""
 
 CLAUSES = ("V1-11", "V1-14")
 FEATURES = ("function_library", "defun", "v1_control_flow", "while_loop", "cond", "tensor_array")
@@ -14,9 +12,7 @@ def generate(tf, rec):
     @function.Defun(tf.float32, tf.int32, func_name="Repeat")
     def repeat(x, n):
         def body(i, a):
-            return i + 1, tf.cond(
-                tf.reduce_sum(a) > 0.0, lambda: tf.tanh(a) - 0.25, lambda: a * 0.5 + x
-            )
+            return i + 1, tf.cond(tf.reduce_sum(a) > 0.0, lambda: tf.tanh(a) - 0.25, lambda: a * 0.5 + x)
 
         return tf.while_loop(lambda i, a: i < n, body, [0, x])[1]
 
@@ -34,9 +30,7 @@ def generate(tf, rec):
     step = lambda i, a: (i + 1, tf.reshape(choose(a * w, n), [-1, 2]))  # noqa: E731
     _, looped = tf.while_loop(lambda i, a: i < 2, step, [0, x])
     sess = rec.initialized_session()
-    signature = rec.signature(
-        {"x": x, "n": n}, {"rows": rows(x * w, n), "choose": choose(x + w, n), "looped": looped}
-    )
+    signature = rec.signature({"x": x, "n": n}, {"rows": rows(x * w, n), "choose": choose(x + w, n), "looped": looped})
     rec.export(sess, {"serving_default": signature})
     for count in (0, 1, 3):
         rec.ask("serving_default", {"x": rec.exact(3, 2), "n": count})

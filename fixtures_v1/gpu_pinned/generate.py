@@ -19,7 +19,5 @@ def generate(tf, rec):
             "cpu_only": rec.signature({"x": x}, {"z": x + a}),
         },
     )
-    rec.ask(
-        "serving_default", {"x": [1.0, 2.0]}, loaded_error="Cannot assign a device for operation"
-    )
+    rec.ask("serving_default", {"x": [1.0, 2.0]}, loaded_error="Cannot assign a device for operation")
     rec.ask("cpu_only", {"x": [1.0]}, loaded_error="Cannot assign a device for operation")

@@ -1,6 +1,4 @@
-"""Half plus two: reference variables, SavedModelBuilder, predict, classify and regress signatures
-over tf.Example.
-"""
+"""Half plus two: reference variables, SavedModelBuilder, predict, classify and regress signatures over tf.Example."""
 
 CLAUSES = ("V1-01", "V1-02", "V1-08", "V1-10")
 FEATURES = ("builder", "ref_variables", "parse_example", "classify_regress")

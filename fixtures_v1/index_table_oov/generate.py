@@ -1,6 +1,4 @@
-"""Index tables from a vocabulary file, both ways: ids with out-of-vocabulary buckets, and strings
-back from ids.
-"""
+"""Index tables from a vocabulary file, both ways: ids with out-of-vocabulary buckets, and strings back from ids."""
 
 from fixtures_v1.lookup import lookup
 

@@ -1,6 +1,4 @@
-"""tf.saved_model.save of a compiled tf.keras model in 1.15: object graph with an Adam optimizer and
-its slot variables.
-"""
+"""tf.saved_model.save of a compiled tf.keras model in 1.15: object graph with an Adam optimizer and its slot variables."""
 
 CLAUSES = ("V1-18", "OPT-01", "OPT-02")
 FEATURES = ("keras", "object_graph", "optimizer_slots", "functions", "resource_variables")
@@ -14,16 +12,8 @@ def generate(tf, rec):
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
-            layers.Dense(
-                3,
-                "relu",
-                kernel_initializer=tf.constant_initializer(rec.exact(2, 3)),
-                input_shape=(2,),
-                name="hidden",
-            ),
-            layers.Dense(
-                1, kernel_initializer=tf.constant_initializer(rec.exact(3, 1)), name="head"
-            ),
+            layers.Dense(3, "relu", kernel_initializer=tf.constant_initializer(rec.exact(2, 3)), input_shape=(2,), name="hidden"),
+            layers.Dense(1, kernel_initializer=tf.constant_initializer(rec.exact(3, 1)), name="head"),
         ]
     )
     model.compile("adam", "mse", metrics=["mae"])

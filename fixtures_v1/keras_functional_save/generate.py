@@ -1,6 +1,4 @@
-"""model.save(save_format="tf") of an uncompiled functional model in 1.15: two inputs, two outputs,
-LSTM, batch normalisation.
-"""
+"""model.save(save_format="tf") of an uncompiled functional model in 1.15: two inputs, two outputs, LSTM, batch normalisation."""
 
 CLAUSES = ("V1-18", "COMPAT-02")
 FEATURES = ("keras", "object_graph", "functions", "lstm", "batch_norm", "control_flow_v2")
@@ -14,19 +12,11 @@ def generate(tf, rec):
     layers, constant = tf.keras.layers, tf.constant_initializer
     words = tf.keras.Input([None], dtype="int64", name="words")
     price = tf.keras.Input([2], name="price")
-    x = layers.Embedding(6, 3, embeddings_initializer=constant(rec.exact(6, 3)), name="embedding")(
-        words
-    )
-    x = layers.LSTM(
-        2,
-        kernel_initializer=constant(rec.exact(3, 8)),
-        recurrent_initializer=constant(rec.exact(2, 8)),
-    )(x)
+    x = layers.Embedding(6, 3, embeddings_initializer=constant(rec.exact(6, 3)), name="embedding")(words)
+    x = layers.LSTM(2, kernel_initializer=constant(rec.exact(3, 8)), recurrent_initializer=constant(rec.exact(2, 8)))(x)
     y = layers.BatchNormalization(name="norm")(layers.concatenate([x, price]))
     kind = layers.Dense(3, "softmax", kernel_initializer=constant(rec.exact(4, 3)), name="kind")(y)
-    value = layers.Dense(1, kernel_initializer=constant(rec.exact(4, 1)), name="value")(
-        layers.Dropout(0.5)(y)
-    )
+    value = layers.Dense(1, kernel_initializer=constant(rec.exact(4, 1)), name="value")(layers.Dropout(0.5)(y))
     model = tf.keras.Model([words, price], [kind, value])
     model.save(rec.model, save_format="tf")
 
@@ -34,8 +24,6 @@ def generate(tf, rec):
         kind, value = model([words, price], training=False)
         return {"kind": kind, "value": value}
 
-    rec.live(
-        {"serving_default": rec.v2().function(live)}
-    )  # eager kernels round differently in some versions
+    rec.live({"serving_default": rec.v2().function(live)})  # eager kernels round differently in some versions
     rec.ask("serving_default", {"words": [[1, 2, 5]], "price": rec.exact(1, 2)})
     rec.ask("serving_default", {"words": [[1, 0], [3, 3], [5, 4]], "price": rec.exact(3, 2)})

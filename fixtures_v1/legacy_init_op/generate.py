@@ -1,6 +1,4 @@
-"""Tables and a variable set by legacy_init_op, with two vocabulary files and a key column chosen
-from a TSV file.
-"""
+"""Tables and a variable set by legacy_init_op, with two vocabulary files and a key column chosen from a TSV file."""
 
 from fixtures_v1.lookup import lookup
 
@@ -12,17 +10,10 @@ RUNTIME = "tf1.8"
 def generate(tf, rec):
     tables = lookup(tf)
     tsv = rec.file("prices.tsv", "apple\t100\t1\nbanana\t250\t2\n")
-    prices = tables.HashTable(
-        tables.TextFileInitializer(tsv, tf.string, 0, tf.int64, 1, delimiter="\t"), -1
-    )
+    prices = tables.HashTable(tables.TextFileInitializer(tsv, tf.string, 0, tf.int64, 1, delimiter="\t"), -1)
     index = tables.index_table_from_file(rec.file("names.txt", "apple\nbanana\n"), default_value=-7)
     words = tf.placeholder(tf.string, [None], "words")
-    loaded = tf.get_variable(
-        "loaded",
-        initializer=tf.constant(0),
-        collections=[tf.GraphKeys.LOCAL_VARIABLES],
-        trainable=False,
-    )
+    loaded = tf.get_variable("loaded", initializer=tf.constant(0), collections=[tf.GraphKeys.LOCAL_VARIABLES], trainable=False)
     init = tf.group(tf.tables_initializer(), loaded.assign(42), name="legacy_init_op")
     sess = rec.session()
     sess.run(init)
@@ -30,12 +21,7 @@ def generate(tf, rec):
         sess,
         {
             "serving_default": rec.signature(
-                {"words": words},
-                {
-                    "prices": prices.lookup(words),
-                    "ids": index.lookup(words),
-                    "loaded": tf.identity(loaded),
-                },
+                {"words": words}, {"prices": prices.lookup(words), "ids": index.lookup(words), "loaded": tf.identity(loaded)}
             )
         },
         assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),

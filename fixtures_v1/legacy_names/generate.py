@@ -1,6 +1,4 @@
-"""A TF 1.4 export with the old habits: signature `predict_images`, keys `inputs` and `outputs`,
-session-bundle style names.
-"""
+"""A TF 1.4 export with the old habits: signature `predict_images`, keys `inputs` and `outputs`, session-bundle style names."""
 
 from fixtures_v1.lookup import lookup
 
@@ -35,10 +33,6 @@ def generate(tf, rec):
         },
         legacy_init_op=tf.group(tf.tables_initializer(), name="legacy_init_op"),
     )
-    for key, name in (
-        ("predict_images", "images"),
-        ("serving_default", "inputs"),
-        ("classify", "inputs"),
-    ):
+    for key, name in (("predict_images", "images"), ("serving_default", "inputs"), ("classify", "inputs")):
         rec.ask(key, {name: rec.exact(1, 4)})
         rec.ask(key, {name: rec.exact(3, 4)})

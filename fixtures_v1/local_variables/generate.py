@@ -1,6 +1,4 @@
-"""A local variable nobody initialises after loading: the session answers one signature and not the
-other.
-"""
+"""A local variable nobody initialises after loading: the session answers one signature and not the other."""
 
 CLAUSES = ("V1-08",)
 FEATURES = ("local_variables", "no_init_op")
@@ -10,9 +8,7 @@ RUNTIME = "tf1.13"
 def generate(tf, rec):
     x = tf.placeholder(tf.float32, [None], "x")
     a = tf.get_variable("a", initializer=2.0)
-    local = tf.get_variable(
-        "local", initializer=4.0, collections=[tf.GraphKeys.LOCAL_VARIABLES], trainable=False
-    )
+    local = tf.get_variable("local", initializer=4.0, collections=[tf.GraphKeys.LOCAL_VARIABLES], trainable=False)
     sess = rec.initialized_session()
     rec.export(
         sess,

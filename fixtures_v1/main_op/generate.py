@@ -10,18 +10,12 @@ RUNTIME = "tf1.13"
 def generate(tf, rec):
     tables = lookup(tf)
     weights = tf.get_variable("weights", initializer=tf.constant([1.0, 2.0, 4.0]))
-    total = tf.get_variable(
-        "total", initializer=tf.constant(-1.0), collections=[tf.GraphKeys.LOCAL_VARIABLES]
-    )
-    table = tables.HashTable(
-        tables.KeyValueTensorInitializer(["a", "b", "c"], tf.constant([0, 1, 2], tf.int64)), 0
-    )
+    total = tf.get_variable("total", initializer=tf.constant(-1.0), collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    table = tables.HashTable(tables.KeyValueTensorInitializer(["a", "b", "c"], tf.constant([0, 1, 2], tf.int64)), 0)
     words = tf.placeholder(tf.string, [None], "words")
     y = tf.gather(weights, table.lookup(words)) / total
     # The order matters: the restored weights are read here, so this op must run after the restore.
-    fill = (
-        table.initializer if hasattr(table, "initializer") else table.init
-    )  # as it was called at first
+    fill = table.initializer if hasattr(table, "initializer") else table.init  # as it was called at first
     init = tf.group(fill, total.assign(tf.reduce_sum(weights)), name="custom_main_op")
     sess = rec.session()
     sess.run(tf.global_variables_initializer())

@@ -1,6 +1,4 @@
-"""tf.saved_model.save of a tf.Module in 1.15: several traces, a table with an asset, lists and
-dicts of variables.
-"""
+"""tf.saved_model.save of a tf.Module in 1.15: several traces, a table with an asset, lists and dicts of variables."""
 
 CLAUSES = ("FN-05", "FN-12", "PRIM-01", "PRIM-04", "PRIM-05", "SIG-02", "RES-05")
 FEATURES = ("object_graph", "functions", "tables", "assets", "object_based_checkpoint")
@@ -24,11 +22,7 @@ def generate(tf, rec):
             self.child = tf.Module()
             self.child.scale = self.scale
             lines = tf2.lookup.TextFileInitializer(
-                path,
-                tf.string,
-                tf2.lookup.TextFileIndex.WHOLE_LINE,
-                tf.int64,
-                tf2.lookup.TextFileIndex.LINE_NUMBER,
+                path, tf.string, tf2.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf2.lookup.TextFileIndex.LINE_NUMBER
             )
             self.table = tf2.lookup.StaticHashTable(lines, -1)
 
@@ -49,15 +43,8 @@ def generate(tf, rec):
     model.multiply.get_concrete_function(tf2.TensorSpec([None], tf.float32), training=True)
     serve = model.multiply.get_concrete_function(tf2.TensorSpec([None], tf.float32, name="x"))
     model.nested({"x": tf.constant(1.0), "y": tf.constant(2.0)})
-    tf.saved_model.save(
-        model, rec.model, signatures={"serving_default": serve, "lookup": model.lookup}
-    )
-    rec.live(
-        {
-            "serving_default": lambda x: {"output_0": model.multiply(x)},
-            "lookup": lambda words: model.lookup(words),
-        }
-    )
+    tf.saved_model.save(model, rec.model, signatures={"serving_default": serve, "lookup": model.lookup})
+    rec.live({"serving_default": lambda x: {"output_0": model.multiply(x)}, "lookup": lambda words: model.lookup(words)})
     rec.live_object = model
     rec.ask("serving_default", {"x": [1.0, 2.5]})
     rec.ask("lookup", {"words": ["a", "c", "zebra"]})

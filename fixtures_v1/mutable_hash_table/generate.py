@@ -1,6 +1,4 @@
-"""MutableHashTable and MutableDenseHashTable whose content is part of the checkpoint, with lookup
-and insert signatures.
-"""
+"""MutableHashTable and MutableDenseHashTable whose content is part of the checkpoint, with lookup and insert signatures."""
 
 from fixtures_v1.lookup import lookup
 
@@ -16,13 +14,7 @@ def generate(tf, rec):
     table = tables.MutableHashTable(tf.string, tf.int64, -1, name="mutable")
     vectors = tables.MutableHashTable(tf.int64, tf.float32, [0.0, 0.0], name="vectors")
     dense = tables.MutableDenseHashTable(
-        tf.int64,
-        tf.float32,
-        default_value=-1.0,
-        empty_key=-10,
-        deleted_key=-11,
-        initial_num_buckets=8,
-        name="dense",
+        tf.int64, tf.float32, default_value=-1.0, empty_key=-10, deleted_key=-11, initial_num_buckets=8, name="dense"
     )
     words = tf.placeholder(tf.string, [None], "words")
     ids = tf.placeholder(tf.int64, [None], "ids")
@@ -44,12 +36,9 @@ def generate(tf, rec):
         sess,
         {
             "serving_default": rec.signature(
-                {"words": words},
-                {"ids": found, "vectors": vectors.lookup(found), "dense": dense.lookup(found)},
+                {"words": words}, {"ids": found, "vectors": vectors.lookup(found), "dense": dense.lookup(found)}
             ),
-            "insert": rec.signature(
-                {"words": words, "ids": ids}, {"inserted": inserted, "size": size_after}
-            ),
+            "insert": rec.signature({"words": words, "ids": ids}, {"inserted": inserted, "size": size_after}),
             "sizes": rec.signature({}, {"mutable": table.size(), "dense": dense.size()}),
         },
     )

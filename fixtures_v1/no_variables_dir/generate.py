@@ -1,6 +1,4 @@
-"""Arithmetic alone, no variables: several dtypes in one signature, reductions, casts, a top_k and a
-one_hot.
-"""
+"""Arithmetic alone, no variables: several dtypes in one signature, reductions, casts, a top_k and a one_hot."""
 
 CLAUSES = ("V1-01",)
 FEATURES = ("no_variables", "casts")
@@ -31,6 +29,4 @@ def generate(tf, rec):
         },
     )
     rec.ask("serving_default", {"x": [[1, 2, 3, 4]], "mask": [[True, False, True, False]]})
-    rec.ask(
-        "serving_default", {"x": [[9, -2, 3, 9], [0, 0, 0, 1]], "mask": [[True] * 4, [False] * 4]}
-    )
+    rec.ask("serving_default", {"x": [[9, -2, 3, 9], [0, 0, 0, 1]], "mask": [[True] * 4, [False] * 4]})

@@ -1,6 +1,4 @@
-"""A OneShotIterator, whose dataset is made and mapped by functions in attributes, beside a
-signature without it.
-"""
+"""A OneShotIterator, whose dataset is made and mapped by functions in attributes, beside a signature without it."""
 
 CLAUSES = ("V1-16", "V1-17")
 FEATURES = ("iterators", "functions")

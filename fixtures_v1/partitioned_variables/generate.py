@@ -1,6 +1,4 @@
-"""Partitioned variables: rows of an embedding over three slices, columns over two, read whole and
-by embedding_lookup.
-"""
+"""Partitioned variables: rows of an embedding over three slices, columns over two, read whole and by embedding_lookup."""
 
 CLAUSES = ("V1-08", "V1-15")
 FEATURES = ("partitioned_variables", "ref_variables", "resource_variables", "embedding")
@@ -8,14 +6,9 @@ RUNTIME = "tf1.12"
 
 
 def generate(tf, rec):
-    rows = tf.get_variable(
-        "rows", initializer=tf.constant(rec.exact(7, 2)), partitioner=tf.fixed_size_partitioner(3)
-    )
+    rows = tf.get_variable("rows", initializer=tf.constant(rec.exact(7, 2)), partitioner=tf.fixed_size_partitioner(3))
     columns = tf.get_variable(
-        "columns",
-        initializer=tf.constant(rec.exact(2, 5)),
-        partitioner=tf.fixed_size_partitioner(2, axis=1),
-        use_resource=True,
+        "columns", initializer=tf.constant(rec.exact(2, 5)), partitioner=tf.fixed_size_partitioner(2, axis=1), use_resource=True
     )
     ids = tf.placeholder(tf.int64, [None], "ids")
     embedded = tf.nn.embedding_lookup(rows, ids, partition_strategy="div")

@@ -1,6 +1,4 @@
-"""SavedModel as text: saved_model.pbtxt, with string constants that need escapes and floats at the
-edges.
-"""
+"""SavedModel as text: saved_model.pbtxt, with string constants that need escapes and floats at the edges."""
 
 CLAUSES = ("V1-08",)
 FEATURES = ("pbtxt", "ref_variables")
@@ -15,11 +13,7 @@ def generate(tf, rec):
     sess = rec.initialized_session()
     rec.export(
         sess,
-        {
-            "serving_default": rec.signature(
-                {"x": x}, {"y": x * tf.reduce_sum(a), "label": label, "extremes": big}
-            )
-        },
+        {"serving_default": rec.signature({"x": x}, {"y": x * tf.reduce_sum(a), "label": label, "extremes": big})},
         as_text=True,
     )
     rec.ask("serving_default", {"x": [1.0]})

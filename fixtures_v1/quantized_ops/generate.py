@@ -1,16 +1,10 @@
-"""Fake quantisation, QuantizeV2, quantized multiplication and Dequantize, with quint8 and qint32
-outputs.
-"""
+"""Fake quantisation, QuantizeV2, quantized multiplication and Dequantize, with quint8 and qint32 outputs."""
 
 CLAUSES = ("V1-02",)
 FEATURES = ("quantized_ops", "dtypes")
 RUNTIME = "tf1.15"
 REQUIRES = "tensorflow>=1.14"  # tf.raw_ops
-TOLERANCE = (
-    1e-6,
-    0.0,
-    "the step of fake quantisation is computed with another rounding by newer kernels",
-)
+TOLERANCE = (1e-6, 0.0, "the step of fake quantisation is computed with another rounding by newer kernels")
 
 
 def generate(tf, rec):
@@ -20,13 +14,7 @@ def generate(tf, rec):
     quantized = tf.quantization.quantize(x, low, high, tf.quint8)
     weights = tf.quantization.quantize(tf.abs(tf.constant(rec.exact(4, 2))), low, high, tf.quint8)
     product = tf.raw_ops.QuantizedMatMul(
-        a=quantized.output,
-        b=weights.output,
-        min_a=low,
-        max_a=high,
-        min_b=low,
-        max_b=high,
-        Toutput=tf.qint32,
+        a=quantized.output, b=weights.output, min_a=low, max_a=high, min_b=low, max_b=high, Toutput=tf.qint32
     )
     sess = rec.session()
     rec.export(
@@ -38,9 +26,7 @@ def generate(tf, rec):
                     "faked": faked,
                     "quantized": quantized.output,
                     "product": product.out,
-                    "back": tf.quantization.dequantize(
-                        quantized.output, quantized.output_min, quantized.output_max
-                    ),
+                    "back": tf.quantization.dequantize(quantized.output, quantized.output_min, quantized.output_max),
                 },
             )
         },

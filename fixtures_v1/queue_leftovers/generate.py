@@ -1,6 +1,4 @@
-"""A training input pipeline left in the graph: queues, queue runners, a dataset iterator, an
-optimizer and its slots.
-"""
+"""A training input pipeline left in the graph: queues, queue runners, a dataset iterator, an optimizer and its slots."""
 
 CLAUSES = ("V1-08", "V1-10")
 FEATURES = ("queues", "iterators", "optimizer_slots", "train_op", "ref_variables", "summaries")
@@ -22,8 +20,6 @@ def generate(tf, rec):
     tf.train.AdamOptimizer(0.5).minimize(loss, step)
     iterator.get_next()
     sess = rec.initialized_session()
-    rec.export(
-        sess, {"serving_default": rec.signature({"x": x}, {"y": y, "step": tf.identity(step)})}
-    )
+    rec.export(sess, {"serving_default": rec.signature({"x": x}, {"y": y, "step": tf.identity(step)})})
     rec.ask("serving_default", {"x": [1.0]})
     rec.ask("serving_default", {"x": [1.0, -2.0]})

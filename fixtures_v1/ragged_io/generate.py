@@ -13,9 +13,7 @@ def generate(tf, rec):
     rec.export(
         sess,
         {
-            "serving_default": rec.signature(
-                {"r": r}, {"doubled": r * 2.0, "sums": tf.reduce_sum(r, axis=1)}
-            ),
+            "serving_default": rec.signature({"r": r}, {"doubled": r * 2.0, "sums": tf.reduce_sum(r, axis=1)}),
             "ranges": rec.signature({"n": flat}, {"ranges": tf.ragged.range(flat)}),
         },
     )

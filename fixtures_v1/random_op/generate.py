@@ -1,20 +1,11 @@
-"""Random ops with op seeds: the first answers after loading are determined, later ones continue the
-sequence.
-"""
+"""Random ops with op seeds: the first answers after loading are determined, later ones continue the sequence."""
 
 CLAUSES = ("V1-01",)
 FEATURES = ("random", "stateful")
 RUNTIME = "tf1.15"
 REQUIRES = "tensorflow>=1.13"  # the rate of tf.nn.dropout
 STATEFUL = True
-TOLERANCE = (
-    1e-6,
-    1e-7,
-    (
-        "normal and multinomial draws go through log, sin and cos, which newer kernels approximate"
-        " differently"
-    ),
-)
+TOLERANCE = (1e-6, 1e-7, "normal and multinomial draws go through log, sin and cos, which newer kernels approximate differently")
 
 
 def generate(tf, rec):

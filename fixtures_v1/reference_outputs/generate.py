@@ -1,6 +1,4 @@
-"""Signatures whose outputs are references: a variable itself, and the results of assign and
-assign_add.
-"""
+"""Signatures whose outputs are references: a variable itself, and the results of assign and assign_add."""
 
 CLAUSES = ("V1-10",)
 FEATURES = ("ref_variables", "reference_outputs", "stateful")

@@ -12,17 +12,14 @@ def generate(tf, rec):
     index = lookup(tf).index_table_from_file
     left = index(rec.file("left/vocabulary.txt", "a\nb\n"), default_value=-1, name="left")
     right = index(rec.file("right/vocabulary.txt", "b\nc\na\n"), default_value=-2, name="right")
-    again = lookup(tf).index_to_string_table_from_file(
-        "left/vocabulary.txt", default_value="?", name="again"
-    )
+    again = lookup(tf).index_to_string_table_from_file("left/vocabulary.txt", default_value="?", name="again")
     ids = left.lookup(words)
     sess = rec.initialized_session()
     rec.export(
         sess,
         {
             "serving_default": rec.signature(
-                {"words": words},
-                {"left": ids, "right": right.lookup(words), "again": again.lookup(ids)},
+                {"words": words}, {"left": ids, "right": right.lookup(words), "again": again.lookup(ids)}
             )
         },
         assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),

@@ -16,18 +16,14 @@ def generate(tf, rec):
         x, w, y = model()
         label = tf.placeholder(tf.float32, [None, 1], "label")
         loss = tf.reduce_mean(tf.square(y - label))
-        train_op = tf.train.MomentumOptimizer(0.125, 0.5).minimize(
-            loss, tf.train.get_or_create_global_step(), name="train_op"
-        )
+        train_op = tf.train.MomentumOptimizer(0.125, 0.5).minimize(loss, tf.train.get_or_create_global_step(), name="train_op")
         with tf.control_dependencies([train_op]):
             step = tf.identity(tf.train.get_global_step())
         train = rec.initialized_session()
         rec.add(
             train,
             {
-                "train": rec.signature(
-                    {"x": x, "label": label}, {"loss": loss, "step": step}, "tensorflow/train"
-                ),
+                "train": rec.signature({"x": x, "label": label}, {"loss": loss, "step": step}, "tensorflow/train"),
                 "weights": rec.signature({}, {"w": tf.identity(w)}),
             },
             tags=("train",),

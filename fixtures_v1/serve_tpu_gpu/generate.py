@@ -1,6 +1,4 @@
-"""Three MetaGraphs, `serve`, `serve gpu` and `serve tpu`, with different graphs and signatures and
-one shared checkpoint.
-"""
+"""Three MetaGraphs, `serve`, `serve gpu` and `serve tpu`, with different graphs and signatures and one shared checkpoint."""
 
 from fixtures_v1.lookup import lookup
 
@@ -27,10 +25,7 @@ def generate(tf, rec):
             if "gpu" in tags:
                 outputs = {"y": tf.transpose(y + bias)}
             if "tpu" in tags:
-                outputs = {
-                    "y": (y + bias) * scale,
-                    "low": tf.cast(tf.cast(y, tf.bfloat16), tf.float32),
-                }
+                outputs = {"y": (y + bias) * scale, "low": tf.cast(tf.cast(y, tf.bfloat16), tf.float32)}
             signatures = {"serving_default": rec.signature({"x": x}, outputs)}
             if tags == ("serve",):
                 words = tf.placeholder(tf.string, [None], "words")

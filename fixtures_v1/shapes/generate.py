@@ -14,31 +14,20 @@ def generate(tf, rec):
     empty = tf.get_variable("empty", initializer=tf.zeros([0, 4]), use_resource=True)
     deep = tf.get_variable("deep", initializer=rec.exact(1, 2, 1, 2, 1, 2, 1))
     # A variable whose shape is not known to the graph.
-    loose = tf.get_variable(
-        "loose", initializer=tf.placeholder_with_default(rec.exact(3), None), validate_shape=False
-    )
+    loose = tf.get_variable("loose", initializer=tf.placeholder_with_default(rec.exact(3), None), validate_shape=False)
     sess = rec.initialized_session()
     rec.export(
         sess,
         {
             "serving_default": rec.signature({"scalar": scalar}, {"y": scalar + zero}),
-            "partial": rec.signature(
-                {"x": partial}, {"y": partial * 2.0, "shape": tf.shape(partial)}
-            ),
-            "unknown": rec.signature(
-                {"x": unknown}, {"y": unknown + 1.0, "rank": tf.rank(unknown)}
-            ),
+            "partial": rec.signature({"x": partial}, {"y": partial * 2.0, "shape": tf.shape(partial)}),
+            "unknown": rec.signature({"x": unknown}, {"y": unknown + 1.0, "rank": tf.rank(unknown)}),
             "fixed": rec.signature({"x": fixed}, {"y": tf.reduce_sum(fixed, 1)}),
             "variables": rec.signature(
                 {},
                 {
                     name: tf.identity(value)
-                    for name, value in (
-                        ("zero", zero),
-                        ("empty", empty),
-                        ("deep", deep),
-                        ("loose", loose),
-                    )
+                    for name, value in (("zero", zero), ("empty", empty), ("deep", deep), ("loose", loose))
                 },
             ),
         },

@@ -1,6 +1,4 @@
-"""Variables placed on two CPU devices, so that the checkpoint has two shards; devices cleared in
-the graph.
-"""
+"""Variables placed on two CPU devices, so that the checkpoint has two shards; devices cleared in the graph."""
 
 CLAUSES = ("V1-08",)
 FEATURES = ("sharded_checkpoint", "devices", "ref_variables", "resource_variables")
@@ -17,10 +15,6 @@ def generate(tf, rec):
     y = tf.matmul(x, w) + b
     sess = rec.session(cpus=2)
     sess.run(tf.global_variables_initializer())
-    rec.export(
-        sess,
-        {"serving_default": rec.signature({"x": x}, {"y": y, "names": tf.identity(names)})},
-        clear_devices=True,
-    )
+    rec.export(sess, {"serving_default": rec.signature({"x": x}, {"y": y, "names": tf.identity(names)})}, clear_devices=True)
     rec.ask("serving_default", {"x": rec.exact(1, 2)})
     rec.ask("serving_default", {"x": rec.exact(3, 2)})

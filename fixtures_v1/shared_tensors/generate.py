@@ -1,6 +1,4 @@
-"""Several signatures over the same tensors: one feeds what another fetches, one has no input, one
-echoes its input.
-"""
+"""Several signatures over the same tensors: one feeds what another fetches, one has no input, one echoes its input."""
 
 CLAUSES = ("V1-01", "V1-02")
 FEATURES = ("builder", "shared_tensors", "no_inputs")

@@ -1,6 +1,4 @@
-"""One set of weights used twice by reuse, a weight tied by transposition, an exponential moving
-average under its own key.
-"""
+"""One set of weights used twice by reuse, a weight tied by transposition, an exponential moving average under its own key."""
 
 CLAUSES = ("V1-15",)
 FEATURES = ("reuse", "moving_average", "ref_variables")
@@ -26,8 +24,7 @@ def generate(tf, rec):
         sess,
         {
             "serving_default": rec.signature(
-                {"left": left, "right": right},
-                {"score": tf.reduce_sum(a * b, 1), "average": tf.identity(average.average(w))},
+                {"left": left, "right": right}, {"score": tf.reduce_sum(a * b, 1), "average": tf.identity(average.average(w))}
             )
         },
     )

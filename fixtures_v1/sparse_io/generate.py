@@ -20,15 +20,9 @@ def generate(tf, rec):
         {
             "serving_default": rec.signature(
                 {"a": a, "b": b},
-                {
-                    "sum": total,
-                    "product": tf.sparse_tensor_dense_matmul(a, w),
-                    "dense": tf.sparse_tensor_to_dense(total),
-                },
+                {"sum": total, "product": tf.sparse_tensor_dense_matmul(a, w), "dense": tf.sparse_tensor_to_dense(total)},
             ),
-            "embed": rec.signature(
-                {"ids": ids}, {"embedded": embedded, "transposed": tf.sparse_transpose(ids)}
-            ),
+            "embed": rec.signature({"ids": ids}, {"embedded": embedded, "transposed": tf.sparse_transpose(ids)}),
         },
     )
     one = ([[0, 0], [1, 2]], [1.0, 2.0], [2, 3])

@@ -1,6 +1,4 @@
-"""A counter in a reference variable: signatures that read, increment by one or by an input, and
-reset it.
-"""
+"""A counter in a reference variable: signatures that read, increment by one or by an input, and reset it."""
 
 CLAUSES = ("V1-10",)
 FEATURES = ("stateful", "ref_variables")
@@ -21,8 +19,7 @@ def generate(tf, rec):
             "get_counter": rec.signature({}, {"output": tf.identity(counter)}),
             "incr_counter": rec.signature({}, {"output": tf.identity(tf.assign_add(counter, 1.0))}),
             "incr_counter_by": rec.signature(
-                {"delta": delta},
-                {"output": tf.identity(tf.assign_add(counter, delta)), "calls": calls},
+                {"delta": delta}, {"output": tf.identity(tf.assign_add(counter, delta)), "calls": calls}
             ),
             "reset_counter": rec.signature({}, {"output": tf.identity(tf.assign(counter, 0.0))}),
         },

@@ -1,6 +1,4 @@
-"""String inputs of rank 0, 1 and 2 with zero bytes, UTF-8 and empty strings; split, regex, hash,
-base64, join.
-"""
+"""String inputs of rank 0, 1 and 2 with zero bytes, UTF-8 and empty strings; split, regex, hash, base64, join."""
 
 CLAUSES = ("V1-01",)
 FEATURES = ("string_io", "no_variables")
@@ -29,10 +27,7 @@ def generate(tf, rec):
             ),
             "split": rec.signature(
                 {"line": line},
-                {
-                    "tokens": tf.string_split([line], " ").values,
-                    "number": tf.strings.to_number(tf.strings.substr(line, 0, 2)),
-                },
+                {"tokens": tf.string_split([line], " ").values, "number": tf.strings.to_number(tf.strings.substr(line, 0, 2))},
             ),
         },
     )

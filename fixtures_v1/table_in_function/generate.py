@@ -1,6 +1,4 @@
-"""Tables made inside of functions that the graph calls: one handle is returned, one is shared by
-name between two functions.
-"""
+"""Tables made inside of functions that the graph calls: one handle is returned, one is shared by name between two functions."""
 
 CLAUSES = ("V1-08", "V1-16", "V1-17")
 FEATURES = ("tables", "functions", "main_op")
@@ -10,10 +8,7 @@ REQUIRES = "tensorflow>=1.15"
 
 def generate(tf, rec):
     raw, v2 = tf.raw_ops, rec.v2()
-    strings, numbers = (
-        {"key_dtype": tf.string, "value_dtype": tf.int64},
-        {"key_dtype": tf.int64, "value_dtype": tf.float32},
-    )
+    strings, numbers = {"key_dtype": tf.string, "value_dtype": tf.int64}, {"key_dtype": tf.int64, "value_dtype": tf.float32}
 
     @v2.function
     def create():
@@ -25,19 +20,13 @@ def generate(tf, rec):
 
     @v2.function
     def fill(handle):
-        raw.InitializeTableV2(
-            table_handle=handle,
-            keys=tf.constant(["one", "two"]),
-            values=tf.constant([1, 2], tf.int64),
-        )
+        raw.InitializeTableV2(table_handle=handle, keys=tf.constant(["one", "two"]), values=tf.constant([1, 2], tf.int64))
         return tf.constant(1)
 
     @v2.function
     def fill_weights():
         handle = raw.HashTableV2(shared_name="weights_in_function", **numbers)
-        raw.InitializeTableV2(
-            table_handle=handle, keys=tf.constant([1, 2], tf.int64), values=tf.constant([0.5, 0.25])
-        )
+        raw.InitializeTableV2(table_handle=handle, keys=tf.constant([1, 2], tf.int64), values=tf.constant([0.5, 0.25]))
         return tf.constant(1)
 
     @v2.function
@@ -48,9 +37,7 @@ def generate(tf, rec):
     names = create_by_call()
     init = tf.group(fill(names), fill_weights())
     words = tf.placeholder(tf.string, [None], "words")
-    ids = raw.LookupTableFindV2(
-        table_handle=names, keys=words, default_value=tf.constant(-1, tf.int64)
-    )
+    ids = raw.LookupTableFindV2(table_handle=names, keys=words, default_value=tf.constant(-1, tf.int64))
     numbers_in = tf.placeholder(tf.int64, [None], "numbers")
     sess = rec.session()
     sess.run(init)

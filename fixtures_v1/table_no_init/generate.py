@@ -1,6 +1,4 @@
-"""A table exported without any init op: the session loader leaves it empty, so one signature fails
-and the other works.
-"""
+"""A table exported without any init op: the session loader leaves it empty, so one signature fails and the other works."""
 
 from fixtures_v1.lookup import lookup
 

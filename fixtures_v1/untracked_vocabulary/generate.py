@@ -1,6 +1,4 @@
-"""A vocabulary that 1.15's StaticVocabularyTable does not track: no asset, the author's path stays
-in the graph.
-"""
+"""A vocabulary that 1.15's StaticVocabularyTable does not track: no asset, the author's path stays in the graph."""
 
 CLAUSES = ("RES-06", "RES-14")
 FEATURES = ("object_graph", "functions", "tables", "lost_asset")
@@ -21,13 +19,8 @@ def generate(tf, rec):
     model = tf.Module()
     model.table = tf2.lookup.StaticVocabularyTable(lines, 2)
     model.lookup = tf2.function(
-        lambda words: {"ids": model.table.lookup(words)},
-        input_signature=[tf2.TensorSpec([None], tf.string, name="words")],
+        lambda words: {"ids": model.table.lookup(words)}, input_signature=[tf2.TensorSpec([None], tf.string, name="words")]
     )
     tf.saved_model.save(model, rec.model, signatures=model.lookup)
     rec.live({"serving_default": model.lookup})
-    rec.ask(
-        "serving_default",
-        {"words": ["a", "c", "zebra"]},
-        loaded_error="vocabulary.txt; No such file or directory",
-    )
+    rec.ask("serving_default", {"words": ["a", "c", "zebra"]}, loaded_error="vocabulary.txt; No such file or directory")

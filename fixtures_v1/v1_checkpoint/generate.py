@@ -1,6 +1,4 @@
-"""A checkpoint in the V1 format (one table file, no index): written by a Saver handed to
-SavedModelBuilder.
-"""
+"""A checkpoint in the V1 format (one table file, no index): written by a Saver handed to SavedModelBuilder."""
 
 CLAUSES = ("V1-08",)
 FEATURES = ("v1_checkpoint", "ref_variables")
@@ -13,8 +11,6 @@ def generate(tf, rec):
     w = tf.get_variable("w", initializer=rec.exact(2, 3))
     sess = rec.initialized_session()
     saver = tf.train.Saver(write_version=tf.train.SaverDef.V1)
-    rec.export(
-        sess, {"serving_default": rec.signature({"x": x}, {"y": tf.matmul(x, w)})}, saver=saver
-    )
+    rec.export(sess, {"serving_default": rec.signature({"x": x}, {"y": tf.matmul(x, w)})}, saver=saver)
     rec.ask("serving_default", {"x": rec.exact(1, 2)})
     rec.ask("serving_default", {"x": rec.exact(3, 2)})

@@ -1,29 +1,16 @@
-"""An Estimator exported with requests for TensorFlow Serving to warm up with: predict, classify,
-regress and multi-inference.
-"""
+"""An Estimator exported with requests for TensorFlow Serving to warm up with: predict, classify, regress and multi-inference."""
 
 from fixtures_v1 import estimators
 
 CLAUSES = ("V1-01", "COMPAT-03")
-FEATURES = (
-    "estimator",
-    "export_outputs",
-    "classify_regress",
-    "multi_inference",
-    "assets_extra",
-    "warm-up",
-    "serving",
-)
+FEATURES = ("estimator", "export_outputs", "classify_regress", "multi_inference", "assets_extra", "warm-up", "serving")
 RUNTIME = "tf1.15"
 REQUIRES = "tensorflow<2.16"  # tf.estimator went with 2.16
 
 
 def generate(tf, rec):
     def model_fn(features, labels, mode):
-        scores = tf.matmul(
-            features["x"],
-            tf.get_variable("w", initializer=tf.constant(rec.exact(2, 3)), use_resource=True),
-        )
+        scores = tf.matmul(features["x"], tf.get_variable("w", initializer=tf.constant(rec.exact(2, 3)), use_resource=True))
         if mode == tf.estimator.ModeKeys.PREDICT:
             output = tf.estimator.export
             return tf.estimator.EstimatorSpec(
@@ -48,9 +35,7 @@ def generate(tf, rec):
         ("regress", "first", rows[:1]),
         ("multi_inference", [("classify", "scores"), ("regress", "first")], rows),
     )
-    receiver_fn = tf.estimator.export.build_parsing_serving_input_receiver_fn(
-        {"x": tf.FixedLenFeature([2], tf.float32)}
-    )
+    receiver_fn = tf.estimator.export.build_parsing_serving_input_receiver_fn({"x": tf.FixedLenFeature([2], tf.float32)})
     estimators.export(tf, rec, estimator, receiver_fn, **extra)
     for key, name in (("serving_default", "examples"), ("scores", "inputs"), ("first", "inputs")):
         rec.ask(key, {name: rows[:1]})

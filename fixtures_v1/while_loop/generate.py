@@ -1,6 +1,4 @@
-"""A while_loop in v1 control flow (Enter, Exit, NextIteration, Switch, Merge), with a variable
-inside the body.
-"""
+"""A while_loop in v1 control flow (Enter, Exit, NextIteration, Switch, Merge), with a variable inside the body."""
 
 CLAUSES = ("V1-11",)
 FEATURES = ("v1_control_flow", "while_loop", "ref_variables", "while_context")

@@ -64,9 +64,6 @@ def run_contract(folder: Path) -> None:
     from compat_matrix.common import strict_json
     from compat_matrix.models.contract import file, rules, values  # noqa: F401
     from compat_matrix.models.contract.form import contract_of
-    from compat_matrix.workers import (
-        tensors,
-    )  # noqa: F401  what imports it late would do so while it is watched
 
     contract = contract_of(folder)
     if list(rules.compare(contract, contract_of(folder))):

@@ -2,6 +2,7 @@
 
 import os
 import tracemalloc
+from pathlib import Path
 
 import bundle_forge as forge
 import numpy as np
@@ -119,8 +120,8 @@ def test_a_name_cannot_write_to_the_terminal(tmp_path):
 
 
 @pytest.mark.skipif(
-    not os.path.isdir("/proc/self/fd"), reason="open files are counted where Linux lists them"
-)  # noqa: PTH112
+    not Path("/proc/self/fd").is_dir(), reason="open files are counted where Linux lists them"
+)
 def test_no_file_stays_open(tmp_path):
     good(tmp_path / "b")
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208

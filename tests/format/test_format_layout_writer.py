@@ -75,8 +75,8 @@ def test_replacing_leaves_nothing_of_the_old_export(tmp_path, monkeypatch, excha
 
 
 @pytest.mark.skipif(
-    not os.path.isdir("/proc/self/fd"), reason="open files are counted where Linux lists them"
-)  # noqa: PTH112
+    not Path("/proc/self/fd").is_dir(), reason="open files are counted where Linux lists them"
+)
 @pytest.mark.parametrize("wait", [True, False])
 def test_the_disk_has_everything_before_the_rename_if_that_is_wanted(tmp_path, monkeypatch, wait):
     synced, fsync = set(), os.fsync

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from compat_matrix.cases import title_and_rest
 from compat_matrix.plugins.check import answering, talking
 from compat_matrix.plugins.check.exam import Exam
 
@@ -25,7 +26,7 @@ class Check:
 
     @property
     def summary(self) -> str:
-        return (self.run.__doc__ or "").strip().splitlines()[0]
+        return title_and_rest(self.run.__doc__ or "")[0]
 
 
 CHECKS = (

@@ -124,10 +124,8 @@ def _value(kind: type, text: str) -> Any:
 
 
 def usage() -> str:
-    lines = [
-        f"usage: {os.path.basename(sys.argv[0]) or 'tensorflow_model_server'}",
-        "Flags:",
-    ]  # noqa: PTH119
+    program = os.path.basename(sys.argv[0])  # noqa: PTH119
+    lines = [f"usage: {program or 'tensorflow_model_server'}", "Flags:"]
     for name, default in {**ACTED_ON, **ACCEPTED}.items():
         shown = (
             str(default).lower()
