@@ -6,9 +6,7 @@ RUNTIME = "tf1.4"
 
 
 def generate(tf, rec):
-    from tensorflow.python.ops import (
-        gen_lookup_ops as ops,  # the public classes of 1.4 already make HashTableV2
-    )
+    from tensorflow.python.ops import gen_lookup_ops as ops  # the public classes of 1.4 already make HashTableV2
 
     def op(name):
         return getattr(ops, name, None) or getattr(ops, "_" + name)  # since 1.7 or so without the underscore
