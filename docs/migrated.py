@@ -41,8 +41,8 @@ table.
 
 """
 PROVED = (
-    "loads, tf2", "answers, reference", "answers, tf2", "answers, c_api", "gradients, tf2", "weights", "tables", "assets",
-    "assets.extra", "signatures", "next generation",
+    "loads, tf2", "answers, reference", "answers, tf2", "answers, c_api", "gradients, tf2",
+    "weights", "tables", "assets", "assets.extra", "signatures", "next generation",
 )  # fmt: skip
 STATES = ("equal", "close", "differs", "absent")
 GOOD = ("migrated", "repaired", "copied")

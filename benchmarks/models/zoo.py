@@ -191,7 +191,8 @@ def constants(v1: Any, draw: random.Random) -> Signatures:
 
 
 KINDS: tuple[Callable[[Any, random.Random], Signatures], ...] = (
-    linear, resources, mlp, cond, loop, table, examples, several, two_graphs, partitioned, batch_norm, constants,
+    linear, resources, mlp, cond, loop, table, examples, several, two_graphs, partitioned,
+    batch_norm, constants,
 )  # fmt: skip
 
 

@@ -22,12 +22,15 @@ from reference_impl.graph.node_index import Graph
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.variable_defs import VARIABLE_OPS
 
-_SEEDED = """AllCandidateSampler FixedUnigramCandidateSampler FractionalAvgPool FractionalMaxPool LearnedUnigramCandidateSampler
-LogUniformCandidateSampler Multinomial ParameterizedTruncatedNormal RandomCrop RandomGamma RandomPoisson RandomPoissonV2
-RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt SampleDistortedBoundingBox SampleDistortedBoundingBoxV2
-SkipGramGenerateCandidates ThreadUnsafeUnigramCandidateSampler TruncatedNormal UniformCandidateSampler"""
-_OF_GENERATORS = """RngReadAndSkip StatefulRandomBinomial StatefulStandardNormal StatefulStandardNormalV2 StatefulTruncatedNormal
-StatefulUniform StatefulUniformFullInt StatefulUniformInt"""
+_SEEDED = """AllCandidateSampler FixedUnigramCandidateSampler
+FractionalAvgPool FractionalMaxPool LearnedUnigramCandidateSampler LogUniformCandidateSampler
+Multinomial ParameterizedTruncatedNormal RandomCrop RandomGamma RandomPoisson RandomPoissonV2
+RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt SampleDistortedBoundingBox
+SampleDistortedBoundingBoxV2 SkipGramGenerateCandidates ThreadUnsafeUnigramCandidateSampler
+TruncatedNormal UniformCandidateSampler"""
+_OF_GENERATORS = """RngReadAndSkip StatefulRandomBinomial StatefulStandardNormal
+StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt
+StatefulUniformInt"""
 SEEDED_OPS = frozenset(
     _SEEDED.split()
 )  # ops that draw; without a seed, or with one of 0, each process draws other numbers

@@ -56,7 +56,7 @@ class ManagedStation:
         self._static = False
 
     # Asking
-    # ---------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def bring(self, model: Path, ahead: Sequence[Path]) -> Served:
         """See ``Fleet.served``."""
@@ -172,7 +172,7 @@ class ManagedStation:
             self._out[staged.model] = NotServed(REFUSED, reason, last, log)
 
     # Blame
-    # ----------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def _blame(self, batch: list[Path], fall: Fell) -> None:
         """After a fall while ``batch`` was loaded: one model is out, or several are suspects."""
@@ -240,7 +240,7 @@ class ManagedStation:
         raise verdict from error
 
     # The end
-    # --------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
         now, self._now = self._now, None

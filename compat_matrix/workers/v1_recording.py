@@ -46,7 +46,7 @@ class Recorder(object):
         self._builder = None
 
     # -- building
-    # -------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def session(self, soft_placement=False, cpus=1):
         """A single-threaded session on the default graph: one order of summation, so one result."""
@@ -155,7 +155,7 @@ class Recorder(object):
         self.live_sources[frozenset(tags)] = source
 
     # -- asking
-    # ---------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def ask(self, signature, inputs, tags=("serve",), loaded_error=None):
         """Ask a signature; values are converted to the dtypes it states, sparse ones are (indices,
@@ -190,7 +190,7 @@ class Recorder(object):
 
 
 # -- writing
-# --------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def read_signature_defs(model):

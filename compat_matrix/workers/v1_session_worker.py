@@ -115,7 +115,7 @@ class V1SessionWorker(protocol.Worker):
         return tensor_file.from_numpy(value, dtype)
 
     # Saving
-    # ---------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def resave(self, model, directory, tags):
         v1, meta_graph = self.v1, model.meta_graph

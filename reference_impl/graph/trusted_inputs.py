@@ -39,14 +39,14 @@ def _ops(text: str) -> frozenset[str]:
 
 # Ops whose output has as many dimensions as their first input, where they accept that.
 _LIKE_FIRST = _ops("""
-    Abs Add AddV2 BiasAdd Cast Div Elu Identity LeakyRelu Maximum Minimum MirrorPad Mul Neg Pad PadV2 RealDiv Relu Relu6 Rsqrt
-    Selu Sigmoid Softplus Sqrt Square StopGradient Sub Tanh
+    Abs Add AddV2 BiasAdd Cast Div Elu Identity LeakyRelu Maximum Minimum MirrorPad Mul Neg Pad
+    PadV2 RealDiv Relu Relu6 Rsqrt Selu Sigmoid Softplus Sqrt Square StopGradient Sub Tanh
     """)
 # Ops that refuse a first input of other dimensions, and return as many.
 _OF_DIMENSIONS = {
     4: _ops("""
-        AvgPool Conv2D DepthwiseConv2dNative FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 LRN MaxPool MaxPoolV2
-        ResizeBilinear ResizeNearestNeighbor
+        AvgPool Conv2D DepthwiseConv2dNative FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 LRN
+        MaxPool MaxPoolV2 ResizeBilinear ResizeNearestNeighbor
         """),
     5: _ops("AvgPool3D Conv3D MaxPool3D"),
 }

@@ -34,9 +34,10 @@ def _ops(text: str) -> frozenset[str]:
 
 # Ops that ask for a value, but never return more elements than their largest input has.
 _NOT_LARGER = _ops("""
-    All Any ArgMax ArgMin ConjugateTranspose DecodePaddedRaw EditDistance EuclideanNorm ExpandDims Fingerprint GatherV2
-    HistogramFixedWidth MatrixDiagPartV2 MatrixDiagPartV3 Max Mean Min NthElement Prod ReduceJoin Reshape ReverseV2 RiscSlice
-    Slice Split SplitV StridedSlice Sum TopKV2 Transpose UniqueV2 UniqueWithCountsV2 XlaDynamicSlice
+    All Any ArgMax ArgMin ConjugateTranspose DecodePaddedRaw EditDistance EuclideanNorm ExpandDims
+    Fingerprint GatherV2 HistogramFixedWidth MatrixDiagPartV2 MatrixDiagPartV3 Max Mean Min
+    NthElement Prod ReduceJoin Reshape ReverseV2 RiscSlice Slice Split SplitV StridedSlice Sum
+    TopKV2 Transpose UniqueV2 UniqueWithCountsV2 XlaDynamicSlice
     """)
 # Ops that put their inputs together.
 _TOGETHER = _ops(
@@ -63,8 +64,9 @@ _PRODUCTS = (
     | _SAME
     | _TOGETHER
     | _ops("""
-        Bitcast BroadcastArgs BroadcastGradientArgs BroadcastTo ConcatOffset EnsureShape Fill Gather GatherNd IdentityN
-        InvertPermutation LinSpace ListDiff OneHot Pad PadV2 PreventGradient Range Squeeze Tile Unique Unpack Where
+        Bitcast BroadcastArgs BroadcastGradientArgs BroadcastTo ConcatOffset EnsureShape Fill Gather
+        GatherNd IdentityN InvertPermutation LinSpace ListDiff OneHot Pad PadV2 PreventGradient
+        Range Squeeze Tile Unique Unpack Where
         """)
 )
 _DOUBLING = _ADDING | _ops("Sum Cumsum")

@@ -52,8 +52,9 @@ HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
 _DROPPED = {CUSTOM_GRADIENT, "_class", "_output_shapes"}
 # Attributes of a FunctionDef that callers of tf.function can set and the runtime reads.
 SETTABLE_ATTRIBUTES = (
-    "_implements", "_noinline", "_tf_data_function", "api_implements", "api_preferred_device", "disable_summaries_at_runtime",
-    "experimental_ints_on_device", "function_runs_at_most_once", "go_backwards", "runtime_constant_optimization", "time_major",
+    "_implements", "_noinline", "_tf_data_function", "api_implements", "api_preferred_device",
+    "disable_summaries_at_runtime", "experimental_ints_on_device", "function_runs_at_most_once",
+    "go_backwards", "runtime_constant_optimization", "time_major",
 )  # fmt: skip
 
 

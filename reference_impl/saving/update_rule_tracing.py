@@ -28,8 +28,8 @@ from reference_impl.kinds.library import FunctionLibrary
 # Settings that make a step more than a sum of updates of single variables, or that treat some
 # variables differently.
 _UNSUPPORTED = (
-    "global_clipnorm", "gradient_accumulation_steps", "use_ema", "inner_optimizer", "_exclude_from_weight_decay",
-    "_exclude_from_weight_decay_pattern",
+    "global_clipnorm", "gradient_accumulation_steps", "use_ema", "inner_optimizer",
+    "_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern",
 )  # fmt: skip
 _SHAPE_HINTS = ("_output_shapes", "_input_shapes", "_class")
 # Kernels that run one by one round differently from fused kernels.

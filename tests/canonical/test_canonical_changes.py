@@ -249,8 +249,9 @@ def order_of_traces(message):
 def literal_argument(message):
     traces = graph_of(message).object_graph_def.concrete_functions
     literals = [
-        part for key in sorted(traces) for part in edits.messages(traces[key].canonicalized_input_signature)
-        if isinstance(part, schema.StructuredValue) and part.HasField("bool_value")
+        part for key in sorted(traces) for part in
+        edits.messages(traces[key].canonicalized_input_signature) if isinstance(part,
+        schema.StructuredValue) and part.HasField("bool_value")
     ]  # fmt: skip
     literals[0].bool_value = not literals[0].bool_value
 

@@ -63,7 +63,8 @@ def test_every_cell_of_a_plan_has_a_judged_result(hosts, tmp_path):
     assert list(found) == [one.id for one in plan]
     outcomes = [(str(result.outcome), result.expected) for result in found.values()]
     assert outcomes == [
-        ("PASS", True), ("PASS", True), ("NOT_APPLICABLE", True), ("FAIL_VALUE", True), ("SETUP_ERROR", False)
+        ("PASS", True), ("PASS", True), ("NOT_APPLICABLE", True), ("FAIL_VALUE", True),
+        ("SETUP_ERROR", False)
     ]  # fmt: skip
     known = found[plan.cells[3].id]
     assert (

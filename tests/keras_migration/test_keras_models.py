@@ -22,19 +22,17 @@ STATES = ("close", "step", "answers", "refused", "error", "jax", "torch", "file"
 
 # The layers of the issue: what a table without them would not show.
 CORE = [
-    "Dense", "Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose",
-    "Conv2DTranspose", "Conv3DTranspose", "SeparableConv1D", "SeparableConv2D", "DepthwiseConv1D",
-    "DepthwiseConv2D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "AveragePooling1D",
-    "AveragePooling2D", "AveragePooling3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D",
-    "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D", "BatchNormalization", "LayerNormalization",
-    "Embedding", "LSTM", "GRU", "SimpleRNN", "Bidirectional",
-    "TimeDistributed", "Attention", "AdditiveAttention", "MultiHeadAttention", "Add",
-    "Subtract", "Multiply", "Average", "Maximum", "Minimum",
-    "Concatenate", "Dot", "Activation", "ReLU", "LeakyReLU",
-    "PReLU", "ELU", "Softmax", "Flatten", "Reshape",
-    "Permute", "RepeatVector", "Normalization", "Discretization", "CategoryEncoding",
-    "Hashing", "HashedCrossing", "IntegerLookup", "StringLookup", "TextVectorization",
-    "Rescaling", "Resizing", "CenterCrop",
+    "Dense", "Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose",
+    "SeparableConv1D", "SeparableConv2D", "DepthwiseConv1D", "DepthwiseConv2D", "MaxPooling1D",
+    "MaxPooling2D", "MaxPooling3D", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D",
+    "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D", "GlobalAveragePooling3D", "BatchNormalization", "LayerNormalization",
+    "Embedding", "LSTM", "GRU", "SimpleRNN", "Bidirectional", "TimeDistributed", "Attention",
+    "AdditiveAttention", "MultiHeadAttention", "Add", "Subtract", "Multiply", "Average", "Maximum",
+    "Minimum", "Concatenate", "Dot", "Activation", "ReLU", "LeakyReLU", "PReLU", "ELU", "Softmax",
+    "Flatten", "Reshape", "Permute", "RepeatVector", "Normalization", "Discretization",
+    "CategoryEncoding", "Hashing", "HashedCrossing", "IntegerLookup", "StringLookup",
+    "TextVectorization", "Rescaling", "Resizing", "CenterCrop",
 ]  # fmt: skip
 
 

@@ -258,8 +258,8 @@ def test_a_version_skew_is_named_where_the_cell_is(run):
 # The first is the worst: what makes all else untrustworthy, then deaths, errors, wrong answers,
 # refusals, and what is well.
 SEVERITY = (
-    "SETUP_ERROR", "ENV_ERROR", "CRASH", "TIMEOUT", "LOAD_ERROR", "CALL_ERROR", "FAIL_VALUE", "FAIL_SIGNATURE", "FAIL_STRUCTURE",
-    "REJECTED", "NOT_RUN", "PASS",
+    "SETUP_ERROR", "ENV_ERROR", "CRASH", "TIMEOUT", "LOAD_ERROR", "CALL_ERROR", "FAIL_VALUE",
+    "FAIL_SIGNATURE", "FAIL_STRUCTURE", "REJECTED", "NOT_RUN", "PASS",
 )  # fmt: skip
 
 

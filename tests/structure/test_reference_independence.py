@@ -216,8 +216,8 @@ def test_importing_the_package_imports_no_tensorflow():
 
 TRIPPED = (
     "load", "load_v1_in_v2", "loader_impl", "save", "builder_impl", "function_deserialization",
-    "function_serialization", "signature_serialization", "nested_structure_coder", "revived_types", "path_helpers",
-    "signature_def_utils_impl", "utils_impl", "fingerprinting_utils",
+    "function_serialization", "signature_serialization", "nested_structure_coder", "revived_types",
+    "path_helpers", "signature_def_utils_impl", "utils_impl", "fingerprinting_utils",
 )  # fmt: skip
 
 

@@ -21,8 +21,9 @@ FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 # op that reads a variable, a table in a function, a mutable table with content, no SaverDef's
 # variables at all, a custom Saver.
 MODELS = [
-    "half_plus_two", "estimator_dnn_classifier", "hash_table_v2", "index_table_oov", "legacy_init_op", "main_op",
-    "table_in_function", "mutable_hash_table", "frozen_constants", "custom_saver", "partitioned_variables",
+    "half_plus_two", "estimator_dnn_classifier", "hash_table_v2", "index_table_oov",
+    "legacy_init_op", "main_op", "table_in_function", "mutable_hash_table", "frozen_constants",
+    "custom_saver", "partitioned_variables",
 ]  # fmt: skip
 
 

@@ -32,8 +32,8 @@ _ELEMENTS = 1 << 18  # of a constant
 # Ops that may be computed of constants alone: what they return is not larger, or as large as
 # `_size_of` says.
 _OF_CONSTANTS = (
-    "Transpose", "ExpandDims", "Squeeze", "Reshape", "StridedSlice", "Cast", "ReverseV2", "Neg", "Abs", "Exp", "Log", "Sqrt",
-    "Rsqrt", "Square", "Sin", "Cos", "Sum", "Mean", "Max", "Min",
+    "Transpose", "ExpandDims", "Squeeze", "Reshape", "StridedSlice", "Cast", "ReverseV2", "Neg",
+    "Abs", "Exp", "Log", "Sqrt", "Rsqrt", "Square", "Sin", "Cos", "Sum", "Mean", "Max", "Min",
 )  # fmt: skip
 _ELEMENTWISE = (
     "AddV2",

@@ -13,16 +13,19 @@ import re
 # Those of 2.0 to 2.6. Exported by the packages keras 2.6 to 2.15, which get no more releases;
 # tf_keras adds none.
 _ALL = """
-    Activation ActivityRegularization Add AdditiveAttention AlphaDropout Attention Average AveragePooling1D AveragePooling2D
-    AveragePooling3D BatchNormalization Bidirectional CategoryEncoding CenterCrop Concatenate Conv1D Conv1DTranspose Conv2D
-    Conv2DTranspose Conv3D Conv3DTranspose ConvLSTM1D ConvLSTM2D ConvLSTM3D Cropping1D Cropping2D Cropping3D Dense
-    DepthwiseConv2D Discretization Dot Dropout ELU EinsumDense Embedding Flatten GRU GRUCell GaussianDropout GaussianNoise
-    GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D GlobalMaxPooling1D GlobalMaxPooling2D
-    GlobalMaxPooling3D Hashing InputLayer IntegerLookup LSTM LSTMCell LayerNormalization LeakyReLU Masking MaxPooling1D
-    MaxPooling2D MaxPooling3D Maximum Minimum MultiHeadAttention Multiply Normalization PReLU Permute RNN RandomContrast
-    RandomCrop RandomFlip RandomRotation RandomTranslation RandomZoom ReLU RepeatVector Rescaling Reshape Resizing
-    SeparableConv1D SeparableConv2D SimpleRNN SimpleRNNCell Softmax SpatialDropout1D SpatialDropout2D SpatialDropout3D
-    StackedRNNCells StringLookup Subtract TextVectorization TimeDistributed UpSampling1D UpSampling2D UpSampling3D
+    Activation ActivityRegularization Add AdditiveAttention AlphaDropout Attention Average
+    AveragePooling1D AveragePooling2D AveragePooling3D BatchNormalization Bidirectional
+    CategoryEncoding CenterCrop Concatenate Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D
+    Conv3DTranspose ConvLSTM1D ConvLSTM2D ConvLSTM3D Cropping1D Cropping2D Cropping3D Dense
+    DepthwiseConv2D Discretization Dot Dropout ELU EinsumDense Embedding Flatten GRU GRUCell
+    GaussianDropout GaussianNoise GlobalAveragePooling1D GlobalAveragePooling2D
+    GlobalAveragePooling3D GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D Hashing
+    InputLayer IntegerLookup LSTM LSTMCell LayerNormalization LeakyReLU Masking MaxPooling1D
+    MaxPooling2D MaxPooling3D Maximum Minimum MultiHeadAttention Multiply Normalization PReLU
+    Permute RNN RandomContrast RandomCrop RandomFlip RandomRotation RandomTranslation RandomZoom
+    ReLU RepeatVector Rescaling Reshape Resizing SeparableConv1D SeparableConv2D SimpleRNN
+    SimpleRNNCell Softmax SpatialDropout1D SpatialDropout2D SpatialDropout3D StackedRNNCells
+    StringLookup Subtract TextVectorization TimeDistributed UpSampling1D UpSampling2D UpSampling3D
     ZeroPadding1D ZeroPadding2D ZeroPadding3D
 """
 _SINCE = {

@@ -24,8 +24,8 @@ from compat_matrix.models.migrate.records import SCHEMA, Record, Status, badness
 from compat_matrix.runtimes.runtime import local_runtime
 
 COLUMNS = (
-    "name", "status", "kind", "tensorflow", "bytes_before", "bytes_after", "seconds", "outputs", "signatures", "asked", "reason",
-    "fix",
+    "name", "status", "kind", "tensorflow", "bytes_before", "bytes_after", "seconds", "outputs",
+    "signatures", "asked", "reason", "fix",
 )  # fmt: skip
 
 

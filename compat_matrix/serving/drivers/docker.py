@@ -62,7 +62,7 @@ class DockerDriver(Driver):
         self.run = uuid.uuid4().hex[:12]
 
     # What it is
-    # -----------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def identify(self) -> ServerIdentity:
         if self._identity is None:
@@ -85,7 +85,7 @@ class DockerDriver(Driver):
         return MODELS
 
     # Starting
-    # -------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def start(self, folder: Path, flags: Sequence[str], evidence: Path) -> ContainerServer:
         self.identify()
@@ -212,7 +212,7 @@ class DockerDriver(Driver):
         return lacks
 
     # The end
-    # --------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def _discard(self, name: str) -> None:
         from docker.errors import NotFound

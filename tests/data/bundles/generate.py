@@ -27,8 +27,8 @@ FLOATS = ["float16", "float32", "float64", "complex64", "complex128"]
 # As TensorFlow has no NumPy type for these, they are made from integers of the same width.
 QUANTIZED = ["qint8", "quint8", "qint16", "quint16", "qint32"]
 ML_DTYPES = [
-    "bfloat16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "int4", "uint4",
-    "int2", "uint2", "float4_e2m1fn",
+    "bfloat16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz",
+    "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn",
 ]  # fmt: skip
 STRINGS = [b"", b"a", "\u00e4\u00f6\u4e16".encode("utf-8"), b"\x00\xff\x00", b"long " * 60]
 
