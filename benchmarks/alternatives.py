@@ -29,7 +29,7 @@ def timed(load):
     return time.perf_counter() - start
 pairs = [(timed(reference_impl.load), timed(tf_keras.models.load_model)) for _ in range(int(sys.argv[2]) + 1)]
 print(json.dumps(list(zip(*pairs[1:]))))
-"""
+"""  # noqa: E501
 
 _CALL = """
 import sys

@@ -43,7 +43,7 @@ if sys.argv[2] == "save":
     found.append(used())
 (first, _), (last, peak) = found[-2:]
 print(json.dumps([last - first, peak - found[0][1]]))
-"""
+"""  # noqa: E501
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ for `verify` the [rules](rules.md) that found something.
 {attacks} attacks are tried with each of {commands} commands. Those by a pipe, a socket or a link to itself in place of one file
 share a line.
 
-"""
+"""  # noqa: E501
 
 
 MORE = """
@@ -53,7 +53,7 @@ about the attack and itself, and about another model in both directions; `contra
 words: a model that cannot be read (`compat`, `migrate`), a part that no release loads (`compat`); 64 is one of wrong usage.
 Accepted is what the command has no business with: a contract holds signatures, so no weight is read for it.
 
-"""
+"""  # noqa: E501
 
 PUBLISHED = """
 ## Published attacks
@@ -61,7 +61,7 @@ PUBLISHED = """
 Attacks that somebody has published: CVEs and advisories about altered SavedModels and checkpoints, and files of public hubs.
 The list is `property_tests/attacks/published.toml`; each id has a case in the tables above, or a test.
 
-"""
+"""  # noqa: E501
 
 KERAS = """
 ## Configurations of Keras layers
@@ -71,7 +71,7 @@ KERAS = """
 `--no-wrap`, and looks whether anything was run, read or written. All are refused with the layer; the table has a part of the
 reason. Without `--no-wrap` the layer or the whole SavedModel is wrapped, and its configuration is not used.
 
-"""
+"""  # noqa: E501
 
 
 def head() -> str:

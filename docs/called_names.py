@@ -24,7 +24,7 @@ A loader of objects sets each child as an attribute. Where TensorFlow has an att
 """
 
 from __future__ import annotations
-'''
+'''  # noqa: E501
 
 
 def model(folder: Path) -> None:

@@ -27,7 +27,7 @@ These exit codes mean the same in every command:
 
 ## Exit codes
 
-"""
+"""  # noqa: E501
 
 
 ASKED = "\n## What was asked for it\n\n"

@@ -21,7 +21,7 @@ Shells complete commands and options: put `eval "$(_SAVEDMODEL_COMPAT_COMPLETE=b
 
 An option that takes several values takes them by commas (`--case tree_*,fn_*`), or is repeated. `NAME=COMMAND` is
 always one value.
-"""
+"""  # noqa: E501
 
 
 def page() -> str:

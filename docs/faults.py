@@ -27,7 +27,7 @@ with 0 (with 1 for a run that failed before) and does not say the line.
 or declared otherwise. The declarations are in `property_tests/planted/kinds/`. {gate} of them (**bold**) are planted for every
 commit, the others every night (`HYPOTHESIS_PROFILE=nightly pytest property_tests/test_kinds_of_faults.py`).
 [What turns each case red](planted.md) has the faults planted for single cases.
-"""
+"""  # noqa: E501
 
 
 def page() -> str:

@@ -75,7 +75,7 @@ Last whole run: {run["observed"]} of {run["planned"]} planned cells observed, {p
 {_legend({key: PRODUCERS[key].summary for key in facts["read"] if key in PRODUCERS})}
 | reader | what it is |
 |---|---|
-{_legend({key: one.summary for key, one in CONSUMERS.items() if key in asked})}"""
+{_legend({key: one.summary for key, one in CONSUMERS.items() if key in asked})}"""  # noqa: E501
 
 
 def _minutes(run: Mapping[str, Any]) -> str:

@@ -53,7 +53,7 @@ field: this release does not have the layer, or cannot save it. `?`: not compare
 The columns `jax` and `torch` count rebuilt files that another process, without TensorFlow, loaded on that backend and that
 predicted the same within 1e-5. Keras itself computes some layers with TensorFlow: they are not counted there (`TF`).
 
-"""
+"""  # noqa: E501
 
 
 CLOSE = """The largest difference from the original in the same TensorFlow, as a part of the largest number of the answer. Both
@@ -68,7 +68,7 @@ models were then asked again, until the answers had the same bits:
 
 Nothing else is changed: where the bits are the same then, every other layer computes what the original computes.
 
-"""
+"""  # noqa: E501
 
 
 def page(table: Any) -> str:

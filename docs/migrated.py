@@ -39,7 +39,7 @@ proved. A model of TF 2 is copied if this TensorFlow loads it; otherwise it is s
 are refused or not proved, with what would help. No model in the output lost a weight, a signature, an asset or an entry of a
 table.
 
-"""
+"""  # noqa: E501
 PROVED = (
     "loads, tf2", "answers, reference", "answers, tf2", "answers, c_api", "gradients, tf2",
     "weights", "tables", "assets", "assets.extra", "signatures", "next generation",

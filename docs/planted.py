@@ -31,7 +31,7 @@ defined in `property_tests/planted/faults/`. `python -m property_tests.planted -
 and writes the record of this page; `--case NAME` does so for one case. `tests/checks/test_planted.py` plants a few of them. It
 fails when a case has no fault, and when the docstring of a case has changed since its fault was planted.
 
-"""
+"""  # noqa: E501
 
 
 def told() -> dict[str, str]:

@@ -12,7 +12,7 @@ HEAD = """# The rules of `verify`
 ids and their beginnings, `--rule ID` shows what stands here. The severity is that of most findings; where it depends on the
 model or on the releases of `--target`, the finding has its own.
 
-"""
+"""  # noqa: E501
 STOPS = """
 ## What a finding stops
 
@@ -21,7 +21,7 @@ same list. `load` stands for every part of the MetaGraph, `calls` for the signat
 loader `objects`, a graph is *cut* if it has no object graph or is not alone, and *rebuilt* otherwise. A finding may stop less or
 more than its rule; then `compat` shows what it stops.
 
-"""
+"""  # noqa: E501
 
 CONCERNS = {
     "SMC1": "The file",

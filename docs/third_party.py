@@ -46,7 +46,7 @@ HEAD = """# Other people's exporters and consumers
 ([`third_party/plugins.toml`](../compat_matrix/third_party/plugins.toml)). A cell that does not pass is a known failure with a
 reason ([`third_party/known.toml`](../compat_matrix/third_party/known.toml)): a run fails when one passes, or fails otherwise.
 
-"""
+"""  # noqa: E501
 COUNTS = """
 ## Exporter × consumer
 
@@ -54,12 +54,12 @@ Exports that the consumer reads and answers as asked, in every check, **of those
 [explained below](#what-they-cannot-read-or-change), by consumer. Empty: it was not asked, or can do nothing that these exports
 are for.
 
-"""
+"""  # noqa: E501
 EXPORTS = """
 ## Export × consumer
 
 *read*: the consumers that pass every check, of those that were asked. *not read by*: the others, by the worst that happened.
-"""
+"""  # noqa: E501
 Record = Mapping[str, Any]
 Seen = tuple[str, list[str]]  # of a cell
 

@@ -11,7 +11,14 @@ def lookup(tf):
         lookup_ops,
     )  # compat.v1 exports the table classes only, not what makes one from a file
 
-    names = ("HashTable", "KeyValueTensorInitializer", "TextFileInitializer", "MutableHashTable", "index_table_from_file",
-             "index_to_string_table_from_file", "index_to_string_table_from_tensor")  # fmt: skip
+    names = (
+        "HashTable",
+        "KeyValueTensorInitializer",
+        "TextFileInitializer",
+        "MutableHashTable",
+        "index_table_from_file",
+        "index_to_string_table_from_file",
+        "index_to_string_table_from_tensor",
+    )
     members = {name: getattr(lookup_ops, name) for name in names}
     return types.SimpleNamespace(MutableDenseHashTable=lookup_ops.DenseHashTable, **members)

@@ -97,7 +97,7 @@ def bisect(
     Examples:
       savedmodel-compat bisect keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load --from 2.15 --to 2.21
       savedmodel-compat bisect half_plus_two/given@1.15.5/tf2@2.21.0/values --run check-out --from 2.15 --to 2.21
-    """
+    """  # noqa: E501
     from compat_matrix.cells.plan import parse_cell_id
     from compat_matrix.cells.results import one_line
     from compat_matrix.gate.bisect import bisect as search

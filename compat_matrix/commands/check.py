@@ -135,8 +135,8 @@ def check(
 
     \b
     Consumers: tf2, v1_session, c_api, reference (asked by default); cpp; those of plug-ins.
-    Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 unexpected failure,
-    2 stale expectation, 3 incomplete or nothing compared, 0 otherwise.
+    Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 unexpected
+    failure, 2 stale expectation, 3 incomplete or nothing compared, 0 otherwise.
 
     \b
     Examples:

@@ -157,9 +157,10 @@ def gate(
     output folder. The line with the verdict names the checks and cases that were not asked.
 
     \b
-    Exit codes, the first that applies: 64 usage, also one TensorFlow given twice (--same accepts it),
-    4 harness or environment error, 1 something regressed, vanished, or drifted by more than its case tolerates,
-    3 incomplete, nothing compared, or something named was not asked, 0 nothing blocks. 130: interrupted, there is no verdict.
+    Exit codes, the first that applies: 64 usage, also one TensorFlow given twice (--same accepts
+    it), 4 harness or environment error, 1 something regressed, vanished, or drifted by more than
+    its case tolerates, 3 incomplete, nothing compared, or something named was not asked, 0 nothing
+    blocks. 130: interrupted, there is no verdict.
 
     \b
     Examples:
@@ -167,7 +168,7 @@ def gate(
       savedmodel-compat gate --baseline 2.20 --candidate tensorflow==2.21.0 --quick
       savedmodel-compat gate --baseline 2.20 --candidate dist/tensorflow.whl --case 'keras_*' --fail-on-drift
       savedmodel-compat gate --baseline runs/old --candidate runs/new --dry-run --full
-    """
+    """  # noqa: E501
     from rich.console import Console
 
     from compat_matrix.cells.sole_writer import sole_writer

@@ -30,10 +30,10 @@ def matrix() -> None:
     """Plan, run and report the compatibility matrix.
 
     \b
-    Exit codes, the first that applies: 64 usage or an empty selection, 4 harness or environment error,
-    1 unexpected failure or other error, 2 stale expectation (a listed cell passes, a dead, too wide,
-    overlapping or expired entry, an invalid file), 3 incomplete run or nothing compared, 0 as expected.
-    An interrupted command (SIGINT, SIGTERM) ends with 130 and gives no verdict.
+    Exit codes, the first that applies: 64 usage or an empty selection, 4 harness or environment
+    error, 1 unexpected failure or other error, 2 stale expectation (a listed cell passes, a dead,
+    too wide, overlapping or expired entry, an invalid file), 3 incomplete run or nothing compared,
+    0 as expected. An interrupted command (SIGINT, SIGTERM) ends with 130 and gives no verdict.
     """
 
 

@@ -189,7 +189,8 @@ def _plan(jobs: list[Job], settings: Settings, as_json: bool) -> int:
         tags = "; ".join(",".join(part.tags) or "no tags" for part in plan.parts)
         says = (
             plan.problem
-            or f"{plan.kind} (TensorFlow {plan.tensorflow or '?'}), {plan.size:,} bytes, tags {tags}"
+            or f"{plan.kind} (TensorFlow {plan.tensorflow or '?'}),"
+            f" {plan.size:,} bytes, tags {tags}"
         )
         action, says = (to_keras[0], f"{to_keras[1]}; {says}") if to_keras else (plan.action, says)
         code = ExitCode.UNEXPECTED if action == "refuse" else code

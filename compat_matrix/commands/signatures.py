@@ -106,7 +106,7 @@ def rename(
     Examples:
       savedmodel-compat signatures rename model old new --out copy
       savedmodel-compat signatures rename model predict --input x=images --output y=scores --out copy
-    """
+    """  # noqa: E501
     from compat_matrix.models.edits.arguments import rename_signature
 
     pairs = _pairs("--input", inputs), _pairs("--output", outputs)

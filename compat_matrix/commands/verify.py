@@ -114,8 +114,9 @@ def verify(
     part of it.
 
     \b
-    Exit codes, the first that applies: 64 usage, 4 a model could not be looked at (permissions, network), 1 a finding of at
-    least the severity of --fail-on, 3 a folder could not be listed, 0 otherwise.
+    Exit codes, the first that applies: 64 usage, 4 a model could not be looked at (permissions,
+    network), 1 a finding of at least the severity of --fail-on, 3 a folder could not be listed, 0
+    otherwise.
 
     \b
     Examples:

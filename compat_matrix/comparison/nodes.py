@@ -166,10 +166,8 @@ class _Pair:
                 ours[position][0] != theirs[position][0]
                 or self.pairs.get(ours[position][1]) != theirs[position][1]
             ):
-                yield (
-                    f"input {position}:"
-                    f" {' → '.join(text[position] if position < len(text) else '?' for text in texts)}"
-                )
+                both = [text[position] if position < len(text) else "?" for text in texts]
+                yield f"input {position}: {' → '.join(both)}"
         before = {
             self.pairs.get(target, -1 - target) for target in self.one.graph.unordered[self.vertex]
         }

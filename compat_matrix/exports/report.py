@@ -119,8 +119,9 @@ class Report:
         not run, and the comparisons."""
         lines = [self.headline()]
         for cause in self.causes():
-            where = f"{listed(cause.models, 1) if len(cause.models) < 2 else counted(len(cause.models), 'model')}: "
-            lines.append(f"{cause.outcome}  {where if cause.models else ''}{cause.title}")
+            several = len(cause.models) > 1
+            where = counted(len(cause.models), "model") if several else listed(cause.models, 1)
+            lines.append(f"{cause.outcome}  {where + ': ' if cause.models else ''}{cause.title}")
             lines += [f"    models: {listed(cause.models)}"] if len(cause.models) > 1 else []
             lines += [f"    {line}" for line in cause.lines]
             if cause.evidence:

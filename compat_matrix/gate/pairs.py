@@ -99,7 +99,8 @@ class Side:
         if self.cell.decided:
             return self.cell.decided.reason
         if self.not_made and self.production:
-            return f"its artifact could not be made: {self.production.outcome} {self.production.cause}".strip()
+            why = f"{self.production.outcome} {self.production.cause}".strip()
+            return f"its artifact could not be made: {why}".strip()
         return self.result.message if self.result else NO_RESULT
 
     @property

@@ -141,7 +141,8 @@ class Remote:
             while data := stream.read(_CHUNK):
                 size += len(data)
                 if size > room:
-                    reason = f"larger than {MAX_BYTES} bytes or than the free part of {os.path.dirname(target)}"  # noqa: PTH120
+                    folder = os.path.dirname(target)  # noqa: PTH120
+                    reason = f"larger than {MAX_BYTES} bytes or than the free part of {folder}"
                     raise Unreachable(f"{self.name}: {reason}")
                 out.write(data)
         return size

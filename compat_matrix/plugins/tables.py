@@ -36,15 +36,16 @@ CAPABILITIES = (
 )
 EXPORTER = "exporter_worker"  # puts an exporter's command line behind the protocol
 CONSUMER_FIELDS: Mapping[str, type | tuple[type, ...]] = {
-    "command": (list, str), "summary": str, "version": str, "capabilities": list, "checks": list, "environment": dict,
-    "python": str, "lock": str, "tensorflow": bool, "tolerance": dict,
+    "command": (list, str), "summary": str, "version": str, "capabilities": list, "checks": list,
+    "environment": dict, "python": str, "lock": str, "tensorflow": bool, "tolerance": dict,
 }  # fmt: skip
 PRODUCER_FIELDS: Mapping[str, type | tuple[type, ...]] = {
-    "command": (list, str), "summary": str, "version": str, "exports": (list, dict), "artifacts": str, "environment": dict,
-    "python": str, "lock": str, "tensorflow": bool,
+    "command": (list, str), "summary": str, "version": str, "exports": (list, dict),
+    "artifacts": str, "environment": dict, "python": str, "lock": str, "tensorflow": bool,
 }  # fmt: skip
 EXPORT_FIELDS: Mapping[str, type | tuple[type, ...]] = {
-    "title": str, "clauses": list, "features": list, "kinds": list, "checks": list, "timeout": (int, float), "requires": str,
+    "title": str, "clauses": list, "features": list, "kinds": list, "checks": list, "timeout": (int,
+    float), "requires": str,
 }  # fmt: skip
 
 

@@ -33,7 +33,8 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
     page.add(f"### {mark} TensorFlow {sides}{text(gate_words.dated('', verdict))}: ")
     headline = gate_words.headline(verdict)
     page.add(
-        f"{gate_words.EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n{text(headline, len(headline))}\n\n"
+        f"{gate_words.EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n"
+        f"{text(headline, len(headline))}\n\n"
     )
     page.add(_counts(verdict))
     blocking = [cause for cause in verdict["causes"] if cause["blocks"]]

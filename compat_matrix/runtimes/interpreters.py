@@ -24,7 +24,7 @@ _ASK = """
 import platform, sys, sysconfig
 usual = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 print("%d.%d" % sys.version_info[:2] if usual else "")
-"""
+"""  # noqa: E501
 
 
 class NoInterpreter(RuntimeTrouble):

@@ -3,7 +3,7 @@ exists, what would help.
 
 >>> name(None, "Op type not registered 'DisableCopyOnRead' in binary running on host", "2.8.4").since
 '2.10'
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ The first rule that fits makes the entry. The text of a named group is pinned in
 and replaces ``{group}`` in the reason. The texts of ``details["skew"]`` (kind, op, since, cause,
 ...) are used in the same way; a rule that uses one fits only if it exists. ``skew`` is also a
 selector, by kind.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -78,9 +78,8 @@ class Axis:
             )
         if last < len(self.versions) - 1:
             here, after = Version(self.versions[last]), Version(self.versions[last + 1])
-            parts.append(
-                f"<{_next_minor(here, after) if _minor(here) != _minor(after) else after.base_version}"
-            )
+            other_minor = _minor(here) != _minor(after)
+            parts.append(f"<{_next_minor(here, after) if other_minor else after.base_version}")
         return ",".join(parts) or None
 
 

@@ -19,13 +19,12 @@ import numpy as np
 
 # TensorFlow dtype name -> NumPy dtype that carries its bytes.
 CARRIERS = {
-    "float16": "float16", "float32": "float32", "float64": "float64",
-    "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",
-    "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64",
-    "complex64": "complex64", "complex128": "complex128", "bool": "bool",
-    "bfloat16": "uint16", "qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": "uint16", "qint32": "int32",
-    "float8_e5m2": "uint8", "float8_e4m3fn": "uint8", "float8_e4m3fnuz": "uint8",
-    "float8_e4m3b11fnuz": "uint8", "float8_e5m2fnuz": "uint8",
+    "float16": "float16", "float32": "float32", "float64": "float64", "int8": "int8",
+    "int16": "int16", "int32": "int32", "int64": "int64", "uint8": "uint8", "uint16": "uint16",
+    "uint32": "uint32", "uint64": "uint64", "complex64": "complex64", "complex128": "complex128",
+    "bool": "bool", "bfloat16": "uint16", "qint8": "int8", "quint8": "uint8", "qint16": "int16",
+    "quint16": "uint16", "qint32": "int32", "float8_e5m2": "uint8", "float8_e4m3fn": "uint8",
+    "float8_e4m3fnuz": "uint8", "float8_e4m3b11fnuz": "uint8", "float8_e5m2fnuz": "uint8",
     "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8", "float4_e2m1fn": "uint8",
 }  # fmt: skip
 MAX_META = 1 << 24  # bytes; a meta member larger than this is hostile

@@ -64,7 +64,7 @@ def exported(folder, session, x, more, outputs, main_op, extra_tags):
 
 
 def program(folder, session):
-'''
+'''  # noqa: E501
 )
 
 

@@ -117,8 +117,9 @@ def object_graphs(draw: st.DrawFn, max_objects: int = 7) -> Model:
     """
     made: list[Any] = [objects.Module()]
     plain = st.one_of(
-        *[objects.variables()] * 5, *[values.values().map(objects.Constant)] * 2, *[objects.tables()] * 2, objects.assets,
-        objects.generators, st.just(objects.Module()), st.just(objects.Module()),
+        *[objects.variables()] * 5, *[values.values().map(objects.Constant)] * 2,
+        *[objects.tables()] * 2, objects.assets, objects.generators, st.just(objects.Module()),
+        st.just(objects.Module()),
     )  # fmt: skip
     for _ in range(draw(st.integers(0, max_objects))):
         allowed = [index for index, item in enumerate(made) if index and _tracked(item)]

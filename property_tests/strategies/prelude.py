@@ -67,6 +67,6 @@ def stepped(optimizer, pairs):
     if pairs:
         optimizer.apply_gradients(pairs)
     return optimizer
-'''
+'''  # noqa: E501
 
 END = "# The end of the script."  # promote.py cuts there

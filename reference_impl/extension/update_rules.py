@@ -39,8 +39,11 @@ class UpdateRules:
     ):
         self.library = library
         self.shared = {number: loaded[number] for number in state.shared}
-        self.others = {given.node_id: loaded[given.node_id] for update in state.updates for given in update.inputs
-                       if given.WhichOneof("kind") == "node_id"}  # fmt: skip
+        self.others: dict[int, Any] = {}
+        for update in state.updates:
+            for given in update.inputs:
+                if given.WhichOneof("kind") == "node_id":
+                    self.others[given.node_id] = loaded[given.node_id]
         self.rules: dict[int, Rule] = {}
         for update in state.updates:
             slots = {slot.name: specs.tensor_to_tf(slot.value) for slot in update.slots}

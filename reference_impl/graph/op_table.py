@@ -20,9 +20,8 @@ VARIABLE_READS = frozenset(
 )
 # Control flow of TF 1.x. Tracing expects Python contexts for these ops, which only the code that
 # made them has.
-V1_FLOW = frozenset(
-    prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
-) | {"LoopCond"}  # fmt: skip
+_V1_FLOW = ("Switch", "Merge", "Enter", "Exit", "NextIteration")
+V1_FLOW = frozenset([*_V1_FLOW, *(f"Ref{op}" for op in _V1_FLOW), "LoopCond"])
 _MAX_OUTPUTS = 1 << 20  # a number_attr is read from the file
 
 

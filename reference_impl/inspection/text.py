@@ -88,7 +88,8 @@ def type_spec_text(spec: schema.TypeSpecProto) -> str:
         schema.TypeSpecProto.TypeSpecClass.Value(name): text for name, text in _COMPOSITES.items()
     }
     if spec.type_spec_class in short and kinds == ["tensor_shape_value", "tensor_dtype_value"]:
-        return f"{short[spec.type_spec_class]}({spec_text(state[1].tensor_dtype_value, state[0].tensor_shape_value)})"
+        inner = spec_text(state[1].tensor_dtype_value, state[0].tensor_shape_value)
+        return f"{short[spec.type_spec_class]}({inner})"
     name = spec.type_spec_class_name.rpartition(".")[2] or short.get(
         spec.type_spec_class, f"TypeSpec{spec.type_spec_class}"
     )

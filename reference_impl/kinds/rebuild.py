@@ -146,7 +146,8 @@ class _Interpreter:
         edge = parse_input(name, in_function=True)
         output = edge.port.rpartition(":")[0]
         try:
-            return self.values[edge.source][output or "0"][edge.number]  # type: ignore[index]  # None is reported below
+            # A None is reported below.
+            return self.values[edge.source][output or "0"][edge.number]  # type: ignore[index]
         except (KeyError, IndexError, TypeError):
             raise MalformedError(
                 f"there is no tensor {name!r}", file=self.library.file, node=self.name
@@ -385,7 +386,8 @@ def _python_function(library: FunctionLibrary, name: str) -> Any:
     of = weakref.ref(library)
 
     def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        return interpret(of(), name, tensors)  # type: ignore[arg-type]  # alive while one of its functions is traced
+        # The library is alive while one of its functions is traced.
+        return interpret(of(), name, tensors)  # type: ignore[arg-type]
 
     body.__name__ = plain_name(name)
     names = [argument.name for argument in library.get(name).signature.input_arg]

@@ -161,9 +161,16 @@ def _shardable(value: Value) -> Any:
         device_type="CPU", device_index=0
     )
     return tf.train.experimental.ShardableTensor(
-        _tensor_save_spec=None, tensor=tensor, dtype=value.dtype, device=device, name=value.key, shape=tensor.shape,
-        slice_spec="", checkpoint_key=value.key, trackable=value.owner,
-    )  # fmt: skip
+        _tensor_save_spec=None,
+        tensor=tensor,
+        dtype=value.dtype,
+        device=device,
+        name=value.key,
+        shape=tensor.shape,
+        slice_spec="",
+        checkpoint_key=value.key,
+        trackable=value.owner,
+    )
 
 
 def _dtype(dtype: tf.DType) -> Any:

@@ -20,7 +20,7 @@ from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.saving.gradients import traced_graphs
 
 # Frames of TensorFlow's own code are left out: they do not help the author of a model.
-_TENSORFLOW = os.path.join(os.path.dirname(os.path.realpath(tf.__file__)), "")  # noqa: PTH118, PTH120
+_TENSORFLOW = os.path.dirname(os.path.realpath(tf.__file__)) + os.sep  # noqa: PTH120
 
 
 def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:

@@ -192,7 +192,11 @@ class GrowingTree(Tree):
         self._is_frozen = True
         proxy = MappingProxyType
         nodes = [
-            replace(node, children=proxy(node.children), dependencies=proxy(node.dependencies))  # type: ignore[arg-type]
+            replace(
+                node,
+                children=proxy(node.children),  # type: ignore[arg-type]
+                dependencies=proxy(node.dependencies),  # type: ignore[arg-type]
+            )
             for node in self.nodes
         ]
         return Tree(self.reached, tuple(nodes), proxy(self.numbers))

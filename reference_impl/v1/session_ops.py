@@ -5,6 +5,7 @@ RFC: FMT-14, V1-14, V1-16, V1-17
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from reference_impl.format import schema
@@ -40,7 +41,11 @@ def call_gradient_functions(graph_def: Any, damage: Damage) -> None:
                 for position, argument in enumerate(library[gradient].signature.output_arg):
                     results[f"{node.name}:output:{position}"] = f"{node.name}:{argument.name}:0"
         if results:
-            replace_tensors(function, lambda text, results=results: results.get(text, text))  # type: ignore[misc]
+            replace_tensors(function, functools.partial(_renamed, results))
+
+
+def _renamed(names: dict[str, str], text: str) -> str:
+    return names.get(text, text)
 
 
 def _replace(node: Any, gradients: dict[str, str]) -> str | None:

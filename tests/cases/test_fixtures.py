@@ -78,13 +78,10 @@ IO = {
             "type": "array",
             "minItems": 1,
             "items": {
-                "type": "object",
-                "required": ["id", "kind", "tags", "inputs", "outputs"],
-                "properties": {"kind": {"enum": ["signature", "function"]}, "recorded_from": {"const": "live"}},
-                "dependentRequired": {"recorded_from": ["loaded_error"], "loaded_error": ["recorded_from"]},
-            },
-        },
-    },
+                "type": "object", "required": ["id", "kind", "tags", "inputs", "outputs"],
+                "properties": {"kind": {"enum": ["signature", "function"]}, "recorded_from":
+                {"const": "live"}}, "dependentRequired": {"recorded_from": ["loaded_error"],
+                "loaded_error": ["recorded_from"]}, }, }, },
 }  # fmt: skip
 
 

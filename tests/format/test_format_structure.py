@@ -240,9 +240,10 @@ def test_tensorflow_reads_what_we_write_and_writes_what_we_read():
 
     point = collections.namedtuple("Point", ["x", "y"])
     theirs = [
-        None, True, 3, -1.5, "s", [], (), {}, [1, (2, {"a": None})], tf.float16, tf.TensorShape([None, 2]), tf.TensorShape(None),
-        tf.TensorSpec([None], tf.int32, "n"),
-        tf.RaggedTensorSpec([None, None], tf.string), tf.SparseTensorSpec([3], tf.bool), tf.TensorArraySpec([2], tf.float32),
+        None, True, 3, -1.5, "s", [], (), {}, [1, (2, {"a": None})], tf.float16,
+        tf.TensorShape([None, 2]), tf.TensorShape(None), tf.TensorSpec([None], tf.int32, "n"),
+        tf.RaggedTensorSpec([None, None], tf.string), tf.SparseTensorSpec([3], tf.bool),
+        tf.TensorArraySpec([2], tf.float32),
     ]  # fmt: skip
     if coder.can_encode(tf.constant(1.0)):  # not in 2.12
         theirs += [point(1, tf.constant([1.0, 2.0])), np.array([[True]])]

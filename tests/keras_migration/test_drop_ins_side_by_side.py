@@ -236,9 +236,8 @@ def test_beside_the_layer_of_tensorflow_hub(hub, models, name, trainable, traini
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize(
-    "arguments",
-    [{"signature": "both", "signature_outputs_as_dict": True}, {"signature": "both", "output_key": "b"},
-     {"signature": "alone", "output_key": "b"}],
+    "arguments", [{"signature": "both", "signature_outputs_as_dict": True}, {"signature": "both",
+    "output_key": "b"}, {"signature": "alone", "output_key": "b"}],
 )  # fmt: skip
 def test_signatures_beside_those_of_the_layer_of_tensorflow_hub(hub, models, arguments, training):
     ours, theirs = (
@@ -250,9 +249,8 @@ def test_signatures_beside_those_of_the_layer_of_tensorflow_hub(hub, models, arg
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize(
-    "arguments",
-    [{}, {"output_key": "w"}, {"signature_outputs_as_dict": True}, {"signature": "other", "output_key": "default"},
-     {"tags": ["train"]}],
+    "arguments", [{}, {"output_key": "w"}, {"signature_outputs_as_dict": True},
+    {"signature": "other", "output_key": "default"}, {"tags": ["train"]}],
 )  # fmt: skip
 def test_a_hub_module_of_tf_1_beside_the_layer_of_tensorflow_hub(hub, models, arguments, training):
     """Both call the graph of the tags, whatever `training` says; the one for inference has no
@@ -268,10 +266,10 @@ def test_a_hub_module_of_tf_1_beside_the_layer_of_tensorflow_hub(hub, models, ar
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("trainable", [False, True])
 @pytest.mark.parametrize(
-    ("name", "endpoints"),
-    [("exported", {}), ("exported", {"call_training_endpoint": "train"}), ("reusable", {"call_endpoint": "both"}),
-     ("reusable", {"call_endpoint": "evaluate", "call_training_endpoint": "train"}),
-     ("batch_norm", {"call_endpoint": "serving_default"}), ("batch_norm", {"call_endpoint": "__call__"})],
+    ("name", "endpoints"), [("exported", {}), ("exported", {"call_training_endpoint": "train"}),
+    ("reusable", {"call_endpoint": "both"}), ("reusable", {"call_endpoint": "evaluate",
+    "call_training_endpoint": "train"}), ("batch_norm", {"call_endpoint": "serving_default"}),
+    ("batch_norm", {"call_endpoint": "__call__"})],
 )  # fmt: skip
 def test_beside_the_layer_of_keras(models, name, endpoints, trainable, training):
     ours = TFSMLayer(models / name, trainable=trainable, **endpoints)

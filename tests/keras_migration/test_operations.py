@@ -86,10 +86,11 @@ OPERATIONS = {
         tf.ensure_shape(x, [None, 5, 5]), tf.math.scalar_mul(2.0, x),
     ],
     (8, 8, 4): lambda x: [
-        tf.nn.avg_pool2d(x, 2, 2, "VALID"), tf.nn.max_pool2d(x, (3, 2), 1, "SAME"), tf.nn.avg_pool(x, [1, 2, 2, 1], 2, "SAME"),
-        tf.nn.conv2d(x, KERNEL, 2, "SAME"), tf.nn.depth_to_space(x, 2), tf.nn.space_to_depth(x, 2), tf.image.flip_left_right(x),
-        tf.image.flip_up_down(x), tf.image.rgb_to_grayscale(x[..., :3]), tf.nn.max_pool1d(x[:, 0], 2, 2, "VALID"),
-    ],
+        tf.nn.avg_pool2d(x, 2, 2, "VALID"), tf.nn.max_pool2d(x, (3, 2), 1, "SAME"),
+        tf.nn.avg_pool(x, [1, 2, 2, 1], 2, "SAME"), tf.nn.conv2d(x, KERNEL, 2, "SAME"),
+        tf.nn.depth_to_space(x, 2), tf.nn.space_to_depth(x, 2), tf.image.flip_left_right(x),
+        tf.image.flip_up_down(x), tf.image.rgb_to_grayscale(x[..., :3]), tf.nn.max_pool1d(x[:, 0],
+        2, 2, "VALID"), ],
 }  # fmt: skip
 
 

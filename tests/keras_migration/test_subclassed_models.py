@@ -77,7 +77,8 @@ def test_a_subclassed_model_that_only_calls_layers_is_rebuilt_and_others_are_wra
         saved(keras2, call, tmp_path / "zoo" / call.__name__)
     result, records = migrated(tmp_path / "zoo", tmp_path)
     assert {name: record["status"] for name, record in records.items()} == {
-        "of_layers": "rebuilt", "twice": "rebuilt", "with_an_operation": "wrapped", "otherwise_in_training": "wrapped",
+        "of_layers": "rebuilt", "twice": "rebuilt", "with_an_operation": "wrapped",
+        "otherwise_in_training": "wrapped",
     }, result.output  # fmt: skip
     notes = json.dumps(records["of_layers"])
     assert "a functional model now; methods of its class" in notes

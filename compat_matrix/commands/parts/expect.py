@@ -127,7 +127,7 @@ def expect_update(
     \b
     Examples:
       savedmodel-compat matrix expect update compat-out --expectations ledger.toml --reason 'known since 2.21'
-    """
+    """  # noqa: E501
     from compat_matrix.cells.run_file import RunFile
     from compat_matrix.verdict.causes import read_rules
     from compat_matrix.verdict.update import UpdateRefused, update

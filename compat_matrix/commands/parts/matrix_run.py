@@ -150,7 +150,7 @@ def run(
       savedmodel-compat matrix run --grid --runtime 2.12,2.21 --out grid-out
       savedmodel-compat matrix run --servers-only --server tensorflow/serving:2.19.1 --out serving-out
       savedmodel-compat matrix run --pasts 2 --case 'fn_*' --consumer reference --out pasts-out
-    """
+    """  # noqa: E501
     from rich.console import Console
 
     from compat_matrix.engine import pasts as several

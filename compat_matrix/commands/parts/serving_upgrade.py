@@ -111,7 +111,7 @@ def upgrade(
     Examples:
       savedmodel-compat serving upgrade --from 2.15 --to 2.21 --case rfc_net2
       savedmodel-compat serving upgrade old new --old-server tensorflow/serving:2.15.1 --new-server tensorflow/serving:2.19.1
-    """
+    """  # noqa: E501
     exporters = {sides.OLD: before, sides.NEW: after}
     asked_of = {sides.OLD: old_server, sides.NEW: new_server}
     _check_usage(exports, cases, exporters, asked_of)

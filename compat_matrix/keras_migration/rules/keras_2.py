@@ -29,8 +29,9 @@ _ALL = """
     ZeroPadding1D ZeroPadding2D ZeroPadding3D
 """
 _SINCE = {
-    "MultiHeadAttention": (2, 4), "DepthwiseConv1D": (2, 7), "HashedCrossing": (2, 8), "RandomBrightness": (2, 9),
-    "UnitNormalization": (2, 9), "GroupNormalization": (2, 11), "Identity": (2, 12), "SpectralNormalization": (2, 13),
+    "MultiHeadAttention": (2, 4), "DepthwiseConv1D": (2, 7), "HashedCrossing": (2, 8),
+    "RandomBrightness": (2, 9), "UnitNormalization": (2, 9), "GroupNormalization": (2, 11),
+    "Identity": (2, 12), "SpectralNormalization": (2, 13),
 }  # fmt: skip
 # Layers of Keras that are not made by their name: bases, and those that run or load what their
 # arguments say.

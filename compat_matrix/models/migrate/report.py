@@ -24,9 +24,19 @@ from compat_matrix.models.migrate.records import SCHEMA, Record, Status, badness
 from compat_matrix.runtimes.runtime import local_runtime
 
 COLUMNS = (
-    "name", "status", "kind", "tensorflow", "bytes_before", "bytes_after", "seconds", "outputs",
-    "signatures", "asked", "reason", "fix",
-)  # fmt: skip
+    "name",
+    "status",
+    "kind",
+    "tensorflow",
+    "bytes_before",
+    "bytes_after",
+    "seconds",
+    "outputs",
+    "signatures",
+    "asked",
+    "reason",
+    "fix",
+)
 
 
 REPORTS, PAGES = ("report.json", "report.csv", "report.html"), "pages"
@@ -64,11 +74,19 @@ def row_of(record: Record) -> dict[str, Any]:
     """The columns of one model."""
     signatures = sum(len(part.signatures) for part in record.parts)
     return {
-        "name": record.name, "status": record.status.value, "kind": record.kind, "tensorflow": record.tensorflow,
-        "bytes_before": record.bytes_before, "bytes_after": record.bytes_after, "seconds": record.seconds,
-        "outputs": " ".join(part.output for part in record.parts if record.status.good), "signatures": signatures,
-        "asked": sum(len(part.asked) for part in record.parts), "reason": record.reason, "fix": record.fix,
-    }  # fmt: skip
+        "name": record.name,
+        "status": record.status.value,
+        "kind": record.kind,
+        "tensorflow": record.tensorflow,
+        "bytes_before": record.bytes_before,
+        "bytes_after": record.bytes_after,
+        "seconds": record.seconds,
+        "outputs": " ".join(part.output for part in record.parts if record.status.good),
+        "signatures": signatures,
+        "asked": sum(len(part.asked) for part in record.parts),
+        "reason": record.reason,
+        "fix": record.fix,
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -199,7 +217,8 @@ def _write_pages(records: Sequence[Record], folder: Path) -> None:
 
 def page_of(relative: str) -> str:
     """The file name of a model's page: places of models are paths, and may be long."""
-    return f"{relative.rpartition('/')[2][:60]}-{hashlib.sha256(relative.encode()).hexdigest()[:12]}.html"
+    digest = hashlib.sha256(relative.encode()).hexdigest()[:12]
+    return f"{relative.rpartition('/')[2][:60]}-{digest}.html"
 
 
 def _template(name: str) -> Any:

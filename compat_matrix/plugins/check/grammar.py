@@ -24,8 +24,13 @@ MESSAGES: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
     "hello": (
         {"protocol": INTEGER},
         {
-            "name": STRING, "protocol": INTEGER, "versions": {"type": "object", "values": "string"},
-            "libraries": STRINGS, "capabilities": STRINGS, "imported": STRINGS, "dtypes": STRINGS,
+            "name": STRING,
+            "protocol": INTEGER,
+            "versions": {"type": "object", "values": "string"},
+            "libraries": STRINGS,
+            "capabilities": STRINGS,
+            "imported": STRINGS,
+            "dtypes": STRINGS,
         },
         ("imported", "dtypes"),
     ),
@@ -35,30 +40,57 @@ MESSAGES: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
         ("rss_kib",),
     ),
     "signatures": ({"handle": INTEGER}, {"signatures": OBJECT}, ()),
-    "call": ({"handle": INTEGER, "request": OBJECT, "io_dir": STRING, "outputs": STRING}, {"structure": ANY}, ("structure",)),
+    "call": (
+        {"handle": INTEGER, "request": OBJECT, "io_dir": STRING, "outputs": STRING},
+        {"structure": ANY},
+        ("structure",),
+    ),
     "call_in_threads": (
         {"handle": INTEGER, "request": OBJECT, "io_dir": STRING, "outputs": STRINGS},
         {"structures": {"type": "array"}},
         (),
     ),
-    "variables": ({"handle": INTEGER, "outputs": STRING}, {"naming": {"enum": ["key", "name"]}}, ()),
+    "variables": (
+        {"handle": INTEGER, "outputs": STRING},
+        {"naming": {"enum": ["key", "name"]}},
+        (),
+    ),
     "fetch": ({"handle": INTEGER, "tensors": STRINGS, "outputs": STRING}, {}, ()),
     "describe": ({"handle": INTEGER, "tags": STRINGS}, {"objects": OBJECT}, ()),
-    "differentiate": ({"handle": INTEGER, "request": OBJECT, "io_dir": STRING, "tags": STRINGS, "outputs": STRING}, {}, ()),
+    "differentiate": (
+        {
+            "handle": INTEGER,
+            "request": OBJECT,
+            "io_dir": STRING,
+            "tags": STRINGS,
+            "outputs": STRING,
+        },
+        {},
+        (),
+    ),
     "change": ({"handle": INTEGER, "tags": STRINGS}, {"changed": INTEGER}, ()),
     "resave": ({"handle": INTEGER, "dir": STRING, "tags": STRINGS}, {"tags": STRINGS}, ()),
     "past": (
-        {"umask": {"type": ["integer", "null"]}, "garbage": STRING, "counter": {"type": ["integer", "null"]}},
+        {
+            "umask": {"type": ["integer", "null"]},
+            "garbage": STRING,
+            "counter": {"type": ["integer", "null"]},
+        },
         {"counter": {"type": ["integer", "null"]}},
         (),
     ),
     "close": ({"handle": INTEGER}, {}, ()),
     "bye": ({}, {}, ()),
-}  # fmt: skip
+}
 FAILURE = {"error_class": STRING, "message": STRING, "traceback": STRING}
 _KINDS: dict[str, tuple[type, ...]] = {
-    "string": (str,), "integer": (int,), "object": (dict,), "array": (list,), "number": (int, float), "null": (type(None),),
-}  # fmt: skip
+    "string": (str,),
+    "integer": (int,),
+    "object": (dict,),
+    "array": (list,),
+    "number": (int, float),
+    "null": (type(None),),
+}
 _ARTICLES = {
     "integer": "an integer",
     "object": "an object",

@@ -16,7 +16,7 @@ for name in {packages!r}:
     spec = importlib.util.spec_from_file_location(name, folder + "/__init__.py", submodule_search_locations=[folder])
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
-"""
+"""  # noqa: E501
 _SERVE = """\
 from compat_matrix.serving.standin import server
 sys.argv[0] = "tensorflow_model_server"

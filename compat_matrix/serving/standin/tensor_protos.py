@@ -21,11 +21,12 @@ from reference_impl.format.wire import cut, read_varints
 # How TensorFlow writes a type in a message, where that is not our name.
 _SPOKEN = {"float32": "float", "float64": "double", "float16": "half"}
 _LISTS = {
-    "float32": "float_val", "float64": "double_val", "string": "string_val", "int64": "int64_val", "bool": "bool_val",
-    "uint32": "uint32_val", "uint64": "uint64_val", "complex64": "scomplex_val", "complex128": "dcomplex_val",
-    "float16": "half_val", "bfloat16": "half_val",
-    **dict.fromkeys(("int8", "uint8", "int16", "uint16", "int32", "qint8", "quint8", "qint16", "quint16", "qint32"), "int_val"),
-    **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
+    "float32": "float_val", "float64": "double_val", "string": "string_val", "int64": "int64_val",
+    "bool": "bool_val", "uint32": "uint32_val", "uint64": "uint64_val", "complex64": "scomplex_val",
+    "complex128": "dcomplex_val", "float16": "half_val", "bfloat16": "half_val",
+    **dict.fromkeys(("int8", "uint8", "int16", "uint16", "int32", "qint8", "quint8", "qint16",
+    "quint16", "qint32"), "int_val"), **dict.fromkeys(("int4", "uint4", "int2", "uint2"),
+    "int_val"),
 }  # fmt: skip
 _COMPLEX = {"complex64": np.float32, "complex128": np.float64}
 # bytes that a string takes beside its characters: the list, the array, what the session is given

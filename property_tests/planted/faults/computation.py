@@ -25,9 +25,10 @@ def devices(graph: Any, model: Path) -> bool:
 
 
 OTHER = {
-    "AddV2": "Mul", "Add": "Mul", "Mul": "AddV2", "Sub": "Mul", "RealDiv": "Mul", "MatMul": "", "Relu": "Elu", "Softsign": "Tanh",
-    "StringUpper": "StringLower", "Neg": "Abs", "Sum": "Max", "Max": "Sum", "GatherV2": "", "Greater": "Less", "Less": "Greater",
-    "Sigmoid": "Tanh", "Exp": "Log", "AddN": "", "AdjustContrastv2": "", "Maximum": "Minimum", "Square": "Neg",
+    "AddV2": "Mul", "Add": "Mul", "Mul": "AddV2", "Sub": "Mul", "RealDiv": "Mul", "MatMul": "",
+    "Relu": "Elu", "Softsign": "Tanh", "StringUpper": "StringLower", "Neg": "Abs", "Sum": "Max",
+    "Max": "Sum", "GatherV2": "", "Greater": "Less", "Less": "Greater", "Sigmoid": "Tanh",
+    "Exp": "Log", "AddN": "", "AdjustContrastv2": "", "Maximum": "Minimum", "Square": "Neg",
 }  # fmt: skip
 
 

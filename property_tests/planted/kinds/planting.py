@@ -102,8 +102,8 @@ def ledger(**fields: Any) -> Plant:
 
     def plant(folder: Path) -> None:
         entry = {
-            "case": artifact_of(folder).name, "producer": "*", "consumer": "*", "check": "values", "outcome": "FAIL_VALUE",
-            "kind": "bug", "reason": "planted", **fields,
+            "case": artifact_of(folder).name, "producer": "*", "consumer": "*", "check": "values",
+            "outcome": "FAIL_VALUE", "kind": "bug", "reason": "planted", **fields,
         }  # fmt: skip
         words = {
             key: value.isoformat() if isinstance(value, date) else json.dumps(value)

@@ -105,10 +105,13 @@ def sync(directory: Path) -> None:
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    found = [(folder, names) for folder, _, names in os.walk(directory)]
-    paths = [os.path.join(folder, name) for folder, names in found for name in names]  # noqa: PTH118
+    paths: list[str] = []
+    folders: list[str] = []
+    for folder, _, names in os.walk(directory):
+        folders.append(folder)
+        paths += [os.path.join(folder, name) for name in names]  # noqa: PTH118
     if os.name == "posix":
-        paths += [folder for folder, _ in found]
+        paths += folders
     with ThreadPoolExecutor(min(_SYNCED, len(paths) or 1)) as pool:
         list(pool.map(_sync_one, paths))
 

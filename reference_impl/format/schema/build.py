@@ -189,12 +189,8 @@ def _field_type(
     is_message = field.type == field.TYPE_MESSAGE
     kind = names[field.type_name] if is_message else _PYTHON_TYPES[field.type]
     if field.label == field.LABEL_REPEATED:
-        return (
-            (
-                f"{'RepeatedCompositeFieldContainer' if is_message else 'RepeatedScalarFieldContainer'}[{kind}]"
-            ),
-            False,
-        )
+        values = "Composite" if is_message else "Scalar"
+        return f"Repeated{values}FieldContainer[{kind}]", False
     return kind, not is_message
 
 

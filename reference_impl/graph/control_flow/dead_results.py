@@ -72,7 +72,9 @@ def _join(conditions: Conditions, condition: Condition, text: str, name: str) ->
             f"{name}/not_taken/Identity", f"{switch.name}:output_false:0", BOOL
         )
     else:
-        fails = f"{function.add(f'{name}/not_taken/LogicalNot', 'LogicalNot', [f'{switch.name}:output_true:0']).name}:y:0"
+        taken = f"{switch.name}:output_true:0"
+        negation = function.add(f"{name}/not_taken/LogicalNot", "LogicalNot", [taken])
+        fails = f"{negation.name}:y:0"
     text_of_reason = f"{name} is in a branch that is not taken, so it has no value".encode()
     reason = function.add_constant(
         f"{name}/not_taken/reason", string_tensor(text_of_reason), [source(fails)]

@@ -14,32 +14,36 @@ from compat_matrix.keras_migration.rules.operations.expression import (
 )
 
 _TWO = {
-    "math.add": "add", "__operators__.add": "add", "math.add_v2": "add", "math.subtract": "subtract", "math.multiply": "multiply",
-    "math.truediv": "true_divide", "math.divide": "true_divide", "math.pow": "power", "math.maximum": "maximum",
-    "math.minimum": "minimum", "math.floordiv": "floor_divide", "math.floormod": "mod", "math.mod": "mod",
-    "math.atan2": "arctan2",
-    "math.logical_and": "logical_and", "math.logical_or": "logical_or", "math.divide_no_nan": "divide_no_nan",
-    "math.greater": "greater", "math.greater_equal": "greater_equal", "math.less": "less", "math.less_equal": "less_equal",
-    "math.equal": "equal", "math.not_equal": "not_equal", "__operators__.eq": "equal", "__operators__.ne": "not_equal",
-    "math.logical_xor": "logical_xor", "floor_div": "floor_divide",
+    "math.add": "add", "__operators__.add": "add", "math.add_v2": "add",
+    "math.subtract": "subtract", "math.multiply": "multiply", "math.truediv": "true_divide",
+    "math.divide": "true_divide", "math.pow": "power", "math.maximum": "maximum",
+    "math.minimum": "minimum", "math.floordiv": "floor_divide", "math.floormod": "mod",
+    "math.mod": "mod", "math.atan2": "arctan2", "math.logical_and": "logical_and",
+    "math.logical_or": "logical_or", "math.divide_no_nan": "divide_no_nan",
+    "math.greater": "greater", "math.greater_equal": "greater_equal", "math.less": "less",
+    "math.less_equal": "less_equal", "math.equal": "equal", "math.not_equal": "not_equal",
+    "__operators__.eq": "equal", "__operators__.ne": "not_equal", "math.logical_xor": "logical_xor",
+    "floor_div": "floor_divide",
 }  # fmt: skip
 _ONE = {
-    "math.negative": "negative", "math.abs": "abs", "math.exp": "exp", "math.expm1": "expm1", "math.log": "log",
-    "math.log1p": "log1p", "math.sqrt": "sqrt", "math.rsqrt": "rsqrt", "math.square": "square", "math.sign": "sign",
-    "math.floor": "floor", "math.ceil": "ceil", "math.round": "round", "math.sin": "sin", "math.cos": "cos", "math.tan": "tan",
-    "math.sinh": "sinh", "math.cosh": "cosh", "math.tanh": "tanh", "math.asin": "arcsin", "math.acos": "arccos",
-    "math.atan": "arctan", "math.erf": "erf", "math.logical_not": "logical_not", "math.is_nan": "isnan",
-    "math.is_finite": "isfinite",
-    "math.is_inf": "isinf", "math.reciprocal": "reciprocal", "math.sigmoid": "sigmoid", "nn.sigmoid": "sigmoid",
-    "nn.tanh": "tanh", "math.softplus": "softplus", "nn.softplus": "softplus", "nn.softsign": "softsign",
-    "math.softsign": "softsign", "zeros_like": "zeros_like", "ones_like": "ones_like", "identity": "copy",
-    "math.asinh": "arcsinh", "math.acosh": "arccosh", "math.atanh": "arctanh", "math.erfinv": "erfinv", "math.erfc": "erfc",
-    "math.log_sigmoid": "log_sigmoid",
+    "math.negative": "negative", "math.abs": "abs", "math.exp": "exp", "math.expm1": "expm1",
+    "math.log": "log", "math.log1p": "log1p", "math.sqrt": "sqrt", "math.rsqrt": "rsqrt",
+    "math.square": "square", "math.sign": "sign", "math.floor": "floor", "math.ceil": "ceil",
+    "math.round": "round", "math.sin": "sin", "math.cos": "cos", "math.tan": "tan",
+    "math.sinh": "sinh", "math.cosh": "cosh", "math.tanh": "tanh", "math.asin": "arcsin",
+    "math.acos": "arccos", "math.atan": "arctan", "math.erf": "erf",
+    "math.logical_not": "logical_not", "math.is_nan": "isnan", "math.is_finite": "isfinite",
+    "math.is_inf": "isinf", "math.reciprocal": "reciprocal", "math.sigmoid": "sigmoid",
+    "nn.sigmoid": "sigmoid", "nn.tanh": "tanh", "math.softplus": "softplus",
+    "nn.softplus": "softplus", "nn.softsign": "softsign", "math.softsign": "softsign",
+    "zeros_like": "zeros_like", "ones_like": "ones_like", "identity": "copy",
+    "math.asinh": "arcsinh", "math.acosh": "arccosh", "math.atanh": "arctanh",
+    "math.erfinv": "erfinv", "math.erfc": "erfc", "math.log_sigmoid": "log_sigmoid",
 }  # fmt: skip
 _NAMES = {
-    "reduce_sum": "sum", "reduce_mean": "mean", "reduce_max": "max", "reduce_min": "min", "reduce_prod": "prod",
-    "reduce_any": "any",
-    "reduce_all": "all", "reduce_std": "std", "reduce_variance": "var", "reduce_logsumexp": "logsumexp",
+    "reduce_sum": "sum", "reduce_mean": "mean", "reduce_max": "max", "reduce_min": "min",
+    "reduce_prod": "prod", "reduce_any": "any", "reduce_all": "all", "reduce_std": "std",
+    "reduce_variance": "var", "reduce_logsumexp": "logsumexp",
 }  # fmt: skip
 
 
@@ -87,8 +91,9 @@ def _cumulated(target: str) -> Function:
             raise Refused(f"keras.ops has no exclusive {target}")
         if not reverse:
             return Expression(target, {"x": x, "axis": axis})
-        return Expression("flip", {"x": Expression(target, {"x": Expression("flip", {"x": x, "axis": axis}), "axis": axis})}
-                          | {"axis": axis})  # fmt: skip
+        flipped = Expression("flip", {"x": x, "axis": axis})
+        cumulated = Expression(target, {"x": flipped, "axis": axis})
+        return Expression("flip", {"x": cumulated, "axis": axis})
 
     return Function("x axis exclusive reverse", make)
 

@@ -18,24 +18,29 @@ Node = Callable[[Sequence[Any], Mapping[str, Any]], Any]
 # Type of an op -> the function of TensorFlow that makes it, and what its inputs are among that
 # function's arguments.
 _PLAIN = {
-    "AddV2": "math.add", "Add": "math.add", "Sub": "math.subtract", "Mul": "math.multiply", "RealDiv": "math.truediv",
-    "Div": "math.truediv", "Pow": "math.pow", "Maximum": "math.maximum", "Minimum": "math.minimum", "FloorDiv": "math.floordiv",
-    "FloorMod": "math.floormod", "Greater": "math.greater", "GreaterEqual": "math.greater_equal", "Less": "math.less",
-    "LessEqual": "math.less_equal", "Equal": "math.equal", "NotEqual": "math.not_equal", "LogicalAnd": "math.logical_and",
-    "LogicalOr": "math.logical_or", "LogicalNot": "math.logical_not", "Neg": "math.negative", "Abs": "math.abs",
-    "Exp": "math.exp", "Log": "math.log", "Log1p": "math.log1p", "Sqrt": "math.sqrt", "Rsqrt": "math.rsqrt",
-    "Square": "math.square", "Sign": "math.sign", "Floor": "math.floor", "Ceil": "math.ceil", "Round": "math.round",
-    "Sin": "math.sin", "Cos": "math.cos", "Tanh": "math.tanh", "Sigmoid": "math.sigmoid", "Erf": "math.erf",
-    "Softplus": "math.softplus", "Relu": "nn.relu", "Relu6": "nn.relu6", "Elu": "nn.elu", "Selu": "nn.selu",
-    "Softmax": "nn.softmax", "LogSoftmax": "nn.log_softmax", "Identity": "identity", "StopGradient": "stop_gradient",
-    "SquaredDifference": "math.squared_difference", "SelectV2": "where", "Reshape": "reshape", "Transpose": "transpose",
-    "ExpandDims": "expand_dims", "Tile": "tile", "ZerosLike": "zeros_like",
-    "OnesLike": "ones_like", "BroadcastTo": "broadcast_to",
-    "ReverseV2": "reverse", "DivNoNan": "math.divide_no_nan", "Softsign": "nn.softsign", "Reciprocal": "math.reciprocal",
-    "Expm1": "math.expm1", "Tan": "math.tan", "Sinh": "math.sinh", "Cosh": "math.cosh", "Asin": "math.asin", "Acos": "math.acos",
-    "Atan": "math.atan", "Atan2": "math.atan2", "IsNan": "math.is_nan", "IsInf": "math.is_inf", "IsFinite": "math.is_finite",
-    "Asinh": "math.asinh", "Acosh": "math.acosh", "Atanh": "math.atanh", "Erfc": "math.erfc", "Erfinv": "math.erfinv",
-    "Inv": "math.reciprocal", "Rint": "math.round", "EnsureShape": "ensure_shape", "Slice": "slice",
+    "AddV2": "math.add", "Add": "math.add", "Sub": "math.subtract", "Mul": "math.multiply",
+    "RealDiv": "math.truediv", "Div": "math.truediv", "Pow": "math.pow", "Maximum": "math.maximum",
+    "Minimum": "math.minimum", "FloorDiv": "math.floordiv", "FloorMod": "math.floormod",
+    "Greater": "math.greater", "GreaterEqual": "math.greater_equal", "Less": "math.less",
+    "LessEqual": "math.less_equal", "Equal": "math.equal", "NotEqual": "math.not_equal",
+    "LogicalAnd": "math.logical_and", "LogicalOr": "math.logical_or",
+    "LogicalNot": "math.logical_not", "Neg": "math.negative", "Abs": "math.abs", "Exp": "math.exp",
+    "Log": "math.log", "Log1p": "math.log1p", "Sqrt": "math.sqrt", "Rsqrt": "math.rsqrt",
+    "Square": "math.square", "Sign": "math.sign", "Floor": "math.floor", "Ceil": "math.ceil",
+    "Round": "math.round", "Sin": "math.sin", "Cos": "math.cos", "Tanh": "math.tanh",
+    "Sigmoid": "math.sigmoid", "Erf": "math.erf", "Softplus": "math.softplus", "Relu": "nn.relu",
+    "Relu6": "nn.relu6", "Elu": "nn.elu", "Selu": "nn.selu", "Softmax": "nn.softmax",
+    "LogSoftmax": "nn.log_softmax", "Identity": "identity", "StopGradient": "stop_gradient",
+    "SquaredDifference": "math.squared_difference", "SelectV2": "where", "Reshape": "reshape",
+    "Transpose": "transpose", "ExpandDims": "expand_dims", "Tile": "tile",
+    "ZerosLike": "zeros_like", "OnesLike": "ones_like", "BroadcastTo": "broadcast_to",
+    "ReverseV2": "reverse", "DivNoNan": "math.divide_no_nan", "Softsign": "nn.softsign",
+    "Reciprocal": "math.reciprocal", "Expm1": "math.expm1", "Tan": "math.tan", "Sinh": "math.sinh",
+    "Cosh": "math.cosh", "Asin": "math.asin", "Acos": "math.acos", "Atan": "math.atan",
+    "Atan2": "math.atan2", "IsNan": "math.is_nan", "IsInf": "math.is_inf",
+    "IsFinite": "math.is_finite", "Asinh": "math.asinh", "Acosh": "math.acosh",
+    "Atanh": "math.atanh", "Erfc": "math.erfc", "Erfinv": "math.erfinv", "Inv": "math.reciprocal",
+    "Rint": "math.round", "EnsureShape": "ensure_shape", "Slice": "slice",
     "MatrixBandPart": "linalg.band_part",
 }  # fmt: skip
 _REDUCTIONS = {
@@ -48,8 +53,9 @@ _REDUCTIONS = {
     "All": "all",
 }
 _DTYPES = {
-    "DT_FLOAT": "float32", "DT_DOUBLE": "float64", "DT_HALF": "float16", "DT_BFLOAT16": "bfloat16", "DT_INT32": "int32",
-    "DT_INT64": "int64", "DT_BOOL": "bool", "DT_UINT8": "uint8", "DT_INT8": "int8", "DT_INT16": "int16",
+    "DT_FLOAT": "float32", "DT_DOUBLE": "float64", "DT_HALF": "float16", "DT_BFLOAT16": "bfloat16",
+    "DT_INT32": "int32", "DT_INT64": "int64", "DT_BOOL": "bool", "DT_UINT8": "uint8",
+    "DT_INT8": "int8", "DT_INT16": "int16",
 }  # fmt: skip
 
 
