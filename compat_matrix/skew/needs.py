@@ -22,9 +22,9 @@ from reference_impl.format.container import layout
 from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.graph_view import Reached
 from reference_impl.graph.object_references import traces
-from reference_impl.inspection.graph_view import Reached
-from reference_impl.inspection.signatures import init_ops
+from reference_impl.graph.signature_tensors import init_ops
 
 SCHEMA = 1
 MAX_LACKS = 20  # reported for one release

@@ -58,7 +58,7 @@ def inspect_command(folder: Path) -> str:
     """
     from compat_matrix.commands.inspect import SECTIONS
     from compat_matrix.commands.parts.inspect_tree import show
-    from reference_impl.inspection.model import inspect as look
+    from reference_impl.views.model import inspect as look
 
     info = look(folder)
     json.dumps(info.to_json(), allow_nan=False)

@@ -13,9 +13,9 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, UnknownSignatureError, like
 from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
-from reference_impl.kinds import specs
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.load import Load
+from reference_impl.functions import specs
+from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.load_context import Load
 
 
 class SignatureMap(Mapping[str, Any], api.Trackable):

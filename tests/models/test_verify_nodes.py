@@ -11,7 +11,7 @@ import verify_planted
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
 from property_tests.attacks import forge, naming, nodes
-from reference_impl.inspection.model import inspect
+from reference_impl.views.model import inspect
 
 FOUND = {
     nodes.case_without_branches: ("SMC310", "'branches' has 0 items"),

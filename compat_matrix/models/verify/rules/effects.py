@@ -1,4 +1,4 @@
-"""Ops that act on the machine, and when: the table is `reference_impl.inspection.op_effects`, the
+"""Ops that act on the machine, and when: the table is `reference_impl.safety.op_effects`, the
 search that of `inspect`.
 """
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from compat_matrix.models.verify.consequences import MAY_FAIL
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from compat_matrix.skew import advice, contrib
-from reference_impl.inspection.effects import signature_label
-from reference_impl.inspection.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
-from reference_impl.inspection.types import Effect
+from reference_impl.safety.effect import Effect
+from reference_impl.safety.effects import signature_label
+from reference_impl.safety.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
