@@ -88,10 +88,15 @@ class Sizes:
         self._values: dict[
             str, int
         ] = {}  # the largest product of the numbers of a tensor that holds sizes
+        self._crude: set[str] = (
+            set()
+        )  # nodes whose numbers do not follow from constants and known shapes
         for node in nodes:
             self._ranks[node.name] = self._rank(node)
             self._sizes[node.name] = min(self._size(node), _HUGE)
             self._values[node.name] = min(self._value(node), _HUGE)
+            if self._is_crude(node):
+                self._crude.add(node.name)
 
     def is_large(self, node: schema.NodeDef) -> bool:
         """Return whether a node may make a tensor of more than LIMIT elements out of smaller
@@ -103,8 +108,27 @@ class Sizes:
     def has_large_value(self, node: schema.NodeDef, limit: int) -> bool:
         """Return whether the numbers of a node's output may have a product of more than `limit`, as
         far as that is known.
+
+        Numbers that do not follow from constants count as small: the bound of the size of what a
+        loop returns, for example, is the product of the sizes of all its inputs.
         """
-        return limit < self._values.get(node.name, 1) < _HUGE
+        return node.name not in self._crude and limit < self._values.get(node.name, 1) < _HUGE
+
+    def _is_crude(self, node: schema.NodeDef) -> bool:
+        if node.op == "Const":
+            return False
+        sources = [parse_input(text, self._in_function).source for text in data_inputs(node)]
+        if node.op in OF_SHAPES and node.op != "Rank":
+            return any(name in self._crude for name in sources)
+        known = (
+            node.op in _NOT_LARGER
+            or node.op in _PRODUCTS
+            or node.op in _DOUBLING
+            or node.op in OF_SHAPES
+        )
+        return "shape" not in node.attr and (
+            not known or any(name in self._crude for name in sources)
+        )
 
     def _known(self, text: str, table: Mapping[str, int]) -> int:
         return table.get(parse_input(text, self._in_function).source, 1)
