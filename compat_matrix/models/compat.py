@@ -465,7 +465,9 @@ class _Asker:
         more: Sequence[Lack] = (),
         tried: Sequence[UseKey] = (),
     ) -> Use:
-        question = (loader, name == LOAD, *map(tuple, (imported, run, more, tried)))
+        # The walk keeps the list of what is imported, which is the same for all parts of a loader:
+        # its id stands for it.
+        question = (loader, name == LOAD, id(imported), *map(tuple, (run, more, tried)))
         if question not in self._answers:  # signatures by the thousand mostly run the same
             self._answers[question] = self._verdicts(name, loader, imported, run, more, tried)
         return Use(name, loader, self._answers[question])

@@ -35,7 +35,14 @@ from reference_impl.safety.effect import Effect
 from reference_impl.safety.folded_sizes import LIMIT, MOST_OUTPUTS, Sizes, too_many_outputs
 from reference_impl.safety.import_folding import imported as imported_bodies
 from reference_impl.safety.load_sizes import Large, LoadSizes
-from reference_impl.safety.op_effects import MEMORY, READS, WITHOUT_PATH, OpEffect, op_effect
+from reference_impl.safety.op_effects import (
+    MEMORY,
+    READS,
+    UNMEASURED,
+    WITHOUT_PATH,
+    OpEffect,
+    op_effect,
+)
 from reference_impl.safety.path_origins import (
     ASSET,
     COMPUTED,
@@ -377,7 +384,10 @@ class Search:
                 )
             for item in large:
                 self._record(
-                    Body(item.function, {}, {}), item.node, OpEffect(MEMORY, item.reason), start
+                    Body(item.function, {}, {}),
+                    item.node,
+                    OpEffect(UNMEASURED if item.unmeasured else MEMORY, item.reason),
+                    start,
                 )
             found += large
         return found

@@ -22,7 +22,9 @@ from reference_impl.safety.folded_sizes import floats_of_constant
 
 _NUMBERS = 1000  # of a tensor whose numbers are followed
 _TEXT = 24  # bytes of an empty text in a tensor
+_ARRAY_ENTRY = 64  # bytes of an entry of a tensor array, at least
 _LIST_ENTRY = 32  # bytes of an entry of a list of tensors
+_BUCKETS = 1 << 17  # of a dense table whose node does not say how many
 _HUGE = 1 << 200
 _INTEGERS = (schema.DT_INT8, schema.DT_INT16, schema.DT_INT32, schema.DT_INT64)
 Number = float  # or int
@@ -79,8 +81,8 @@ def shape_of(proto: schema.TensorShapeProto) -> Optional[tuple[int, ...]]:
     )
 
 
-def _shape_attribute(node: schema.NodeDef) -> Optional[tuple[int, ...]]:
-    return shape_of(node.attr["shape"].shape) if "shape" in node.attr else None
+def _shape_attribute(node: schema.NodeDef, name: str = "shape") -> Optional[tuple[int, ...]]:
+    return shape_of(node.attr[name].shape) if name in node.attr else None
 
 
 def _sizes(known: Known) -> Optional[tuple[int, ...]]:
@@ -476,6 +478,30 @@ def _list(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     return Known(schema.DT_VARIANT, shape, text=_LIST_ENTRY * (shape or (0,))[0], held=element)
 
 
+def _dense_table(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return the handle of a table that reserves its buckets when it is made."""
+    key, value = (
+        inputs[0],
+        Known(_dtype(node, "value_dtype"), _shape_attribute(node, "value_shape") or ()),
+    )
+    bucket = key.size * _item_bytes(key.dtype) + value.bytes
+    return Known(
+        schema.DT_RESOURCE,
+        (),
+        text=min(max(_number_of(node, "initial_num_buckets", _BUCKETS), 0) * bucket, _HUGE),
+    )
+
+
+def _array(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return the handle of a tensor array, which reserves an entry for each element."""
+    length = _single(inputs[0])
+    return Known(
+        schema.DT_RESOURCE,
+        None if length is None else (),
+        text=_ARRAY_ENTRY * max(0, int(length or 0)),
+    )
+
+
 def _entry(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     """Return an element of a list, which is made of zeros if nobody has set it."""
     asked = _sizes(inputs[2]) if len(inputs) > 2 else None
@@ -775,10 +801,12 @@ _ROWS: tuple[tuple[Rule, str], ...] = (
     (_slice, "StridedSlice"),
     (_cut, "Slice"),
     (_like_first, "ReverseV2 Cumsum Cumprod RandomShuffle BiasAdd Softmax LogSoftmax"),
-    (_stated, "VariableV2 Variable TemporaryVariable ParallelConcat"),
+    (_stated, "VariableV2 Variable TemporaryVariable ParallelConcat FakeParam"),
     (_shape, "Shape Size Rank"),
     (_joined, "StringJoin"),
     (_printed, "AsString"),
+    (_dense_table, "MutableDenseHashTable MutableDenseHashTableV2 AnonymousMutableDenseHashTable"),
+    (_array, "TensorArray TensorArrayV2 TensorArrayV3"),
     (_list, "TensorListReserve"),
     (_resized_list, "TensorListResize"),
     (_unstacked_list, "TensorListFromTensor"),

@@ -3,12 +3,13 @@ constants.
 
 Functions are followed with what is known of their arguments, through calls, branches and loops, as
 a load runs them: a loop whose condition is known is followed round by round. What is not known
-counts as nothing, so that a sound model is never refused.
+counts as nothing, so that a sound model is never refused; where that hides the size of a tensor,
+the node is among the results all the same, as unmeasured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Optional
 
 from reference_impl.format import limits, schema
@@ -26,12 +27,15 @@ from reference_impl.safety.known_tensors import (
     shape_of,
 )
 from reference_impl.safety.path_origins import first_argument
+from reference_impl.safety.size_operands import UNMEASURED, size_operands
 
 _STEPS = 500_000  # nodes visited for one MetaGraph
 _DEPTH = 60  # calls in calls
 _ROUNDS = 1000  # of one loop
 _LOOPS = ("While", "StatelessWhile")
 _BACK = ("NextIteration", "RefNextIteration")  # their input comes from the round before
+_MERGES = ("Merge", "RefMerge")  # they run when one of their inputs is there
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 _BRANCHES = {"If": ("else_branch", "then_branch"), "StatelessIf": ("else_branch", "then_branch")}
 _CASES = ("Case", "StatelessCase")
 
@@ -43,12 +47,15 @@ class Large(NamedTuple):
 
     function: Optional[str]  # None: the main graph
     node: schema.NodeDef
-    bytes: int
+    bytes: int  # 0: not known
     together: bool
+    unmeasured: str = ""  # what decides the size, where nothing here follows it
 
     @property
     def reason(self) -> str:
         """The effect of the node, as a verb with its object."""
+        if self.unmeasured:
+            return f"makes a tensor of unknown size, which depends on {self.unmeasured}"
         if self.bytes == 0:
             return "is where what a load makes becomes too much to follow"
         if self.together:
@@ -68,6 +75,11 @@ class LoadSizes:
 
     def __init__(self, view: GraphView, objects: schema.SavedObjectGraph):
         self._view, self._library, self._objects = view, view.library, objects
+        fed = (
+            view.proto.saver_def.filename_tensor_name,
+            *(item.tensor_info.name for item in view.proto.asset_file_def),
+        )
+        self._fed = frozenset(parse_input(text).source for text in fed if text)
         self._steps = 0
         self._depth = 0
         self._begin()
@@ -142,6 +154,9 @@ class LoadSizes:
         in_function = name is not None
         made = {argument: [known] for argument, known in arguments.items()}
         by_name = {node.name: node for node in nodes}
+        unfed: set[str] = (
+            set()
+        )  # nodes that wait for a tensor that a load does not give, so they never run
         sources = {node.name: _sources(node, in_function) for node in nodes}
         for each in sources_first(sources) or ():  # a circle is refused by TensorFlow
             self._steps += 1
@@ -152,7 +167,19 @@ class LoadSizes:
             inputs = [_output(text, made, in_function) for text in data_inputs(node)]
             made[each] = self._outputs(node, inputs)
             self._measure(name, node, made[each])
+            if self._is_unfed(node, sources[each], unfed):
+                unfed.add(each)
+            elif by := _unmeasured(node, inputs, made[each]):
+                self._found.setdefault((name, each), Large(name, node, 0, False, by))
         return made
+
+    def _is_unfed(
+        self, node: schema.NodeDef, sources: Sequence[str], unfed: Collection[str]
+    ) -> bool:
+        if node.op in _PLACEHOLDERS:
+            return node.name not in self._fed
+        waits = [source in unfed for source in sources]
+        return bool(waits) and (all(waits) if node.op in _MERGES else any(waits))
 
     def _measure(self, name: Optional[str], node: schema.NodeDef, outputs: Sequence[Known]) -> None:
         if node.op in SHARING or node.op not in OPS:
@@ -237,6 +264,20 @@ class LoadSizes:
             if kept == state or self._steps > _STEPS:
                 return kept
             state = kept
+
+
+def _unmeasured(node: schema.NodeDef, inputs: Sequence[Known], outputs: Sequence[Known]) -> str:
+    """Return what decides the size of the output of a node, if nothing here follows it, else ""."""
+    if node.op in UNMEASURED:
+        return UNMEASURED[node.op]
+    if not outputs or outputs[0].shape is not None:
+        return ""
+    unknown = [
+        at
+        for at in size_operands(node.op, len(inputs))
+        if at < len(inputs) and inputs[at].values is None
+    ]
+    return f"input {unknown[0]}, whose value is not known before the load" if unknown else ""
 
 
 def _either(known: Sequence[Known]) -> Known:

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple, Optional, Union
 
-READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, MEMORY, UNKNOWN = (
+READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, MEMORY, UNMEASURED, UNKNOWN = (
     "reads files",
     "writes files",
     "prints",
@@ -23,6 +23,7 @@ READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, MEMORY, UNKNOWN = (
     "uses the network",
     "changes the process",
     "takes memory",
+    "takes memory that is not measured",
     "is not known",
 )
 

@@ -185,7 +185,16 @@ CASES = {
     "VariableV2": lambda: raw.VariableV2(shape=[2, 3], dtype=tf.float32),
 }
 # Rules of ops that these cases meet as inputs.
-UNASKED = ["_first", "_handle", "_list", "_read", "_unstacked_list", "constant"]
+UNASKED = [
+    "_array",
+    "_dense_table",
+    "_first",
+    "_handle",
+    "_list",
+    "_read",
+    "_unstacked_list",
+    "constant",
+]
 # Their tensors exist only when something has been assigned.
 UNSET = ("VariableV2",)
 UNKNOWN_SHAPE = ("MatrixDiagV3_above",)
