@@ -12,10 +12,8 @@ def rewrite(source, target):
     be one.
     """
     temporary = "{}.{}.tmp".format(target, os.getpid())
-    with (
-        zipfile.ZipFile(source) as given,
-        zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as plain,
-    ):
-        for name in given.namelist():
-            plain.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), given.read(name))
+    with zipfile.ZipFile(source) as given:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as plain:
+            for name in given.namelist():
+                plain.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), given.read(name))
     os.replace(temporary, target)

@@ -346,6 +346,40 @@ def keys_of_an_example(folder: Path) -> None:
     initialised_by(folder, key, text, parse)
 
 
+def axis_of_no_number(folder: Path) -> None:
+    """A concatenation whose axis is an empty list, where the graph optimizer takes one number."""
+    axis = number("axis", 0)
+    axis.attr["value"].tensor.tensor_shape.dim.add(size=0)
+    one = number("one", 1)
+    one.attr["value"].tensor.tensor_shape.dim.add(size=1)
+    joined = node(
+        "run",
+        "ConcatV2",
+        ("one:output:0", "one:output:0", "axis:output:0"),
+        N="i: 2",
+        T="type: DT_INT32",
+        Tidx="type: DT_INT32",
+    )
+    initialised_by(folder, axis, one, joined)
+
+
+def gather_of_many_batches(folder: Path) -> None:
+    """A gather with 2147483647 batch dimensions: the graph optimizer aborts."""
+    table, ids, axis = number("table", 1), number("ids", 0), number("axis", 0)
+    for made in (table, ids):
+        made.attr["value"].tensor.tensor_shape.dim.add(size=1)
+    gather = node(
+        "run",
+        "GatherV2",
+        ("table:output:0", "ids:output:0", "axis:output:0"),
+        batch_dims="i: 2147483647",
+        Tparams="type: DT_INT32",
+        Tindices="type: DT_INT32",
+        Taxis="type: DT_INT32",
+    )
+    initialised_by(folder, table, ids, axis, gather)
+
+
 def device_of_a_node(folder: Path) -> None:
     """A node of a function on a device that is called like a path."""
     made = number("run", 1)

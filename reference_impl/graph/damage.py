@@ -63,7 +63,7 @@ def _fault(
 ) -> Optional[errors.SavedModelError]:
     """Return what is wrong with a node of the main graph, or None."""
     try:
-        _check_attributes(node, rules, file)
+        _check_attributes(node, rules, file, in_function=False)
         if rules is not None:
             op_rules.check_inputs(node, rules, file)
     except errors.SavedModelError as error:
@@ -81,10 +81,12 @@ def _is_damaged(function: schema.FunctionDef, rules_of: function_edges.Rules, fi
     return False
 
 
-def _check_attributes(node: schema.NodeDef, rules: Optional[op_rules.OpRules], file: str) -> None:
+def _check_attributes(
+    node: schema.NodeDef, rules: Optional[op_rules.OpRules], file: str, in_function: bool = True
+) -> None:
     """Check the attributes of a node, and the shapes that it notes, which become sizes of
     tensors.
     """
     if rules is not None:
-        op_rules.check_named(node, rules.attributes, file, node.name)
+        op_rules.check_named(node, rules.attributes, file, node.name, in_function)
     node_attributes.check(node.attr, ("_output_shapes",), file, node.name)

@@ -24,6 +24,8 @@ _CALLING = frozenset(
     {"If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", *CALLS}
 )
 _LOOPS = frozenset({"While", "StatelessWhile", "Enter", "RefEnter"})
+# Attributes that are the number of a dimension, or of some: shape functions trust a few of them.
+_DIMENSIONS = frozenset({"axis", "batch_dim", "batch_dims", "seq_dim"})
 # Type of an attribute of an op -> the field of its AttrValue; of a list, the field of its items.
 FIELDS = {
     "string": "s",
@@ -133,8 +135,10 @@ def of_definition(definition: schema.OpDef) -> OpRules:
     )
 
 
-def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
+def check(node: schema.NodeDef, rules: Iterable[AttrRule], in_function: bool = True) -> None:
     """Check the attributes of a node by the rules of its op.
+
+    In a function the caller may fill in a dtype.
 
     Attributes that the op does not have are TensorFlow's to judge.
 
@@ -157,9 +161,7 @@ def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
             _check_list(value, one)
         elif value.HasField(one.field):
             _check_item(getattr(value, one.field), one)
-        elif not (
-            one.field == "type" and value.HasField("placeholder")
-        ):  # the caller of a function fills in a dtype
+        elif not (in_function and one.field == "type" and value.HasField("placeholder")):
             raise errors.MalformedError(
                 f"attribute {one.name!r} is not of type {one.field!r}, but {_kind(value)!r}"
             )
@@ -177,10 +179,16 @@ def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
         _check_paddings(attributes)
 
 
-def check_named(node: schema.NodeDef, rules: Iterable[AttrRule], file: str, where: str) -> None:
+def check_named(
+    node: schema.NodeDef,
+    rules: Iterable[AttrRule],
+    file: str,
+    where: str,
+    in_function: bool = True,
+) -> None:
     """Check the attributes of a node as `check` does. The errors name the file and `where`."""
     try:
-        check(node, rules)
+        check(node, rules, in_function)
     except errors.SavedModelError as error:
         error.file, error.node = file, where
         raise
@@ -272,6 +280,10 @@ def _check_number(number: int, one: AttrRule) -> None:
     if one.least is not None and number < one.least:
         raise errors.MalformedError(
             f"attribute {one.name!r} is {number}, the op needs at least {one.least}"
+        )
+    if one.name in _DIMENSIONS and abs(number) > limits.RANK:
+        raise errors.MalformedError(
+            f"attribute {one.name!r} is {number}, a tensor has at most {limits.RANK} dimensions"
         )
     if one.counts and number > limits.TENSORS_OF_NODE:
         raise errors.LimitError(

@@ -29,6 +29,8 @@ _ONE_ELEMENT = {
         "Nfeature_list_dense",
     ),
 }
+# Op -> the position of its axis (-1: the last), which the graph optimizer takes for one number.
+_AXIS = {"Concat": 0, "ConcatV2": -1}
 # Op -> the dimensions of its first input that the kernel of oneDNN takes for granted.
 _DIMENSIONS = {"Conv2D": 4, "DepthwiseConv2dNative": 4, "Conv3D": 5}
 
@@ -50,7 +52,7 @@ _OF_DIMENSIONS = {
         """),
     5: _ops("AvgPool3D Conv3D MaxPool3D"),
 }
-GUARDED = frozenset({*LENGTHS, *_ONE_ELEMENT, *_DIMENSIONS})
+GUARDED = frozenset({*LENGTHS, *_ONE_ELEMENT, *_AXIS, *_DIMENSIONS})
 
 
 def guard(function: schema.FunctionDef) -> None:
@@ -77,14 +79,14 @@ def guard(function: schema.FunctionDef) -> None:
             body.guard_dimensions(node, _DIMENSIONS[node.op])
         else:
             for position in _elements(node):
-                body.guard_element(node, position)
+                body.guard_element(node, position, *_element_type(node))
 
 
 def faults(nodes: Sequence[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, str]]:
     """Yield the nodes of a body that take a constant for one element which is none, with what is
     wrong.
     """
-    parsers = [node for node in nodes if node.op in _ONE_ELEMENT]
+    parsers = [node for node in nodes if node.op in _ONE_ELEMENT or node.op in _AXIS]
     constants = (
         {node.name: node for node in nodes if node.op == "Const" and "value" in node.attr}
         if parsers
@@ -100,11 +102,24 @@ def faults(nodes: Sequence[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, st
                 else []
             )
             if any(size != 1 for size in sizes):
-                yield node, f"takes a constant of shape {sizes[:8]} for one text"
+                what = "number" if node.op in _AXIS else "text"
+                yield node, f"takes a constant of shape {sizes[:8]} for one {what}"
+
+
+def _element_type(node: schema.NodeDef) -> tuple[int, bool]:
+    """Return the dtype of such an input, and whether a constant of one element is left as it is."""
+    if node.op not in _AXIS:
+        return schema.DT_STRING, False
+    # The graph optimizer looks at constants alone, and reads those of shape [1], too.
+    kind = node.attr["Tidx"].type if "Tidx" in node.attr else 0
+    return kind or schema.DT_INT32, True
 
 
 def _elements(node: schema.NodeDef) -> range:
     """Return the positions of the inputs that a kernel takes for one element each."""
+    if node.op in _AXIS:
+        count = len(data_inputs(node))
+        return range(_AXIS[node.op] % count, _AXIS[node.op] % count + 1) if count else range(0)
     count = sum(max(node.attr[name].i, 0) for name in _ONE_ELEMENT[node.op] if name in node.attr)
     return range(2, min(2 + count, len(data_inputs(node))))
 
@@ -162,12 +177,23 @@ class _Body:
         node = self._nodes.get(input_source(text, True))
         return node if node is not None and node.op == op else None
 
-    def guard_element(self, node: schema.NodeDef, position: int) -> None:
-        """Make a tensor a scalar, which fails if it has not one element."""
+    def guard_element(
+        self, node: schema.NodeDef, position: int, dtype: int, accepts_vector: bool
+    ) -> None:
+        """Make a tensor a scalar, which fails if it has not one element.
+
+        Args:
+          node: the node that takes it.
+          position: of the input.
+          dtype: of the tensor.
+          accepts_vector: whether a constant with one element may have dimensions.
+        """
         text = node.input[position]
         constant = self._constant(text)
-        if constant is not None and not constant.attr["value"].tensor.tensor_shape.dim:
-            return
+        if constant is not None:
+            sizes = [dim.size for dim in constant.attr["value"].tensor.tensor_shape.dim]
+            if not sizes or (accepts_vector and all(size == 1 for size in sizes)):
+                return
         reshape = self._made_by(text, "Reshape")
         shape = (
             self._constant(data_inputs(reshape)[1])
@@ -180,7 +206,7 @@ class _Body:
             return  # it makes a scalar
         scalar = self._number(node, text, "scalar", [])
         element = self._add(node, "element", "Reshape", text, scalar)
-        element.attr["T"].type, element.attr["Tshape"].type = schema.DT_STRING, schema.DT_INT32
+        element.attr["T"].type, element.attr["Tshape"].type = dtype, schema.DT_INT32
         node.input[position] = f"{element.name}:output:0"
 
     def guard_dimensions(self, node: schema.NodeDef, count: int) -> None:

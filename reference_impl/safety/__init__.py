@@ -7,5 +7,6 @@ path_origins    where the path comes from that an op reads or writes
 import_folding  what TensorFlow computes while it imports a graph
 folding_tables  the ops for which it does, and `folded_sizes` how large the results are
 load_sizes      what a load computes, and how large it gets; `known_tensors` has the rules
+size_operands   ops whose result is as large as a number that they are given
 machine_ops     the decision: warn, refuse or allow
 """

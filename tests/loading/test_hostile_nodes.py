@@ -50,6 +50,7 @@ CALL = (
         (nodes.device_as_a_path, "MalformedError"),
         (nodes.device_of_a_node, "MalformedError"),
         (nodes.number_of_33_bits, "MalformedError"),
+        (nodes.gather_of_many_batches, "MalformedError"),
         (nodes.paddings_that_nothing_asks_for, "MalformedError"),
     ],
 )
@@ -239,6 +240,49 @@ def test_a_key_of_an_example_that_is_not_one_text_ends_no_process(tmp_path, size
     done = fresh_tensorflow.run(ANSWERS, model)
     assert done.returncode == 0, done.stderr[-500:]
     assert ("Reshape" in done.stdout or "reshape" in done.stdout) == (sizes != [1]), done.stdout
+
+
+def many_batch_dimensions(node):
+    if node.op == "GatherV2":
+        node.attr["batch_dims"].i = 2**31 - 1
+        return True
+    return False
+
+
+def axis_without_elements(node):
+    if node.op == "Const" and node.name.endswith("concat/axis"):
+        node.attr["value"].tensor.tensor_shape.dim.add(size=0)
+        return True
+    return False
+
+
+def dtype_that_nobody_fills_in(node):
+    if node.op.startswith("MutableHashTable"):
+        node.attr["value_dtype"].placeholder = "T"
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("fixture", "damage", "says"),
+    [
+        ("sparse_io", many_batch_dimensions, "a tensor has at most 254 dimensions"),
+        ("partitioned_variables", axis_without_elements, "concat/element"),
+        ("mutable_hash_table", dtype_that_nobody_fills_in, "is not of type 'type'"),
+    ],
+)
+def test_a_number_that_the_graph_optimizer_trusts_ends_no_process(tmp_path, fixture, damage, says):
+    """Found by the live fuzz."""
+    found = []
+
+    def edit(message):
+        found.extend(filter(damage, message.meta_graphs[0].graph_def.node))
+
+    model = edits.edited(edits.fixture(fixture), tmp_path / "model", edit)
+    assert found
+    done = fresh_tensorflow.run(ANSWERS, model)
+    assert done.returncode in (0, 1), done.stderr[-500:]  # 1: an error ended the program
+    assert says in done.stdout + done.stderr
 
 
 def test_a_placeholder_whose_shape_is_no_shape_is_refused(tmp_path):

@@ -39,6 +39,8 @@ FOUND = {
     nodes.device_of_a_node: ("SMC316", "'/job:../../x:;'"),
     nodes.number_of_33_bits: ("SMC310", "a number of more than 32 bits"),
     nodes.paddings_that_nothing_asks_for: ("SMC310", "'explicit_paddings' has 1 items"),
+    nodes.axis_of_no_number: ("SMC310", "takes a constant of shape [0] for one number"),
+    nodes.gather_of_many_batches: ("SMC310", "a tensor has at most 254 dimensions"),
     nodes.keys_of_an_example: ("SMC310", "takes a constant of shape [3] for one text"),
     nodes.list_of_a_computed_length: (
         "SMC310",

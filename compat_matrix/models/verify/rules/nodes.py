@@ -51,7 +51,8 @@ def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
                 continue
             if node.op not in known:
                 known[node.op] = _rules(node.op)
-            for reason in _reasons(node, known[node.op], names):
+            in_function = body.function is not None
+            for reason in _reasons(node, known[node.op], names, in_function):
                 yield Fault(f"{node.op}: {reason}", node=node.name, function=body.function)
         for node, length in node_attributes.literal_lengths(body.nodes):
             if length > limits.TENSOR_LIST_ELEMENTS:
@@ -89,13 +90,16 @@ def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
 
 
 def _reasons(
-    node: schema.NodeDef, rules: tuple[op_rules.AttrRule, ...] | None, names: set[str] | None
+    node: schema.NodeDef,
+    rules: tuple[op_rules.AttrRule, ...] | None,
+    names: set[str] | None,
+    in_function: bool,
 ) -> Iterator[str]:
     """Yield what is wrong with a node: the first fault of its attributes, and in the main graph
     where it is to be placed.
     """
     try:
-        op_rules.check(node, rules or ())
+        op_rules.check(node, rules or (), in_function)
         node_attributes.check(
             node.attr, tuple(node.attr) if rules is None else ("_output_shapes",), "", node.name
         )
