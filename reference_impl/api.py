@@ -29,7 +29,7 @@ from reference_impl.kinds.tensorflow_errors import about_files
 from reference_impl.load_options import LoadOptions, TensorFlowLoadOptions
 from reference_impl.remote import local_copy, written_locally
 from reference_impl.tensorflow_api.functions import without_autograph
-from reference_impl.tracing import Sink, Watch, watch
+from reference_impl.tracing import Sink, Watch
 
 if TYPE_CHECKING:
     from reference_impl.saving.options import SaveOptions, TensorFlowSaveOptions
@@ -114,7 +114,7 @@ def _leaves_nothing_behind() -> bool:
 
 
 def _load_once(path: str, tags: Any, options: Any, trace: Optional[Sink]) -> LoadedModel:
-    watched = watch(trace, os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path)))
+    watched = None if trace is None else Watch(trace, layout.directory_of(path))
     try:
         return _load_read(path, tags, options, watched)
     except (SavedModelError, tf.errors.OpError) as error:
@@ -156,7 +156,7 @@ def _load_read(path: str, tags: Any, options: Any, watched: Optional[Watch]) -> 
 def _tell_file(watched: Watch, directory: layout.Layout) -> None:
     """Tell which file was read, and which others of the directory were not."""
     graphs = len(directory.saved_model.meta_graphs)
-    said = f"read in {shown(directory.directory)}, with {graphs} MetaGraph{'s'[: graphs != 1]}"
+    said = f"read in {shown(directory.directory)}, MetaGraphs: {graphs}"
     watched.tell("file", directory.file, "", said, "API-01")
     for name in directory.alternatives:
         watched.tell("file", name, "", f"not read: {directory.file.name} comes first")

@@ -76,7 +76,8 @@ class Watch:
     """
 
     def __init__(self, sink: Sink, directory: Union[str, os.PathLike[str]]):
-        self._sink, self._above = sink, f"{os.fspath(directory)}{os.sep}"
+        self._sink = sink
+        self._above = f"{os.path.abspath(directory)}{os.sep}"  # noqa: PTH100  as `Root` has it
 
     def tell(
         self,
@@ -97,8 +98,3 @@ class Watch:
             self.tell("error", error.file or "", error.node or "", result, error.clause)
         else:
             self.tell("error", "", "", f"{kind}: {error}")
-
-
-def watch(sink: Optional[Sink], directory: Union[str, os.PathLike[str]]) -> Optional[Watch]:
-    """Return what tells a sink the steps of a load, or None without a sink."""
-    return None if sink is None else Watch(sink, directory)

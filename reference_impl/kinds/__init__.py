@@ -20,5 +20,6 @@ A reader is a function ``read(load, number, node)``; `load` holds the state of a
     captures                            the tensors of captured objects
     rebuild, gradients, unknown_ops     a traced graph of a FunctionDef, for uses that need a graph
     containers                          loaded objects as parts of larger models
+    steps                               what a watched load tells of functions and the checkpoint
     keras_identity, graph_mode          data kept for Keras 2, and for sessions of TF 1.x
 """

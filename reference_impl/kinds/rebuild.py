@@ -97,7 +97,7 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
     function_def = library.get(name)
     order = _in_order(function_def)
     if library.watch is not None:
-        how = "as one call" if order is None else f"node by node, {len(order)} nodes"
+        how = "as one call" if order is None else f"node by node, nodes: {len(order)}"
         library.watch.tell("rebuilt", library.file, name, how, "GOAL-02")
     if order is None:
         return list(_opaque_call(library, name, inputs).outputs)

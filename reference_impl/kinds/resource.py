@@ -106,9 +106,7 @@ def fill(load: Load, number: int) -> None:
         if load.watch is not None:
             for name in save.structured_outputs:
                 said = f"content from {load.checkpoint.described(_key(name, keys))}"
-                load.watch.tell(
-                    "state", load.checkpoint.index, load.label(number), said, "RES-15"
-                )
+                load.watch.tell("state", load.checkpoint.index, load.label(number), said, "RES-15")
 
 
 def run_initializer(load: Load, number: int) -> None:

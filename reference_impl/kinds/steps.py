@@ -1,17 +1,13 @@
-"""Steps that a watched load tells of any model, with or without an object graph: functions, the
-checkpoint, signatures.
+"""Steps that a watched load tells of any model, with or without an object graph: functions and
+the checkpoint.
 
-RFC: FN-05, RP-08, SIG-01
+RFC: FN-05, RP-08
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import tensorflow as tf
 
-from reference_impl.errors import SavedModelError
 from reference_impl.format.bundle.entry import Entry, index_file
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.values.shapes import shape_text
@@ -28,13 +24,13 @@ def tell_library(watch: Watch, library: FunctionLibrary) -> None:
         if lacking:
             said = f"known; cannot be called: TensorFlow lacks {', '.join(lacking)}"
         else:
-            said = f"known, {len(nodes)} nodes; not registered yet"
+            said = f"known, nodes: {len(nodes)}; not registered yet"
         watch.tell("function", library.file, name, said, "DR-05" if lacking else "FN-05")
 
 
 def tell_opened(watch: Watch, reader: BundleReader) -> None:
     """Tell that a checkpoint was opened, and how many values it has."""
-    said = f"opened, {len(reader.keys())} values, {reader.num_shards} data files"
+    said = f"opened; values: {len(reader.keys())}, data files: {reader.num_shards}"
     watch.tell("checkpoint", index_file(reader.prefix), "", said, "RP-08")
 
 
@@ -46,26 +42,3 @@ def stored_text(key: str, entry: Entry) -> str:
 def type_text(dtype: tf.DType, shape: tf.TensorShape) -> str:
     """Return ``float32[?,3]``."""
     return f"{dtype.name}{shape_text(None if shape.rank is None else tuple(shape.as_list()))}"
-
-
-def tell_signatures(watch: Watch, file: str, signatures: Mapping[str, Any], rule: str) -> None:
-    """Tell the inputs and outputs of each signature, or why it cannot be called."""
-    for key, function in signatures.items():
-        try:
-            inputs, outputs = function.structured_input_signature[1], function.structured_outputs
-            said = f"({_specs_text(inputs)}) -> ({_specs_text(outputs)})"
-        except SavedModelError as error:
-            said = f"cannot be called: {error.reason}"
-        refused = getattr(function, "reason", None)
-        if refused is not None:
-            said += f"; cannot be called: {refused.reason}"
-        watch.tell("signature", file, key, said, rule)
-
-
-def _specs_text(specs: Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"{name}: {type_text(spec.dtype, spec.shape)}"
-        if isinstance(spec, tf.TensorSpec)
-        else f"{name}: {spec}"
-        for name, spec in specs.items()
-    )

@@ -65,11 +65,11 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
         error.node = error.node or load.path(number)
         raise
     if load.watch is not None:
-        _tell_value(load, load.watch, number, key, left)
+        tell_value(load, load.watch, number, key, left)
     return made
 
 
-def _tell_value(load: Load, watch: Watch, number: int, key: Optional[str], left: str) -> None:
+def tell_value(load: Load, watch: Watch, number: int, key: Optional[str], left: str = "") -> None:
     """Tell which value a variable got, or why it was `left` without one."""
     if key is not None:
         said = f"variable from {load.checkpoint.described(key)}"

@@ -52,7 +52,6 @@ from reference_impl.kinds import variable as variables
 from reference_impl.kinds.load import Load
 from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.unknown_ops import UnknownOpError
-from reference_impl.kinds.steps import tell_signatures
 from reference_impl.load_options import LoadOptions
 from reference_impl.loading import steps
 from reference_impl.loading.selection import Selection
@@ -94,7 +93,9 @@ def load_object_graph(
             "%s: graph_def.versions: %s. Sessions and servers refuse the model", file, refused
         )
     message = extension.read(meta_graph, file)
-    loader = Loader(directory, meta_graph, options, extension.object_graph(meta_graph, message), watch)
+    loader = Loader(
+        directory, meta_graph, options, extension.object_graph(meta_graph, message), watch
+    )
     if watch is not None:
         steps.tell_graph(watch, loader)
     if options.only is not None:
@@ -202,7 +203,7 @@ class Loader(Load):
         if self.watch is not None:
             found = getattr(self.objects[start], SIGNATURES_CHILD)
             if isinstance(found, signature_map.SignatureMap):
-                tell_signatures(self.watch, self.file, found, "ATTR-01")
+                signature_map.tell_signatures(self.watch, self.file, found, "ATTR-01")
         return self.objects[start]
 
     def make_objects(self) -> None:

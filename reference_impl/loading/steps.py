@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Optional
 
-from reference_impl.errors import SavedModelError, listed
+from reference_impl.errors import listed
 from reference_impl.format import schema
 from reference_impl.graph.object_graph import Paths
 from reference_impl.inspection.text import spec_text
@@ -34,7 +34,7 @@ _RULES = {
 def tell_graph(watch: Watch, load: Load) -> None:
     """Tell that the object graph was checked, and which functions are known."""
     nodes, functions = len(load.whole.nodes), len(load.whole.concrete_functions)
-    said = f"checked: {nodes} nodes, {functions} concrete functions"
+    said = f"checked; nodes: {nodes}, concrete functions: {functions}"
     watch.tell("object graph", load.file, "object_graph_def", said, "FMT-01")
     tell_library(watch, load.library)
     if load.options.skip_checkpoint:
@@ -49,7 +49,8 @@ def tell_made(watch: Watch, load: Load, number: int, made: Any) -> None:
         rule = "OPT-02"
     elif rule == "RP-05" and node.registered_name and not isinstance(made, LoadedObject):
         rule = "RP-02"
-    said = f"{_kind_text(node)}, made as {type(made).__name__}"
+    came = "made with its functions" if made is None else f"made as {type(made).__name__}"
+    said = f"{_kind_text(load, node)}, {came}"
     watch.tell("object", load.file, load.label(number), said, rule)
 
 
@@ -60,14 +61,9 @@ def tell_left_out(watch: Watch, load: Load, numbers: Optional[frozenset[int]]) -
     paths = Paths(load.whole.nodes)
     for number, node in enumerate(load.whole.nodes):
         if number not in numbers:
-            said = f"{_kind_text(node)}, not loaded: LoadOptions(only=...) leaves it out"
+            said = f"{_kind_text(load, node)}, not loaded: LoadOptions(only=...) leaves it out"
             label = f"nodes[{number}] {paths.from_root(number)}"
             watch.tell("object", load.file, label, said, "DR-03")
-
-
-def tell_refused(watch: Watch, load: Load, number: int, error: SavedModelError) -> None:
-    """Tell why no object was made of a node, which ends the load."""
-    watch.tell("object", load.file, load.label(number), f"not loaded: {error.reason}", error.clause)
 
 
 def tell_children(watch: Watch, load: Load, number: int) -> None:
@@ -84,7 +80,7 @@ def tell_captures(watch: Watch, load: Load, name: str, numbers: Iterable[int]) -
         watch.tell("captures", load.file, name, listed(paths), "RP-07")
 
 
-def _kind_text(node: schema.SavedObject) -> str:
+def _kind_text(load: Load, node: schema.SavedObject) -> str:
     """Return the kind of a node with what its message says of it."""
     kind = node.WhichOneof("kind") or "no kind"
     if kind == "variable":
@@ -92,7 +88,7 @@ def _kind_text(node: schema.SavedObject) -> str:
     if kind == "user_object":
         return f"user_object {node.registered_name or node.user_object.identifier}"
     if kind == "function":
-        return f"function, {len(node.function.concrete_functions)} traces"
+        return f"function, traces: {len(node.function.concrete_functions)}"
     if kind == "bare_concrete_function":
         return f"bare_concrete_function {node.bare_concrete_function.concrete_function_name}"
     if kind == "constant":
@@ -100,5 +96,7 @@ def _kind_text(node: schema.SavedObject) -> str:
     if kind == "captured_tensor":
         return f"captured_tensor {node.captured_tensor.name}"
     if kind == "asset":
-        return f"asset {node.asset.asset_file_def_index}"
+        index = node.asset.asset_file_def_index
+        assets = load.assets.definitions
+        return f"asset {assets[index].filename if 0 <= index < len(assets) else index}"
     return kind

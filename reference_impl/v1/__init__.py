@@ -6,8 +6,9 @@ signatures  SignatureDefs, compared with the graph
 references, session_ops, inlining   rewrite the graph first
 load, root  make a program live, with initialization, tables and pruning
 selection   loads a part of a model
+steps       what a watched load tells of state, values and the init op
 
-Only `load`, `root`, `initialization`, `tables` and `pruning` need TensorFlow.
+Only `load`, `root`, `initialization`, `tables`, `pruning` and `steps` need TensorFlow.
 
 RFC: V1-01..V1-18
 """
