@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,59 @@ def test_an_op_without_its_library_is_told(tf):
     told = {step.node: step.result for step in _of(found, "signature")}
     assert "cannot be called: Op type not registered 'Resampler'" in told["serving_default"]
     assert "cannot be called" not in told["mean"]
+
+
+def _forge(path, change):
+    """Change the SavedModel message of a model in place."""
+    saved = layout.read(path).saved_model
+    change(saved.meta_graphs[0])
+    (path / "saved_model.pb").write_bytes(saved.SerializeToString())
+    (path / "fingerprint.pb").unlink(missing_ok=True)
+    return path
+
+
+def test_a_function_with_an_unknown_op_is_told(model, tmp_path):
+    def rename(meta_graph):
+        for function in meta_graph.graph_def.library.function:
+            if "_initializer_" in function.signature.name:
+                for node in function.node_def:
+                    if node.op == "InitializeTableFromTextFileV2":
+                        node.op = "NobodyHasThisOp"
+
+    path = _forge(shutil.copytree(model, tmp_path / "m"), rename)
+    options = {"machine_ops": "allow"}
+    _, found = _steps(path, **options)
+    lacking = [step for step in _of(found, "function") if "lacks" in step.result]
+    assert [(step.result, step.rule) for step in lacking] == [
+        ("known; cannot be called: TensorFlow lacks NobodyHasThisOp", "DR-05")
+    ]
+    (table,) = [step for step in _of(found, "initializer") if "root.table" in step.node]
+    assert table.result.startswith("it is not filled: Op type not registered 'NobodyHasThisOp'")
+
+
+def test_a_node_of_no_kind_is_the_last_step(model, tmp_path):
+    def clear(meta_graph):
+        meta_graph.object_graph_def.nodes[1].ClearField("variable")
+
+    path = _forge(shutil.copytree(model, tmp_path / "m"), clear)
+    told: list[Step] = []
+    with pytest.raises(reference_impl.UnsupportedModelError):
+        reference_impl.load(path, trace=told.append)
+    assert (told[-1].stage, told[-1].node) == ("error", "root.v")
+    assert "an object of kind None" in told[-1].result
+
+
+def test_a_load_into_a_graph_is_told(tf, model):
+    with tf.Graph().as_default():
+        _, found = _steps(model)
+    assert _in_order(found)
+    assert [step.result for step in _of(found, "initializer")] == ["waits for the session"] * 2
+    with tf.Graph().as_default():
+        _, found = _steps(fixture("half_plus_two"))
+    assert _in_order(found)
+    assert [step.result for step in _of(found, "value")] == [
+        "variable float32[], by the restore op"
+    ] * 2
 
 
 def test_nothing_is_printed_without_a_watcher(model, capfd):
