@@ -97,7 +97,7 @@ def command_line(repeats: int) -> Rows:
 
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         # The name of the input is in the file; TensorFlow must not be imported here.
-        from reference_impl.inspection.model import inspect
+        from reference_impl.views.model import inspect
 
         directory, given = models.provide(model), Path(folder, "inputs.npz")
         (signature,) = [

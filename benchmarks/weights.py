@@ -1,7 +1,7 @@
 """Reading weights into tensors: into TensorFlow's memory at once, or by way of an array.
 
 The first writes into memory behind a tensor, which has to be worth it:
-`reference_impl.kinds.tensors`.
+`reference_impl.functions.tensors`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def run(repeats: int) -> list[Comparison]:
     import tensorflow as tf
 
     from reference_impl.format.bundle.reader import BundleReader
-    from reference_impl.kinds import tensors
+    from reference_impl.functions import tensors
 
     model = next(model for model in models.MODELS if model.name == "gibibyte")
     prefix = models.provide(model) / "variables" / "variables"

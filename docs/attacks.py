@@ -49,8 +49,10 @@ share a line.
 MORE = """
 The commands that compare, edit and plan are held to the same, in processes like those above. `diff` is asked
 about the attack and itself, and about another model in both directions; `contract write`, `slim` and `signatures` (`list`, and
-`rename` of the first) write beside the model, and leave nothing when they refuse; `migrate` only plans. *exit 1* is an answer in
-words: a model that cannot be read (`compat`, `migrate`), a part that no release loads (`compat`); 64 is one of wrong usage.
+`rename` of the first) write beside the model, and leave nothing when they refuse; so does `weights`, which lists the weights and
+writes them to a file; `migrate` only plans. *exit 1* is an answer in
+words: a model that cannot be read (`compat`, `migrate`), a part that no release loads (`compat`), a string, which no file of
+`weights --out` can hold; 64 is one of wrong usage.
 Accepted is what the command has no business with: a contract holds signatures, so no weight is read for it.
 
 """  # noqa: E501
@@ -79,7 +81,12 @@ def head() -> str:
     verdicts = toml.read(FOLDER / "verdicts.toml")
     shared = {special.verdict_of(name) for name in special.MADE}
     attacks = len(verdicts.keys() - shared) + len(special.MADE)
-    return HEAD.format(attacks=attacks, commands=len(next(iter(verdicts.values()))))
+    return HEAD.format(attacks=attacks, commands=len(commands()))
+
+
+def commands() -> list[str]:
+    """Return the commands that every attack is tried with."""
+    return list(next(iter(toml.read(FOLDER / "verdicts.toml").values())))
 
 
 def rows(*commands: str) -> list[tuple[str, ...]]:

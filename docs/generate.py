@@ -194,10 +194,8 @@ def runtimes_page() -> str:
 
 def attacks_page() -> str:
     """One row per attack: what it is, what each command answers."""
-    first, second = (
-        ("inspect", "needs", "verify", "load"),
-        ("diff", "contract", "slim", "signatures", "compat", "migrate"),
-    )
+    first = ("inspect", "needs", "verify", "load")
+    second = [name for name in attacks.commands() if name not in first]
     one = table(
         ("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first)
     )

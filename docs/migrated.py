@@ -78,6 +78,19 @@ def page() -> str:
                 [(what, *(str(run["proved"][what].get(s, "")) for s in STATES)) for what in PROVED],
             )
         ]
+        others = {
+            version: count
+            for version, count in run.get("answered_by", {}).items()
+            if version != facts["tensorflow"]
+        }
+        if others:
+            said = ", ".join(
+                f"{count} in TensorFlow {version}" for version, count in sorted(others.items())
+            )
+            out += [
+                "\nOld models that this TensorFlow does not run were asked in another release:"
+                f" {said}.\n"
+            ]
         out += ["\n### Refused or not proved, and what would help\n\n"]
         out += [
             table(
@@ -116,6 +129,7 @@ def run_of(report: Mapping[str, Any]) -> dict[str, Any]:
         "models": len(models),
         "bytes": sum(model["bytes_before"] for model in models),
         "signatures": f"{len(parts)} MetaGraphs, {asked} of their {there} signatures answer",
+        "answered_by": Counter(part["answered_by"] for part in parts if part.get("answered_by")),
         "statuses": statuses,
         "proved": proved,
         "refused": [

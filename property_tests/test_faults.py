@@ -21,7 +21,7 @@ from compat_matrix.verdict import Ledger
 from property_tests.faults import harness
 from reference_impl import errors
 from reference_impl.format.container import layout
-from reference_impl.inspection.model import inspect
+from reference_impl.views.model import inspect
 
 pytestmark = [
     pytest.mark.skipif(

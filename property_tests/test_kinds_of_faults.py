@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from docs import faults as page
+from property_tests.planted.kinds import tensorflows
 from property_tests.planted.kinds.running import Stage
 from property_tests.planted.kinds.table import TABLE
 from property_tests.profiles import NAME, NIGHTLY
@@ -29,6 +30,12 @@ def test_the_command_finds_the_fault(stage, fault):
 
 def test_the_record_is_of_the_faults_as_they_are_declared():
     assert page.faults() == []
+
+
+def test_each_fault_of_a_tensorflow_has_a_row_on_the_page():
+    rows = {fault.name for fault in tensorflows.ROWS}
+    assert set(tensorflows.FAULTY) == rows
+    assert all(f"| {name} |" in page.page() for name in rows)
 
 
 def test_a_name_is_of_one_fault():

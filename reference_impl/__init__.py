@@ -19,13 +19,13 @@ from reference_impl.errors import *  # noqa: F403
 
 if TYPE_CHECKING:
     from reference_impl.api import load, save
+    from reference_impl.drop_in.strict_mode import strictness
     from reference_impl.extension.initial_values import initializer
     from reference_impl.extension.registration import register, unregister
-    from reference_impl.inspection.model import inspect
     from reference_impl.kinds.root import LoadedModel
     from reference_impl.load_options import LoadOptions
     from reference_impl.saving.options import SaveOptions
-    from reference_impl.strict_mode import strictness
+    from reference_impl.views.model import inspect
 
 __all__ = [
     "LoadOptions",
@@ -46,11 +46,11 @@ _HOMES = {
     "LoadedModel": "reference_impl.kinds.root",
     "SaveOptions": "reference_impl.saving.options",
     "initializer": "reference_impl.extension.initial_values",
-    "inspect": "reference_impl.inspection.model",
+    "inspect": "reference_impl.views.model",
     "load": "reference_impl.api",
     "register": "reference_impl.extension.registration",
     "save": "reference_impl.api",
-    "strictness": "reference_impl.strict_mode",
+    "strictness": "reference_impl.drop_in.strict_mode",
     "unregister": "reference_impl.extension.registration",
 }
 

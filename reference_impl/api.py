@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl import collector
+from reference_impl.drop_in.remote import local_copy, written_locally
+from reference_impl.drop_in.tensorflow_errors import about_files
 from reference_impl.errors import (
     MalformedError,
     MetaGraphChoiceError,
@@ -25,9 +27,7 @@ from reference_impl.format.container import layout
 from reference_impl.format.container.files import shown
 from reference_impl.graph.references import check_functions
 from reference_impl.kinds.root import LoadedModel
-from reference_impl.kinds.tensorflow_errors import about_files
 from reference_impl.load_options import LoadOptions, TensorFlowLoadOptions
-from reference_impl.remote import local_copy, written_locally
 from reference_impl.tensorflow_api.functions import without_autograph
 from reference_impl.tracing import Sink, Watch
 

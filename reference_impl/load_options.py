@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Optional, Protocol, Union
 
-from reference_impl.inspection.machine_ops import CHOICES
+from reference_impl.safety.machine_ops import CHOICES
 from reference_impl.tracing import Sink
 
 _THEIRS = {
@@ -46,7 +46,7 @@ class LoadOptions:
         the files.
       machine_ops: what to do with a model whose initialisers do more to the machine than read the
         model's own files: read or write other files, print, run Python, use the network
-        (`reference_impl.inspection.op_effects`). ``"warn"`` loads the model with a
+        (`reference_impl.safety.op_effects`). ``"warn"`` loads the model with a
         MachineOpWarning, unless it may write on its own files; ``"refuse"`` raises MachineOpError
         before anything has run, also for ops that no TensorFlow has; ``"allow"`` is silent.
       weights: ``"copied"`` reads the values of variables into memory and compares their checksums.

@@ -14,7 +14,7 @@ from reference_impl.format.container import files, layout
 from reference_impl.format.container.files import open_regular
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.graph.references import all_nodes
-from reference_impl.inspection.restore_plan import restore_plan
+from reference_impl.graph.restore_plan import restore_plan
 
 if TYPE_CHECKING:
     from reference_impl.format.bundle.reader import BundleReader

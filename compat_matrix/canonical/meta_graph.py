@@ -19,7 +19,7 @@ from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.references import FunctionIndex
-from reference_impl.inspection.signatures import slots_of
+from reference_impl.views.signatures import slots_of
 
 GRAPH_SECTIONS = ("meta", "signatures", "graph", "functions", "objects", "collections")
 

@@ -27,11 +27,11 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.restore_plan import restore_plan
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
-from reference_impl.inspection.objects import objects
-from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.inspection.signatures import signature_spec
-from reference_impl.inspection.signatures import signatures as _signatures
+from reference_impl.views.objects import objects
+from reference_impl.views.signatures import signature_spec
+from reference_impl.views.signatures import signatures as _signatures
 
 _ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # a restore also feeds tables and iterators
 _ATTRIBUTES = ("_XlaMustCompile", "_XlaCompile", "_implements", "api_implements", "_noinline")

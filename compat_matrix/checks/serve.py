@@ -29,7 +29,7 @@ from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
 from reference_impl.format.container.layout import WARMUP_REQUESTS
-from reference_impl.inspection.signatures import signature_spec
+from reference_impl.views.signatures import signature_spec
 
 Ask = Callable[[Served, dict[str, Any], dict[str, Tensor]], dict[str, Tensor]]
 ONE_STATUS = frozenset(

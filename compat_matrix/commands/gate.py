@@ -227,16 +227,15 @@ def gate(
     ledger = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
     found = _runtimes(specs, same, not no_install)
     runtimes = gating.told_apart(*found)
-    sides = [
-        {"label": runtime.tensorflow_version or "", "spec": spec}
-        for runtime, spec in zip(runtimes, specs)
-    ]
     with sole_writer(out / gating.RUN_FOLDER):
         arguments = pytest_args + ((QUIET,) if quiet else ())
         pairs = gating.execute(
             out, runtimes, scope, ledger, resume=resume, processes=processes, pytest_args=arguments
         )
-        return told(pairs, sides)
+        asked = zip((runtime.tensorflow_version or "" for runtime in runtimes), specs)
+        return told(
+            pairs, [gating.side(version, spec, out / gating.RUN_FOLDER) for version, spec in asked]
+        )
 
 
 def _refuse_what_runs(ctx: click.Context) -> None:

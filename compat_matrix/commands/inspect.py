@@ -48,7 +48,7 @@ SECTIONS = (
     "--json",
     "as_json",
     is_flag=True,
-    help="One JSON object (schema in reference_impl/inspection/saved_model.py).",
+    help="One JSON object (schema in reference_impl/views/saved_model.py).",
 )
 @click.option("--tags", help="Only the MetaGraph with exactly these tags, separated by commas.")
 @list_option("--only", type=Choice(SECTIONS), help="Show only this section; several by commas.")
@@ -115,7 +115,7 @@ def _show_one(
     only: tuple[str, ...],
     full: bool,
 ) -> int:
-    from reference_impl.inspection.model import inspect as look
+    from reference_impl.views.model import inspect as look
 
     info = look(path, tags, follow_links=follow_links)
     if as_json:
@@ -137,7 +137,7 @@ def _show_all(
 ) -> int:
     """Many models, or what a search found; a model that cannot be read is one line."""
     from compat_matrix.commands.parts.inspect_tree import show
-    from reference_impl.inspection.model import inspect as look
+    from reference_impl.views.model import inspect as look
 
     code, described = ExitCode.AS_EXPECTED, []
     for model, answer in answers(

@@ -24,6 +24,7 @@ from compat_matrix.commands.parts.models import (
     summary,
     tell_skipped,
 )
+from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.extras import need
 from compat_matrix.common.printable import printable
@@ -102,6 +103,16 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     help="--to keras: wrap a model that cannot be rebuilt in a layer.",
 )
 @click.option(
+    "--with",
+    "release",
+    metavar="RUNTIME",
+    default="",
+    help=(
+        "Runtime that answers for old models which this TensorFlow does not run; default: the"
+        " newest installed one that can."
+    ),
+)
+@click.option(
     "--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take."
 )
 @click.option(
@@ -124,6 +135,7 @@ def migrate(
     custom_objects: tuple[str, ...],
     trust_lambda: bool,
     wrap: bool,
+    release: str,
     limit: float,
     as_json: bool,
     quiet: bool,
@@ -139,6 +151,7 @@ def migrate(
     Examples:
       savedmodel-compat migrate models --dry-run
       savedmodel-compat migrate models --out migrated --jobs 2
+      savedmodel-compat migrate models --out migrated --with 2.8
       savedmodel-compat migrate --to keras models --out migrated
     """
     from compat_matrix.models.migrate.migrator import Settings
@@ -158,7 +171,9 @@ def migrate(
         raise click.UsageError(
             f"--custom-objects {bad}: write MODULE:NAME, as my_package.layers:MyLayer"
         )
-    settings = Settings(partial, limit, to, custom_objects, trust_lambda, wrap)
+    if release:
+        _check_release(release, to)
+    settings = Settings(partial, limit, to, custom_objects, trust_lambda, wrap, release)
     if only_plan:
         code = _plan(jobs, settings, as_json)
     elif out is None:
@@ -166,6 +181,19 @@ def migrate(
     else:
         code = _run(jobs, out.resolve(), settings, workers, cluster, as_json, quiet)
     return code or (ExitCode.UNEXPECTED if found.skipped else ExitCode.AS_EXPECTED)
+
+
+def _check_release(spec: str, to: str) -> None:
+    """Refuse a runtime that cannot answer for old models. Raises ClickException."""
+    from compat_matrix.models.migrate.elsewhere import READER
+    from compat_matrix.runtimes.resolve import resolve
+
+    if to == "keras":
+        raise click.UsageError("--with is about --to tf2")
+    with refusing_trouble():
+        runtime = resolve(spec)
+    if why := runtime.lacks.get(READER):
+        raise click.UsageError(f"--with {spec}: {why}")
 
 
 def _plan(jobs: list[Job], settings: Settings, as_json: bool) -> int:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from reference_impl.errors import SavedModelError
 from reference_impl.format.container import layout
+from reference_impl.graph.graph_view import GraphView
 from reference_impl.graph.object_graph import Paths
-from reference_impl.inspection.effects import effects
-from reference_impl.inspection.graph_view import GraphView
-from reference_impl.inspection.op_effects import WRITES
+from reference_impl.safety.effects import effects
+from reference_impl.safety.op_effects import WRITES
 
 
 def may_write(directory: Path) -> bool:

@@ -24,8 +24,8 @@ from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.graph.object_references import traces
 from reference_impl.graph.references import FunctionIndex
-from reference_impl.inspection.text import dtype_name, flat_text
-from reference_impl.inspection.text import value_text as structure_text
+from reference_impl.views.text import dtype_name, flat_text
+from reference_impl.views.text import value_text as structure_text
 
 SECTION = "functions"
 _TENSOR = re.compile(r"\b\w+\[[^\]]*\]")

@@ -15,7 +15,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.format.values.shapes import shape_of, shape_text
 from reference_impl.graph.edges import data_inputs
-from reference_impl.inspection.text import attribute_text, dtype_name
+from reference_impl.views.text import attribute_text, dtype_name
 
 _LONG = 100
 MAX_ELEMENTS = 1 << 20  # of a constant that is looked into

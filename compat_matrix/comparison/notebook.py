@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from compat_matrix.comparison.model import Change, Side
 from reference_impl.errors import shortened
-from reference_impl.inspection import html
+from reference_impl.views import html
 
 _LONG = 200  # characters of a sentence
 

@@ -16,7 +16,7 @@ from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, RENAMED, Cha
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_of, shape_text
 from reference_impl.graph.object_references import traces
-from reference_impl.inspection.text import dtype_name, parameter_names, trace_text
+from reference_impl.views.text import dtype_name, parameter_names, trace_text
 
 SECTION = "objects"
 _LINKS = {"children": "children", "dependencies": "dependencies"}

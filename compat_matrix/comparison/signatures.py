@@ -10,8 +10,8 @@ from compat_matrix.comparison.entries import field_change
 from compat_matrix.comparison.model import CHANGED, RENAMED, Change
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_text
-from reference_impl.inspection.signatures import signatures
-from reference_impl.inspection.types import Signature, SignatureArgument
+from reference_impl.views.signatures import signatures
+from reference_impl.views.types import Signature, SignatureArgument
 
 SECTION = "signatures"
 

@@ -133,7 +133,7 @@ def _replay(order: Order, found: Difference, others: Iterable[Lived]) -> list[st
     repeated.
     """
     past = next(one.past for one in others if one.past.seed == found.past)
-    selection = [f"--cell {found.cell}"]
+    selection = [*map(shlex.quote, running.folder_options(order.selection)), f"--cell {found.cell}"]
     if past.fresh != CELL:
         selection = [
             f"--{axis} {shlex.quote(','.join(names))}"

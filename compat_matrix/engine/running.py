@@ -213,6 +213,7 @@ def replay_of(out: Path) -> Callable[[Cell], str]:
     specs = {
         one.name: ("--server" if one.server else "--runtime", one.spec) for one in known.runtimes
     }
+    places = folder_options(known.selection)
 
     def command(cell: Cell) -> str:
         needed = [
@@ -221,7 +222,7 @@ def replay_of(out: Path) -> Callable[[Cell], str]:
             if name in specs
         ]
         words = [] if set(specs) <= {LOCAL} else [word for option in needed for word in option]
-        options = "".join(f" {shlex.quote(word)}" for word in [*words, *known.options])
+        options = "".join(f" {shlex.quote(word)}" for word in [*places, *words, *known.options])
         return f"savedmodel-compat matrix run --out replay{options} --cell {cell.id}"
 
     return command
@@ -249,6 +250,17 @@ class Order:
     named: Mapping[str, Sequence[str]] = field(
         default_factory=dict
     )  # on the command line, by axis: each must be asked
+
+
+def folder_options(selection: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the options of ``matrix run`` for the folders of a selection that replace ours."""
+    options = {"cases": "--cases-dir", "fixtures": "--fixtures"}
+    return [
+        word
+        for name, option in options.items()
+        for folder in selection.get(name, ())
+        for word in (option, folder)
+    ]
 
 
 def selection_of(

@@ -48,7 +48,7 @@ def _requests(prepared: Prepared, _: Options) -> dict[str, Any]:
 
 
 def _inspect(prepared: Prepared, _: Options) -> dict[str, Any]:
-    from reference_impl.inspection.model import inspect
+    from reference_impl.views.model import inspect
 
     info = inspect(prepared.directory / "model")
     if info.problems:

@@ -11,8 +11,10 @@ from typing import Any
 
 from rich.console import Console
 
+from compat_matrix.cells import registry as registries
 from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, Plan
 from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import READING
 from compat_matrix.common import interrupts
 from compat_matrix.common.printable import like
@@ -192,7 +194,7 @@ def versions_of(
                 f"{spec} is not in {folder}; there are:"
                 f" {', '.join(sorted(known))}.{like(spec, known)}"
             )
-    sides = [{"label": known[spec], "spec": spec} for spec in (baseline, candidate)]
+    sides = [side(known[spec], spec, folder) for spec in (baseline, candidate)]
     return pairs_of_run(run, known[baseline], known[candidate]), sides
 
 
@@ -209,10 +211,21 @@ def folders(baseline: Path, candidate: Path) -> tuple[list[Pair], list[dict[str,
     labels = [_label(run, path) for run, path in zip(runs, (baseline, candidate))]
     if labels[0] == labels[1]:
         labels = [f"{label} ({path.name})" for label, path in zip(labels, (baseline, candidate))]
-    sides = [
-        {"label": label, "spec": str(path)} for label, path in zip(labels, (baseline, candidate))
-    ]
+    sides = [side(label, str(path), path) for label, path in zip(labels, (baseline, candidate))]
     return pairs_of_folders(*runs), sides
+
+
+def side(label: str, spec: str, folder: Path) -> dict[str, str]:
+    """Return the names of one side for reports, and the folder of its run if other commands know
+    its models only from there.
+    """
+    from_user = any(cell.producer == "given" for cell in Plan.read(folder / PLAN_FILE))
+    is_ours = (
+        RunFile.read(folder).is_about_ours
+        and not any(registries.read(folder).theirs)
+        and not from_user
+    )
+    return {"label": label, "spec": spec, **({} if is_ours else {"run": str(folder.resolve())})}
 
 
 def _label(run: Run, path: Path) -> str:

@@ -45,9 +45,9 @@ from reference_impl.format.names import RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
 from reference_impl.graph.variable_defs import VARIABLE_OPS
-from reference_impl.inspection import programs
 from reference_impl.v1 import selection
 from reference_impl.v1.program import Program
+from reference_impl.views import programs
 
 SCHEMA = 1
 SESSION, CPP, OBJECTS = "session", "c++", "objects"
@@ -465,7 +465,9 @@ class _Asker:
         more: Sequence[Lack] = (),
         tried: Sequence[UseKey] = (),
     ) -> Use:
-        question = (loader, name == LOAD, *map(tuple, (imported, run, more, tried)))
+        # The walk keeps the list of what is imported, which is the same for all parts of a loader:
+        # its id stands for it.
+        question = (loader, name == LOAD, id(imported), *map(tuple, (run, more, tried)))
         if question not in self._answers:  # signatures by the thousand mostly run the same
             self._answers[question] = self._verdicts(name, loader, imported, run, more, tried)
         return Use(name, loader, self._answers[question])

@@ -25,7 +25,7 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.node_defs import integers_of_constant
 from reference_impl.graph.references import bodies
-from reference_impl.inspection.types import Program
+from reference_impl.views.types import Program
 
 _AUTO_SELECT = 3  # of tf.random.Algorithm
 _DRAWN = ("Normal", "Uniform", "UniformFullInt", "UniformInt")

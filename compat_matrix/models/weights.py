@@ -21,11 +21,11 @@ from reference_impl.format import extension
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY
+from reference_impl.graph.graph_view import GraphView
 from reference_impl.graph.object_graph import Paths, counterparts
-from reference_impl.inspection.graph_view import GraphView
-from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.inspection.types import Variable
-from reference_impl.inspection.variables import graph_variables, object_variables, stored_size
+from reference_impl.graph.restore_plan import restore_plan
+from reference_impl.views.types import Variable
+from reference_impl.views.variables import graph_variables, object_variables, stored_size
 
 if TYPE_CHECKING:
     from reference_impl.format import schema

@@ -47,8 +47,7 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
         )
         if replays:
             page.add(
-                "\nTo see them again:\n\n"
-                + "".join(f"- <code>{text(line, len(line))}</code>\n" for line in replays)
+                "\nTo see them again:\n\n" + "".join(f"- {_command(line)}\n" for line in replays)
             )
         commands = [
             command
@@ -58,7 +57,7 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
         if commands:
             page.add(
                 "\nThe release each came with:\n\n"
-                + "".join(f"* {_code(command)}\n" for command in commands)
+                + "".join(f"* <code>{text(command, len(command))}</code>\n" for command in commands)
             )
     for title, causes in (("More that blocks", blocking[TOLD:]), ("What else changed", others)):
         if causes:
@@ -181,6 +180,11 @@ def _row(fields: Sequence[str]) -> str:
 
 def _code(value: str) -> str:
     return f"<code>{text(value)}</code>" if value else ""
+
+
+def _command(line: str) -> str:
+    """Return a command line in full, so that it can be pasted."""
+    return f"<code>{text(line, len(line))}</code>"
 
 
 def text(value: str, most: int = MAX_CELL) -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from compat_matrix.cells.results import one_line
 from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import printable
 from compat_matrix.report import gate_words
 from reference_impl.errors import listed
 
@@ -107,9 +108,13 @@ def _list(title: str, verdict: Record, causes: list[Record], most: int, console:
         console.print(Text(f"      {one_line(' · '.join(where), 200)}"), soft_wrap=True)
         command = gate_words.bisect_command(verdict, cause)
         if command:
-            console.print(Text(f"      first release: {one_line(command, 400)}"), soft_wrap=True)
+            console.print(
+                Text(f"      first release: {printable(command, newlines=False)}"), soft_wrap=True
+            )
         if cause["blocks"] and cause["replay"] and number < REPLAYED:
-            console.print(Text(f"      replay: {one_line(cause['replay'], 400)}"), soft_wrap=True)
+            console.print(
+                Text(f"      replay: {printable(cause['replay'], newlines=False)}"), soft_wrap=True
+            )
     if len(causes) > most:
         rest = causes[most:]
         console.print(

@@ -6,6 +6,7 @@ Pure functions; ``verdict`` is the content of ``gate.json``.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -177,7 +178,9 @@ def bisect_command(verdict: Record, cause: Record) -> str:
     ):
         return ""
     ends = [".".join(map(str, end)) for end in (first, last)]
-    return f"savedmodel-compat bisect {cells[0]} --from {ends[0]} --to {ends[1]}"
+    command = ["savedmodel-compat", "bisect", cells[0], "--from", ends[0], "--to", ends[1]]
+    run = verdict["candidate"].get("run")
+    return shlex.join([*command, "--run", run] if run else command)
 
 
 def _minor(version: str) -> tuple[int, ...]:

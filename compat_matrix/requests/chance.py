@@ -12,8 +12,8 @@ from reference_impl.errors import SavedModelError
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
+from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.graph.variable_defs import VARIABLE_OPS
-from reference_impl.inspection.signatures import parts_of
 
 # Ops that pass references and handles on; the output of an update is the reference too.
 PASSING = (

@@ -28,7 +28,7 @@ def made_up(
 
     Args:
       inputs: name -> ``{"dtype", "shape"}``, as
-        `reference_impl.inspection.signatures.signature_spec` gives them.
+        `reference_impl.views.signatures.signature_spec` gives them.
       examples: serialised `tf.Example`s, tried first for string inputs.
       variant: the seed of other numbers in the same shapes; 0 counts upwards.
     """

@@ -22,7 +22,7 @@ def broken_promises(
 
     Args:
       promised: output -> ``{"dtype", "shape"}``, as
-        `reference_impl.inspection.signatures.signature_spec` gives it. A dtype, a rank or a size
+        `reference_impl.views.signatures.signature_spec` gives it. A dtype, a rank or a size
         that the signature leaves open fits every tensor.
       got: the answer, by output.
       whole: whether the answer has all outputs of the signature, so that a missing one breaks the

@@ -28,7 +28,7 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.shapes import covers
-from reference_impl.inspection.signatures import signature_spec
+from reference_impl.views.signatures import signature_spec
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _SHOWN = 8  # names in a message

@@ -3,7 +3,8 @@
 An answer counts only if a model that is loaded again and asked in the same order gives it again.
 Both models are asked several rounds: an answer that differs between the rounds of one model, and
 not between the models, depends on earlier requests. An answer that differs between the models is
-drawn at random, unless the graph says that only some outputs are left to chance.
+drawn at random, unless the graph says that only some outputs are left to chance. Each request is
+also asked twice in a row, since a round may end in the state in which it began.
 
 Two rounds may draw the same: a class seldom changes with the numbers behind it. So a signature
 whose graph draws is asked more often, and with other inputs.
@@ -172,10 +173,15 @@ class Recorder:
                 for _ in range(self.policy.rounds):
                     for key, (current, _answers) in said.items():
                         again[key].append(self._repeated(loaded, current))
+                # Another signature may have set back what one changes, as the reset of a counter
+                # does.
+                at_once: dict[int, list[Digests]] = {}
+                for key, (current, _answers) in said.items() if len(said) > 1 else ():
+                    at_once[key] = [self._repeated(loaded, current) for _ in range(2)]
                 current = None
                 for key, (question, answers) in said.items():
                     current = question
-                    self._judge(question, answers, again[key], loaded)
+                    self._judge(question, answers, again[key], at_once.get(key, []), loaded)
                 current = None
                 kept = [question for question, _ in said.values() if not question.is_useless]
                 lost_state = len(kept) < len(said) and any(question.stateful for question in kept)
@@ -255,13 +261,23 @@ class Recorder:
         question: Question,
         answers: Sequence[Digests],
         again: Sequence[Digests],
+        at_once: Sequence[Digests],
         loaded: Loaded,
     ) -> None:
-        """Say of a question whether its answer counts, and whether it depends on earlier
-        requests.
+        """Say of a question whether its answer counts, and whether it depends on earlier requests.
+
+        Args:
+          answers: of each round, in the model that was loaded first.
+          again: likewise, in the model that was loaded again.
+          at_once: of that model, one right after the other.
         """
         differing = {name for one, other in zip(answers, again) for name in _differing(one, other)}
-        changing = {name for one in answers[1:] for name in _differing(answers[0], one)}
+        changing = {
+            name
+            for run in (answers, at_once)
+            for one in run[1:]
+            for name in _differing(run[0], one)
+        }
         if question.entry["kind"] == "signature":
             tags, signature = question.target
             random = drawn(self.found.meta_graph(tags), signature)

@@ -76,7 +76,8 @@ _LISTED: dict[str, Replacement] = {
         "ImageProjectiveTransformV2", same=True, advice="in core from 2.2 on"
     ),
     "BucketizeWithInputBoundaries": Replacement(
-        "Bucketize", advice="with the boundaries as an attr instead of an input"
+        "UpperBound",
+        advice="of the boundaries and the values as rows, as `savedmodel-compat migrate` does",
     ),
     "SparseFeatureCross": Replacement(
         "SparseCross", advice="with other inputs and other hashes: weights behind it do not fit"
@@ -117,8 +118,8 @@ _WITHOUT_KERNELS: dict[str, Replacement] = {
         "LowerBound",
         advice=(
             "for each of its inputs, with Minimum by the last index of the boundaries and Maximum"
-            " by 0: exactly the same buckets; core Bucketize counts a value that equals a boundary"
-            " to the next one"
+            " by 0: exactly the same buckets, as `savedmodel-compat migrate` does; core Bucketize"
+            " counts a value that equals a boundary to the next one"
         ),
     ),
 }

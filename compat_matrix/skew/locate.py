@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Optional
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.graph.closure import reversed_edges
+from reference_impl.graph.graph_view import GraphView
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
 from reference_impl.graph.references import bodies
-from reference_impl.inspection.graph_view import GraphView
 
 Wanted = Callable[[schema.NodeDef], bool]
 

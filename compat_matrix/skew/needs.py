@@ -9,6 +9,7 @@ Only ops are examined, not Python objects, checkpoints and custom libraries.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -22,9 +23,9 @@ from reference_impl.format.container import layout
 from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.graph_view import Reached
 from reference_impl.graph.object_references import traces
-from reference_impl.inspection.graph_view import Reached
-from reference_impl.inspection.signatures import init_ops
+from reference_impl.graph.signature_tensors import init_ops
 
 SCHEMA = 1
 MAX_LACKS = 20  # reported for one release
@@ -164,6 +165,13 @@ def _key(node: schema.NodeDef, holder: str) -> UseKey:
     return node.op, bool(holder), len(data_inputs(node)), tuple(sorted(plain))
 
 
+def _distinct(*lists: Iterable[UseKey]) -> list[UseKey]:
+    """Return the uses of several lists, each once: thousands of functions mostly use the same
+    ops.
+    """
+    return list(dict.fromkeys(itertools.chain.from_iterable(lists)))
+
+
 def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2.0") -> GraphNeeds:
     """Return what one MetaGraph needs.
 
@@ -189,6 +197,19 @@ def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2
     )
 
 
+class _Imports(NamedTuple):
+    """The uses that a loader imports, whichever signature is asked, and what releases lack of
+    them.
+    """
+
+    given: Iterable[UseKey]  # kept, so that no other list gets its id
+    uses: dict[UseKey, None]
+    # By release, excuse, what else is looked up (its id; the value keeps it) and whether calls are.
+    lacking: dict[
+        tuple[int, Optional[Excuse], int, bool], tuple[Iterable[UseKey], list[tuple[Lack, ...]]]
+    ]
+
+
 class Walk:
     """One MetaGraph, and which uses of ops belong to which part.
 
@@ -208,6 +229,7 @@ class Walk:
         # one kernel takes the use.
         self.defined: set[tuple[UseKey, int]] = set()
         self.with_kernel: set[tuple[UseKey, int, int]] = set()
+        self._imports: dict[int, _Imports] = {}  # by the id of the list that parts share
         self.lack_at: dict[Lack, UseKey] = {}  # a use with this lack
         self.added: list[schema.NodeDef] = []  # nodes that the model does not have
         self.versions = graph.graph_def.versions
@@ -222,7 +244,7 @@ class Walk:
             for name, node in self.nodes.items()
             if node.op not in self.library.functions
         }
-        self.everything = [*self.start, *(key for keys in self.bodies.values() for key in keys)]
+        self.everything = _distinct(self.start, *self.bodies.values())
         ops = [graph.saver_def.restore_op_name, *(item.op for item in init_ops(graph))]
         # The nodes that run when the model is loaded. A session first places the whole main graph
         # on devices.
@@ -231,12 +253,12 @@ class Walk:
         )
         self.at_load = [*self.start, *self.running]
         called = [name for node in self.nodes.values() for name in self.library.references(node)]
-        self.called = [key for name in reachable(called, self.calls) for key in self.bodies[name]]
+        self.called = _distinct(*(self.bodies[name] for name in reachable(called, self.calls)))
         looked_into = reachable(
             self._called_with_inputs(self.nodes.values()),
             lambda name: self._called_with_inputs(self.library.functions[name].node_def),
         )
-        self.looked_into = [key for name in looked_into for key in self.bodies[name]]
+        self.looked_into = _distinct(*(self.bodies[name] for name in looked_into))
 
     def _called_with_inputs(self, nodes: Iterable[schema.NodeDef]) -> list[str]:
         """Return the functions that nodes call with their own inputs: those that an import looks
@@ -259,8 +281,8 @@ class Walk:
 
     def _uses_of(self, reached: Reached) -> list[UseKey]:
         """Return the uses that run when these nodes of the main graph run."""
-        main = dict.fromkeys(self._key_of[name] for name in reached.nodes if name in self._key_of)
-        return [*main, *(key for name in reached.functions for key in self.bodies.get(name, ()))]
+        main = (self._key_of[name] for name in reached.nodes if name in self._key_of)
+        return _distinct(main, *(self.bodies.get(name, ()) for name in reached.functions))
 
     def uses_of(self, names: Iterable[str]) -> list[UseKey]:
         """Return the uses of some nodes of the main graph and of the functions they call, without
@@ -281,10 +303,7 @@ class Walk:
         """
         if not self.graph.HasField("object_graph_def"):
             return [*self.start, *self.called], self.running
-        functions, nodes = (
-            [key for keys in self.bodies.values() for key in keys],
-            self.graph.object_graph_def.nodes,
-        )
+        functions, nodes = _distinct(*self.bodies.values()), self.graph.object_graph_def.nodes
         assigned = self.assignments(
             node.variable.dtype for node in nodes if node.HasField("variable")
         )
@@ -303,9 +322,7 @@ class Walk:
 
     def bodies_of(self, functions: Iterable[str]) -> list[UseKey]:
         """Return the uses of some functions and of all functions they call."""
-        return [
-            key for name in reachable(functions, self.calls) for key in self.bodies.get(name, ())
-        ]
+        return _distinct(*(self.bodies.get(name, ()) for name in reachable(functions, self.calls)))
 
     def reached(self, signature: str) -> list[UseKey]:
         """Return the uses that a call of the signature runs; all uses where finding them would take
@@ -348,12 +365,10 @@ class Walk:
           checks_versions: the loader heeds the versions of the GraphDef.
           most: how many lacks of a release are told; None for all.
         """
-        imported, run, tried = dict.fromkeys(imported), dict.fromkeys(run), dict.fromkeys(tried)
-        called = (
-            [key for key in dict.fromkeys(self.looked_into) if key not in imported]
-            if imports_calls
-            else []
-        )
+        if id(imported) not in self._imports:
+            self._imports[id(imported)] = _Imports(imported, dict.fromkeys(imported), {})
+        shared, run, tried = self._imports[id(imported)], dict.fromkeys(run), dict.fromkeys(tried)
+        called = self.looked_into if imports_calls else ()
         start, calls = (self.table.index(release) or 0 for release in (first, IMPORTS_CALLS))
         seen = list(looked_up)
         told: dict[int, tuple[Lack, ...]] = {}
@@ -363,14 +378,22 @@ class Walk:
                 found: list[tuple[Lack, ...]] = []
                 if checks_versions:
                     found += [(lack,) for lack in lacks.versions(self.versions, self.table, index)]
-                found += self._lacking(
-                    imported,
-                    [*seen, *(called if index >= calls else ())],
-                    run,
-                    tried,
-                    index,
-                    excuse,
-                )
+                at = index, excuse, id(looked_up), imports_calls
+                if at not in shared.lacking:
+                    more = [
+                        *seen,
+                        *(
+                            key
+                            for key in (called if index >= calls else ())
+                            if key not in shared.uses
+                        ),
+                    ]
+                    shared.lacking[at] = (
+                        looked_up,
+                        list(self._lacking(shared.uses, more, (), (), index, excuse)),
+                    )
+                found += shared.lacking[at][1]
+                found += self._lacking((), (), run, tried, index, excuse)
                 told[index] = tuple(dict.fromkeys(each[0] for each in found))[:most]
                 also[index] = tuple(dict.fromkeys(lack for each in found for lack in each))[
                     :MAX_ALSO

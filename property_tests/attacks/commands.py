@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 from compat_matrix.cli import main
@@ -58,7 +58,7 @@ def inspect_command(folder: Path) -> str:
     """
     from compat_matrix.commands.inspect import SECTIONS
     from compat_matrix.commands.parts.inspect_tree import show
-    from reference_impl.inspection.model import inspect as look
+    from reference_impl.views.model import inspect as look
 
     info = look(folder)
     json.dumps(info.to_json(), allow_nan=False)
@@ -175,6 +175,19 @@ def migrate_command(folder: Path) -> str:
     return ""
 
 
+def weights_command(folder: Path) -> str:
+    """`weights`, then `weights --out`, which leaves no file behind if it is refused."""
+    _cli("weights", folder)
+    place = folder.parent / OUT
+    place.mkdir()
+    try:
+        _cli("weights", "--json", "--out", place / "weights.safetensors", folder)
+    except Refused:
+        place.rmdir()
+        raise
+    return _checked(place)
+
+
 def _checked(written: Path) -> str:
     """Check that nothing that was written leads elsewhere."""
     links = [path for path in [written, *written.rglob("*")] if path.is_symlink()]
@@ -190,11 +203,12 @@ COMMANDS: dict[str, Callable[[Path], str]] = {
     "contract": contract_command,
     "slim": slim_command,
     "signatures": signatures_command,
+    "weights": weights_command,
     "compat": compat_command,
     "migrate": migrate_command,
     "load": load_command,
 }
-WRITING = ("contract", "slim", "signatures")
+WRITING = ("contract", "slim", "signatures", "weights")
 
 
 def warm() -> None:
@@ -204,11 +218,8 @@ def warm() -> None:
     with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()):
         for name, command in COMMANDS.items():
             if name != "load":
-                command(
-                    Path(
-                        shutil.copytree(
-                            SOUND.parents[1] / "module_functions" / "model",
-                            Path(place, name, "model"),
-                        )
-                    )
+                model = shutil.copytree(
+                    SOUND.parents[1] / "module_functions" / "model", Path(place, name, "model")
                 )
+                with suppress(Refused):  # `weights` cannot write the strings of the checkpoint
+                    command(Path(model))

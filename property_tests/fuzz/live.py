@@ -77,7 +77,7 @@ def _call(function: Any) -> None:
     """Call a signature with zeros. Whatever acts on the machine when it is called is left out."""
     import tensorflow as tf
 
-    from reference_impl.inspection.op_effects import op_effect
+    from reference_impl.safety.op_effects import op_effect
 
     if not hasattr(function, "saved_name"):
         return  # a signature that cannot be used, and says why

@@ -13,7 +13,7 @@ class Wrong(Exception):
 
 
 def read_inspect(folder: Path) -> None:
-    from reference_impl.inspection.model import inspect
+    from reference_impl.views.model import inspect
 
     json.dumps(inspect(folder).to_json(), allow_nan=False)
 
@@ -21,7 +21,7 @@ def read_inspect(folder: Path) -> None:
 def tree(folder: Path) -> None:
     from compat_matrix.commands.inspect import SECTIONS
     from compat_matrix.commands.parts.inspect_tree import show
-    from reference_impl.inspection.model import inspect
+    from reference_impl.views.model import inspect
 
     out = io.StringIO()
     with contextlib.redirect_stdout(out):

@@ -28,7 +28,8 @@ MODULES = (
     *(
         "reference_impl/format/**/*.py",
         "reference_impl/graph/**/*.py",
-        "reference_impl/inspection/*.py",
+        "reference_impl/safety/*.py",
+        "reference_impl/views/*.py",
     ),
     *(
         "compat_matrix/canonical/*.py",

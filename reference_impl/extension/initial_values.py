@@ -20,8 +20,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError
 from reference_impl.format import schema
-from reference_impl.kinds.captures import handle_of
-from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.functions.captures import handle_of
+from reference_impl.functions.library import FunctionLibrary
 
 _ATTRIBUTE = "_reference_initial_value"
 

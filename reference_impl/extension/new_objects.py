@@ -23,11 +23,11 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import UninitializedVariableError, UnsupportedModelError
 from reference_impl.extension import initial_values
 from reference_impl.extension.hooks import Hooks, Origin
+from reference_impl.functions.captures import used_arguments
+from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.load_context import Load
 from reference_impl.graph.closure import reachable
 from reference_impl.kinds import user_object
-from reference_impl.kinds.captures import used_arguments
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.load import Load
 
 _INIT = "__init__"
 _STATE = ("variable", "resource")

@@ -18,8 +18,8 @@ from reference_impl.extension import registration
 from reference_impl.format import schema
 from reference_impl.format.names import PRIVATE
 from reference_impl.format.values import structure
+from reference_impl.functions.load_context import Load
 from reference_impl.kinds import registered_savers, user_object, variable
-from reference_impl.kinds.load import Load
 
 _KEPT = f"{PRIVATE}registered"  # attribute of a loaded object
 

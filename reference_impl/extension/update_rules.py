@@ -15,8 +15,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import schema
-from reference_impl.kinds import rebuild, specs
-from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.functions import rebuild, specs
+from reference_impl.functions.library import FunctionLibrary
 from reference_impl.kinds.optimizer import LoadedOptimizer, Slot, slots_of
 
 

@@ -1,15 +1,22 @@
 """Algorithms on GraphDef, FunctionDef and the object graph, without TensorFlow.
 
-object_graph    paths of objects, and their checkpoint keys
+edges              inputs of nodes; `function_edges` in functions
+node_index         the nodes of a main graph by name
+graph_view         a MetaGraph as bodies: the main graph and the functions, and what is reached
+references         references between functions: the one walk over all that names a function
+closure            reachable vertices, and reversed edges
+order              orders of nodes and functions; strongly connected components
+unique_names       names that occur once; `argument_names` of arguments and results
+function_builder   builds FunctionDefs, `node_defs` NodeDefs
+node_attributes    reads attributes of nodes
+return_nodes       the results of a body
+signature_tensors  the tensors that a SignatureDef names
+object_graph       paths of objects, and their checkpoint keys
 object_references  the objects that an object names, and in which roles
-edges           inputs of nodes
-node_index      the nodes of a main graph by name
-references      references between functions: the one walk over everything that names a function
-closure         reachable vertices, and reversed edges
-order           orders of nodes and functions; strongly connected components
-unique_names    names that occur once
-argument_names  names of arguments and results
-op_table        the outputs of a node
-function_builder, node_defs  build FunctionDefs and NodeDefs by hand
-control_flow/   TF 1.x control flow (Switch, Merge, Enter, Exit) becomes While and If
+called_children    children that TensorFlow calls; `called_names` has their names
+saved_variables    the variables of an object graph; `variable_defs` those of TF 1.x
+restore_plan       what the restore op of a TF 1.x model assigns
+op_table           the outputs of a node; `op_rules` checks a node against its OpDef
+damage             damaged nodes of TF 1.x graphs; `device_names`, `variant_values` parts of it
+trusted_inputs     nodes whose inputs a kernel takes for granted
 """

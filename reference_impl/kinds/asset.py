@@ -17,7 +17,7 @@ from reference_impl.errors import MalformedError, MissingFileError, not_a_file
 from reference_impl.format import schema
 from reference_impl.format.container.files import special
 from reference_impl.format.container.layout import Asset, Layout
-from reference_impl.kinds.load import Load
+from reference_impl.functions.load_context import Load
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from reference_impl.errors import MissingKeyError
 from reference_impl.format import schema
-from reference_impl.kinds.load import Load
+from reference_impl.functions.load_context import Load
 
 
 def read(load: Load, number: int, saved: Any) -> tf.Tensor:

@@ -12,10 +12,14 @@ from typing import Any
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import FunctionMatchError, SavedModelError
-from reference_impl.kinds import binding, patterns, specs
-from reference_impl.kinds.binding import Binder
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction, refuse_to_reduce, trace
-from reference_impl.kinds.load import Load
+from reference_impl.functions import binding, patterns, specs
+from reference_impl.functions.binding import Binder
+from reference_impl.functions.concrete_function import (
+    LoadedConcreteFunction,
+    refuse_to_reduce,
+    trace,
+)
+from reference_impl.functions.load_context import Load
 
 
 def read(load: Load, number: int, node: Any) -> LoadedFunction:

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format.names import PRIVATE
-from reference_impl.kinds.load import Load
+from reference_impl.functions.load_context import Load
 from reference_impl.kinds.user_object import LoadedObject
 
 PYTHON = "py_state"  # the attribute of Python state in checkpoints

@@ -19,8 +19,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format.names import PRIVATE
+from reference_impl.functions.load_context import Load
 from reference_impl.kinds import user_object
-from reference_impl.kinds.load import Load
 
 _SLOTS, _RULES = f"{PRIVATE}slots", f"{PRIVATE}rules"  # attributes of a loaded optimizer
 

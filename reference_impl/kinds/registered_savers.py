@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MissingValueError, UnsupportedModelError, listed
-from reference_impl.kinds.load import Load
+from reference_impl.functions.load_context import Load
 from reference_impl.kinds.user_object import LoadedObject
 
 

@@ -12,16 +12,17 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.drop_in import graph_mode
 from reference_impl.errors import MalformedError, MissingKeyError, UnsupportedModelError
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, escape
+from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.devices import checked_device
+from reference_impl.functions.load_context import Load
+from reference_impl.functions.unknown_ops import UnknownOpError
 from reference_impl.graph import function_builder
 from reference_impl.graph.node_defs import string_tensor
 from reference_impl.graph.object_references import traces
-from reference_impl.kinds import graph_mode, hidden_children, user_object
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.devices import checked_device
-from reference_impl.kinds.load import Load
-from reference_impl.kinds.unknown_ops import UnknownOpError
+from reference_impl.kinds import hidden_children, user_object
 
 # the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
 TENSORS = ".TENSORS"

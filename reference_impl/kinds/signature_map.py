@@ -13,11 +13,11 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, SavedModelError, UnknownSignatureError, like
 from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
-from reference_impl.kinds import specs
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.load import Load
-from reference_impl.kinds.steps import type_text
-from reference_impl.kinds.unknown_ops import why_not_found
+from reference_impl.functions import specs
+from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.load_context import Load
+from reference_impl.functions.steps import type_text
+from reference_impl.functions.unknown_ops import why_not_found
 from reference_impl.tracing import Watch
 
 

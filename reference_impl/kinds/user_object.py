@@ -15,12 +15,14 @@ from typing import Any, ClassVar, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.drop_in import keras_identity
 from reference_impl.errors import LimitError, StructureError
 from reference_impl.format import limits
 from reference_impl.format import names as reserved
+from reference_impl.functions import specs
+from reference_impl.functions.load_context import Load
 from reference_impl.graph.object_references import index_of
-from reference_impl.kinds import containers, hidden_children, keras_identity, signature_map, specs
-from reference_impl.kinds.load import Load
+from reference_impl.kinds import containers, hidden_children, signature_map
 from reference_impl.load_options import LoadOptions
 
 

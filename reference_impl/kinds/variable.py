@@ -14,9 +14,10 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import DtypeError, MissingValueError, SavedModelError, ShapeError
-from reference_impl.kinds import registered_savers, specs
-from reference_impl.kinds.devices import checked_device
-from reference_impl.kinds.load import Load
+from reference_impl.functions import specs
+from reference_impl.functions.devices import checked_device
+from reference_impl.functions.load_context import Load
+from reference_impl.kinds import registered_savers
 from reference_impl.tracing import Watch
 
 _log = logging.getLogger(__name__)

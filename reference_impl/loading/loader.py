@@ -29,18 +29,17 @@ from reference_impl.extension.hooks import Hooks, Origin
 from reference_impl.format import extension
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import SIGNATURES_CHILD
+from reference_impl.functions import captured_tensor, concrete_function, graph_versions
+from reference_impl.functions.load_context import Load
+from reference_impl.functions.unknown_ops import UnknownOpError
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import containers, dangling, dangling_captures, misfits
 from reference_impl.graph.saved_variables import invalid
-from reference_impl.inspection import effects, machine_ops
 from reference_impl.kinds import (
     asset,
-    captured_tensor,
-    concrete_function,
     constant,
     function,
-    graph_versions,
     object_state,
     optimizer,
     registered_savers,
@@ -49,12 +48,11 @@ from reference_impl.kinds import (
     user_object,
 )
 from reference_impl.kinds import variable as variables
-from reference_impl.kinds.load import Load
 from reference_impl.kinds.root import add_function_aliases, provenance
-from reference_impl.kinds.unknown_ops import UnknownOpError
 from reference_impl.load_options import LoadOptions
 from reference_impl.loading import steps
 from reference_impl.loading.selection import Selection
+from reference_impl.safety import effects, machine_ops
 from reference_impl.tracing import Watch
 
 _log = logging.getLogger(__name__)

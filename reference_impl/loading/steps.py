@@ -10,13 +10,13 @@ from typing import Any, Optional
 
 from reference_impl.errors import listed
 from reference_impl.format import schema
+from reference_impl.functions.load_context import Load
+from reference_impl.functions.steps import tell_library
 from reference_impl.graph.object_graph import Paths
-from reference_impl.inspection.text import spec_text
-from reference_impl.kinds.load import Load
 from reference_impl.kinds.optimizer import LoadedOptimizer
-from reference_impl.kinds.steps import tell_library
 from reference_impl.kinds.user_object import LoadedObject
 from reference_impl.tracing import Watch
+from reference_impl.views.text import spec_text
 
 # The clause for each kind of node.
 _RULES = {

@@ -15,8 +15,8 @@ from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import stem
 from reference_impl.graph.function_builder import FunctionBuilder, replace_tensors
-from reference_impl.kinds.export_library import ExportLibrary
-from reference_impl.kinds.traces import Trace
+from reference_impl.saving.export_library import ExportLibrary
+from reference_impl.saving.traces import Trace
 
 
 def read_variables(trace: Trace, name: str, library: ExportLibrary) -> tuple[Trace, str]:

@@ -19,9 +19,9 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UntrackedCaptureError
-from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.export_library import ExportLibrary, eager_tensor
-from reference_impl.kinds.traces import Trace
+from reference_impl.functions.captured_tensor import CapturedTensor
+from reference_impl.saving.export_library import ExportLibrary, eager_tensor
+from reference_impl.saving.traces import Trace
 from reference_impl.saving.tree import GrowingTree, Node
 
 _STATE = (tf.resource, tf.variant)

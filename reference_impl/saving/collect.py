@@ -18,20 +18,20 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, is_generated_gradient
+from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.graph.node_attributes import text_of
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
-from reference_impl.kinds.traces import Trace, saved_concrete, trace_of
 from reference_impl.saving import cached_reads, contents, optimizer_writer, signatures
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.contents import Content
+from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.gradients import ORDERS, Gradients
 from reference_impl.saving.initial_value_writer import InitialValues
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.replicas import Merger
 from reference_impl.saving.shapes import Annotations
 from reference_impl.saving.signatures import SignatureFunction
+from reference_impl.saving.traces import Trace, saved_concrete, trace_of
 from reference_impl.saving.tree import GrowingTree, Node, Tree
 
 

@@ -27,8 +27,8 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format.names import CREATE, escape
 from reference_impl.kinds import object_state
-from reference_impl.kinds.export_library import eager_tensor
 from reference_impl.kinds.resource import TENSORS, LoadedResource
+from reference_impl.saving.export_library import eager_tensor
 from reference_impl.saving.tree import GrowingTree, Tree
 from reference_impl.saving.values import of_tensors
 

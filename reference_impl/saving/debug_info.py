@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.kinds.export_library import ExportLibrary
+from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.gradients import traced_graphs
 
 # Frames of TensorFlow's own code are left out: they do not help the author of a model.

@@ -14,8 +14,9 @@ from reference_impl.format import schema
 from reference_impl.format.names import CREATE, VALUE, checkpoint_key, key_prefix, slot_prefix
 from reference_impl.kinds import variable
 from reference_impl.kinds.optimizer import SavedSlot, write_slot
-from reference_impl.saving import checks, dropped, hidden_state
 from reference_impl.saving.assets import Assets
+from reference_impl.saving.checks import dropped, hidden_state
+from reference_impl.saving.checks import functions as checks
 from reference_impl.saving.collect import Collected
 from reference_impl.saving.contents import Content
 from reference_impl.saving.options import SaveOptions

@@ -7,7 +7,7 @@ become captures, named by function and tensor.
 
 A gradient may itself use operations with custom gradients, without end: the gradient of a sum over
 replicas is a sum over replicas. Gradients are followed up to `ORDERS`; later nodes record that
-there is no further gradient, with the reason (`reference_impl.kinds.gradients`).
+there is no further gradient, with the reason (`reference_impl.functions.gradients`).
 
 RFC: FMT-14
 """
@@ -21,10 +21,10 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.export_library import ExportLibrary, eager_tensor
-from reference_impl.kinds.gradient_sites import Site, function_graphs
-from reference_impl.kinds.traces import Trace, trace_of
+from reference_impl.functions.captured_tensor import CapturedTensor
+from reference_impl.saving.export_library import ExportLibrary, eager_tensor
+from reference_impl.saving.gradient_sites import Site, function_graphs
+from reference_impl.saving.traces import Trace, trace_of
 
 # How often a loaded function can be differentiated if each gradient has custom gradients of its
 # own. tf.saved_model.save keeps the first.

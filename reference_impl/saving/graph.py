@@ -19,14 +19,16 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CREATE, INITIALIZE
+from reference_impl.functions import specs
+from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.node_defs import set_call
+from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.graph.unique_names import UniqueNames
-from reference_impl.inspection.signatures import parts_of
-from reference_impl.kinds import specs, traces, variable
-from reference_impl.kinds.export_library import strip_defaults
-from reference_impl.kinds.specs import shape_proto
+from reference_impl.kinds import variable
+from reference_impl.saving import traces
 from reference_impl.saving.collect import Functions
+from reference_impl.saving.export_library import strip_defaults
 from reference_impl.saving.signatures import SignatureFunction, set_output_shapes
 from reference_impl.saving.tree import Tree
 

@@ -27,9 +27,9 @@ from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.function_builder import FunctionBuilder
-from reference_impl.kinds import traces
-from reference_impl.kinds.export_library import ExportLibrary
+from reference_impl.saving import traces
 from reference_impl.saving.captures import Captures
+from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.tree import GrowingTree
 
 

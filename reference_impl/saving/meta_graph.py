@@ -16,22 +16,21 @@ from reference_impl.errors import AliasError
 from reference_impl.extension import registered_objects
 from reference_impl.format import extension, schema
 from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
+from reference_impl.functions import captured_tensor
+from reference_impl.functions.captured_tensor import CapturedTensor
 from reference_impl.graph.references import all_nodes, named_by
 from reference_impl.kinds import (
     asset,
-    captured_tensor,
     constant,
     function,
     optimizer,
     resource,
-    traces,
     user_object,
     variable,
 )
-from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.export_library import eager_tensor, is_function
-from reference_impl.saving import shapes
-from reference_impl.saving.checks import check_namespaces, strip_debug_ops
+from reference_impl.saving import shapes, traces
+from reference_impl.saving.checks.functions import check_namespaces, strip_debug_ops
+from reference_impl.saving.export_library import eager_tensor, is_function
 from reference_impl.saving.freeze import Frozen
 from reference_impl.saving.graph import MainGraph
 from reference_impl.saving.options import SaveOptions

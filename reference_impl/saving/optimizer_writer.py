@@ -13,11 +13,11 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
-from reference_impl.kinds import specs
-from reference_impl.kinds.export_library import ExportLibrary
+from reference_impl.functions import specs
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, rules_of
 from reference_impl.saving import update_rule_tracing
 from reference_impl.saving.captures import Captures
+from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.tree import GrowingTree, Node
 
 

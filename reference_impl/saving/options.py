@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, Protocol, Union
 
+from reference_impl.drop_in.strict_mode import is_strict
 from reference_impl.errors import SaveError
 from reference_impl.format.container import files
 from reference_impl.load_options import is_local_device, translated
-from reference_impl.strict_mode import is_strict
 
 SERVE = "serve"
 DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"

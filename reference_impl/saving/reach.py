@@ -23,12 +23,12 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import NotTrackableError, SaveError, UntracedFunctionError
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, SIGNATURES_CHILD
-from reference_impl.kinds import traces
-from reference_impl.kinds.export_library import is_function
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.signature_map import SignatureMap, is_live_map
-from reference_impl.saving import authorship
+from reference_impl.saving import traces
+from reference_impl.saving.checks import authorship
+from reference_impl.saving.export_library import is_function
 from reference_impl.saving.options import SaveOptions
 
 _log = logging.getLogger(__name__)

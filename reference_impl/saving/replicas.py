@@ -24,7 +24,7 @@ from reference_impl.format.names import CALLS, stem
 from reference_impl.graph.function_builder import remove_nodes, replace_tensors, select_arguments
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.references import named_by
-from reference_impl.kinds.export_library import ExportLibrary
+from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.tree import GrowingTree
 

@@ -21,7 +21,8 @@ from reference_impl.format.container.farmhash import fingerprint64
 from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.schema.ordered import ordered_bytes
-from reference_impl.saving import checkpoint, checks
+from reference_impl.saving import checkpoint
+from reference_impl.saving.checks import functions as checks
 from reference_impl.saving.collect import collect
 from reference_impl.saving.debug_info import debug_info
 from reference_impl.saving.freeze import Frozen, freeze

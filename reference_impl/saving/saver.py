@@ -15,9 +15,9 @@ from typing import Any
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
+from reference_impl.functions import specs
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_defs import string_tensor
-from reference_impl.kinds import specs
 from reference_impl.saving.collect import Functions
 from reference_impl.saving.contents import Content
 from reference_impl.saving.freeze import Frozen

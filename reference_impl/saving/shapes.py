@@ -14,13 +14,13 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS
+from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.specs import shape_of, shape_proto
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.references import named_by
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.export_library import ExportLibrary
-from reference_impl.kinds.specs import shape_of, shape_proto
+from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.gradients import traced_graphs
 
 _SHAPES = "_output_shapes"

@@ -27,16 +27,16 @@ from reference_impl.format.names import (
     plain_name,
     stem,
 )
+from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.rebuild import SETTABLE_ATTRIBUTES
+from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_name, python_names
 from reference_impl.graph.function_builder import FunctionBuilder
-from reference_impl.kinds import traces
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.export_library import ExportLibrary, is_function
-from reference_impl.kinds.rebuild import SETTABLE_ATTRIBUTES
 from reference_impl.kinds.signature_map import is_live_map
-from reference_impl.kinds.specs import shape_proto
-from reference_impl.kinds.traces import Trace
+from reference_impl.saving import traces
+from reference_impl.saving.export_library import ExportLibrary, is_function
 from reference_impl.saving.reach import Reached
+from reference_impl.saving.traces import Trace
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from reference_impl.graph.order import circles
 from reference_impl.kinds import hidden_children
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.signature_map import SignatureMap
-from reference_impl.saving import authorship
+from reference_impl.saving.checks import authorship
 from reference_impl.saving.reach import Reached, step
 
 

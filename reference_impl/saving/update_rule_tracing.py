@@ -22,8 +22,8 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
-from reference_impl.kinds.export_library import ExportLibrary
-from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.functions.library import FunctionLibrary
+from reference_impl.saving.export_library import ExportLibrary
 
 # Settings that make a step more than a sum of updates of single variables, or that treat some
 # variables differently.

@@ -15,7 +15,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format.names import VALUE
-from reference_impl.kinds.export_library import eager_tensor
+from reference_impl.saving.export_library import eager_tensor
 
 _USE = "`with graph.as_default(), session.as_default(): reference_impl.save(...)`"
 

@@ -4,6 +4,19 @@ No module outside this package imports from `tensorflow.python`. Each entry stat
 API is not enough, and which releases have the symbol (read from the wheels of 2.12, 2.15, 2.18 and
 2.21). Other rooms use everything by the name of the package, in which no two modules define the
 same name.
+
+    lookup         a private symbol by the modules in which releases have it
+    runtime        the eager runtime: its functions, its ops, its tapes
+    functions      tf.function objects, concrete functions and their graphs
+    signatures     the arguments of functions, as Python sees them
+    type_specs     TypeSpecs: their classes by name, and their state
+    variables      variables, and the shape and dtype behind a handle
+    trackables     trackable objects: classes, dependencies, resources, content
+    bases          base classes of loaded objects
+    checkpointing  the values that the hooks of an object give to a checkpoint
+    optimizers     the variables of optimizers, paired with those of a model
+    keras          export data of Keras' models
+    messages       messages of TensorFlow's classes and of ours, converted by their bytes
 """
 
 from reference_impl.tensorflow_api.bases import *

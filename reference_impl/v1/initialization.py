@@ -12,7 +12,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.kinds.graph_mode import new_operations
+from reference_impl.drop_in.graph_mode import new_operations
 
 _KEYS = tf.compat.v1.GraphKeys
 # The collection in which tf.saved_model.load puts the operations that restore the variables of a TF

@@ -19,6 +19,7 @@ from typing import Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.drop_in import graph_mode
 from reference_impl.errors import (
     MissingFileError,
     SavedModelError,
@@ -29,28 +30,29 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE, INITIALIZE, SIGNATURES_CHILD
-from reference_impl.graph import damage
-from reference_impl.graph.edges import Edge, parse_input
-from reference_impl.inspection import machine_ops
-from reference_impl.inspection.effects import LOAD, Start
-from reference_impl.inspection.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
-from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.kinds import graph_mode, graph_versions, specs, user_object
-from reference_impl.kinds.asset import Assets
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.devices import checked_device
-from reference_impl.kinds.library import FunctionLibrary, rules_of
-from reference_impl.kinds.resource import LoadedResource
-from reference_impl.kinds.root import add_function_aliases, provenance
-from reference_impl.kinds.signature_map import SignatureMap, tell_signatures
-from reference_impl.kinds.steps import tell_library
-from reference_impl.kinds.tensors import Values
-from reference_impl.kinds.unknown_ops import (
+from reference_impl.functions import graph_versions, specs
+from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.devices import checked_device
+from reference_impl.functions.library import FunctionLibrary, rules_of
+from reference_impl.functions.steps import tell_library
+from reference_impl.functions.tensors import Values
+from reference_impl.functions.unknown_ops import (
     UnknownOpError,
     nodes_needing_unknown_ops,
     why_not_found,
 )
+from reference_impl.graph import damage
+from reference_impl.graph.edges import Edge, parse_input
+from reference_impl.graph.restore_plan import restore_plan
+from reference_impl.kinds import user_object
+from reference_impl.kinds.asset import Assets
+from reference_impl.kinds.resource import LoadedResource
+from reference_impl.kinds.root import add_function_aliases, provenance
+from reference_impl.kinds.signature_map import SignatureMap, tell_signatures
 from reference_impl.load_options import LoadOptions
+from reference_impl.safety import machine_ops
+from reference_impl.safety.effects import LOAD, Start
+from reference_impl.safety.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
 from reference_impl.tracing import Watch
 from reference_impl.v1 import steps, tables
 from reference_impl.v1.extract import Extracted, static_shape

@@ -31,14 +31,6 @@ from reference_impl.format import schema
 from reference_impl.format.container.layout import asset_definitions
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable, reversed_edges
-from reference_impl.graph.control_flow.editable_function import EditableFunction
-from reference_impl.graph.control_flow.frames import inside_of_loops
-from reference_impl.graph.control_flow.functionalise import (
-    functionalise,
-    functionalise_library,
-    is_functional,
-    results_in_branches,
-)
 from reference_impl.graph.damage import NONE as NO_DAMAGE
 from reference_impl.graph.damage import Damage
 from reference_impl.graph.edges import Edge, input_source, parse_input
@@ -47,6 +39,14 @@ from reference_impl.graph.op_table import OpTable, has_v1_flow
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.graph.variable_defs import trainable_nodes, variable_defs
+from reference_impl.v1.control_flow.editable_function import EditableFunction
+from reference_impl.v1.control_flow.frames import inside_of_loops
+from reference_impl.v1.control_flow.functionalise import (
+    functionalise,
+    functionalise_library,
+    is_functional,
+    results_in_branches,
+)
 from reference_impl.v1.extract import (
     PLACEHOLDERS,
     Extracted,

@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from reference_impl.errors import BindingError
 from reference_impl.format import schema
+from reference_impl.functions import specs
 from reference_impl.graph.unique_names import repeated
-from reference_impl.kinds import specs
 from reference_impl.v1.signatures import Output, read_output
 
 

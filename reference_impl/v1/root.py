@@ -14,9 +14,10 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.drop_in import graph_mode
 from reference_impl.errors import SavedModelError
-from reference_impl.kinds import graph_mode, user_object
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds import user_object
 from reference_impl.v1.pruning import Feeds
 
 

@@ -14,9 +14,9 @@ from reference_impl.format.values.shapes import Shape, shape_of
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
-from reference_impl.inspection.signatures import parts_of
-from reference_impl.inspection.text import spec_text
+from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.v1.extract import Feed, placeholder_shape
+from reference_impl.views.text import spec_text
 
 _SPARSE_PARTS = (
     "indices",

@@ -11,8 +11,8 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format.container.layout import VARIABLES, Layout
+from reference_impl.functions.steps import type_text
 from reference_impl.kinds.resource import LoadedResource
-from reference_impl.kinds.steps import type_text
 from reference_impl.tracing import Watch
 from reference_impl.v1.program import Program
 

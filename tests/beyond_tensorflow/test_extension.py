@@ -16,7 +16,7 @@ from compat_matrix.canonical.form import canonical
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
-from reference_impl.inspection.restore_plan import restore_plan
+from reference_impl.graph.restore_plan import restore_plan
 
 pytestmark = pytest.mark.tensorflow
 

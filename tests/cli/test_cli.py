@@ -281,7 +281,7 @@ def test_a_defect_of_ours_shows_where(monkeypatch, capsys):
     def broken(*_arguments, **_options):
         raise RuntimeError("\x1b[31moops")
 
-    monkeypatch.setattr("reference_impl.inspection.model.inspect", broken)
+    monkeypatch.setattr("reference_impl.views.model.inspect", broken)
     with pytest.raises(SystemExit) as done:
         main(["inspect", str(edits.fixture("half_plus_two"))])
     assert done.value.code == 4
@@ -298,7 +298,7 @@ def test_what_the_machine_does(error, code, monkeypatch, capsys):
     def fails(*_arguments, **_options):
         raise error
 
-    monkeypatch.setattr("reference_impl.inspection.model.inspect", fails)
+    monkeypatch.setattr("reference_impl.views.model.inspect", fails)
     with pytest.raises(SystemExit) as done:
         main(["inspect", str(edits.fixture("half_plus_two"))])
     assert done.value.code == code

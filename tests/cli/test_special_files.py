@@ -17,7 +17,7 @@ from compat_matrix.models.verify.rules import all_rules
 from compat_matrix.models.verify.run import verify
 from reference_impl.errors import FileAccessError
 from reference_impl.format.container import layout
-from reference_impl.inspection.model import inspect
+from reference_impl.views.model import inspect
 
 PLACES = (
     "assets/vocabulary.txt",

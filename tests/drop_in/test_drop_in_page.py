@@ -811,7 +811,7 @@ def _(tf, tmp_path):
 
 @row("ops that act on the machine")
 def _(tf, tmp_path):
-    from reference_impl.inspection.machine_ops import MachineOpWarning
+    from reference_impl.safety.machine_ops import MachineOpWarning
 
     class Noisy(tf.saved_model.experimental.TrackableResource):
         def _create_resource(self):

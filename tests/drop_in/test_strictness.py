@@ -11,7 +11,7 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.strict_mode import VARIABLE
+from reference_impl.drop_in.strict_mode import VARIABLE
 
 pytestmark = pytest.mark.tensorflow
 

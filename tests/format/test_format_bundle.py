@@ -26,7 +26,7 @@ from reference_impl.format.bundle.slices import FULL, slice_key
 from reference_impl.format.bundle.table import TableReader
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
-from reference_impl.inspection.variables import stored_size
+from reference_impl.views.variables import stored_size
 
 DATA = Path(__file__).parents[1] / "data" / "bundles"
 BUNDLES = sorted(path.stem for path in DATA.glob("*.index"))

@@ -1,6 +1,7 @@
 """`bisect`: the first release in which a cell changes."""
 
 import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -219,8 +220,9 @@ def test_a_cell_of_check_is_asked_with_the_models_of_its_folder(asked, tmp_path)
     assert (code, "has no cell" in said) == (64, True), said
 
 
-@pytest.mark.tensorflow
-def test_a_cell_of_cases_and_plugins_of_the_user_is_asked(asked, tmp_path):
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with one case of the user."""
     folder = tmp_path / "cases"
     folder.mkdir()
     (folder / "doubled.py").write_text(
@@ -230,6 +232,62 @@ def test_a_cell_of_cases_and_plugins_of_the_user_is_asked(asked, tmp_path):
         ' {"serving_default": root.f}\n\n\ndef requests(np):\n    return [("serving_default", {"x":'
         " np.float32([1, 2])})]\n"
     )
+    return folder
+
+
+@pytest.mark.tensorflow
+def test_the_command_that_a_gate_prints_finds_the_case_of_the_user(
+    asked, folder, tmp_path, releases
+):
+    out = tmp_path / "gate"
+    command = [
+        "gate",
+        "--baseline",
+        "local",
+        "--candidate",
+        str(releases("2.18").python),
+        "--cases-dir",
+        str(folder),
+        "-n",
+        "1",
+    ]
+    command += [
+        "--no-install",
+        "--check",
+        "load",
+        "--producer",
+        "tf2",
+        "--consumer",
+        "tf2",
+        "--out",
+        str(out),
+    ]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 1, done.output
+    verdict = json.loads((out / "gate.json").read_text())
+    assert verdict["candidate"]["run"] == str(out / "run")
+    verdict["baseline"]["label"], verdict["candidate"]["label"] = (
+        "2.18.0",
+        "2.21.0",
+    )  # copies of one release: name two
+    (cause,) = [
+        cause
+        for cause in verdict["causes"]
+        if (cause["kind"], cause["roles"]) == ("regressed", ["reads"])
+    ]
+    words = shlex.split(bisect_command(verdict, cause))
+    assert words[:2] == ["savedmodel-compat", "bisect"] and words[3:7] == [
+        "--from",
+        "2.18",
+        "--to",
+        "2.21",
+    ]
+    code, said = asked(words[2], *words[7:])
+    assert (code, "changes in 2.20" in said) == (0, True), said
+
+
+@pytest.mark.tensorflow
+def test_a_cell_of_cases_and_plugins_of_the_user_is_asked(asked, folder):
     written = f"doubled/tf2@{local_runtime().tensorflow_version}"
     code, said = asked(f"{written}/tf2@2.21.0/load", "--cases-dir", folder)
     assert (code, "changes in 2.20" in said) == (0, True), said

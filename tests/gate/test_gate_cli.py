@@ -17,6 +17,7 @@ from gate_folders import NEW, OLD, cell, run
 from matrix_world import VERSION, World
 
 from compat_matrix.cells.results import DESELECTED, write_results
+from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import CHECKS, READING
 from compat_matrix.cli import main
 
@@ -61,7 +62,10 @@ def test_both_write_and_both_read(world):
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"gate: {VERSION} (local) -> {CANDIDATE} (local)" in done.stdout
     found = verdict(world)
-    assert (found["facts"], found["candidate"]) == ([], {"label": CANDIDATE, "spec": "local"})
+    assert (found["facts"], found["candidate"]) == (
+        [],
+        {"label": CANDIDATE, "spec": "local", "run": str(world.out / "run")},
+    )
     assert all(found["counts"][role]["same"] for role in ("reads", "writes", "both"))
     cells = world.results(world.out / "run")
     crossed = {tuple(name.split("/")[1:3]) for name in cells}
@@ -222,6 +226,20 @@ def test_two_folders_are_compared_without_running_anything(world, before, after,
     assert done.returncode == code
     assert verdict(world)["baseline"] == {"label": OLD, "spec": str(a)}
     assert not world.executed()
+
+
+@pytest.mark.parametrize("what", ["cases", "fixtures", None])
+def test_the_command_that_finds_the_release_names_the_run_of_models_that_are_not_ours(world, what):
+    a, b = folder(world, "2.18.0", "PASS"), folder(world, NEW, "CRASH")
+    RunFile.of_now(selection={what: [str(world.root)]} if what else {}).write(b)
+    done = world.command("gate", "--baseline", a, "--candidate", b, "--out", world.out)
+    command = f"savedmodel-compat bisect c/fixture@1.15.5/tf2@{NEW}/values --from 2.18 --to 2.21"
+    command += f" --run {b}" if what else ""
+    assert f"first release: {command}\n" in done.stdout
+    for name, end in (("gate.md", "</code>"), ("gate.html", "</code>")):
+        page = re.sub("&#(\\d+);", _character, (world.out / name).read_text().replace("<wbr>", ""))
+        assert command + end in page
+    assert ("run" in verdict(world)["candidate"]) is bool(what)
 
 
 @pytest.mark.parametrize(

@@ -84,13 +84,16 @@ OPERATIONS = {
         tf.linalg.band_part(x, -1, 0), tf.linalg.trace(x), tf.linalg.diag_part(x), *tf.nn.moments(x, axes=[1]),
         tf.nn.batch_normalization(x, tf.constant([1.0] * 5), tf.constant([2.0] * 5), tf.constant([0.5] * 5), None, 1e-3),
         tf.ensure_shape(x, [None, 5, 5]), tf.math.scalar_mul(2.0, x),
+        tf.linalg.diag(x[:, 0] / 0.0), tf.linalg.set_diag(x, x[:, 1]),
     ],
     (8, 8, 4): lambda x: [
         tf.nn.avg_pool2d(x, 2, 2, "VALID"), tf.nn.max_pool2d(x, (3, 2), 1, "SAME"),
         tf.nn.avg_pool(x, [1, 2, 2, 1], 2, "SAME"), tf.nn.conv2d(x, KERNEL, 2, "SAME"),
         tf.nn.depth_to_space(x, 2), tf.nn.space_to_depth(x, 2), tf.image.flip_left_right(x),
-        tf.image.flip_up_down(x), tf.image.rgb_to_grayscale(x[..., :3]), tf.nn.max_pool1d(x[:, 0],
-        2, 2, "VALID"), ],
+        tf.space_to_batch(x, [2, 4], [[1, 1], [2, 2]]), tf.batch_to_space(tf.space_to_batch(x, [3,
+        2], [[0, 1], [1, 1]]) * 2.0, [3, 2], [[0, 1], [1, 1]]), tf.image.extract_patches(x, [1, 3,
+        2, 1], [1, 2, 3, 1], [1, 2, 1, 1], "SAME"), tf.image.flip_up_down(x),
+        tf.image.rgb_to_grayscale(x[..., :3]), tf.nn.max_pool1d(x[:, 0], 2, 2, "VALID"), ],
 }  # fmt: skip
 
 
@@ -140,6 +143,17 @@ def test_each_operation_between_layers_is_known_in_a_lambda_layer_too(keras2, tm
     check_lambda_layers(keras2, tmp_path, shape, operations)
 
 
+def dilated(x, kernel, rate):
+    """Return a convolution as exports of TF 1.x and of early TF 2 hold it: of blocks that are
+    examples.
+    """
+    size = kernel.shape[0] * rate - rate
+    pads = [[size // 2, size - size // 2 + -(x.shape[axis] + size) % rate] for axis in (1, 2)]
+    crops = [[0, -(x.shape[axis] + size) % rate] for axis in (1, 2)]
+    blocks = tf.space_to_batch(x, [rate, rate], pads)
+    return tf.batch_to_space(tf.nn.conv2d(blocks, kernel, 1, "VALID"), [rate, rate], crops)
+
+
 KERNEL_3D = np.random.default_rng(0).standard_normal((2, 2, 2, 4, 2)).astype("float32")
 POSITIVE = np.array([[2.0, 0.5, 0.25], [0.5, 3.0, 0.125], [0.25, 0.125, 1.0]], "float32")
 ONLY_IN_GRAPHS = {
@@ -151,6 +165,20 @@ ONLY_IN_GRAPHS = {
         lambda x: tf.roll(x, [1, -2], [1, 2]),
         lambda x: x * (tf.constant(ROW)[:, None] * tf.constant(ROW)[None, :])[:4, :1],
         lambda x: tf.tensordot(x, tf.constant(TABLE[:8]), axes=[[3], [0]]),
+        lambda x: tf.nn.depthwise_conv2d(
+            x, KERNEL[:, :, :1].repeat(8, 2), [1, 1, 1, 1], "SAME", dilations=[2, 2]
+        ),
+        lambda x: dilated(x, KERNEL.repeat(2, 2), 2),
+        lambda x: tf.image.extract_patches(x, [1, 2, 2, 1], [1, 1, 2, 1], [1, 1, 1, 1], "VALID"),
+        lambda x: tf.raw_ops.BatchToSpace(
+            input=tf.raw_ops.SpaceToBatch(input=x, paddings=[[1, 1], [0, 0]], block_size=2),
+            crops=[[1, 1], [0, 0]],
+            block_size=2,
+        ),
+        lambda x: (
+            tf.raw_ops.ConjugateTranspose(x=x, perm=[0, 3, 1, 2])
+            + tf.raw_ops.Concat(concat_dim=1, values=[x[:, :3], x])[:, :4, :, :4][:, :1]
+        ),
         lambda x: tf.math.acosh(1.0 + tf.abs(x)) + tf.math.atanh(tf.tanh(x) / 2.0),
     ],
     (4, 4, 4, 4): [
@@ -253,6 +281,28 @@ def test_nodes_of_einsum_and_of_resized_images():
         )
         with pytest.raises(Refused, match="half_pixel_centers"):
             node(op, constants={"1": [7, 5]})(image)
+
+
+@pytest.mark.parametrize(
+    "op, constants, reason",
+    [
+        ("SpaceToBatchND", {"1": [1000, 1000], "2": [[0, 0], [0, 0]]}, "more than 1024 places"),
+        ("SpaceToBatchND", {"1": [2, 0], "2": [[0, 0], [0, 0]]}, "blocks of"),
+        ("SpaceToBatchND", {"1": [2], "2": [[0, -1]]}, "blocks of"),
+        ("SpaceToBatchND", {"1": [2, 2], "2": [[0, 0]]}, "blocks of"),
+        ("BatchToSpaceND", {"1": [2, 2], "2": [[5, 5], [0, 0]]}, "crops of"),
+    ],
+)
+def test_blocks_that_no_graph_of_keras_should_have_are_refused(op, constants, reason):
+    with pytest.raises(Refused, match=reason):
+        node(op, constants=constants)(keras.Input((4, 4, 1)))
+
+
+def test_blocks_of_a_computed_size_are_refused():
+    with pytest.raises(Refused, match="computed"):
+        node("BatchToSpaceND", constants={"1": [2, 2], "2": [[0, 0], [0, 0]]})(
+            keras.Input((None, None, 1))
+        )
 
 
 def test_a_metric_of_a_tensor_is_left_out_and_said(keras2, tmp_path):

@@ -151,7 +151,7 @@ def test_get_concrete_function_and_flat_calls(tf, loaded):
 
 
 def test_a_call_builds_no_graph(tf, loaded, monkeypatch):
-    from reference_impl.kinds import rebuild
+    from reference_impl.functions import rebuild
 
     def refuse(*_):
         raise AssertionError("rebuilt")

@@ -89,7 +89,7 @@ def test_NG_03_calls_while_another_function_is_traced(tf, loaded):
 
 
 def test_AutoGraph_does_not_convert_loaded_functions(tf, original, monkeypatch):
-    from reference_impl.kinds import rebuild
+    from reference_impl.functions import rebuild
 
     converted, build = [], rebuild.as_tf_function
 

@@ -126,7 +126,7 @@ def test_a_flat_function_with_variables_and_one_without_results(tf, tmp_path):
 
 def test_functions_in_containers_are_not_rebuilt_by_a_load(tf, tmp_path, monkeypatch):
     """TensorFlow's containers ask what they hold for attributes of variables."""
-    from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+    from reference_impl.functions.concrete_function import LoadedConcreteFunction
 
     root = tf.Module()
     root.f = pruned(tf)

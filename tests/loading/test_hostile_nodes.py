@@ -279,7 +279,7 @@ def test_a_device_of_a_variable_that_is_no_device_is_refused(tmp_path):
 def test_parts_that_make_no_sparse_tensor_are_an_error_of_ours():
     import tensorflow as tf
 
-    from reference_impl.kinds import patterns
+    from reference_impl.functions import patterns
 
     count, pack = patterns.packer(tf.SparseTensorSpec([None], tf.float32))
     scalars = [tf.constant(0, tf.int64), tf.constant(1.0), tf.constant(2, tf.int64)]

@@ -20,7 +20,7 @@ from compat_matrix.models.verify.run import verify
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.format.values import structure
-from reference_impl.inspection.signatures import slots_of
+from reference_impl.views.signatures import slots_of
 
 KERAS = "keras_functional_save"  # price: float32, words: int64 -> kind, value: float32
 

@@ -21,7 +21,7 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.container import layout
 from reference_impl.graph.node_defs import strings_of_constant
-from reference_impl.inspection.restore_plan import restore_plan
+from reference_impl.graph.restore_plan import restore_plan
 
 KERAS = "keras_compiled_save"
 

@@ -78,7 +78,7 @@ def test_inspect_tells_version_and_custom_calls(module, stablehlo, calls, exact,
 
 
 def test_every_cut_of_an_artifact_is_read():
-    from reference_impl.inspection.programs import program
+    from reference_impl.views.programs import program
 
     node = schema.NodeDef(name="n", op="XlaCallModule")
     for end in range(len(ARTIFACT)):

@@ -21,7 +21,7 @@ from reference_impl.format import schema
 NEWEST = len(history().releases) - 1
 # Errors that stop no loader of `compat`: of a server's own file, or of what the model does to the
 # machine.
-STOPS_NONE = {"SMC541", "SMC601"}
+STOPS_NONE = {"SMC541", "SMC601", "SMC605"}
 UNREADABLE = {"SMC100", "SMC101", "SMC102", "SMC108"}
 
 

@@ -21,7 +21,7 @@ from property_tests.attacks import bombs, forge
 from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
-from reference_impl.inspection.graph_view import GraphView
+from reference_impl.graph.graph_view import GraphView
 
 COUNTS = [3, 100_000, 131_072, 250_000_000, 2**63 - 1]
 

@@ -11,7 +11,8 @@ import verify_planted
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
 from property_tests.attacks import forge, naming, nodes
-from reference_impl.inspection.model import inspect
+from reference_impl.format import schema
+from reference_impl.views.model import inspect
 
 FOUND = {
     nodes.case_without_branches: ("SMC310", "'branches' has 0 items"),
@@ -127,3 +128,31 @@ def test_a_function_that_tensorflow_runs_because_of_its_name_acts_at_load(tmp_pa
         assert [effect.when for effect in found] == [when], found
         rules = {finding.rule for finding in verify(model).findings}
         assert ("SMC601" in rules) == (when == "at load")
+
+
+def test_the_length_of_what_a_loop_returns_is_no_finding(tmp_path):
+    """A stacked LSTM reserves a list for the steps of the LSTM before it, whose loop takes large
+    weights.
+    """
+
+    def stacked(graph):
+        function = graph.graph_def.library.function.add()
+        function.signature.name = "stacked"
+        for name in ("kernel", "recurrent"):
+            weights = function.node_def.add(name=name, op="Const")
+            weights.attr["dtype"].type = weights.attr["value"].tensor.dtype = schema.DT_FLOAT
+            weights.attr["value"].tensor.float_val.append(0)
+            for _ in range(2):
+                weights.attr["value"].tensor.tensor_shape.dim.add().size = 2048
+        for name, op, inputs in (
+            ("loop", "StatelessWhile", ["kernel:output:0", "recurrent:output:0"]),
+            ("size", "Shape", ["loop:output:0"]),
+            ("length", "Prod", ["size:output:0", "axis:output:0"]),
+            ("list", "TensorListReserve", ["size:output:0", "length:output:0"]),
+        ):
+            function.node_def.add(name=name, op=op).input.extend(inputs)
+
+    verify_planted.graph_edit("module_functions", stacked)(tmp_path / "model")
+    assert not any(
+        "computed length" in finding.message for finding in verify(tmp_path / "model").findings
+    )

@@ -128,7 +128,7 @@ def replaced_while_read(monkeypatch):
 def test_what_is_inspected_is_of_one_export(tmp_path, replaced_while_read):
     from kill_points import write
 
-    from reference_impl.inspection.model import inspect
+    from reference_impl.views.model import inspect
 
     for times in (1, 2):  # after the second its directory could have the number of the first
         write(tmp_path / "m", "old")

@@ -16,7 +16,7 @@ import reference_impl
 from compat_matrix.canonical.form import canonical
 from reference_impl.errors import SaveError
 from reference_impl.format.container import layout
-from reference_impl.inspection import restore_plan
+from reference_impl.graph import restore_plan
 
 SUPPORT = Path(__file__).parents[1] / "support"
 

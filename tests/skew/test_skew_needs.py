@@ -12,7 +12,7 @@ from skew_models import recorded
 
 from compat_matrix.skew.history import history
 from compat_matrix.skew.lacks import Use
-from compat_matrix.skew.needs import OBJECTS, SESSION, needs, to_json
+from compat_matrix.skew.needs import OBJECTS, SESSION, Walk, needs, to_json
 from reference_impl.format import schema
 
 # What no registry tells: a request without a proper Example; kernels of 1.4 and 1.8; the v1 import
@@ -244,3 +244,27 @@ def test_the_attrs_of_a_node_are_looked_at_in_one_order():
     for name in "hdbgfaec":
         node.attr[name].i = 1
     assert list(Use(node, history().op("While")).attrs) == list("abcdefgh")
+
+
+def test_functions_with_the_same_ops_are_asked_once(monkeypatch):
+    """Each signature runs all that is imported: what its cost depends on is how many different uses
+    of ops there are.
+    """
+    graph = schema.MetaGraphDef()
+    for number in range(50):
+        function = graph.graph_def.library.function.add()
+        function.signature.name = f"f{number}"
+        for op in ("Mul", "Add"):
+            node = function.node_def.add(name=op, op=op, input=["x", "x"])
+            node.attr["T"].type = schema.DT_FLOAT
+    walk = Walk(graph, history())
+    assert len(walk.everything) == 2
+    assert len(walk.bodies_of(walk.bodies)) == 2
+    asked = []
+    monkeypatch.setattr(walk, "_lacks", lambda key, *others: asked.append(key) or ())
+    parts = [
+        walk.part(f"signature s{number}", walk.everything, walk.everything[:1], releases=[0])
+        for number in range(20)
+    ]
+    assert len(parts) == 20
+    assert len(asked) == 2 + 20  # what is imported once, what is run for each

@@ -26,7 +26,7 @@ sys.meta_path.insert(0, Refuse())
 import reference_impl
 names = [
     module.name
-    for room in ("format", "graph", "inspection")
+    for room in ("format", "graph", "safety", "views")
     for module in pkgutil.walk_packages([f"{reference_impl.__path__[0]}/{room}"], f"reference_impl.{room}.")
 ]
 for name in names:
@@ -45,7 +45,7 @@ read = layout.read(sys.argv[1])
 (array,) = structure.decode(read.meta_graph().object_graph_def.nodes[0].function.function_spec.fullargspec)
 assert array.array().tolist() == [1]
 ours = {name.split(".")[1] for name in sys.modules if name.startswith("reference_impl.")}
-rest = sorted(ours - {"errors", "format", "graph", "inspection"})
+rest = sorted(ours - {"errors", "format", "graph", "safety", "views"})
 print(json.dumps([tried, rest, len(names)]))
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 # It compiles source files of the user's own program, to look at the names in the byte code, and
 # runs nothing.
-READS_SOURCE = "reference_impl/saving/trace_frames.py: compile() in line "
+READS_SOURCE = "reference_impl/saving/checks/trace_frames.py: compile() in line "
 REFUSED = {"eval", "exec", "compile", "__import__"}
 MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve"}
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
-from reference_impl.inspection import model as inspect_module
-from reference_impl.inspection.types import MetaGraph, Signature, SignatureArgument
+from reference_impl.views import model as inspect_module
+from reference_impl.views.types import MetaGraph, Signature, SignatureArgument
 
 TABLE_OPS = ("HashTable", "MutableHash", "MutableDense")
 INTERNAL = "__saved_model_"

@@ -239,6 +239,15 @@ def write_at_call(graph):
     waited_for(graph, "write")
 
 
+def image_at_load(graph):
+    """An init op that unpacks an image, which may have any size."""
+    made = node(graph, "text", "Const")
+    made.attr["dtype"].type = made.attr["value"].tensor.dtype = schema.DT_STRING
+    made.attr["value"].tensor.string_val.append(b"an image")
+    node(graph, "decode", "DecodePng", "text")
+    graph.collection_def["saved_model_main_op"].node_list.value.append("decode")
+
+
 def placeholder(graph, name, shape=None):
     """A placeholder of floats; its tensor."""
     made = node(graph, name, "Placeholder")
@@ -449,6 +458,7 @@ PLANTED = {
     "SMC602": graph_edit(V1, write_at_call),
     "SMC603": graph_edit(V1, lambda graph: node(graph, "other", "OpOfSomebodyElse")),
     "SMC604": files_edit("py_func", lambda folder: None),
+    "SMC605": graph_edit(V1, image_at_load),
 }
 # The fixtures that have a defect of warning or above on purpose.
 DEFECTIVE = {

@@ -17,10 +17,10 @@ import reference_impl
 from reference_impl.errors import MalformedError
 from reference_impl.format import schema
 from reference_impl.format.names import V1_CONTROL_FLOW
-from reference_impl.graph.control_flow.editable_function import EditableFunction
-from reference_impl.graph.control_flow.functionalise import functionalise
-from reference_impl.graph.control_flow.tensor_arrays import convert_tensor_arrays
 from reference_impl.graph.op_table import V1_FLOW, OpTable
+from reference_impl.v1.control_flow.editable_function import EditableFunction
+from reference_impl.v1.control_flow.functionalise import functionalise
+from reference_impl.v1.control_flow.tensor_arrays import convert_tensor_arrays
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 WITH_FLOW = (

@@ -8,7 +8,7 @@ import pytest
 from model_edits import edited, fixture
 
 import reference_impl
-from reference_impl.inspection.machine_ops import MachineOpError, MachineOpWarning
+from reference_impl.safety.machine_ops import MachineOpError, MachineOpWarning
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.clause("V1-16", "V1-17")]
 

@@ -145,7 +145,7 @@ def test_a_damaged_value_is_refused_by_its_key(tmp_path):
 
 
 @pytest.mark.filterwarnings(
-    "ignore::reference_impl.inspection.machine_ops.MachineOpWarning"
+    "ignore::reference_impl.safety.machine_ops.MachineOpWarning"
 )  # without inputs nobody knows the file that is read
 @pytest.mark.parametrize(
     "damage", ["other dtype", "fewer keys", "no inputs", "an Assign without a value"]

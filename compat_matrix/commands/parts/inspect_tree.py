@@ -20,11 +20,11 @@ from reference_impl.format.container.files import shown
 from reference_impl.format.container.layout import tags_text
 from reference_impl.format.names import DICT, GENERIC, LIST, SIGNATURES, SIGNATURES_CHILD, TUPLE
 from reference_impl.format.values.shapes import shape_text
-from reference_impl.inspection.op_effects import UNKNOWN
-from reference_impl.inspection.saved_model import SavedModelInfo
-from reference_impl.inspection.types import (
+from reference_impl.safety.effect import Effect
+from reference_impl.safety.op_effects import UNKNOWN
+from reference_impl.views.saved_model import SavedModelInfo
+from reference_impl.views.types import (
     Child,
-    Effect,
     Function,
     LibraryFunction,
     MetaGraph,

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from reference_impl.format import schema
-from reference_impl.inspection.text import dtype_name
+from reference_impl.views.text import dtype_name
 
 _LAYER_CALL = re.compile(r"__inference_(.+)_layer_call_and_return_conditional_losses_\d+")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")

@@ -15,8 +15,8 @@ from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.format.values.tensor_proto import decode
-from reference_impl.inspection.signatures import signatures
-from reference_impl.inspection.types import Shape, SignatureArgument
+from reference_impl.views.signatures import signatures
+from reference_impl.views.types import Shape, SignatureArgument
 
 if TYPE_CHECKING:  # imports NumPy, which only defaults and answers need
     from compat_matrix.workers.tensors import Tensor

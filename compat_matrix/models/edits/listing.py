@@ -7,8 +7,8 @@ from typing import Any
 from compat_matrix.models.edits.objects import Objects
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
-from reference_impl.inspection.signatures import signatures
-from reference_impl.inspection.types import SignatureArgument
+from reference_impl.views.signatures import signatures
+from reference_impl.views.types import SignatureArgument
 
 
 def signatures_of(model: layout.Layout) -> list[dict[str, Any]]:

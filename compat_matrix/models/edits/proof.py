@@ -34,8 +34,8 @@ from reference_impl.format.container import layout
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.references import FunctionIndex
-from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.inspection.signatures import slots_of
+from reference_impl.graph.restore_plan import restore_plan
+from reference_impl.views.signatures import slots_of
 
 _REFERENCES = (
     signature_tensor_missing,

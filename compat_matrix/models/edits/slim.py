@@ -22,7 +22,7 @@ from compat_matrix.models.edits.slim_optimizers import optimizer_state, recognis
 from compat_matrix.models.edits.slim_savers import drop_keys
 from reference_impl.errors import listed
 from reference_impl.format import schema
-from reference_impl.inspection.restore_plan import restore_plan
+from reference_impl.graph.restore_plan import restore_plan
 
 PARTS = ("optimizer", "training")  # what may be kept
 _OTHERS = frozenset({"train", "eval"})

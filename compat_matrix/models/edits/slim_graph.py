@@ -17,7 +17,7 @@ from reference_impl.format.container import layout
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.references import FunctionIndex, all_nodes
-from reference_impl.inspection.signatures import tensor_names
+from reference_impl.graph.signature_tensors import tensor_names
 
 VARIABLES, CONTEXTS, SAVERS = (
     tuple(key for key, message in COLLECTION_MESSAGES.items() if message in messages)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from compat_matrix.models.edits.objects import Objects, children_and_slots
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
-from reference_impl.inspection.text import bound_arguments, parameter_names
+from reference_impl.views.text import bound_arguments, parameter_names
 
 _TRAINING = "training"  # the parameter that Keras gives to every layer, and what is written for it
 

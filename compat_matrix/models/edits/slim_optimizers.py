@@ -21,7 +21,7 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.variable_defs import VARIABLE_OPS
-from reference_impl.inspection.text import dtype_name
+from reference_impl.views.text import dtype_name
 
 _IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
 _VARIABLES, _ITERATIONS, _RATE = (

@@ -8,11 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from compat_matrix.models.compat import SESSION, of_graph
+from compat_matrix.models.migrate.elsewhere import releases_that_can
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
 from compat_matrix.requests.questions import RANDOM
-from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.skew import advice, contrib
 from compat_matrix.skew.history import history
 from reference_impl.format.container import layout
@@ -118,6 +117,11 @@ def settled_by(signature: str, why: str) -> str:
     )
 
 
+def is_lack(message: str) -> bool:
+    """Return whether an error says that the release lacks an op or its kernel."""
+    return bool(_NO_OP.search(message) or _NO_KERNEL.search(message))
+
+
 def way_out(message: str, error_class: str | None, model: Path, tags: Sequence[str]) -> str:
     """A way out of a refusal, "" when none is known: first the releases that load the model, as the
     op history says.
@@ -125,32 +129,18 @@ def way_out(message: str, error_class: str | None, model: Path, tags: Sequence[s
     Raises SavedModelError.
     """
     match = _NO_OP.search(message) or _NO_KERNEL.search(message)
-    can = _releases_that_can(model, tags) if match else ""
+    can = releases_that_can(model, tags) if match else []
     fix = fix_of(message, error_class)
     if not can:
         return fix
-    there = f"TensorFlow {can} loads and answers it: ask and prove the model there"
-    return f"{there}; for this TensorFlow: {fix}"
-
-
-def _releases_that_can(model: Path, tags: Sequence[str]) -> str:
-    """Return the releases whose sessions load a MetaGraph and can run every signature, in words; ""
-    if there are none.
-    """
-    table = history()
-    graph = of_graph(
-        layout.read(model).meta_graph(tags), range(len(table.releases)), table, (SESSION,)
+    op = history().op(next(filter(None, match.groups()))) if match else None
+    contrib = (
+        " with tensorflow.contrib"
+        if op and op.library(op.members[-1]).startswith("contrib/")
+        else ""
     )
-    members = [
-        index
-        for index in range(len(table.releases))
-        if graph.uses and graph.loads(index, (SESSION,))
-    ]
-    here = table.nearest(local_runtime().tensorflow_version or "")
-    if here in members:
-        # what is missing here is not for the history to say, as a kernel for other devices
-        return ""
-    return advice.words(table.text(members)) if members else ""
+    there = f"TensorFlow {advice.words(history().text(can))}{contrib} loads and answers it"
+    return f"{there}; for this TensorFlow: {fix}" if fix else there
 
 
 def fix_of(message: str, error_class: str | None) -> str:

@@ -22,9 +22,10 @@ from compat_matrix.checks import oracle
 from compat_matrix.common.printable import told
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.hosts.pool import Hosts
-from compat_matrix.models.migrate import advice, proof
+from compat_matrix.models.migrate import advice, elsewhere, proof
+from compat_matrix.models.migrate.lost_kernels import convertible, rewritten
 from compat_matrix.models.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of
-from compat_matrix.models.migrate.proof import Asker
+from compat_matrix.models.migrate.proof import Asker, Away, Old
 from compat_matrix.models.migrate.records import (
     KERAS_SETTINGS,
     Part,
@@ -37,12 +38,14 @@ from compat_matrix.models.record_files import source_hash
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
 from compat_matrix.requests.questions import RANDOM
+from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.serving import staging
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 from reference_impl.format.container.files import shown
 from reference_impl.format.container.staging import put_in_place, sync
 from reference_impl.format.names import OBJECT_GRAPH_KEY
@@ -67,6 +70,9 @@ class Settings:
     ] = ()  # ``MODULE:NAME``, whose Python code may be run for Keras 3
     trust_lambda: bool = False  # so may that in the file
     wrap: bool = True  # what cannot be rebuilt becomes a layer
+    release: str = (
+        ""  # the runtime that answers for old models which the installed TensorFlow does not run
+    )
 
     @property
     def text(self) -> str:
@@ -86,7 +92,9 @@ class Migrator:
     def __init__(self, work: Path, settings: Settings) -> None:
         self.work, self.settings = work, settings
         self.hosts = Hosts(
-            work, registry=replace(OURS, consumers={**OURS.consumers, **proof.IN_ONE_PROCESS})
+            work,
+            warm=True,
+            registry=replace(OURS, consumers={**OURS.consumers, **proof.IN_ONE_PROCESS}),
         )
         self.hosts.know([local_runtime()])
         self._behind = ThreadPoolExecutor(
@@ -191,12 +199,13 @@ class Migrator:
             for item in errors
         ]
         broken = next((item for item in errors if not item.rule.startswith(REPAIRABLE)), None)
+        lost = rewritten(layout.read(source).saved_model)[1]
         if (
             broken
         ):  # it is not loaded: what it would do to this machine may be what is wrong with it
             part.status = Status.UNPROVED if self.settings.partial else Status.REFUSED
             part.reason, part.fix = f"of TF 2 already, and broken: {broken.message}", broken.fix
-        elif problem := self._prove_copy(source, stage, wanted, part):
+        elif problem := "; ".join(lost) or self._prove_copy(source, stage, wanted, part):
             self._settle()
             shutil.rmtree(stage)
             part = Part(part.tags, output=part.output, signatures=part.signatures, notes=part.notes)
@@ -284,11 +293,14 @@ class Migrator:
         part: Part,
         olds: Sequence[str] = (proof.OLD,),
     ) -> None:
+        origin = source
         with errors_noted(source, part):
             asker = self._asker(stage, target)
+            origin, replaced = convertible(source, asker.place("without lost kernels"))
+            part.notes += replaced
             said = asker.ask(
                 "convert",
-                dir=str(source),
+                dir=str(origin),
                 tags=part.tags,
                 target=str(target),
                 partial=self.settings.partial,
@@ -303,17 +315,40 @@ class Migrator:
             asker.optimize(
                 plan.symbolic
             )  # only the optimizer of functions makes gradients of functions
-            part.verdicts = list(self._proved(asker, source, target, part, olds))
+            old = self._old(asker, source, part, olds, origin)
+            part.verdicts = list(self._proved(asker, old, target, part))
             _judge(part, source, self.settings.partial)
+        if origin != source:  # a copy for this run only: its path would mean nothing to the user
+            part.reason, *part.notes = [
+                text.replace(str(origin), str(source)) for text in (part.reason, *part.notes)
+            ]
 
     def _asker(self, stage: Path, target: Path) -> Asker:
         return Asker(self.hosts, stage.with_name(f"asked {target.name}"), self.settings.limit)
 
-    def _proved(
-        self, asker: Asker, source: Path, target: Path, part: Part, olds: Sequence[str]
-    ) -> Iterator[Verdict]:
+    def _old(
+        self, asker: Asker, source: Path, part: Part, olds: Sequence[str], origin: Path
+    ) -> Old:
+        """Ask the old model, in another release if the installed TensorFlow lacks an op of it.
+
+        ``origin``: the source, or its copy without what the installed TensorFlow lacks.
+        """
+        old = proof.ask_first(asker, source, part, olds)
+        if not (
+            part.signatures and any(map(advice.is_lack, (old.problem, *part.not_asked.values())))
+        ):
+            return old
+        can = elsewhere.names_of(elsewhere.releases_that_can(source, part.tags))
+        runtime = elsewhere.runtime_for(can, self.settings.release)
+        if runtime is None:
+            part.needs = can
+            return old
+        away = Away(runtime, origin if origin != source else None)
+        return proof.ask_away(asker, source, part, away) or old
+
+    def _proved(self, asker: Asker, old: Old, target: Path, part: Part) -> Iterator[Verdict]:
         tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags
-        old, again = proof.ask_first(asker, source, part, olds), asker.folder / "again"
+        again = asker.folder / "again"
 
         def save_again(loaded: Loaded) -> None:
             asker.ask(
@@ -356,7 +391,7 @@ def errors_noted(source: Path, part: Part) -> Iterator[None]:
     except proof.Unanswered as error:
         part.status, part.reason = Status.CRASHED if error.died else Status.FAILED, str(error)
         part.fix = advice.fix_of("", error.error_class) if error.died else ""
-    except NotStarted as error:
+    except (NotStarted, RuntimeTrouble) as error:
         part.status, part.reason = Status.FAILED, str(error)
 
 
@@ -389,6 +424,13 @@ def _judge(part: Part, source: Path, partial: bool) -> None:
     answers was compared.
     """
     different = [item for item in part.verdicts if item.state == "differs"]
+    away = part.answered_by not in ("", local_runtime().tensorflow_version)
+    lost = next((item.detail for item in different if away and advice.is_lack(item.detail)), "")
+    # another release answers for the old model, and the new one needs what the installed one lacks
+    if lost:
+        part.status, part.reason = Status.REFUSED, advice.reason_of(lost, source, part.tags)
+        part.fix = advice.way_out(lost, None, source, part.tags)
+        return
     if different:
         part.status = Status.DIFFERS
         part.reason = "; ".join(f"{item.what}: {item.detail}" for item in different)

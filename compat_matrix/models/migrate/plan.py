@@ -13,7 +13,7 @@ from compat_matrix.models.record_files import files_of
 from reference_impl.errors import SavedModelError
 from reference_impl.format.container import layout
 from reference_impl.graph.references import all_nodes
-from reference_impl.inspection.signatures import signature_spec
+from reference_impl.views.signatures import signature_spec
 
 TF1, TF2 = "TF 1.x", "TF 2"
 

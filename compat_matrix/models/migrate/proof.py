@@ -8,7 +8,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,11 +30,11 @@ from compat_matrix.requests.chance import chance_notes, left_to_chance, random_n
 from compat_matrix.requests.compare import EXACT, Tolerance, compare_named, compare_tensor
 from compat_matrix.requests.draws import drawn
 from compat_matrix.requests.given import Export, beside, copied, questions_of
-from compat_matrix.requests.policies import GENERATIONS, OptionError
+from compat_matrix.requests.policies import ACROSS_RELEASES, GENERATIONS, OptionError
 from compat_matrix.requests.questions import Asked, Question, invent
 from compat_matrix.requests.recorder import Reader, Recorder, line_of
-from compat_matrix.runtimes.runtime import LOCAL, local_runtime
-from compat_matrix.runtimes.worker import ReplyError, WorkerDied
+from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.verdict import Ledger
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
@@ -43,6 +43,7 @@ from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
 # all readers in one process: one for each would import TensorFlow once more for every model
 PROGRAM = "migration_worker"
+SESSION_PROGRAM = "contrib_session_worker"  # the old model's session in another release
 OLD = "v1_session"
 REFERENCE = "reference"  # also saves the new model again
 READERS = ("tf2", "c_api")  # the others
@@ -139,15 +140,39 @@ def _version() -> str:
     return local_runtime().tensorflow_version or ABSENT  # the worker has started
 
 
+@dataclass(frozen=True)
+class Away:
+    """Another release that answers for the old model.
+
+    ``copy``: the model without what the installed TensorFlow lacks. It is asked here for what is
+    compared beside the answers.
+    """
+
+    runtime: Runtime
+    copy: Path | None
+
+    @property
+    def version(self) -> str:
+        """The version of its TensorFlow."""
+        return self.runtime.tensorflow_version or ABSENT
+
+
 class Old(Recorder):
     """The old model: its answers, as every recorder takes them, its gradients by request, and what
     its tables hold.
     """
 
-    def __init__(self, asker: Asker, model: Path, io: Path, part: Part, role: str) -> None:
-        policy = replace(GENERATIONS, limit=asker.limit)
-        super().__init__(oracle.layout_of(model), model, io, lambda _: asker.host, policy)
-        self.asker, self.part, self.role = asker, part, role
+    def __init__(
+        self, asker: Asker, model: Path, io: Path, part: Part, role: str, away: Away | None = None
+    ) -> None:
+        policy = replace(
+            GENERATIONS,
+            limit=asker.limit,
+            tolerance=ACROSS_RELEASES if away else GENERATIONS.tolerance,
+        )
+        super().__init__(oracle.layout_of(model), model, io, asker.hosts.of, policy)
+        self.asker, self.part, self.role, self.away = asker, part, role, away
+        self.here = away.copy if away else model  # what the installed TensorFlow runs
         self.requests: list[Question] = []  # those that it answers, in their order
         self.dead: list[Question] = []  # of signatures that fail whatever they are asked
         self.gradients: dict[str, dict[str, Tensor]] = {}
@@ -160,6 +185,14 @@ class Old(Recorder):
             list[str]
         ] = []  # dtypes of keys and values, and what each table holds in words
         self.problem = ""  # why it does not load
+
+    @property
+    def reader(self) -> Reader:
+        """The loader that answers."""
+        if self.away is None:
+            return Reader(LOCAL, _version(), in_one_process(self.role))
+        session = replace(CONSUMERS[self.role], program=SESSION_PROGRAM)
+        return Reader(self.away.runtime.name, self.away.version, session)
 
     @property
     def meta_graph(self) -> Any:
@@ -176,6 +209,32 @@ class Old(Recorder):
 
     def begin(self, loaded: Loaded) -> None:
         """Ask a session what its tables hold."""
+        if self.away is None:
+            self._find_tables(loaded)
+
+    def end(self, loaded: Loaded, answered: Sequence[Question]) -> None:
+        """Ask a session for the gradients of what depends neither on state nor on chance."""
+        if self.away is None:
+            self._find_gradients(loaded, answered)
+
+    def ask_copy(self, answered: Sequence[Question]) -> None:
+        """Ask the copy that runs here what its tables hold, and for gradients: in the other release
+        a session only answers.
+        """
+        if self.here is None:
+            return
+        try:
+            with self.asker.model(self.role, self.here, self.part.tags) as loaded:
+                self._find_tables(loaded)
+                self._find_gradients(loaded, answered)
+        except ReplyError as error:
+            _note(
+                self.part,
+                "tables and gradients are not compared, the copy does not load here:"
+                f" {line_of(error)}",
+            )
+
+    def _find_tables(self, loaded: Loaded) -> None:
         if self.role == OLD and any(
             "HashTable" in node.op for node in self.meta_graph.graph_def.node
         ):
@@ -188,8 +247,7 @@ class Old(Recorder):
                     f" {line_of(error)}",
                 )
 
-    def end(self, loaded: Loaded, answered: Sequence[Question]) -> None:
-        """Ask a session for the gradients of what depends neither on state nor on chance."""
+    def _find_gradients(self, loaded: Loaded, answered: Sequence[Question]) -> None:
         for question in answered if self.role == OLD else ():
             what = f"signature {question.signature!r}"
             if question.stateful or left_to_chance(self.meta_graph, question.signature):
@@ -207,7 +265,7 @@ class Old(Recorder):
                 if loaded.alive:
                     self.gradients[question.entry["id"]] = self._gradients(loaded, question)
                     continue
-                with self.asker.model(self.role, self.model, self.part.tags) as again:
+                with self._loaded_here() as again:
                     self.gradients[question.entry["id"]] = self._gradients(again, question)
             except ReplyError as error:
                 _note(
@@ -237,7 +295,7 @@ class Old(Recorder):
                 "gradients": gradients,
             }
             try:
-                with self.asker.model(self.role, self.model, self.part.tags) as loaded:
+                with self._loaded_here() as loaded:
                     said = loaded.ask(
                         "rounding",
                         self.policy.limit,
@@ -252,9 +310,13 @@ class Old(Recorder):
     def held(self) -> dict[str, Tensor]:
         """Return what the variables hold after a load, by name. Raises ReplyError, WorkerDied."""
         outputs = self.asker.place("held.npz")
-        with self.asker.model(self.role, self.model, self.part.tags) as loaded:
+        with self._loaded_here() as loaded:
             loaded.ask("held", self.policy.limit, outputs=str(outputs))
         return dict(tensors.load(outputs))
+
+    def _loaded_here(self) -> AbstractContextManager[Loaded]:
+        assert self.here is not None
+        return self.asker.model(self.role, self.here, self.part.tags)
 
     def _gradients(self, loaded: Loaded, question: Question) -> dict[str, Tensor]:
         """Return the gradients without those that depend on what each call draws: these are
@@ -302,19 +364,49 @@ def ask_first(asker: Asker, model: Path, part: Part, roles: Sequence[str]) -> Ol
     return old
 
 
-def ask_old(asker: Asker, model: Path, part: Part, role: str = OLD) -> Old:
+def ask_away(asker: Asker, model: Path, part: Part, away: Away) -> Old | None:
+    """Ask the old model in another release.
+
+    Return None if it does not load there. A note says so if it answers nothing.
+    """
+    asker.hosts.know([away.runtime])
+    asked = Part(part.tags, signatures=part.signatures)
+    why = ""
+    try:
+        old = ask_old(asker, model, asked, OLD, away)
+        old.ask_copy(old.requests)
+        why = old.problem or next(
+            (f"signature {key!r}: {text}" for key, text in asked.not_asked.items()),
+            "nothing can be asked",
+        )
+    except (WorkerDied, NotStarted) as error:
+        old, why = None, line_of(error)
+    if old is None or not old.requests:
+        _note(part, f"TensorFlow {away.version} does not answer for the old model either: {why}")
+    if old is None or old.problem:
+        return None
+    part.asked, part.not_asked, part.answered_by = asked.asked, asked.not_asked, asked.answered_by
+    for note in asked.notes:
+        _note(part, note)
+    old.part = part
+    return old
+
+
+def ask_old(
+    asker: Asker, model: Path, part: Part, role: str = OLD, away: Away | None = None
+) -> Old:
     """Ask the old model the requests that lie beside it, and of every other signature the first of
     ours that it answers.
 
-    What cannot be asked is noted in ``part.not_asked``.
+    What cannot be asked is noted in ``part.not_asked``. ``away``: another release that answers.
     """
     directory = asker.place("old")
     io = directory / "io"
     io.mkdir(parents=True)
-    old = Old(asker, model, io, part, role)
+    old = Old(asker, model, io, part, role, away)
     questions = _questions(old, directory)
-    gone = old.record(questions, [Reader(LOCAL, _version(), in_one_process(role))])
-    if not questions:
+    gone = old.record(questions, [old.reader])
+    if not questions and away is None:
         old.load()
     old.problem = "".join(
         f"{LOADERS[role]} does not load it: {why}" for why in old.refused.values()
@@ -323,6 +415,7 @@ def ask_old(asker: Asker, model: Path, part: Part, role: str = OLD) -> Old:
         return old
     old.requests = [question for question in questions if question.is_answered]
     part.asked = sorted({question.signature for question in old.requests})
+    part.answered_by = old.reader.version if old.requests else ""
     part.not_asked = {
         question.signature: question.why
         for question in gone
@@ -404,12 +497,10 @@ def _artifact(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Path:
     directory.mkdir(parents=True)
     (directory / "model").symlink_to(new)
     entries = [{**question.entry, "tags": list(tags)} for question in old.requests]
-    # Not said to be stateful: the model is shared with what is asked beside the cell, and loaded
-    # afresh for all of it.
     document = {
         "schema": 1,
-        "stateful": False,
-        "tolerance": GENERATIONS.tolerance._asdict(),
+        "stateful": old.stateful,
+        "tolerance": old.policy.tolerance._asdict(),
         "requests": entries,
     }
     copied(directory, old.io, document, oracle.layout_of(new), "a model that was converted")
@@ -479,6 +570,12 @@ def _asked(
                 yield _gradients(asker, loaded, old)
             elif role == DIFFERENTIATED and old.deadly:
                 yield Verdict(f"gradients, {role}", "none", old.deadly[0])
+            elif role == DIFFERENTIATED and old.away and old.here is None:
+                yield Verdict(
+                    f"gradients, {role}",
+                    "none",
+                    f"the session of TensorFlow {old.away.version} only answers",
+                )
 
 
 def _of_result(result: Result, role: str, artifact: Path, old: Old) -> Verdict:
@@ -516,7 +613,7 @@ def _but_for_rounding(
     for question in old.requests:
         if question.entry["id"] not in failed:
             continue
-        bounds = {} if question.stateful else old.bounds(question, False)
+        bounds = {} if question.stateful or old.away else old.bounds(question, False)
         outputs = asker.place("npz")
         if not bounds:
             return verdict
@@ -626,7 +723,7 @@ def stored(old: Old, new: Path, new_tags: Sequence[str]) -> Iterator[Verdict]:
     yield _verdict("signatures", differences, False, len(methods[0]))
     try:
         before, after = oracle.inventory(model, tags), oracle.inventory(new, new_tags)
-        if before - after and old.role == OLD and not old.problem:
+        if before - after and old.role == OLD and not old.problem and old.here is not None:
             before = _after_load(old, model, tags)
         differences = [
             f"{count} x {name} is lost or changed" for name, count in (before - after).items()

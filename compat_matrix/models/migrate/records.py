@@ -84,6 +84,10 @@ class Part:
     not_asked: dict[str, str] = field(default_factory=dict)  # why not, by signature
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    answered_by: str = ""  # the version of the TensorFlow that answered for the old model
+    needs: list[str] = field(
+        default_factory=list
+    )  # releases that run the old model, where this one does not and none was asked
     # Variable of TF 1 -> key in the new checkpoint; for Keras: key in the old checkpoint, or
     # variable of a wrapped model, -> path of the new variable.
     names: dict[str, str] = field(default_factory=dict)
@@ -111,6 +115,8 @@ class Record:
     status: Status = Status.FAILED
     reason: str = ""
     fix: str = ""
+    # a command line that has the old model asked in another release, "" where that would not help
+    command: str = ""
     kept: str = (
         ""  # why the output folder still holds what an earlier run proved, "" where it does not
     )
@@ -118,6 +124,12 @@ class Record:
     done_before: bool = field(
         default=False, compare=False
     )  # an earlier run made this record. Not stored
+
+    @property
+    def needs(self) -> list[str]:
+        """The releases that run every part of the old model that this one does not run."""
+        found = [part.needs for part in self.parts if part.needs]
+        return [name for name in found[0] if all(name in names for names in found)] if found else []
 
     @property
     def to_keras(self) -> bool:

@@ -34,8 +34,10 @@ COLUMNS = (
     "outputs",
     "signatures",
     "asked",
+    "answered_by",
     "reason",
     "fix",
+    "command",
 )
 
 
@@ -84,8 +86,10 @@ def row_of(record: Record) -> dict[str, Any]:
         "outputs": " ".join(part.output for part in record.parts if record.status.good),
         "signatures": signatures,
         "asked": sum(len(part.asked) for part in record.parts),
+        "answered_by": " ".join(sorted({part.answered_by for part in record.parts} - {""})),
         "reason": record.reason,
         "fix": record.fix,
+        "command": record.command,
     }
 
 
@@ -120,7 +124,8 @@ def told(record: Record) -> str:
     """
     fix = reason(record)
     why = one_line((record.reason.splitlines() or [""])[0], 200)
-    return f"{why}; {fix}" if fix and why and not fix.startswith(why) else fix
+    said = f"{why}; {fix}" if fix and why and not fix.startswith(why) else fix
+    return f"{said}; run: {record.command}" if record.command else said
 
 
 def problem(record: Record) -> str:

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.models.find import Model
-from compat_matrix.models.migrate import records
+from compat_matrix.models.migrate import elsewhere, records
 from compat_matrix.models.migrate.migrator import TO_KERAS, Migrator, Settings
 from compat_matrix.models.migrate.records import Record, Status
 from compat_matrix.models.migrate.to_keras import KerasMigrator
 from compat_matrix.models.record_files import source_hash
+from compat_matrix.runtimes.places import RuntimeTrouble
 
 MODELS, REPORTS, WORK = "models", "records", ".work"
 MAX_NAME = 100  # characters; file systems take 255 bytes with what is put before and after
@@ -90,6 +91,8 @@ def migrate_one(job: Job, out: Path, migrator: Migrator, settings: Settings) -> 
             record = migrator.migrate(job.model.name, job.relative, folder, target, digest)
     except OSError as error:
         record = Record(job.model.name, job.relative, settings=settings.text, reason=str(error))
+    if record.needs and not record.status.good:
+        record.command = elsewhere.command(record.needs, job.model.name, out)
     placed = record.status.good or (settings.partial and record.status is Status.UNPROVED)
     if not placed:
         _keep_or_remove(record, known, target)
@@ -114,7 +117,16 @@ def _keep_or_remove(record: Record, known: Record | None, target: Path) -> None:
 
 def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
     same = (known.source_hash, known.settings) == (digest, settings.text)
-    return same and not known.status.transient and (not known.status.good or target.exists())
+    settled = not known.status.transient and (not known.status.good or target.exists())
+    return same and settled and not (known.needs and _is_here(known.needs, settings))
+
+
+def _is_here(needs: Sequence[str], settings: Settings) -> bool:
+    """Return whether a release can be asked now that an earlier run lacked."""
+    try:
+        return elsewhere.runtime_for(needs, settings.release) is not None
+    except RuntimeTrouble:
+        return False
 
 
 def recorded(jobs: Sequence[Job], out: Path, settings: Settings) -> int:

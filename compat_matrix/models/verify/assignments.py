@@ -15,8 +15,8 @@ from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.graph_view import Reached
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
-from reference_impl.inspection.graph_view import Reached
 
 ASSIGN = frozenset(
     {"Assign", "AssignVariableOp", "AssignAdd", "AssignAddVariableOp", "AssignVariableXlaConcatND"}

@@ -201,6 +201,7 @@ OF_RULE: dict[str, Consequences] = {
     "SMC602": NONE,
     "SMC603": NONE,  # `compat` asks the op history
     "SMC604": PYTHON_CALL_FAILS,
+    "SMC605": NONE,
 }
 
 

@@ -24,13 +24,13 @@ from reference_impl.format.container import layout
 from reference_impl.format.names import CUSTOM_GRADIENT, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source, input_sources, parse_input
+from reference_impl.graph.graph_view import Reached
 from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.references import function_attributes, function_values
-from reference_impl.inspection.effects import effects, signature_label
-from reference_impl.inspection.graph_view import Reached
-from reference_impl.inspection.restore_plan import Restored, restore_plan
-from reference_impl.inspection.signatures import init_ops, tensor_names
-from reference_impl.inspection.types import Effect
+from reference_impl.graph.restore_plan import Restored, restore_plan
+from reference_impl.graph.signature_tensors import init_ops, tensor_names
+from reference_impl.safety.effect import Effect
+from reference_impl.safety.effects import effects, signature_label
 
 if TYPE_CHECKING:
     from compat_matrix.requests.warmup import Warmup

@@ -42,7 +42,7 @@ class Report(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks show."""
-        from reference_impl.inspection import html
+        from reference_impl.views import html
 
         rows = [
             (

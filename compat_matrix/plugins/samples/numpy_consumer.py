@@ -16,7 +16,7 @@ from compat_matrix.workers import protocol, tensors
 from reference_impl.format.bundle import reader as bundle
 from reference_impl.format.container import layout
 from reference_impl.format.values import tensor_proto
-from reference_impl.inspection.signatures import signature_spec
+from reference_impl.views.signatures import signature_spec
 
 CALCULATED = (
     "fiuc"  # kinds of numeric NumPy dtypes; other dtypes are passed through, not calculated with

@@ -19,6 +19,8 @@ from compat_matrix.serving.standin import executable
 from compat_matrix.workers import provenance, tensors
 
 ROOT = Path(__file__).parents[3]
+sys.path.append(str(ROOT / "tests" / "support"))
+import faulty_tensorflow  # noqa: E402
 
 CASES = Path(__file__).with_name("cases")
 WORKER = ROOT / "property_tests" / "planted" / "worker.py"
@@ -162,9 +164,6 @@ def _two_runtimes(folder: Path) -> None:
     """``other``, a copy of the environment with the TensorFlow here, whose version may be
     edited.
     """
-    sys.path.append(str(ROOT / "tests" / "support"))
-    import faulty_tensorflow
-
     _predictor(folder)
     faulty_tensorflow.copy(
         folder / "other", {"python/framework/versions.py": lambda text: text + "\n"}

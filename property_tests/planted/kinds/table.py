@@ -11,6 +11,7 @@ from property_tests.planted.kinds import (
     records,
     run_folders,
     servers,
+    tensorflows,
 )
 from property_tests.planted.kinds.declaring import Planted
 
@@ -20,7 +21,7 @@ PLACES = {
     "a consumer": consumers.ROWS,
     "what is on record": records.ROWS,
     "the folder of a run": run_folders.ROWS,
-    "a server, a TensorFlow": servers.ROWS,
+    "a server, a TensorFlow": servers.ROWS + tensorflows.ROWS,
 }
 TABLE: tuple[Planted, ...] = tuple(
     replace(row, place=place) for place, rows in PLACES.items() for row in rows

@@ -10,7 +10,9 @@ of this module, made on first access:
     >>> node = schema.NodeDef(name="x", op="Const")
     >>> node.attr["dtype"].type = schema.DT_FLOAT
 
-Fields that this schema does not know survive reading and writing, in every message.
+Fields that this schema does not know survive reading and writing, in every message. `build` makes
+the descriptors from `proto/`; `ordered` has the bytes of a message in the order in which C++
+writes its maps.
 """
 
 from __future__ import annotations

@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.keras_migration.refused import Refused
-from compat_matrix.keras_migration.rules.operations import arithmetic, network_functions, shapes
+from compat_matrix.keras_migration.rules.operations import (
+    arithmetic,
+    arrays,
+    network_functions,
+    shapes,
+)
 from compat_matrix.keras_migration.rules.operations.expression import Expression
 from compat_matrix.keras_migration.rules.operations.sizes import FOLDS, Sizes, folded, sizes_of
 
-_FUNCTIONS = {**arithmetic.FUNCTIONS, **shapes.FUNCTIONS, **network_functions.FUNCTIONS}
+_FUNCTIONS = {
+    **arithmetic.FUNCTIONS,
+    **arrays.FUNCTIONS,
+    **shapes.FUNCTIONS,
+    **network_functions.FUNCTIONS,
+}
 Node = Callable[[Sequence[Any], Mapping[str, Any]], Any]
 # Type of an op -> the function of TensorFlow that makes it, and what its inputs are among that
 # function's arguments.
@@ -52,6 +62,11 @@ _REDUCTIONS = {
     "Any": "any",
     "All": "all",
 }
+_WINDOWS = {
+    "sizes": "ksizes",
+    "strides": "strides",
+    "rates": "rates",
+}  # of patches: argument -> attr
 _DTYPES = {
     "DT_FLOAT": "float32", "DT_DOUBLE": "float64", "DT_HALF": "float16", "DT_BFLOAT16": "bfloat16",
     "DT_INT32": "int32", "DT_INT64": "int64", "DT_BOOL": "bool", "DT_UINT8": "uint8",
@@ -273,6 +288,28 @@ def _blocks(function: str) -> Node:
     return make
 
 
+def _square_blocks(function: str) -> Node:
+    """Return the translation of an op of TF 1.x whose blocks are squares."""
+
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        block = [_int(attrs, "block_size")] * 2
+        return _FUNCTIONS[function](
+            dict(zip(_FUNCTIONS[function].names, (inputs[0], block, inputs[1])))
+        )
+
+    return make
+
+
+def _patches(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    listed = {
+        name: attrs.get(attr, {}).get("list", {}).get("i", []) for name, attr in _WINDOWS.items()
+    }
+    windows = {name: list(map(int, sizes)) for name, sizes in listed.items()}
+    return _FUNCTIONS["image.extract_patches"](
+        {"images": inputs[0], "padding": _text(attrs, "padding"), **windows}
+    )
+
+
 def _top_k(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if attrs.get("index_type", {}).get("type", "DT_INT32") != "DT_INT32":
         raise Refused("top_k with indices that are not int32")
@@ -355,6 +392,21 @@ GRAPH_OPS: dict[str, Node] = {
     "MaxPool3D": _pooling("max_pool", 3),
     "AvgPool": _pooling("average_pool", 2),
     "AvgPool3D": _pooling("average_pool", 3),
+    "SpaceToBatchND": _called("space_to_batch", "input block_shape paddings"),
+    "BatchToSpaceND": _called("batch_to_space", "input block_shape crops"),
+    "SpaceToBatch": _square_blocks("space_to_batch"),
+    "BatchToSpace": _square_blocks("batch_to_space"),
+    "ExtractImagePatches": _patches,
+    **dict.fromkeys(
+        ("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3"),
+        _called("linalg.diag", "diagonal k num_rows num_cols padding_value"),
+    ),
+    **dict.fromkeys(
+        ("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3"),
+        _called("linalg.set_diag", "input diagonal k"),
+    ),
+    "ConjugateTranspose": _called("transpose", "a perm"),
+    "Concat": lambda inputs, attrs: shapes.concatenated(inputs[1:], inputs[0]),
     "DepthToSpace": _blocks("nn.depth_to_space"),
     "SpaceToDepth": _blocks("nn.space_to_depth"),
     "TopKV2": _top_k,

@@ -23,7 +23,8 @@ from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rul
 from compat_matrix.skew.arguments import is_reference
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
 from reference_impl.graph.edges import data_inputs, parse_input
-from reference_impl.inspection.signatures import init_ops, slots_of
+from reference_impl.graph.signature_tensors import init_ops
+from reference_impl.views.signatures import slots_of
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model

@@ -1,4 +1,4 @@
-"""Ops that act on the machine, and when: the table is `reference_impl.inspection.op_effects`, the
+"""Ops that act on the machine, and when: the table is `reference_impl.safety.op_effects`, the
 search that of `inspect`.
 """
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from compat_matrix.models.verify.consequences import MAY_FAIL
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from compat_matrix.skew import advice, contrib
-from reference_impl.inspection.effects import signature_label
-from reference_impl.inspection.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
-from reference_impl.inspection.types import Effect
+from reference_impl.safety.effect import Effect
+from reference_impl.safety.effects import signature_label
+from reference_impl.safety.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN, UNMEASURED
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 )
 def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
     known = [
-        effect for effect in graph.effects if effect.kind != UNKNOWN and effect.op not in PYTHON_OPS
+        effect
+        for effect in graph.effects
+        if effect.kind not in (UNKNOWN, UNMEASURED) and effect.op not in PYTHON_OPS
     ]
     unclear = "perhaps at load (too much to follow)"
     found = [
@@ -175,6 +177,31 @@ def python_function(model: Model, graph: Graph) -> Iterator[Fault]:
                 parts=parts,
                 consequences=stopped,
             )
+
+
+@graph_rule(
+    "SMC605",
+    "load-not-measured",
+    Severity.ERROR,
+    summary=(
+        "Loading the model makes a tensor whose size `verify` does not follow, so it may take any"
+        " amount of memory."
+    ),
+    why=(
+        "The size of a tensor at load is followed where constants decide it. Here an op without a"
+        " rule decides it, a number from a file or from the checkpoint, or the content of a"
+        " compressed image."
+    ),
+    fix=(
+        "Load it only where memory is limited, or if you trust its author. In a model of your own:"
+        " compute the value before the export, and save it as a variable or a constant."
+    ),
+)
+def load_not_measured(model: Model, graph: Graph) -> Iterator[Fault]:
+    for effect in graph.effects:
+        if effect.kind == UNMEASURED and effect.at_load != ():
+            when = f" ({', '.join(_labels(effect.at_load))})" if effect.at_load else ""
+            yield Fault(f"at load{when} {_does(effect)}", effect.node, effect.function)
 
 
 def _does(effect: Effect) -> str:

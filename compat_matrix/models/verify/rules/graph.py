@@ -10,8 +10,9 @@ from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rul
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.graph.edges import input_source, parse_input
 from reference_impl.graph.order import circles
+from reference_impl.graph.signature_tensors import init_ops
 from reference_impl.graph.unique_names import repeated
-from reference_impl.inspection.signatures import init_ops, slots_of
+from reference_impl.views.signatures import slots_of
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model

@@ -14,7 +14,8 @@ from compat_matrix.models.verify.shapes import SCALARS_SINCE, Shapes
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
-from reference_impl.inspection.signatures import slots_of, tensor_names
+from reference_impl.graph.signature_tensors import tensor_names
+from reference_impl.views.signatures import slots_of
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model

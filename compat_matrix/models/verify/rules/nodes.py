@@ -17,9 +17,9 @@ from reference_impl.graph import called_names, node_attributes, op_rules, truste
 from reference_impl.graph.called_children import called_children
 from reference_impl.graph.device_names import is_device
 from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.graph_view import Body
 from reference_impl.graph.order import sources_first
-from reference_impl.inspection.folded_sizes import Sizes
-from reference_impl.inspection.graph_view import Body
+from reference_impl.safety.folded_sizes import Sizes
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model

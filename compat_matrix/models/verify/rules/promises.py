@@ -9,7 +9,7 @@ from compat_matrix.models.verify.consequences import NATIVE_CALL_FAILS
 from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.models.verify.rules.inferred_shapes import other_shape
 from reference_impl.format.names import RESERVED_SIGNATURES, SIGNATURES
-from reference_impl.inspection.signatures import slots_of
+from reference_impl.views.signatures import slots_of
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model

@@ -21,7 +21,7 @@ from reference_impl.graph.edges import input_source
 from reference_impl.graph.object_references import traces
 from reference_impl.graph.saved_variables import invalid_settings
 from reference_impl.graph.variable_defs import COLLECTIONS, variable_defs
-from reference_impl.inspection.signatures import slots_of
+from reference_impl.views.signatures import slots_of
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model

@@ -1,0 +1,222 @@
+"""Python signatures of functions: a FunctionSpec in the file, and the canonical form of a call.
+
+Traces are compared with the canonical form. It has every argument that may be positional in a
+tuple, all others in a dict, and the defaults filled in, so ``f(x)``, ``f(x=x)`` and ``f(x,
+training=False)`` have the same form.
+
+RFC: PY-01, PY-09, FMT-03
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import BindingError, DtypeError, MalformedError, SavedModelError
+from reference_impl.format import schema
+from reference_impl.format.values import structure, tensor_proto
+from reference_impl.functions import specs
+from reference_impl.functions.load_context import Load
+from reference_impl.functions.patterns import shown
+from reference_impl.graph.unique_names import repeated
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+# The fields of a FullArgSpec and the types of their values; each value may be None.
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "args": (list, tuple),
+    "varargs": (str,),
+    "varkw": (str,),
+    "defaults": (tuple, list),
+    "kwonlyargs": (list, tuple),
+    "kwonlydefaults": (dict,),
+}
+
+
+@dataclass
+class Binder:
+    """The Python signature of a loaded function. `name` and `file` are for messages."""
+
+    name: str
+    file: str
+    signature: inspect.Signature
+    input_signature: Optional[Any] = (
+        None  # the specs given to tf.function, a StructuredValue; None if there are none
+    )
+    jit_compile: Optional[bool] = None
+
+    def __post_init__(self) -> None:
+        kinds = [parameter.kind for parameter in self.signature.parameters.values()]
+        self._only_positional = len(kinds) if all(kind in _POSITIONAL for kind in kinds) else -1
+        keywords = all(kind is inspect.Parameter.KEYWORD_ONLY for kind in kinds)
+        self._only_keywords = (
+            self.signature.parameters.keys() if keywords else None
+        )  # binding takes half of a call's Python
+
+    def canonical(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the canonical form of a call.
+
+        Raises BindingError: an argument is missing, unknown or given twice; the message names it.
+        """
+        if not kwargs and len(args) == self._only_positional:
+            return args, kwargs
+        if not args and kwargs.keys() == self._only_keywords:
+            return args, kwargs
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            given = (
+                f"args: {shown(args, 300)} and kwargs: {shown(kwargs, 300)} for signature:"
+                f" {self.name}{self.signature}"
+            )
+            reason = f"Binding inputs to tf.function failed due to `{error}`. Received {given}"
+            raise BindingError(reason, node=self.name) from None
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def without_defaults(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return canonical arguments as early releases (at least 2.4) stored them: only arguments
+        that the declared specs cover.
+
+        Trailing arguments with their default values are left out.
+
+        RFC: FMT-03
+        """
+        parameters = [p for p in self.signature.parameters.values() if p.kind in _POSITIONAL]
+        end = len(args)
+        while 0 < end <= len(parameters) and _same(args[end - 1], parameters[end - 1].default):
+            end -= 1
+        return args[:end]
+
+
+def _same(value: Any, default: Any) -> bool:
+    plain = isinstance(value, (bool, int, float, str, bytes))
+    return value is default or (plain and type(value) is type(default) and bool(value == default))
+
+
+class UnknownDefault:
+    """The default of an argument whose type is not known here. No trace matches it."""
+
+    def __init__(self, reason: SavedModelError):
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"<unknown: {self.reason}>"
+
+
+def read(load: Load, spec: Any, name: str) -> Binder:
+    """Return the Python signature in a FunctionSpec.
+
+    Raises:
+      StructureError, MalformedError: the FunctionSpec is damaged.
+      LimitError: default values take much more memory than space in the file.
+
+    RFC: FMT-03
+    """
+    file = load.file
+    stored = (
+        structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
+    )
+    if not isinstance(stored, structure.NamedTuple):
+        raise MalformedError("a FunctionSpec without FullArgSpec", file=file, node=name)
+    fields = {key: value for key, value in stored.fields if value is not None}
+    if fields.get("defaults") or fields.get("kwonlydefaults"):
+        _count(load, spec.fullargspec)
+    for key, kinds in _FIELDS.items():
+        names = fields.get(key, ()) if key in ("args", "kwonlyargs") else ()
+        if not isinstance(fields.get(key, kinds[0]()), kinds) or not all(
+            isinstance(each, str) for each in names
+        ):
+            raise MalformedError(
+                f"the field {key!r} of the FullArgSpec is {shown(fields[key])}",
+                file=file,
+                node=name,
+            )
+    rest = [fields[key] for key in ("varargs", "varkw") if key in fields]
+    for parameter in repeated([*fields.get("args", ()), *fields.get("kwonlyargs", ()), *rest]):
+        raise MalformedError(
+            f"the FullArgSpec has the parameter {parameter!r} twice", file=file, node=name
+        )
+    fullargspec = inspect.FullArgSpec(
+        args=list(fields.get("args", ())),
+        varargs=fields.get("varargs"),
+        varkw=fields.get("varkw"),
+        defaults=tuple(_default(value) for value in fields.get("defaults", ())),
+        kwonlyargs=list(fields.get("kwonlyargs", ())),
+        kwonlydefaults={
+            key: _default(value) for key, value in fields.get("kwonlydefaults", {}).items()
+        },
+        annotations={},
+    )
+    declared = spec.HasField("input_signature") and not spec.input_signature.HasField("none_value")
+    return Binder(
+        name,
+        file,
+        api.signature_of_fullargspec(fullargspec, spec.is_method),
+        spec.input_signature if declared else None,
+        {schema.FunctionSpec.ON: True, schema.FunctionSpec.OFF: False}.get(spec.jit_compile),
+    )
+
+
+def _count(load: Load, values: Any) -> None:
+    """Count the memory of the tensors among default values."""
+    for value in structure.nested_values(values):
+        kind = value.WhichOneof("kind")
+        if kind in ("tensor_value", "numpy_value"):
+            with contextlib.suppress(MalformedError, DtypeError):  # the default is unknown then
+                load.count(tensor_proto.growth(getattr(value, kind)))
+
+
+def _default(value: Any) -> Any:
+    try:
+        return specs.to_tf(value)
+    except SavedModelError as error:
+        return UnknownDefault(error)
+
+
+def write(
+    out: Any,
+    signature: Optional[inspect.Signature],
+    input_signature: Any,
+    jit_compile: Optional[bool],
+    path: str,
+) -> None:
+    """Write a Python signature, or that of a function without one, as a FunctionSpec.
+
+    Raises SaveError: a default value of the function with this path cannot be stored.
+
+    RFC: FN-09
+    """
+    kinds = inspect.Parameter
+    parameters = list(signature.parameters.values()) if signature is not None else []
+    positional = [p for p in parameters if p.kind in _POSITIONAL]
+    keyword = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
+    names = {p.kind: p.name for p in parameters}
+    first = next(
+        (i for i, p in enumerate(positional) if p.default is not kinds.empty), len(positional)
+    )
+    defaults = tuple(None if p.default is kinds.empty else p.default for p in positional[first:])
+    fields = {
+        "args": [p.name for p in positional],
+        "varargs": names.get(kinds.VAR_POSITIONAL),
+        "varkw": names.get(kinds.VAR_KEYWORD),
+        "defaults": defaults or None,
+        "kwonlyargs": [p.name for p in keyword],
+        "kwonlydefaults": (
+            {p.name: p.default for p in keyword if p.default is not kinds.empty} or None
+        ),
+        "annotations": {},
+    }
+    stored = out.fullargspec.named_tuple_value
+    stored.name = "FullArgSpec"
+    for key, value in fields.items():
+        stored.values.add(key=key).value.CopyFrom(specs.encode(value, path, key))
+    out.input_signature.CopyFrom(
+        structure.encode(None) if input_signature is None else input_signature
+    )
+    if jit_compile is not None:
+        out.jit_compile = schema.FunctionSpec.ON if jit_compile else schema.FunctionSpec.OFF

@@ -1,0 +1,119 @@
+"""The state of one load of an object graph, which readers use: the file and the objects made so
+far.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl.drop_in import keras_identity
+from reference_impl.errors import SavedModelError
+from reference_impl.format import schema
+from reference_impl.format.container.layout import Layout
+from reference_impl.format.values import tensor_proto
+from reference_impl.functions import specs
+from reference_impl.functions.checkpoint import Checkpoint
+from reference_impl.functions.library import FunctionLibrary
+from reference_impl.load_options import LoadOptions
+from reference_impl.tracing import Watch
+
+
+class Load:
+    """The state of one load, which every reader in `reference_impl.kinds` gets.
+
+    The numbers in the graph have been checked. `watch` is None unless somebody watches the load.
+
+    `whole` is the object graph of the whole model, `graph` that of the loaded part. Its nodes have
+    the numbers of `whole`; nodes that are left out are empty.
+    """
+
+    trace_class: Any  # of concrete functions
+    assets: Any  # a `reference_impl.kinds.asset.Assets`
+
+    def __init__(
+        self,
+        directory: Layout,
+        meta_graph: schema.MetaGraphDef,
+        options: LoadOptions,
+        graph: schema.SavedObjectGraph,
+        watch: Optional[Watch] = None,
+    ):
+        self.directory, self.meta_graph, self.options = directory, meta_graph, options
+        self.file = str(directory.file)  # for messages
+        self.watch = watch
+        self.whole = self.graph = graph
+        self.library = FunctionLibrary(
+            meta_graph.graph_def.library, self.file, meta_graph.meta_info_def.function_aliases
+        )
+        self.library.watch = watch
+        self.checkpoint = Checkpoint(directory, graph, options, watch)
+        self.objects: list[Any] = [None] * len(graph.nodes)  # made so far
+        self.functions: dict[str, Any] = {}  # made so far, by name of the FunctionDef
+        self.grown = 0  # bytes by which the tensors made so far are larger than in the file
+
+    @property
+    def is_complete(self) -> bool:
+        """True unless only a part is loaded."""
+        return self.graph is self.whole
+
+    def tensor(self, proto: Any, node: str) -> tf.Tensor:
+        """Return the tensor of a TensorProto in the MetaGraph.
+
+        Errors name `node`; they are those of `specs.tensor_to_tf`.
+
+        Raises LimitError also if all tensors together claim much more memory than space in the
+        file.
+        """
+        try:
+            self.count(tensor_proto.growth(proto))
+            return specs.tensor_to_tf(proto)
+        except SavedModelError as error:
+            error.file, error.node = self.file, node
+            raise
+
+    def count(self, grown: int) -> None:
+        """Record that a tensor is larger than in the file.
+
+        Raises LimitError if all tensors together grow too much.
+        """
+        self.grown += grown
+        specs.check_growth(self.grown)
+
+    def path(self, number: int) -> str:
+        """Return the path of a node from the root, for messages."""
+        return self.checkpoint.paths.from_root(number)
+
+    def label(self, number: int) -> str:
+        """Return the number and the path of a node, for the steps of a load."""
+        return f"nodes[{number}] {self.path(number)}"
+
+    def name(self, number: int) -> str:
+        """Return the last name on the path of a node, for messages."""
+        return (self.checkpoint.paths.names(number) or ("function",))[-1]
+
+    def left_out(self, number: int) -> frozenset[str]:
+        """Return the names of a node's children that are not loaded."""
+        if self.is_complete:
+            return frozenset()
+        kept = {child.local_name for child in self.graph.nodes[number].children}
+        return frozenset(child.local_name for child in self.whole.nodes[number].children) - kept
+
+    def children(self, number: int) -> dict[str, Any]:
+        """Return the objects of a node's children by name."""
+        return {
+            child.local_name: self.objects[child.node_id]
+            for child in self.graph.nodes[number].children
+        }
+
+    @functools.cached_property
+    def graph_nodes(self) -> dict[str, Any]:
+        """The nodes of the main graph by name."""
+        return {node.name: node for node in self.meta_graph.graph_def.node}
+
+    @functools.cached_property
+    def keras_metadata(self) -> dict[int, Any]:
+        """The descriptions of layers of Keras 2, by number of node."""
+        return keras_identity.described(self.directory)

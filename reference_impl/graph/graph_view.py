@@ -1,0 +1,130 @@
+"""Walk a MetaGraph: the main graph, then the functions, and the nodes that running a part of it may
+execute.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple, Optional
+
+from reference_impl.format import schema
+from reference_impl.graph.closure import reachable, reversed_edges
+from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_index import Nodes
+from reference_impl.graph.references import FunctionIndex
+from reference_impl.graph.signature_tensors import tensor_names
+
+# Work (signatures times nodes) above which the reach of each signature is not computed.
+_REACH_BUDGET = 20_000_000
+
+
+class Body(NamedTuple):
+    """The main graph (no function), or a function of the library."""
+
+    function: Optional[str]
+    nodes: Sequence[schema.NodeDef]
+
+
+class Reached(NamedTuple):
+    """The nodes of the main graph and the functions that a run may execute."""
+
+    nodes: dict[str, None]
+    functions: dict[str, None]
+
+
+class GraphView:
+    """A MetaGraph whose parts are read or computed on first use.
+
+    `library` has its functions if they have been read.
+    """
+
+    def __init__(self, proto: schema.MetaGraphDef, library: Optional[FunctionIndex] = None):
+        self.proto = proto
+        if library is not None:
+            self.library = library
+
+    @functools.cached_property
+    def main(self) -> Nodes:
+        """The nodes of the main graph."""
+        return Nodes(self.proto.graph_def)
+
+    @functools.cached_property
+    def library(self) -> FunctionIndex:
+        return FunctionIndex(self.proto.graph_def.library)
+
+    @functools.cached_property
+    def calls(self) -> dict[str, list[str]]:
+        """For each function, the functions that it refers to, including branches, bodies and
+        gradients.
+        """
+        return self.library.calls()
+
+    @functools.cached_property
+    def bodies(self) -> list[Body]:
+        """The main graph, then every function."""
+        functions = self.library.functions.items()
+        return [
+            Body(None, self.main.messages),
+            *[Body(name, function.node_def) for name, function in functions],
+        ]
+
+    def of_op(self, ops: Collection[str]) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
+        """Yield every node of one of these ops, with its function (None: the main graph)."""
+        yield from [
+            (None, node) for op, node in zip(self.main.ops, self.main.messages) if op in ops
+        ]
+        for function, nodes in self.bodies[1:]:
+            yield from [(function, node) for node in nodes if node.op in ops]
+
+    @functools.cached_property
+    def _uses(self) -> dict[str, list[str]]:
+        """For each node of the main graph the functions that it refers to."""
+        nodes = zip(self.main.names, self.main.messages)
+        return (
+            {name: list(self.library.references(node)) for name, node in nodes}
+            if self.library.functions
+            else {}
+        )
+
+    def reached(self, names: Iterable[str]) -> Reached:
+        """Return the nodes and functions that running nodes of the main graph may execute."""
+        nodes = reachable(names, self.main.waits)
+        return Reached(
+            nodes,
+            reachable([name for node in nodes for name in self._uses.get(node, ())], self.calls),
+        )
+
+    @functools.cached_property
+    def by_signature(self) -> Optional[dict[str, Reached]]:
+        """For each signature, everything that a call may execute; None if the search would take too
+        long.
+        """
+        signatures = sorted(self.proto.signature_def.items())
+        work = len(self.main.names) + sum(map(len, self.calls.values()))
+        if work * len(signatures) > _REACH_BUDGET:
+            return None
+        return {
+            key: self.reached(map(input_source, tensor_names(signature.outputs)))
+            for key, signature in signatures
+        }
+
+    @functools.cached_property
+    def signatures_of_node(self) -> Optional[dict[str, list[str]]]:
+        """For nodes of the main graph the signatures that may run them; None as `by_signature`."""
+        found = self.by_signature
+        return (
+            None
+            if found is None
+            else reversed_edges((key, reached.nodes) for key, reached in found.items())
+        )
+
+    @functools.cached_property
+    def signatures_of_function(self) -> Optional[dict[str, list[str]]]:
+        """For functions the signatures that may run them; None as `by_signature`."""
+        found = self.by_signature
+        return (
+            None
+            if found is None
+            else reversed_edges((key, reached.functions) for key, reached in found.items())
+        )
