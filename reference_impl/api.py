@@ -20,13 +20,16 @@ from reference_impl.errors import (
     MalformedError,
     MetaGraphChoiceError,
     NoMetaGraphError,
+    SavedModelError,
     TruncatedError,
 )
 from reference_impl.format.container import layout
+from reference_impl.format.container.files import shown
 from reference_impl.graph.references import check_functions
 from reference_impl.kinds.root import LoadedModel
 from reference_impl.load_options import LoadOptions, TensorFlowLoadOptions
 from reference_impl.tensorflow_api.functions import without_autograph
+from reference_impl.tracing import Sink, Watch
 
 if TYPE_CHECKING:
     from reference_impl.saving.options import SaveOptions, TensorFlowSaveOptions
@@ -62,6 +65,8 @@ def load(
     export_dir: Union[str, os.PathLike[str]],
     tags: Union[str, Collection[str], None] = None,
     options: Union[LoadOptions, TensorFlowLoadOptions, None] = None,
+    *,
+    trace: Optional[Sink] = None,
 ) -> LoadedModel:
     """Load a SavedModel.
 
@@ -70,6 +75,8 @@ def load(
       tags: the tags of the MetaGraph to load, as a set; not needed if there is only one MetaGraph.
       options: `reference_impl.LoadOptions` or `tf.saved_model.LoadOptions`. For a TF 1.x model,
         ``only`` takes paths of signatures.
+      trace: called with each step of the load; ``trace=print`` prints one line for each. It takes
+        the place of ``LoadOptions.trace``.
 
     Returns:
       The root of the model. The root of a TF 2 model has the attributes of the saved object that
@@ -86,12 +93,14 @@ def load(
     RFC: API-01, DR-02, V1-04, V1-05, V1-07
     """
     with about_files():
-        return _load(export_dir, tags, options)
+        return _load(export_dir, tags, options, trace or getattr(options, "trace", None))
 
 
-def _load(export_dir: Union[str, os.PathLike[str]], tags: Any, options: Any) -> LoadedModel:
+def _load(
+    export_dir: Union[str, os.PathLike[str]], tags: Any, options: Any, trace: Optional[Sink]
+) -> LoadedModel:
     path = local_copy(os.fsdecode(export_dir))
-    once = functools.partial(_load_once, path, tags, options)
+    once = functools.partial(_load_once, path, tags, options, trace)
     may_write = getattr(options, "machine_ops", None) == "allow"
     return layout.of_one_export(path, once, _leaves_nothing_behind, may_write)
 
@@ -104,9 +113,21 @@ def _leaves_nothing_behind() -> bool:
         return tf.executing_eagerly()
 
 
-def _load_once(path: str, tags: Any, options: Any) -> LoadedModel:
+def _load_once(path: str, tags: Any, options: Any, trace: Optional[Sink]) -> LoadedModel:
+    watched = None if trace is None else Watch(trace, layout.directory_of(path))
+    try:
+        return _load_read(path, tags, options, watched)
+    except (SavedModelError, tf.errors.OpError) as error:
+        if watched is not None:
+            watched.tell_error(error)
+        raise
+
+
+def _load_read(path: str, tags: Any, options: Any, watched: Optional[Watch]) -> LoadedModel:
     with _parsed():
         directory = layout.read(path)
+    if watched is not None:
+        _tell_file(watched, directory)
     try:
         meta_graph = directory.meta_graph(_tags(tags))
     except NoMetaGraphError as error:
@@ -118,15 +139,27 @@ def _load_once(path: str, tags: Any, options: Any) -> LoadedModel:
         raise MetaGraphChoiceError(
             reason, file=error.file, node=error.node, clause=error.clause
         ) from None
+    if watched is not None:
+        chosen = layout.tags_text(layout.tags_of(meta_graph))
+        watched.tell("meta graph", directory.file, "meta_graphs", f"chosen: {chosen}", "V1-04")
     check_functions(meta_graph.graph_def.library, str(directory.file))
     with tf.init_scope(), collector.paused():
         if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
             from reference_impl.loading.loader import load_object_graph
 
-            return load_object_graph(directory, meta_graph, LoadOptions.of(options))
+            return load_object_graph(directory, meta_graph, LoadOptions.of(options), watched)
         from reference_impl.v1.load import load_meta_graph
 
-        return load_meta_graph(directory, meta_graph, LoadOptions.of(options))
+        return load_meta_graph(directory, meta_graph, LoadOptions.of(options), watched)
+
+
+def _tell_file(watched: Watch, directory: layout.Layout) -> None:
+    """Tell which file was read, and which others of the directory were not."""
+    graphs = len(directory.saved_model.meta_graphs)
+    said = f"read in {shown(directory.directory)}, MetaGraphs: {graphs}"
+    watched.tell("file", directory.file, "", said, "API-01")
+    for name in directory.alternatives:
+        watched.tell("file", name, "", f"not read: {directory.file.name} comes first")
 
 
 @without_autograph

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Optional, Protocol, Union
 
 from reference_impl.safety.machine_ops import CHOICES
+from reference_impl.tracing import Sink
 
 _THEIRS = {
     "allow_partial_checkpoint": "allow_partial_checkpoint",
@@ -60,6 +61,8 @@ class LoadOptions:
       modules: make loaded objects `tf.Module`s, so that a module or a layer of Keras 2 which holds
         one counts and trains its variables as its own. By default they are as frozen there as
         objects of `tf.saved_model.load`.
+      trace: called with each step of the load, a `reference_impl.tracing.Step`: ``print`` prints
+        one line for each. It is called later too, when a function is called for the first time.
 
     RFC: DR-03
     """
@@ -74,6 +77,7 @@ class LoadOptions:
     weights: Literal["copied", "mapped"] = "copied"
     verify_mapped: bool = False
     modules: bool = False
+    trace: Optional[Sink] = None
 
     def __post_init__(self) -> None:
         if self.io_device is not None and not is_local_device(self.io_device):

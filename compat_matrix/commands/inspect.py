@@ -38,7 +38,7 @@ SECTIONS = (
 
 @claims(
     green="nothing that was read is damaged or missing",
-    asked="all parts of the files, without running anything",
+    asked="all parts of the files, without running anything; with `--trace`, a load",
     not_asked="the rules of `verify`; the checksums of the weights",
     codes={ExitCode.UNEXPECTED: "something is damaged or missing, or a model cannot be read"},
 )
@@ -53,11 +53,17 @@ SECTIONS = (
 @click.option("--tags", help="Only the MetaGraph with exactly these tags, separated by commas.")
 @list_option("--only", type=Choice(SECTIONS), help="Show only this section; several by commas.")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
+@click.option(
+    "--trace",
+    is_flag=True,
+    help="Load the model and print each step instead (needs TensorFlow).",
+)
 def inspect(
     models: tuple[str, ...],
     lists: tuple[str, ...],
     tags: str | None,
     follow_links: bool,
+    trace: bool,
     **shown: Any,
 ) -> int:
     """Show what the SavedModels at MODELS (directories, saved_model.* files, folders of models,
@@ -68,13 +74,22 @@ def inspect(
     the graph and all its functions. Exits with 1 when something is damaged or missing; what it is
     stands under "problems".
 
+    --trace loads each model by `reference_impl.load` and prints the steps: file, node, what came of
+    it, clause of the RFC. A load runs initialisers. A model whose initialisers act on the machine
+    is refused.
+
     \b
     Examples:
       savedmodel-compat inspect model
       savedmodel-compat inspect models --only signatures
       savedmodel-compat inspect model --tags serve --json
+      savedmodel-compat inspect model --trace
     """
     wanted = None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()]
+    if trace:
+        if follow_links or any(shown.values()):
+            raise click.UsageError("--trace takes no --json, --only, --full or --follow-links")
+        return _trace_all(models_named(models, lists, follow_links), wanted)
     if len(models) == 1 and not lists and _is_model(models[0]):
         return _show_one(models[0], wanted, follow_links, **shown)
     found = models_named(models, lists, follow_links)
@@ -144,6 +159,23 @@ def _show_all(
         click.echo(_json({"schema": 1, "models": described, "skipped": skipped}))
     else:
         tell_skipped(found.skipped)
+    return ExitCode.UNEXPECTED if found.skipped else code
+
+
+def _trace_all(found: Found, tags: list[str] | None) -> int:
+    """Load each model and print the steps, below its name if there are several."""
+    from compat_matrix.commands.parts.watched_load import is_loaded
+
+    code = ExitCode.AS_EXPECTED
+    for model in found.models:
+        if len(found.models) > 1:
+            click.echo(printable(model.name, newlines=False))
+        for _, answer in answers([model], lambda path: is_loaded(path, tags)):
+            if isinstance(answer, Exception):
+                click.echo(printable(told(answer), newlines=False), err=True)
+            if answer is not True:
+                code = ExitCode.UNEXPECTED
+    tell_skipped(found.skipped)
     return ExitCode.UNEXPECTED if found.skipped else code
 
 

@@ -12,6 +12,7 @@
     gradients          custom gradients, by the names of the file
     unknown_ops        functions whose ops no library registers
     devices            names of devices in the file
+    steps              what a watched load tells of functions and the checkpoint
     graph_versions     the releases of TensorFlow that a graph is meant for
 
 The life of a function::

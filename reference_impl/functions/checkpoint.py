@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import functools
 import os
+from typing import Optional
 
 import tensorflow as tf
 
 from reference_impl.errors import MissingFileError, MissingKeyError, MissingValueError
 from reference_impl.format import schema
-from reference_impl.format.bundle.entry import Entry
+from reference_impl.format.bundle.entry import Entry, index_file
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
+from reference_impl.functions import steps
 from reference_impl.functions.tensors import Values
 from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.saved_variables import check_value
 from reference_impl.load_options import LoadOptions
+from reference_impl.tracing import Watch
 
 
 class Checkpoint(Values):
@@ -31,12 +34,26 @@ class Checkpoint(Values):
     The options ``weights`` and ``verify_mapped`` choose how large values are read.
     """
 
-    def __init__(self, directory: Layout, graph: schema.SavedObjectGraph, options: LoadOptions):
+    def __init__(
+        self,
+        directory: Layout,
+        graph: schema.SavedObjectGraph,
+        options: LoadOptions,
+        watch: Optional[Watch] = None,
+    ):
         self.prefix = os.fspath(directory.checkpoint_prefix)
+        self.index = index_file(self.prefix)
         self._directory = directory
         self._graph = graph
         self._placed = False
-        super().__init__(lambda: BundleReader(self.prefix), options)
+        self._watch = watch
+        super().__init__(self._open, options)
+
+    def _open(self) -> BundleReader:
+        reader = BundleReader(self.prefix)
+        if self._watch is not None:
+            steps.tell_opened(self._watch, reader)
+        return reader
 
     @functools.cached_property
     def keys(self) -> dict[int, dict[str, str]]:
@@ -80,6 +97,10 @@ class Checkpoint(Values):
         return tf.raw_ops.RestoreV2(
             prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype]
         )[0]
+
+    def described(self, key: str) -> str:
+        """Return a key with the dtype and shape of its value, for the steps of a load."""
+        return steps.stored_text(key, self._entry(key))
 
     def check_places(self) -> None:
         """Check, before TensorFlow itself opens the shards, that they are regular files that match

@@ -30,6 +30,7 @@ from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.unique_names import unique_name
 from reference_impl.remembering import found_once
+from reference_impl.tracing import Watch
 
 _loads = itertools.count(1)
 _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
@@ -62,6 +63,7 @@ class FunctionLibrary:
         self.rebuilt: dict[
             str, Any
         ] = {}  # of reference_impl.functions.rebuild: Python functions by name
+        self.watch: Optional[Watch] = None  # of the load, if somebody watches it
         self.lock = threading.RLock()
         self.eager = tf.executing_eagerly()  # otherwise variables and functions belong to a graph
         self._suffix = f"__load{next(_loads)}"
@@ -165,6 +167,8 @@ class FunctionLibrary:
         self.incomplete.pop(name, None)
         if unknown:
             self.incomplete[name] = unknown
+        if self.watch is not None:
+            self.watch.tell("registered", self.file, name, f"as {live.signature.name}", "RP-07")
 
     def register_for(self, name: str, shapes: Sequence[Optional[Any]]) -> str:
         """Make a function callable for arguments of some shapes; return the name under which it is
@@ -181,6 +185,9 @@ class FunctionLibrary:
                 with_shapes(self.live_name(other), live, self.get(name).signature, shapes)
             )
             self._registered[other] = None
+            if self.watch is not None:
+                said = f"as {self.live_name(other)}, for the shapes of a call"
+                self.watch.tell("registered", self.file, name, said, "RP-07")
         return self.live_name(other)
 
     def _refers(self, name: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ far.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Optional
 
 import tensorflow as tf
 
@@ -18,12 +18,13 @@ from reference_impl.functions import specs
 from reference_impl.functions.checkpoint import Checkpoint
 from reference_impl.functions.library import FunctionLibrary
 from reference_impl.load_options import LoadOptions
+from reference_impl.tracing import Watch
 
 
 class Load:
     """The state of one load, which every reader in `reference_impl.kinds` gets.
 
-    The numbers in the graph have been checked.
+    The numbers in the graph have been checked. `watch` is None unless somebody watches the load.
 
     `whole` is the object graph of the whole model, `graph` that of the loaded part. Its nodes have
     the numbers of `whole`; nodes that are left out are empty.
@@ -38,14 +39,17 @@ class Load:
         meta_graph: schema.MetaGraphDef,
         options: LoadOptions,
         graph: schema.SavedObjectGraph,
+        watch: Optional[Watch] = None,
     ):
         self.directory, self.meta_graph, self.options = directory, meta_graph, options
         self.file = str(directory.file)  # for messages
+        self.watch = watch
         self.whole = self.graph = graph
         self.library = FunctionLibrary(
             meta_graph.graph_def.library, self.file, meta_graph.meta_info_def.function_aliases
         )
-        self.checkpoint = Checkpoint(directory, graph, options)
+        self.library.watch = watch
+        self.checkpoint = Checkpoint(directory, graph, options, watch)
         self.objects: list[Any] = [None] * len(graph.nodes)  # made so far
         self.functions: dict[str, Any] = {}  # made so far, by name of the FunctionDef
         self.grown = 0  # bytes by which the tensors made so far are larger than in the file
@@ -81,6 +85,10 @@ class Load:
     def path(self, number: int) -> str:
         """Return the path of a node from the root, for messages."""
         return self.checkpoint.paths.from_root(number)
+
+    def label(self, number: int) -> str:
+        """Return the number and the path of a node, for the steps of a load."""
+        return f"nodes[{number}] {self.path(number)}"
 
     def name(self, number: int) -> str:
         """Return the last name on the path of a node, for messages."""

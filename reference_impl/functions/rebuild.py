@@ -96,6 +96,9 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
     library.check(name)
     function_def = library.get(name)
     order = _in_order(function_def)
+    if library.watch is not None:
+        how = "as one call" if order is None else f"node by node, nodes: {len(order)}"
+        library.watch.tell("rebuilt", library.file, name, how, "GOAL-02")
     if order is None:
         return list(_opaque_call(library, name, inputs).outputs)
     return _Interpreter(library, function_def, inputs).run(order)

@@ -41,7 +41,7 @@ def why_not_found(library: FunctionLibrary, function: str) -> Optional[UnknownOp
     """Return the error for the first unregistered op in a function and its callees, or None."""
     for name in library.closure(function):
         for node in library.get(name).node_def:
-            if _is_unknown(library, node):
+            if is_unknown(library, node):
                 return unknown_op(library, node, name)
     return None
 
@@ -57,7 +57,7 @@ def nodes_needing_unknown_ops(
         called = (why_not_found(library, other) for other in library.functions_of(node))
         error = (
             unknown_op(library, node, function)
-            if _is_unknown(library, node)
+            if is_unknown(library, node)
             else next(filter(None, called), None)
         )
         if error is not None:
@@ -65,7 +65,8 @@ def nodes_needing_unknown_ops(
     return found
 
 
-def _is_unknown(library: FunctionLibrary, node: Any) -> bool:
+def is_unknown(library: FunctionLibrary, node: Any) -> bool:
+    """Return whether this TensorFlow lacks the op of a node, and no function has its name."""
     return node.op not in library and api.op_def(node.op) is None
 
 

@@ -44,8 +44,15 @@ def restore(load: Load) -> None:
         value, obj = load.checkpoint.read(key), load.objects[number]
         if attribute == PYTHON and isinstance(obj, tf.train.experimental.PythonState):
             obj.deserialize(value.numpy())
+            came = "given to the object"
         elif isinstance(obj, LoadedObject):
             obj.__dict__.setdefault(_KEPT, {})[attribute] = value
+            came = "kept for the next save"
+        else:
+            came = "not loaded: no code reads it"
+        if load.watch is not None:
+            said = f"{attribute} from {load.checkpoint.described(key)}: {came}"
+            load.watch.tell("state", load.checkpoint.index, load.label(number), said, "RES-15")
 
 
 def _alone(load: Load) -> Iterator[tuple[int, str, str]]:

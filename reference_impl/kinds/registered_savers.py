@@ -63,6 +63,7 @@ def restore(load: Load) -> None:
         ).expect_partial()
     except ValueError as error:
         if load.options.allow_partial_checkpoint:
+            _tell(load, numbers, f"not restored: {error}")
             return
         raise _not_restored(load, numbers[0], f": {error}") from error
     # a saver that is not strict passes over objects that are not its own, one that is unknown over
@@ -75,6 +76,7 @@ def restore(load: Load) -> None:
             and not load.options.allow_partial_checkpoint
         ):
             raise _not_restored(load, number, "")
+    _tell(load, numbers, "asked to restore it")
     # An object without its class has no attribute in which a saver could put anything.
     without = [number for number in numbers if isinstance(load.objects[number], LoadedObject)]
     if without:
@@ -84,6 +86,14 @@ def restore(load: Load) -> None:
             f" does not restore it. {_HOW}"
         )
         warnings.warn(f"{load.file}: {reason}", UnrestoredStateWarning, stacklevel=2)
+
+
+def _tell(load: Load, numbers: list[int], what: str) -> None:
+    """Tell what came of the state that registered savers wrote, if somebody watches the load."""
+    if load.watch is not None:
+        for number in numbers:
+            said = f"{_saver(load, number)}: {what}"
+            load.watch.tell("state", load.checkpoint.index, load.label(number), said, "RP-08")
 
 
 def _saver(load: Load, number: int) -> str:

@@ -104,6 +104,10 @@ def fill(load: Load, number: int) -> None:
             restore(
                 {name: load.checkpoint.read(_key(name, keys)) for name in save.structured_outputs}
             )
+        if load.watch is not None:
+            for name in save.structured_outputs:
+                said = f"content from {load.checkpoint.described(_key(name, keys))}"
+                load.watch.tell("state", load.checkpoint.index, load.label(number), said, "RES-15")
 
 
 def run_initializer(load: Load, number: int) -> None:
@@ -113,6 +117,10 @@ def run_initializer(load: Load, number: int) -> None:
         resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
     with graph_mode.noted_as_initializers():
         resource.initialize()
+    if load.watch is not None:
+        said = "ran" if tf.executing_eagerly() else "waits for the session"
+        said = said if INITIALIZE in resource.functions else "none: the resource has no initialiser"
+        load.watch.tell("initializer", load.file, load.label(number), said, "RP-09")
 
 
 class LoadedResource(api.Resource):

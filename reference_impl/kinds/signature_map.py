@@ -11,11 +11,14 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MalformedError, UnknownSignatureError, like
+from reference_impl.errors import MalformedError, SavedModelError, UnknownSignatureError, like
 from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
 from reference_impl.functions import specs
 from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.functions.load_context import Load
+from reference_impl.functions.steps import type_text
+from reference_impl.functions.unknown_ops import why_not_found
+from reference_impl.tracing import Watch
 
 
 class SignatureMap(Mapping[str, Any], api.Trackable):
@@ -141,4 +144,29 @@ def is_live_map(obj: Any) -> bool:
     """
     return isinstance(obj, SignatureMap) or (
         type(obj).__name__ == "_SignatureMap" and isinstance(obj, Mapping)
+    )
+
+
+def tell_signatures(watch: Watch, file: str, signatures: Mapping[str, Any], rule: str) -> None:
+    """Tell the inputs and outputs of each signature, or why it cannot be called."""
+    for key, function in signatures.items():
+        try:
+            inputs, outputs = function.structured_input_signature[1], function.structured_outputs
+            said = f"({_specs_text(inputs)}) -> ({_specs_text(outputs)})"
+        except SavedModelError as error:
+            said = f"cannot be called: {error.reason}"
+        refused = getattr(function, "reason", None)
+        if refused is None and isinstance(function, LoadedConcreteFunction):
+            refused = why_not_found(function.library, function.saved_name)
+        if refused is not None:
+            said += f"; cannot be called: {refused.reason}"
+        watch.tell("signature", file, key, said, rule)
+
+
+def _specs_text(specs: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name}: {type_text(spec.dtype, spec.shape)}"
+        if isinstance(spec, tf.TensorSpec)
+        else f"{name}: {spec}"
+        for name, spec in specs.items()
     )

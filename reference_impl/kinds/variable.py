@@ -18,6 +18,7 @@ from reference_impl.functions import specs
 from reference_impl.functions.devices import checked_device
 from reference_impl.functions.load_context import Load
 from reference_impl.kinds import registered_savers
+from reference_impl.tracing import Watch
 
 _log = logging.getLogger(__name__)
 
@@ -35,19 +36,21 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
     """
     device = node.variable.device if load.options.keep_variable_devices else ""
     checked_device(device, load.file, load.path(number))
+    key: Optional[str] = None
+    left = ""
     try:
         without = load.options.skip_checkpoint or registered_savers.has_saver(load, number)
         key = None if without else load.checkpoint.variable(number, node.variable)
         if key is None or not api.makes_variables_itself(_create):
-            return make(node.variable, None if key is None else load.checkpoint.read(key), device)
-        with (
-            tf.device(device) if device else contextlib.nullcontext()
-        ):  # tf.device(None) would leave a scope (DEV-02)
-            made = api.variable_of_handle(
-                **_settings(node.variable)
-            )  # several times faster than `make`
-            load.checkpoint.assign(made, key)
-        return made
+            made = make(node.variable, None if key is None else load.checkpoint.read(key), device)
+        else:
+            with (
+                tf.device(device) if device else contextlib.nullcontext()
+            ):  # tf.device(None) would leave a scope (DEV-02)
+                made = api.variable_of_handle(
+                    **_settings(node.variable)
+                )  # several times faster than `make`
+                load.checkpoint.assign(made, key)
     except (MissingValueError, ShapeError, DtypeError) as error:
         error.node = load.path(number)
         if not load.options.allow_partial_checkpoint:
@@ -57,10 +60,27 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
                 )
             raise
         _log.warning("left without a value: %s", error)
-        return make(node.variable, None, device)
+        key, left = None, error.reason
+        made = make(node.variable, None, device)
     except SavedModelError as error:
         error.node = error.node or load.path(number)
         raise
+    if load.watch is not None:
+        tell_value(load, load.watch, number, key, left)
+    return made
+
+
+def tell_value(load: Load, watch: Watch, number: int, key: Optional[str], left: str = "") -> None:
+    """Tell which value a variable got, or why it was `left` without one."""
+    if key is not None:
+        said = f"variable from {load.checkpoint.described(key)}"
+    elif left:
+        said = f"left without a value: {left}"
+    elif load.options.skip_checkpoint:
+        said = "left without a value: skip_checkpoint"
+    else:
+        said = "no value yet: a registered checkpoint saver restores it"
+    watch.tell("value", load.checkpoint.index, load.label(number), said, "RP-08")
 
 
 def _settings(proto: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Graphs are built only on demand.
     loader          the story: checked object graph -> objects -> children -> captures -> filled and
                     initialised resources
     selection       the part that ``LoadOptions(only=...)`` asks for
+    steps           what a watched load tells of objects, children and captures
 
 `reference_impl.kinds` makes the object of each kind of node; `reference_impl.extension` reads our
 additions to TensorFlow's format.

@@ -50,8 +50,10 @@ from reference_impl.kinds import (
 from reference_impl.kinds import variable as variables
 from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.load_options import LoadOptions
+from reference_impl.loading import steps
 from reference_impl.loading.selection import Selection
 from reference_impl.safety import effects, machine_ops
+from reference_impl.tracing import Watch
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +77,9 @@ ATTACHERS: dict[Optional[str], Callable[[Load, int, Any], None]] = {
 }
 
 
-def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> Any:
+def load_object_graph(
+    directory: Layout, meta_graph: Any, options: LoadOptions, watch: Optional[Watch] = None
+) -> Any:
     """Return the root object of a MetaGraph that has an object graph."""
     file = str(directory.file)
     _check(meta_graph.object_graph_def, file)
@@ -87,7 +91,11 @@ def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) 
             "%s: graph_def.versions: %s. Sessions and servers refuse the model", file, refused
         )
     message = extension.read(meta_graph, file)
-    loader = Loader(directory, meta_graph, options, extension.object_graph(meta_graph, message))
+    loader = Loader(
+        directory, meta_graph, options, extension.object_graph(meta_graph, message), watch
+    )
+    if watch is not None:
+        steps.tell_graph(watch, loader)
     if options.only is not None:
         loader.select(Selection.of_paths(loader.whole, options.only, loader.library.index, file))
     origin = Origin(
@@ -175,6 +183,8 @@ class Loader(Load):
         try:
             with variables.made_with_values() if self.library.eager else contextlib.nullcontext():
                 self.make_objects()
+            if self.watch is not None:
+                steps.tell_left_out(self.watch, self, self.selected)
             self.checkpoint.finish()
             self.check_machine_ops()
             self.attach_children()
@@ -188,6 +198,10 @@ class Loader(Load):
         with self.assets.needed():
             self.each_resource(resource.run_initializer)
         self.describe(start)
+        if self.watch is not None:
+            found = getattr(self.objects[start], SIGNATURES_CHILD)
+            if isinstance(found, signature_map.SignatureMap):
+                signature_map.tell_signatures(self.watch, self.file, found, "ATTR-01")
         return self.objects[start]
 
     def make_objects(self) -> None:
@@ -205,6 +219,8 @@ class Loader(Load):
         ):
             made = self.make(number, nodes[number])
             self.objects[number] = made
+            if self.watch is not None:
+                steps.tell_made(self.watch, self, number, made)
             self.hooks.made(self, number, nodes[number], made)
 
     def make(self, number: int, node: Any) -> Any:
@@ -244,6 +260,8 @@ class Loader(Load):
             kind = node.WhichOneof("kind")
             if kind in ATTACHERS:
                 ATTACHERS[kind](self, number, node)
+                if self.watch is not None:
+                    steps.tell_children(self.watch, self, number)
         for number, node in enumerate(self.graph.nodes):
             if isinstance(self.objects[number], optimizer.LoadedOptimizer):
                 optimizer.attach_slots(self, number, node)
@@ -255,12 +273,10 @@ class Loader(Load):
         """
         owned = resource.owned_functions(self.graph)
         for name, made in self.functions.items():
-            made.capture(
-                [
-                    self.objects[number]
-                    for number in self.graph.concrete_functions[name].bound_inputs
-                ]
-            )
+            bound = self.graph.concrete_functions[name].bound_inputs
+            made.capture([self.objects[number] for number in bound])
+            if self.watch is not None:
+                steps.tell_captures(self.watch, self, name, bound)
             for number in owned.get(name, ()):
                 made.belong_to(self.objects[number])
         concrete_function.add_custom_gradients(self)
@@ -284,6 +300,9 @@ class Loader(Load):
                         f"it is not filled: {reason}", file=self.file, node=self.path(number)
                     )
                     _log.warning("%s", made.unfilled)
+                    if self.watch is not None:
+                        said, rule = made.unfilled.reason, made.unfilled.clause
+                        self.watch.tell("initializer", self.file, self.label(number), said, rule)
                 except SavedModelError as error:
                     error.file = error.file or self.file
                     raise

@@ -8,8 +8,9 @@ control_flow/  Switch, Merge, Enter and Exit become While and If
 load, root     make a program live, with initialization, tables and pruning
 plain_restore  the part of a restore function that need not run
 selection      loads a part of a model
+steps          what a watched load tells of state, values and the init op
 
-Only `load`, `root`, `initialization`, `tables` and `pruning` need TensorFlow.
+Only `load`, `root`, `initialization`, `tables`, `pruning` and `steps` need TensorFlow.
 
 RFC: V1-01..V1-18
 """

@@ -34,6 +34,7 @@ from reference_impl.functions import graph_versions, specs
 from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.functions.devices import checked_device
 from reference_impl.functions.library import FunctionLibrary, rules_of
+from reference_impl.functions.steps import tell_library
 from reference_impl.functions.tensors import Values
 from reference_impl.functions.unknown_ops import (
     UnknownOpError,
@@ -47,12 +48,13 @@ from reference_impl.kinds import user_object
 from reference_impl.kinds.asset import Assets
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.root import add_function_aliases, provenance
-from reference_impl.kinds.signature_map import SignatureMap
+from reference_impl.kinds.signature_map import SignatureMap, tell_signatures
 from reference_impl.load_options import LoadOptions
 from reference_impl.safety import machine_ops
 from reference_impl.safety.effects import LOAD, Start
 from reference_impl.safety.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
-from reference_impl.v1 import tables
+from reference_impl.tracing import Watch
+from reference_impl.v1 import steps, tables
 from reference_impl.v1.extract import Extracted, static_shape
 from reference_impl.v1.initialization import Initialization
 from reference_impl.v1.plain_restore import plain_restores
@@ -71,7 +73,9 @@ from reference_impl.v1.signatures import Output, Signature
 _log = logging.getLogger(__name__)
 
 
-def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> V1Root:
+def load_meta_graph(
+    directory: Layout, meta_graph: Any, options: LoadOptions, watch: Optional[Watch] = None
+) -> V1Root:
     """Return the root object of a MetaGraph that has no object graph.
 
     Raises SavedModelError, or tf.errors.OpError if the restore or the init function fails. The
@@ -80,7 +84,7 @@ def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) ->
     refused = graph_versions.refusal(meta_graph.graph_def.versions)
     if refused:
         raise UnsupportedModelError(refused, file=str(directory.file), node="graph_def.versions")
-    return Loader(directory, meta_graph, options).load()
+    return Loader(directory, meta_graph, options, watch).load()
 
 
 def find_damage(meta_graph: Any, file: str) -> damage.Damage:
@@ -97,8 +101,14 @@ def find_damage(meta_graph: Any, file: str) -> damage.Damage:
 
 
 class Loader:
-    def __init__(self, directory: Layout, meta_graph: Any, options: LoadOptions):
-        self.directory = directory
+    def __init__(
+        self,
+        directory: Layout,
+        meta_graph: Any,
+        options: LoadOptions,
+        watch: Optional[Watch] = None,
+    ):
+        self.directory, self.watch = directory, watch
         self.meta_graph = meta_graph
         self.file = str(directory.file)
         self.program = Program(
@@ -107,9 +117,14 @@ class Loader:
         self.options = options
         aliases = meta_graph.meta_info_def.function_aliases
         self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file, aliases)
+        self.library.watch = watch
+        if watch is not None:
+            steps.tell_program(watch, self.program)
+            tell_library(watch, self.library)
         self.part = None if options.only is None else Part(self.program, options.only)
         self.assets = Assets(directory, meta_graph)
         self.state: dict[str, Any] = {}  # hoisted node -> variable, resource or asset
+        self.read_keys: dict[int, str] = {}  # id of a variable -> the key of its unchanged value
 
     def load(self) -> V1Root:
         root = type("V1Root", user_object.bases(V1Root, self.options), {})()
@@ -124,6 +139,8 @@ class Loader:
             name: self.make_resource(name) for name in self.program.resources if self.wants(name)
         }
         self.state.update(resources)
+        if self.watch is not None:
+            steps.tell_state(self.watch, self.program, self.state)
         for name, resource in resources.items():
             tables.attach(resource, name, self.program, self.function)
         for statement in self.program.false_statements:
@@ -133,8 +150,12 @@ class Loader:
         with self.assets.needed():
             self.run_init()
         self.fill_iterators()
+        valueless = [variable.name for variable in made if not self.has_value(variable)]
+        if self.watch is not None:
+            ran = self.init_function is not None
+            steps.tell_initialised(self.watch, self.file, ran, self.state, valueless)
         root.variables = [variable for variable in made if self.has_value(variable)]
-        vars(root)["uninitialized_variables"] = tuple(v.name for v in made if not self.has_value(v))
+        vars(root)["uninitialized_variables"] = tuple(valueless)
         self.values.finish()
         root.resources = list(resources.values())
         vars(root)["_loader"] = self
@@ -142,6 +163,8 @@ class Loader:
         vars(root)[SIGNATURES_CHILD] = SignatureMap(
             {key: self.signature(self.program.signatures[key]) for key in keys}
         )
+        if self.watch is not None:
+            tell_signatures(self.watch, self.file, vars(root)[SIGNATURES_CHILD], "V1-01")
         if self.options.load_function_aliases:
             self.refuse_aliases()
             add_function_aliases(root, {}, lambda _: None, [])
@@ -217,6 +240,8 @@ class Loader:
         the variables by name.
         """
         restore = self.restore_function
+        if self.watch is not None:
+            steps.tell_checkpoint(self.watch, self.directory, self.options.skip_checkpoint)
         if self.options.skip_checkpoint or (restore is None and not self.program.variables):
             return
         if not self.directory.root.names(VARIABLES):
@@ -237,6 +262,18 @@ class Loader:
         self.values.by_restoring(
             lambda: self.restore(tf.constant(str(prefix)), read), self.restored
         )
+        if self.watch is not None:
+            variables = {
+                name: made for name, made in self.state.items() if isinstance(made, tf.Variable)
+            }
+            steps.tell_restored(
+                self.watch,
+                self.directory,
+                variables,
+                self.restored,
+                self.read_keys,
+                self.absent,
+            )
         if not self.library.eager:
             self.note_restored_tables(tf.constant(str(prefix)))
 
@@ -268,6 +305,7 @@ class Loader:
                 ):
                     values.assign(variable, key)
                     read.append(variable)
+                    self.read_keys[id(variable)] = key
             values.finish()
         finally:
             values.close()

@@ -33,6 +33,7 @@ def test_API_01_two_symbols(tf, model, tmp_path):
         "export_dir",
         "tags",
         "options",
+        "trace",
     ]
     reference_impl.save(model, str(tmp_path / "text"))
     reference_impl.save(

@@ -324,6 +324,11 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     return Layout(root, file, saved_model, alternatives)
 
 
+def directory_of(path: files.AnyPath) -> Path:
+    """Return the directory of a SavedModel, given this directory or a file in it."""
+    return Path(path) if Path(path).is_dir() else Path(path).parent
+
+
 _TRIES = 8
 _PAUSE = 0.01  # seconds before the second try, twice as many before each further one
 
@@ -353,7 +358,7 @@ def of_one_export(
 
     RFC: API-04
     """
-    directory = Path(path) if Path(path).is_dir() else Path(path).parent
+    directory = directory_of(path)
     met_one = False
     for left in reversed(range(_TRIES)):
         with _watched(directory, may_write) as is_same:
