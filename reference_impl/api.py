@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["load", "save"]
 
 
-def _tags(given: Any) -> Optional[list[str]]:
+def _tags(given: object) -> Optional[list[str]]:
     """Return the tags in an argument: one tag, a set, or any nested structure of tags."""
     if given is None:
         return None
@@ -97,7 +97,7 @@ def load(
 
 
 def _load(
-    export_dir: Union[str, os.PathLike[str]], tags: Any, options: Any, trace: Optional[Sink]
+    export_dir: Union[str, os.PathLike[str]], tags: object, options: object, trace: Optional[Sink]
 ) -> LoadedModel:
     path = local_copy(os.fsdecode(export_dir))
     once = functools.partial(_load_once, path, tags, options, trace)
@@ -113,7 +113,7 @@ def _leaves_nothing_behind() -> bool:
         return tf.executing_eagerly()
 
 
-def _load_once(path: str, tags: Any, options: Any, trace: Optional[Sink]) -> LoadedModel:
+def _load_once(path: str, tags: object, options: Any, trace: Optional[Sink]) -> LoadedModel:
     watched = None if trace is None else Watch(trace, layout.directory_of(path))
     try:
         return _load_read(path, tags, options, watched)
@@ -123,7 +123,7 @@ def _load_once(path: str, tags: Any, options: Any, trace: Optional[Sink]) -> Loa
         raise
 
 
-def _load_read(path: str, tags: Any, options: Any, watched: Optional[Watch]) -> LoadedModel:
+def _load_read(path: str, tags: object, options: Any, watched: Optional[Watch]) -> LoadedModel:
     with _parsed():
         directory = layout.read(path)
     if watched is not None:
@@ -164,7 +164,7 @@ def _tell_file(watched: Watch, directory: layout.Layout) -> None:
 
 @without_autograph
 def save(
-    obj: Any,
+    obj: object,
     export_dir: Union[str, os.PathLike[str]],
     signatures: Union[Callable[..., Any], Mapping[str, Callable[..., Any]], None] = None,
     options: Union[SaveOptions, TensorFlowSaveOptions, None] = None,

@@ -112,7 +112,7 @@ class LoadOptions:
         return LoadOptions(**{**given, "keep_variable_devices": "keep_variable_devices" in given})
 
 
-def translated(options: Any, names: Mapping[str, str]) -> dict[str, Any]:
+def translated(options: object, names: Mapping[str, str]) -> dict[str, Any]:
     """Return the options that an object of TensorFlow has, without those that are None.
 
     Args:

@@ -22,7 +22,7 @@ def found_once(find: Callable[..., Optional[Found]]) -> Callable[..., Optional[F
     known: dict[tuple[Any, ...], Found] = {}
 
     @functools.wraps(find)
-    def remembered(*arguments: Any) -> Optional[Found]:
+    def remembered(*arguments: object) -> Optional[Found]:
         result = known.get(arguments)
         if result is None:
             result = find(*arguments)

@@ -36,7 +36,7 @@ def described(directory: Layout) -> dict[int, Any]:
         return {}
 
 
-def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
+def keep(obj: object, saved: schema.SavedUserObject, described: Optional[Any]) -> None:
     """Keep the data of a Keras 2 layer: its SavedUserObject, and its KerasObject from
     keras_metadata.pb.
 
@@ -49,7 +49,7 @@ def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
     vars(obj)[_KEPT] = kept
 
 
-def kept(obj: Any) -> Optional[Any]:
+def kept(obj: object) -> Optional[Any]:
     """Return the SavedUserObject to write for an object, or None.
 
     Readers without keras_metadata.pb use its metadata.
@@ -58,7 +58,7 @@ def kept(obj: Any) -> Optional[Any]:
     return members.get(_KEPT) or _live(obj)
 
 
-def _live(obj: Any) -> Optional[Any]:
+def _live(obj: object) -> Optional[Any]:
     """Return the SavedUserObject of a live layer, model or metric of Keras 2, without metadata if
     it has no ``get_config``.
     """

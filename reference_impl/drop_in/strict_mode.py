@@ -7,7 +7,7 @@ sets the default in its environment or with `strictness`.
 from __future__ import annotations
 
 import os
-from typing import Any, Optional
+from typing import Optional
 
 VARIABLE = "REFERENCE_IMPL_STRICT"
 _VALUES = {"": None, "1": True, "true": True, "0": False, "false": False}
@@ -41,7 +41,7 @@ class strictness:
     def __enter__(self) -> strictness:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         global _chosen
         _chosen = self._before
 

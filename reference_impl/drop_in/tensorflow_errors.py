@@ -39,7 +39,7 @@ class AlsoTensorFlowError(SavedModelError):
     def __init__(
         self,
         reason: Optional[str],
-        op: Any = None,
+        op: Optional[tf.Operation] = None,
         message: Optional[str] = None,
         code: Optional[int] = None,
         *,
@@ -85,7 +85,9 @@ def _theirs(error: SavedModelError) -> tuple[type, ...]:
     return ()
 
 
-def _with_bases(kind: Any, theirs: tuple[type, ...], attributes: dict[str, Any]) -> SavedModelError:
+def _with_bases(
+    kind: object, theirs: tuple[type, ...], attributes: dict[str, Any]
+) -> SavedModelError:
     made: SavedModelError = _class(kind, theirs)(attributes)
     return made
 

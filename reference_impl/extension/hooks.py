@@ -31,8 +31,8 @@ class Origin:
     def __init__(
         self,
         directory: Layout,
-        meta_graph: Any,
-        graph: Any,
+        meta_graph: schema.MetaGraphDef,
+        graph: schema.SavedObjectGraph,
         message: Optional[Any],
         construct: Callable[..., None],
     ):
@@ -60,7 +60,7 @@ class Hooks:
     def check(self, load: Load) -> None:
         """Refuse a load, before anything is made."""
 
-    def make(self, load: Load, number: int, node: Any) -> Optional[Any]:
+    def make(self, load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
         """Return the object of a node, or None if the reader of the node's kind should make it."""
         if node.WhichOneof("kind") == "variable":
             return registered_objects.make_variable(load, number, node)
@@ -74,13 +74,13 @@ class Hooks:
                 return revived
         return self.make_generic(load, number, node)
 
-    def make_generic(self, load: Load, number: int, node: Any) -> Optional[Any]:
+    def make_generic(self, load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
         """Return the object of a node whose class is not registered: an optimizer that has update
         rules but no slots.
         """
         return optimizer.read(load, number, node) if number in self.origin.optimizers else None
 
-    def made(self, load: Load, number: int, node: Any, made: Any) -> None:
+    def made(self, load: Load, number: int, node: schema.SavedObject, made: object) -> None:
         """Record the class of an object, so that calling it makes another object, and the data that
         a later save writes again.
         """

@@ -73,7 +73,7 @@ class InitialValue:
         return api.call_registered(self.library.register(self.name), flat, 1)[0]
 
 
-def initializer(variable: Any, function: Callable[[], Any]) -> Any:
+def initializer(variable: tf.Variable, function: Callable[[], Any]) -> Any:
     """Set the function that computes the first value of a variable made outside a `tf.function`.
 
     After the model is saved and loaded, ``type(loaded)()`` can then initialise the variable by
@@ -101,11 +101,11 @@ def initializer(variable: Any, function: Callable[[], Any]) -> Any:
     return variable
 
 
-def set_on(variable: Any, value: Union[InitialValue, Callable[[], Any]]) -> None:
+def set_on(variable: tf.Variable, value: Union[InitialValue, Callable[[], Any]]) -> None:
     setattr(api.variable_components(variable)[0], _ATTRIBUTE, value)
 
 
-def of(variable: Any) -> Union[InitialValue, Callable[[], Any], None]:
+def of(variable: tf.Variable) -> Union[InitialValue, Callable[[], Any], None]:
     """Return the source of a variable's first value (from a file or from `initializer`), or
     None.
     """
@@ -130,9 +130,9 @@ def attach(
     if not present:
         return
     proto = schema.FunctionDefLibrary()
-    names = dict.fromkeys(
-        name for item in present.values() for name in library.closure(item.function)
-    )
+    names: dict[str, None] = {}
+    for item in present.values():
+        names.update(dict.fromkeys(library.closure(item.function)))
     proto.function.extend(library.get(name) for name in names)
     own = FunctionLibrary(proto, library.file)
     for number, item in present.items():
@@ -144,7 +144,7 @@ def attach(
             set_on(objects[number], InitialValue(own, item.function, inputs, reference))
 
 
-def _input(given: Any, objects: Sequence[Any]) -> Any:
+def _input(given: schema.FunctionInput, objects: Sequence[Any]) -> Any:
     if given.WhichOneof("kind") == "argument":
         return Argument(given.argument)
     found = objects[given.node_id]

@@ -23,6 +23,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import UninitializedVariableError, UnsupportedModelError
 from reference_impl.extension import initial_values
 from reference_impl.extension.hooks import Hooks, Origin
+from reference_impl.format import schema
 from reference_impl.functions.captures import used_arguments
 from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.functions.load_context import Load
@@ -39,7 +40,7 @@ def construct(
     load_part: Callable[[Hooks, int], None],
     origin: Origin,
     number: int,
-    instance: Any,
+    instance: object,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> None:
@@ -74,10 +75,9 @@ class FreshConcreteFunction(LoadedConcreteFunction):
 
         Raises UninitializedVariableError.
         """
+        own = [made() for made in self.made]
         wanted = {
-            id(variable): variable
-            for variable in (*(made() for made in self.made), *self.variables)
-            if variable is not None
+            id(variable): variable for variable in (*own, *self.variables) if variable is not None
         }
         for variable in wanted.values():
             _initialize(variable, self, tensors, ())
@@ -101,7 +101,7 @@ class _NewObject(Hooks):
 
     trace_class = FreshConcreteFunction
 
-    def __init__(self, origin: Origin, number: int, instance: Any):
+    def __init__(self, origin: Origin, number: int, instance: object):
         super().__init__(origin)
         self._number, self._instance = number, instance
 
@@ -113,7 +113,9 @@ class _NewObject(Hooks):
         own = reachable(
             [self._number], lambda number: [child.node_id for child in nodes[number].children]
         )
-        slots = {slot.slot_variable_node_id for node in nodes for slot in node.slot_variables}
+        slots: set[int] = set()
+        for node in nodes:
+            slots.update(slot.slot_variable_node_id for slot in node.slot_variables)
         others = [
             number
             for number, node in enumerate(load.graph.nodes)
@@ -132,15 +134,15 @@ class _NewObject(Hooks):
                 clause="INIT-05",
             )
 
-    def make(self, load: Load, number: int, node: Any) -> Optional[Any]:
+    def make(self, load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
         return self._instance if number == self._number else super().make(load, number, node)
 
-    def make_generic(self, load: Load, number: int, node: Any) -> Optional[Any]:
+    def make_generic(self, load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
         if number in self.origin.classes:
             return user_object.new_object(self.origin.classes[number])
         return super().make_generic(load, number, node)
 
-    def made(self, load: Load, number: int, node: Any, made: Any) -> None:
+    def made(self, load: Load, number: int, node: schema.SavedObject, made: object) -> None:
         super().made(load, number, node, made)
         if isinstance(made, tf.Variable):
             setattr(made, _PATH, load.path(number))
@@ -161,17 +163,17 @@ class _NewObject(Hooks):
             function.made = tuple(made.get(id(function), ()))
 
 
-def _assigns(node: Any, position: int) -> bool:
+def _assigns(node: schema.NodeDef, position: int) -> bool:
     return node.op == "AssignVariableOp" and position == 0
 
 
-def _has_value(variable: Any) -> bool:
+def _has_value(variable: tf.Variable) -> bool:
     with tf.init_scope():
         return bool(variable.is_initialized())
 
 
 def _initialize(
-    variable: Any,
+    variable: tf.Variable,
     function: LoadedConcreteFunction,
     tensors: list[tf.Tensor],
     above: tuple[Any, ...],
@@ -218,7 +220,9 @@ def _initialize(
         variable.assign(known.compute(tensors))
 
 
-def _error(variable: Any, function: LoadedConcreteFunction, why: str) -> UninitializedVariableError:
+def _error(
+    variable: tf.Variable, function: LoadedConcreteFunction, why: str
+) -> UninitializedVariableError:
     fix = (
         "Assign one, restore a checkpoint into the object, or save the model with"
         " reference_impl.initializer(variable, function)"
@@ -228,5 +232,5 @@ def _error(variable: Any, function: LoadedConcreteFunction, why: str) -> Uniniti
     )
 
 
-def _path(variable: Any) -> str:
+def _path(variable: tf.Variable) -> str:
     return str(getattr(variable, _PATH, variable.name))

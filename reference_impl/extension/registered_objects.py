@@ -33,7 +33,7 @@ class RegistrationWarning(UserWarning):
 
 
 def make(
-    load: Load, number: int, node: Any, state: Optional[schema.RegisteredState]
+    load: Load, number: int, node: schema.SavedObject, state: Optional[schema.RegisteredState]
 ) -> Optional[Any]:
     """Return the object of a node with a registered name, without its children, or None if the name
     is not registered here.
@@ -84,7 +84,7 @@ def make(
     return obj
 
 
-def make_variable(load: Load, number: int, node: Any) -> Optional[Any]:
+def make_variable(load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
     """Return a variable whose class is registered here and makes its objects itself, with its
     value; None for any other.
 
@@ -102,7 +102,7 @@ def make_variable(load: Load, number: int, node: Any) -> Optional[Any]:
     return made
 
 
-def _from_message(cls: type, load: Load, node: Any) -> Any:
+def _from_message(cls: type, load: Load, node: schema.SavedObject) -> Any:
     """Return the object that a class makes from its message, by TensorFlow's own method
     (`_deserialize_from_proto`).
     """
@@ -117,7 +117,7 @@ def _from_message(cls: type, load: Load, node: Any) -> Any:
     )
 
 
-def keep(obj: user_object.LoadedObject, node: Any, state: Optional[Any]) -> None:
+def keep(obj: user_object.LoadedObject, node: schema.SavedObject, state: Optional[Any]) -> None:
     """Keep the messages of an object whose class is not registered here, so that saving the object
     again loses nothing.
     """
@@ -125,7 +125,7 @@ def keep(obj: user_object.LoadedObject, node: Any, state: Optional[Any]) -> None
         obj.__dict__[_KEPT] = (node, state)
 
 
-def kept(obj: Any) -> Optional[tuple[Any, Any]]:
+def kept(obj: object) -> Optional[tuple[Any, Any]]:
     """Return the SavedObject and the RegisteredState (or None) that `keep` stored; None for any
     other object.
     """
@@ -152,7 +152,7 @@ def _values(state: Optional[schema.RegisteredState], file: str, path: str) -> di
     return {**values, **state.blobs}
 
 
-def write(out: Any, obj: Any, number: int, path: str) -> Optional[Any]:
+def write(out: schema.SavedObject, obj: object, number: int, path: str) -> Optional[Any]:
     """Write the registered name of an object into its SavedObject; return its RegisteredState, or
     None if it has no state.
     """
@@ -181,7 +181,7 @@ def write(out: Any, obj: Any, number: int, path: str) -> Optional[Any]:
     return None
 
 
-def _state(values: Any, number: int, path: str) -> Any:
+def _state(values: object, number: int, path: str) -> Any:
     if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
         raise SaveError(
             "serialize of its registered class must give a dict with string keys",

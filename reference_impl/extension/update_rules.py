@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 import tensorflow as tf
 
@@ -51,7 +51,7 @@ class UpdateRules:
 
     def slot_names(self) -> set[str]:
         """Return the names of the slots that the rules use."""
-        return {name for rule in self.rules.values() for name in rule.slots}
+        return set().union(*(rule.slots for rule in self.rules.values()))
 
     def apply(
         self, optimizer: LoadedOptimizer, gradients: Sequence[Any], variables: Sequence[Any]
@@ -69,7 +69,10 @@ class UpdateRules:
             _run(self.library, name, inputs)
 
     def _call(
-        self, optimizer: LoadedOptimizer, gradient: Any, variable: Any
+        self,
+        optimizer: LoadedOptimizer,
+        gradient: Union[tf.Tensor, tf.IndexedSlices],
+        variable: tf.Variable,
     ) -> tuple[str, list[tf.Tensor]]:
         """Return the name and inputs of the function that updates a variable."""
         inner = api.variable_components(variable)[0]
@@ -110,7 +113,7 @@ class UpdateRules:
         return rule.function, inputs
 
 
-def _slot(optimizer: LoadedOptimizer, variable: Any, name: str, rule: Rule) -> tf.Variable:
+def _slot(optimizer: LoadedOptimizer, variable: tf.Variable, name: str, rule: Rule) -> tf.Variable:
     """Return the slot of a variable; make one for a variable that the optimizer has not updated
     before.
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import warnings
 from collections.abc import Iterator
 from typing import Any, Optional
@@ -94,10 +95,8 @@ def functions(extension: schema.Extension) -> list[Any]:
     """Return the messages that name a function with its inputs (initial values and updates), except
     functions of traces.
     """
-    return [
-        *extension.initial_values,
-        *(update for optimizer in extension.optimizers for update in optimizer.updates),
-    ]
+    updates = (optimizer.updates for optimizer in extension.optimizers)
+    return [*extension.initial_values, *itertools.chain.from_iterable(updates)]
 
 
 def _faults(extension: schema.Extension, meta_graph: schema.MetaGraphDef) -> Iterator[str]:
@@ -106,13 +105,14 @@ def _faults(extension: schema.Extension, meta_graph: schema.MetaGraphDef) -> Ite
     Each check assumes that the earlier ones passed.
     """
     nodes = meta_graph.object_graph_def.nodes
-    variables = [
-        n
-        for o in extension.optimizers
-        for n in (*o.shared, *(n for s in o.slots for n in (s.variable, s.value)))
-    ]
+    variables: list[int] = []
+    for optimizer in extension.optimizers:
+        variables += optimizer.shared
+        for slot in optimizer.slots:
+            variables += (slot.variable, slot.value)
     items: list[Any] = [*extension.registered, *extension.initial_values, *extension.optimizers]
-    items += [given for item in functions(extension) for given in item.inputs]
+    for item in functions(extension):
+        items += item.inputs
     for number in [*(item.node_id for item in items), *variables]:
         if not 0 <= number < len(nodes):
             yield f"refers to node {number} of {len(nodes)}"

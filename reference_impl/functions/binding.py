@@ -93,7 +93,7 @@ class Binder:
         return args[:end]
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: object, default: object) -> bool:
     plain = isinstance(value, (bool, int, float, str, bytes))
     return value is default or (plain and type(value) is type(default) and bool(value == default))
 
@@ -108,7 +108,7 @@ class UnknownDefault:
         return f"<unknown: {self.reason}>"
 
 
-def read(load: Load, spec: Any, name: str) -> Binder:
+def read(load: Load, spec: schema.FunctionSpec, name: str) -> Binder:
     """Return the Python signature in a FunctionSpec.
 
     Raises:
@@ -162,7 +162,7 @@ def read(load: Load, spec: Any, name: str) -> Binder:
     )
 
 
-def _count(load: Load, values: Any) -> None:
+def _count(load: Load, values: schema.StructuredValue) -> None:
     """Count the memory of the tensors among default values."""
     for value in structure.nested_values(values):
         kind = value.WhichOneof("kind")
@@ -171,7 +171,7 @@ def _count(load: Load, values: Any) -> None:
                 load.count(tensor_proto.growth(getattr(value, kind)))
 
 
-def _default(value: Any) -> Any:
+def _default(value: object) -> Any:
     try:
         return specs.to_tf(value)
     except SavedModelError as error:
@@ -179,9 +179,9 @@ def _default(value: Any) -> Any:
 
 
 def write(
-    out: Any,
+    out: schema.FunctionSpec,
     signature: Optional[inspect.Signature],
-    input_signature: Any,
+    input_signature: Optional[schema.StructuredValue],
     jit_compile: Optional[bool],
     path: str,
 ) -> None:

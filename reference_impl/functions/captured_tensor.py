@@ -5,8 +5,9 @@ RFC: FMT-14
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from reference_impl.format import schema
 from reference_impl.functions.load_context import Load
 
 
@@ -17,12 +18,12 @@ class CapturedTensor(NamedTuple):
     function: str
 
 
-def read(load: Load, number: int, node: Any) -> CapturedTensor:
+def read(load: Load, number: int, node: schema.SavedObject) -> CapturedTensor:
     """Make the object of a `captured_tensor` node."""
     return CapturedTensor(node.captured_tensor.name, node.captured_tensor.concrete_function)
 
 
-def write(out: Any, captured: CapturedTensor) -> None:
+def write(out: schema.SavedObject, captured: CapturedTensor) -> None:
     """Write a captured tensor into its SavedObject."""
     out.captured_tensor.name, out.captured_tensor.concrete_function = (
         captured.tensor,

@@ -48,7 +48,7 @@ def handles(
     )
 
 
-def handle_of(owner: Any, function: str) -> tf.Tensor:
+def handle_of(owner: object, function: str) -> tf.Tensor:
     """Return the tensor that a function takes for a captured object.
 
     Raises MalformedError, UnsupportedModelError, UnknownOpError for a resource that lacks its
@@ -154,7 +154,8 @@ def _used(
         shift = (
             1 if "If" in node.op or "Case" in node.op else 0
         )  # the first input chooses the branch
-        inner = {position + shift for function in called for position in known[function]}
+        used_inside = frozenset[int]().union(*(known[function] for function in called))
+        inner = {position + shift for position in used_inside}
         for position, place in enumerate(inputs):
             if place is not None and (position in inner if called else used(node, position)):
                 found.add(place)

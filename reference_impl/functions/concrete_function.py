@@ -32,6 +32,7 @@ from reference_impl.errors import (
     MissingKeyError,
     UnsupportedModelError,
 )
+from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.functions import binding, captures, patterns, rebuild, specs
 from reference_impl.functions.binding import Binder
@@ -43,7 +44,7 @@ from reference_impl.functions.unknown_ops import why_not_found
 from reference_impl.graph.argument_names import python_name, python_names
 
 
-def read(load: Load, number: int, node: Any) -> LoadedConcreteFunction:
+def read(load: Load, number: int, node: schema.SavedObject) -> LoadedConcreteFunction:
     """Make the function of a `bare_concrete_function` node."""
     bare = node.bare_concrete_function
     name = bare.concrete_function_name
@@ -80,7 +81,9 @@ def trace(load: Load, name: str, binder: Optional[Binder]) -> LoadedConcreteFunc
     return function
 
 
-def _signature_of(saved: Any, function: Any, file: str) -> Callable[[], tuple[Any, Any]]:
+def _signature_of(
+    saved: schema.SavedConcreteFunction, function: schema.FunctionDef, file: str
+) -> Callable[[], tuple[Any, Any]]:
     """Return a function that returns ``((args, kwargs), results)`` of a SavedConcreteFunction:
     nests of TypeSpecs and literals.
 
@@ -108,7 +111,7 @@ def _signature_of(saved: Any, function: Any, file: str) -> Callable[[], tuple[An
     return decode
 
 
-def _flat_signature(function: Any) -> tuple[Any, Any]:
+def _flat_signature(function: schema.FunctionDef) -> tuple[Any, Any]:
     """Return ``((args, kwargs), results)`` of a FunctionDef without another description: all its
     tensors in order.
     """
@@ -160,7 +163,7 @@ def _gradient_maker(load: Load, name: str) -> Callable[[FunctionLibrary], Loaded
     return make
 
 
-def refuse_to_reduce(function: Any, _protocol: Any) -> Any:
+def refuse_to_reduce(function: LoadedConcreteFunction, _protocol: object) -> Any:
     """Refuse pickling and deep copies with a TypeError, as `__reduce_ex__`: the code of a function
     is in the runtime.
     """
@@ -222,7 +225,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         self.owners = tuple(owners)
         self._handles = None
 
-    def belong_to(self, resource: Any) -> None:
+    def belong_to(self, resource: object) -> None:
         """Refer weakly to the resource that this function creates, fills or saves, so that it does
         not keep its owner alive.
         """
@@ -459,7 +462,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return list({id(handle): handle for handle in self._captured()}.values())
 
     def call_with_tensors_of(
-        self, given: Sequence[tf.Tensor], operation: Any, tensors: dict[str, tf.Tensor]
+        self, given: Sequence[tf.Tensor], operation: tf.Operation, tensors: dict[str, tf.Tensor]
     ) -> Any:
         """Call the function as the custom gradient of `operation`, with captured tensors of the
         operation's graph.
@@ -526,7 +529,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             elif self.placeholders:
                 api.name_arguments(self)
 
-    def _named_as_saved(self, specs: Any) -> Any:
+    def _named_as_saved(self, specs: object) -> Any:
         """Return the specs of the arguments with the names of the placeholders: of the TF 1.x
         graph, else of the FunctionDef.
         """
@@ -535,7 +538,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             or [item.name for item in self.library.get(self.saved_name).signature.input_arg]
         )
 
-        def named(spec: Any) -> Any:
+        def named(spec: object) -> Any:
             if not isinstance(spec, tf.TypeSpec):  # a Python value
                 return spec
             own = [next(names, "") for _ in tf.nest.flatten(spec, expand_composites=True)]
@@ -550,7 +553,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     def _body(self) -> Any:
         name, outputs = self.saved_name, self.structured[1]
 
-        def body(*args: Any, **kwargs: Any) -> Any:
+        def body(*args: object, **kwargs: object) -> Any:
             graph = tf.compat.v1.get_default_graph()
             leaves = tf.nest.flatten((args, kwargs), expand_composites=True)
             inputs = [

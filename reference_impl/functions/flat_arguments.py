@@ -25,7 +25,9 @@ class ArgumentDtypeError(AlsoTensorFlowError, BindingError, tf.errors.InvalidArg
     """
 
 
-def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:
+def to_tensors(
+    function: tf.types.experimental.ConcreteFunction, args: Sequence[Any], kwargs: dict[str, Any]
+) -> list[tf.Tensor]:
     """Return the tensors of a call of a LoadedConcreteFunction with flat arguments, in FunctionDef
     order.
 
@@ -72,7 +74,7 @@ def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> li
     return tensors
 
 
-def _specs(function: Any) -> list[tf.TensorSpec]:
+def _specs(function: tf.types.experimental.ConcreteFunction) -> list[tf.TensorSpec]:
     """Return the specs of the flat arguments, or none if the structure does not tell them."""
     keywords = function.flat_keywords or []
     args, kwargs = function.structured[0]
@@ -87,7 +89,7 @@ def _specs(function: Any) -> list[tf.TensorSpec]:
     return found if len(found) == len(keywords) else []
 
 
-def _takes(function: Any) -> str:
+def _takes(function: tf.types.experimental.ConcreteFunction) -> str:
     """Return the flat arguments for a message: ``it takes x: float32[?, 4], y: string[]``."""
     keywords = function.flat_keywords or []
     specs = _specs(function)
@@ -129,16 +131,17 @@ def as_named(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any
     if not unknown:
         return kwargs
     free = [key for key in keywords if key not in kwargs]
-    found = {
-        name: [key for key in free if python_name(key) == python_name(name)] for name in unknown
-    }
-    names = {name: keys[0] for name, keys in found.items() if len(keys) == 1}
+    names = {}
+    for name in unknown:
+        keys = [key for key in free if python_name(key) == python_name(name)]
+        if len(keys) == 1:
+            names[name] = keys[0]
     if len(set(names.values())) < len(names):  # two names for one argument
         return kwargs
     return {names.get(name, name): value for name, value in kwargs.items()}
 
 
-def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Tensor:
+def _flat_tensor(value: object, dtype: tf.DType, key: str, function: str) -> tf.Tensor:
     if dtype == tf.resource:
         if isinstance(value, tf.Variable):
             api.variable_accessed(value)

@@ -98,7 +98,9 @@ def register(library: FunctionLibrary, op_type: str) -> str:
 
 
 def _call_gradient(
-    function: Any, operation: Optional[tf.Operation], results: Sequence[Optional[tf.Tensor]]
+    function: tf.types.experimental.ConcreteFunction,
+    operation: Optional[tf.Operation],
+    results: Sequence[Optional[tf.Tensor]],
 ) -> Any:
     """Call a gradient function with one gradient per output of the operation, zeros for missing
     ones.
@@ -114,7 +116,9 @@ def _call_gradient(
     return function.call_with_tensors_of(given, operation, tensors)
 
 
-def _no_gradient(library: FunctionLibrary, op_type: str, operation: Any) -> MissingGradientError:
+def _no_gradient(
+    library: FunctionLibrary, op_type: str, operation: tf.Operation
+) -> MissingGradientError:
     """Return the error for a custom gradient that is not registered."""
     advice = "register it (tf.RegisterGradient) or save with experimental_custom_gradients"
     if is_generated_gradient(op_type):
@@ -135,7 +139,7 @@ def refuse(reason: str) -> dict[str, Any]:
 
 
 @api.without_autograph
-def _refused(operation: Optional[tf.Operation], *given: Any) -> Sequence[Optional[tf.Tensor]]:
+def _refused(operation: Optional[tf.Operation], *given: object) -> Sequence[Optional[tf.Tensor]]:
     """Return a gradient that fails. tf.saved_model.save traces it once for all operations of this
     type, without an operation.
     """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
+from reference_impl.format import schema
 
-def refusal(versions: Any) -> str:
+
+def refusal(versions: schema.VersionDef) -> str:
     """Return why the running TensorFlow must not import a graph with this VersionDef, or "".
 
     They begin as TensorFlow's.

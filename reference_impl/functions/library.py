@@ -27,7 +27,12 @@ from reference_impl.functions.devices import checked_device
 from reference_impl.graph import function_edges, node_attributes, op_rules, trusted_inputs
 from reference_impl.graph.function_builder import with_shapes
 from reference_impl.graph.order import targets_first
-from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
+from reference_impl.graph.references import (
+    FunctionIndex,
+    function_attributes,
+    function_values,
+    nodes_of,
+)
 from reference_impl.graph.unique_names import unique_name
 from reference_impl.remembering import found_once
 from reference_impl.tracing import Watch
@@ -93,7 +98,7 @@ class FunctionLibrary:
                 "the function library has no such function", file=self.file, node=name
             ) from None
 
-    def add(self, function: Any) -> str:
+    def add(self, function: schema.FunctionDef) -> str:
         """Add a new function to the library; return its name, with a number if the name was
         taken.
         """
@@ -192,13 +197,11 @@ class FunctionLibrary:
 
     def _refers(self, name: str) -> tuple[str, ...]:
         if name not in self._references:
-            found = dict.fromkeys(
-                other for node in self.get(name).node_def for other in self.functions_of(node)
-            )
-            self._references[name] = tuple(found)
+            found = map(self.functions_of, self.get(name).node_def)
+            self._references[name] = tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
         return self._references[name]
 
-    def functions_of(self, node: Any) -> Iterator[str]:
+    def functions_of(self, node: schema.NodeDef) -> Iterator[str]:
         """Yield the functions that running a node may call, except its custom gradient and
         attributes that its op lacks.
         """
@@ -223,7 +226,7 @@ class FunctionLibrary:
         self._guard(copy, name)
         return copy
 
-    def _guard(self, function: Any, name: str) -> None:
+    def _guard(self, function: schema.FunctionDef, name: str) -> None:
         """Guard the inputs that kernels trust."""
         try:
             trusted_inputs.guard(function)
@@ -231,7 +234,7 @@ class FunctionLibrary:
             error.file, error.node = self.file, f"{error.node} of function {name}"
             raise
 
-    def localise(self, node: Any, function: str) -> None:
+    def localise(self, node: schema.NodeDef, function: str) -> None:
         """Replace the function names and the shared name in a NodeDef by those of this load, in
         place.
 
@@ -305,16 +308,10 @@ class FunctionLibrary:
         plain = _unmarked(shared)
         if plain == shared:
             return shared
-        nodes = (
-            node
-            for function in self.index.functions.values()
-            for node in function.node_def
-            if "shared_name" in node.attr
-        )
         others = {
             node.attr["shared_name"].s
-            for node in nodes
-            if node.attr["shared_name"].s.startswith(plain)
+            for node in nodes_of(self.index.functions.values())
+            if "shared_name" in node.attr and node.attr["shared_name"].s.startswith(plain)
         }
         return shared if any(_unmarked(other) == plain for other in others - {shared}) else plain
 

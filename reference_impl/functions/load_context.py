@@ -59,7 +59,7 @@ class Load:
         """True unless only a part is loaded."""
         return self.graph is self.whole
 
-    def tensor(self, proto: Any, node: str) -> tf.Tensor:
+    def tensor(self, proto: schema.TensorProto, node: str) -> tf.Tensor:
         """Return the tensor of a TensorProto in the MetaGraph.
 
         Errors name `node`; they are those of `specs.tensor_to_tf`.

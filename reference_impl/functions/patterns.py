@@ -52,7 +52,7 @@ class Tensors(list[Any]):
         self.shapes: dict[int, tf.TensorShape] = {}
         self.casts, self.specs, self.exact = casts, specs, True
 
-    def add_parts(self, composite: Any) -> None:
+    def add_parts(self, composite: object) -> None:
         """Add the parts of a composite tensor, or of its TypeSpec."""
         spec = (
             composite if isinstance(composite, tf.TypeSpec) else tf.type_spec_from_value(composite)
@@ -79,7 +79,7 @@ class Tensors(list[Any]):
         self.exact &= same and not named
 
 
-def pattern(nest: Any) -> Match:
+def pattern(nest: object) -> Match:
     """Return the function that compares values with a decoded signature, whose depth the decoder
     has limited.
     """
@@ -124,7 +124,7 @@ def _tensor(spec: tf.TensorSpec) -> Match:
     return match
 
 
-def _variable(spec: Any) -> Match:
+def _variable(spec: tf.TypeSpec) -> Match:
     """Match variables; the function takes their handles."""
 
     def match(value: Any, convert: bool, tensors: Tensors) -> None:
@@ -162,7 +162,7 @@ def _composite(spec: tf.TypeSpec) -> Match:
     return match
 
 
-def _literal(literal: Any) -> Match:
+def _literal(literal: object) -> Match:
     """Match Python values that equal the traced value.
 
     NaN equals NaN.
@@ -222,7 +222,7 @@ def _mapping(nest: dict[Any, Any]) -> Match:
     return match
 
 
-def _descend(inner: Match, value: Any, convert: bool, tensors: Tensors, key: Any) -> None:
+def _descend(inner: Match, value: object, convert: bool, tensors: Tensors, key: object) -> None:
     try:
         inner(value, convert, tensors)
     except Mismatch as mismatch:
@@ -230,7 +230,7 @@ def _descend(inner: Match, value: Any, convert: bool, tensors: Tensors, key: Any
         raise
 
 
-def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
+def packer(nest: object) -> tuple[int, Callable[[Iterator[Any]], Any]]:
     """Return the number of tensors in a result like `nest`, and a function that builds the result
     from an iterator of tensors.
     """
@@ -268,7 +268,7 @@ def _pack_composite(spec: tf.TypeSpec, parts: list[tf.Tensor]) -> Any:
         ) from error
 
 
-def _convert(value: Any, dtype: Optional[tf.DType] = None) -> Any:
+def _convert(value: object, dtype: Optional[tf.DType] = None) -> Any:
     """Return a value as a tensor, of the given dtype where that is a choice."""
     if value is None or isinstance(value, tf.TypeSpec):
         raise Mismatch(f"is {shown(value)}, not a tensor")
@@ -315,7 +315,7 @@ def _equal(literal: Any, value: Any) -> bool:
         return False
 
 
-def _same_dtype(literal: Any, value: Any) -> bool:
+def _same_dtype(literal: object, value: object) -> bool:
     """Return whether one of two values is a DType and the other one its name or that of NumPy, as
     `tf.DType` compares them.
     """
@@ -325,14 +325,14 @@ def _same_dtype(literal: Any, value: Any) -> bool:
     return isinstance(name, (str, np.dtype, type)) and bool(dtype == name)
 
 
-def _sort_key(key: Any) -> tuple[str, Any]:
+def _sort_key(key: object) -> tuple[str, Any]:
     return (type(key).__name__, key)
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     return f"{shown(value)} ({type(value).__name__})"
 
 
-def shown(value: Any, most: int = 80) -> str:
+def shown(value: object, most: int = 80) -> str:
     """Return the text of a value for a message, shortened to a number of characters."""
     return shortened(repr(value), most, "...")

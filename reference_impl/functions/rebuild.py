@@ -105,7 +105,12 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
 
 
 class _Interpreter:
-    def __init__(self, library: FunctionLibrary, function_def: Any, inputs: Sequence[tf.Tensor]):
+    def __init__(
+        self,
+        library: FunctionLibrary,
+        function_def: schema.FunctionDef,
+        inputs: Sequence[tf.Tensor],
+    ):
         arguments = [argument.name for argument in function_def.signature.input_arg]
         if len(arguments) != len(inputs):
             reason = f"{len(arguments)} arguments, {len(inputs)} tensors given"
@@ -156,7 +161,7 @@ class _Interpreter:
                 f"there is no tensor {name!r}", file=self.library.file, node=self.name
             ) from None
 
-    def create(self, node: Any, inputs: list[tf.Tensor]) -> tf.Operation:
+    def create(self, node: schema.NodeDef, inputs: list[tf.Tensor]) -> tf.Operation:
         called = (
             node.op
             if node.op in self.library
@@ -202,7 +207,7 @@ class _Interpreter:
         return operation
 
     @contextlib.contextmanager
-    def named_errors(self, node: Any) -> Iterator[None]:
+    def named_errors(self, node: schema.NodeDef) -> Iterator[None]:
         """Raise UnsupportedModelError, which names the node, if TensorFlow refuses a node."""
         try:
             yield
@@ -213,7 +218,7 @@ class _Interpreter:
         ) as error:  # TensorFlow refuses nodes with many kinds of errors, such as AssertionError
             raise unknown_ops.cannot_be_rebuilt(self.library, node, self.name, error) from error
 
-    def attributes(self, node: Any) -> dict[str, Any]:
+    def attributes(self, node: schema.NodeDef) -> dict[str, Any]:
         """Return the attributes of an operation with default values, in which create_op looks up
         lengths of lists.
         """
@@ -231,7 +236,9 @@ class _Interpreter:
             if key not in _DROPPED
         }
 
-    def keep_graphs(self, operation: tf.Operation, node: Any, inputs: list[tf.Tensor]) -> None:
+    def keep_graphs(
+        self, operation: tf.Operation, node: schema.NodeDef, inputs: list[tf.Tensor]
+    ) -> None:
         """Give a While operation graphs of its functions, for its gradient.
 
         Otherwise the gradient makes graphs that lack the handle data inside nested functions. The
@@ -258,7 +265,7 @@ class _Interpreter:
         return calls[-1]
 
     def function_attributes(
-        self, node: Any, inputs: list[tf.Tensor]
+        self, node: schema.NodeDef, inputs: list[tf.Tensor]
     ) -> Iterator[tuple[str, list[Any]]]:
         """Yield the rebuilt functions in a node's attributes, for If, Case and While specialised
         for their tensors.
@@ -290,7 +297,8 @@ class _Interpreter:
         if "While" in op and built:
             ways = [list(operation.inputs)]
         elif ("If" in op or "Case" in op) and built:
-            ways = [function.outputs for key in sorted(built) for function in built[key]]
+            functions = itertools.chain.from_iterable(built[key] for key in sorted(built))
+            ways = [function.outputs for function in functions]
         else:
             return
         for target, *sources in zip(operation.outputs, *ways):
@@ -306,7 +314,7 @@ class _Interpreter:
                         sources[next((i for i, data in enumerate(known) if data), 0)], target
                     )
 
-    def outputs(self, node: Any, operation: tf.Operation) -> dict[str, list[tf.Tensor]]:
+    def outputs(self, node: schema.NodeDef, operation: tf.Operation) -> dict[str, list[tf.Tensor]]:
         """Return the outputs of an operation by output argument."""
         tensors = iter(operation.outputs)
         definition: Any = (
@@ -328,7 +336,7 @@ def _is_stateful(op: str) -> bool:
     return op_def is not None and op_def.is_stateful
 
 
-def _output_shapes(node: Any) -> list[Shape]:
+def _output_shapes(node: schema.NodeDef) -> list[Shape]:
     """Return the shapes of a node's outputs that the file records."""
     return (
         [shape_of(shape) for shape in node.attr["_output_shapes"].list.shape]
@@ -337,7 +345,7 @@ def _output_shapes(node: Any) -> list[Shape]:
     )
 
 
-def input_specs(function_def: Any) -> list[tf.TensorSpec]:
+def input_specs(function_def: schema.FunctionDef) -> list[tf.TensorSpec]:
     """Return the specs of a function's arguments, with the shapes of the trace if the file has
     them.
     """
@@ -446,7 +454,7 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
     )
 
 
-def _in_order(function_def: Any) -> Optional[list[Any]]:
+def _in_order(function_def: schema.FunctionDef) -> Optional[list[Any]]:
     """Return the nodes, each after its inputs, or None if some share a name, form a cycle or are
     control flow of TF 1.x.
     """

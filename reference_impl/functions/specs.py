@@ -49,7 +49,7 @@ _CLASSES = {
 _KINDS = {cls: kind for kind, cls in _CLASSES.items()}
 
 
-def decode(message: Any, file: str = "", node: str = "") -> Any:
+def decode(message: schema.StructuredValue, file: str = "", node: str = "") -> Any:
     """Decode a StructuredValue; errors name `file` and `node`.
 
     Raises the errors of `structure.decode` and `to_tf`.
@@ -62,7 +62,7 @@ def decode(message: Any, file: str = "", node: str = "") -> Any:
         raise
 
 
-def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
+def encode(value: object, path: str, what: str) -> schema.StructuredValue:
     """Return a nested structure as a StructuredValue.
 
     Raises SaveError if it holds a value that cannot be stored.
@@ -79,7 +79,7 @@ def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
         ) from error
 
 
-def to_tf(value: Any) -> Any:
+def to_tf(value: object) -> Any:
     """Return a decoded structure with TensorFlow's own leaves.
 
     Raises StructureError: the class of a TypeSpec is not available; DtypeError: this TensorFlow
@@ -109,7 +109,7 @@ def to_tf(value: Any) -> Any:
     return value
 
 
-def to_message(value: Any, node: Optional[str] = None) -> schema.StructuredValue:
+def to_message(value: object, node: Optional[str] = None) -> schema.StructuredValue:
     """Return a structure of TensorFlow's objects as a message.
 
     Raises the errors of `structure.encode`.
@@ -117,7 +117,7 @@ def to_message(value: Any, node: Optional[str] = None) -> schema.StructuredValue
     return structure.encode(value, node, _from_tf)
 
 
-def _from_tf(value: Any) -> Any:
+def _from_tf(value: object) -> Any:
     """Return one of TensorFlow's objects as data, without what is inside.
 
     Raises StructureError if it cannot be stored.

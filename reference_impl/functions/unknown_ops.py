@@ -15,6 +15,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.drop_in.tensorflow_errors import AlsoTensorFlowError
 from reference_impl.errors import UnsupportedModelError
+from reference_impl.format import schema
 from reference_impl.functions.library import FunctionLibrary
 
 
@@ -27,7 +28,7 @@ class UnknownOpError(AlsoTensorFlowError, UnsupportedModelError, tf.errors.NotFo
     clause = "DR-05"
 
 
-def unknown_op(library: FunctionLibrary, node: Any, function: str) -> UnknownOpError:
+def unknown_op(library: FunctionLibrary, node: schema.NodeDef, function: str) -> UnknownOpError:
     """Return the error for a node whose op is not registered."""
     reason = (
         f"Op type not registered {node.op!r} in TensorFlow {tf.__version__}: node {node.name!r} of"
@@ -65,13 +66,13 @@ def nodes_needing_unknown_ops(
     return found
 
 
-def is_unknown(library: FunctionLibrary, node: Any) -> bool:
+def is_unknown(library: FunctionLibrary, node: schema.NodeDef) -> bool:
     """Return whether this TensorFlow lacks the op of a node, and no function has its name."""
     return node.op not in library and api.op_def(node.op) is None
 
 
 def cannot_be_rebuilt(
-    library: FunctionLibrary, node: Any, function: str, error: Exception
+    library: FunctionLibrary, node: schema.NodeDef, function: str, error: Exception
 ) -> UnsupportedModelError:
     """Return the error for a node whose attributes or shapes this TensorFlow refuses."""
     reason = (

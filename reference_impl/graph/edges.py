@@ -79,13 +79,14 @@ def _is_number(text: str) -> bool:
 
 def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) -> list[list[str]]:
     """Return for each node the nodes and arguments that it waits for."""
+    return [_sources(node, in_function) for node in nodes]
+
+
+def _sources(node: schema.NodeDef, in_function: bool) -> list[str]:
     # Most inputs are the first output of a node, written as the node's name.
     return [
-        [
-            input_source(text, in_function) if ":" in text or text[:1] == "^" else text
-            for text in node.input
-        ]
-        for node in nodes
+        input_source(text, in_function) if ":" in text or text[:1] == "^" else text
+        for text in node.input
     ]
 
 

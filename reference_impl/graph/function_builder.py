@@ -34,13 +34,12 @@ class FunctionBuilder:
         self._results = UniqueNames()
 
     @classmethod
-    def copy_of(cls, function: Any) -> FunctionBuilder:
+    def copy_of(cls, function: schema.FunctionDef) -> FunctionBuilder:
         """Return a builder that extends a copy of a FunctionDef."""
         builder = cls()
         builder.function.CopyFrom(function)
-        builder._names.reserve(
-            item.name for item in (*function.signature.input_arg, *function.node_def)
-        )
+        builder._names.reserve(argument.name for argument in function.signature.input_arg)
+        builder._names.reserve(node.name for node in function.node_def)
         builder._results.reserve(item.name for item in function.signature.output_arg)
         return builder
 
@@ -49,8 +48,8 @@ class FunctionBuilder:
         name: str,
         kind: Union[int, Any],
         *,
-        attributes: Any = None,
-        shape: Any = None,
+        attributes: Optional[schema.FunctionDef.ArgAttrs] = None,
+        shape: Optional[schema.TensorShapeProto] = None,
         user_name: Optional[str] = None,
     ) -> str:
         """Add an argument; return its name, which is also the text of its tensor.
@@ -82,7 +81,9 @@ class FunctionBuilder:
         node.input.extend(f"^{control}" for control in controls)
         return node
 
-    def copy_node(self, node: Any, inputs: Iterable[str], without: Collection[str] = ()) -> Any:
+    def copy_node(
+        self, node: schema.NodeDef, inputs: Iterable[str], without: Collection[str] = ()
+    ) -> Any:
         """Add a copy of a NodeDef, whose name must be free or reserved, with other inputs and
         without some attributes.
         """
@@ -94,7 +95,7 @@ class FunctionBuilder:
         self._names.reserve([copy.name])
         return copy
 
-    def constant(self, name: str, tensor: Any) -> str:
+    def constant(self, name: str, tensor: schema.TensorProto) -> str:
         """Add a Const that holds a TensorProto; return the text of its tensor."""
         node = self.node(name, "Const")
         set_constant(node, tensor)
@@ -110,7 +111,7 @@ class FunctionBuilder:
         self,
         name: Optional[str],
         function: str,
-        signature: Any,
+        signature: schema.OpDef,
         inputs: Iterable[str],
         is_stateful: Optional[bool] = None,
     ) -> Any:
@@ -153,7 +154,7 @@ class FunctionBuilder:
 
 def wrap(
     name: str,
-    callee: Any,
+    callee: schema.FunctionDef,
     inputs: Sequence[Union[str, schema.TensorProto]],
     results: Sequence[tuple[str, int]],
 ) -> Any:
@@ -187,7 +188,9 @@ def wrap(
     return builder.function
 
 
-def with_shapes(name: str, callee: str, signature: Any, shapes: Sequence[Optional[Any]]) -> Any:
+def with_shapes(
+    name: str, callee: str, signature: schema.OpDef, shapes: Sequence[Optional[Any]]
+) -> Any:
     """Return a FunctionDef that calls a function and declares the shapes of its arguments.
 
     Args:
@@ -209,7 +212,7 @@ def with_shapes(name: str, callee: str, signature: Any, shapes: Sequence[Optiona
     return builder.function
 
 
-def select_arguments(function: Any, positions: Sequence[int]) -> None:
+def select_arguments(function: schema.FunctionDef, positions: Sequence[int]) -> None:
     """Keep the arguments at some positions of a FunctionDef, in this order, together with their
     attributes, in place.
     """
@@ -233,7 +236,7 @@ def select_arguments(function: Any, positions: Sequence[int]) -> None:
         )
 
 
-def replace_tensors(function: Any, change: Callable[[str], str]) -> None:
+def replace_tensors(function: schema.FunctionDef, change: Callable[[str], str]) -> None:
     """Change every input of a node and every result of a FunctionDef, in place.
 
     `change` takes and returns their texts.
@@ -246,7 +249,7 @@ def replace_tensors(function: Any, change: Callable[[str], str]) -> None:
         function.ret[key] = change(text)
 
 
-def remove_nodes(function: Any, names: Collection[str]) -> None:
+def remove_nodes(function: schema.FunctionDef, names: Collection[str]) -> None:
     """Remove nodes whose results are not used, with the control edges and control outputs that name
     them.
     """

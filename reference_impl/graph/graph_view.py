@@ -90,10 +90,10 @@ class GraphView:
     def reached(self, names: Iterable[str]) -> Reached:
         """Return the nodes and functions that running nodes of the main graph may execute."""
         nodes = reachable(names, self.main.waits)
-        return Reached(
-            nodes,
-            reachable([name for node in nodes for name in self._uses.get(node, ())], self.calls),
-        )
+        called: list[str] = []
+        for node in nodes:
+            called += self._uses.get(node, ())
+        return Reached(nodes, reachable(called, self.calls))
 
     @functools.cached_property
     def by_signature(self) -> Optional[dict[str, Reached]]:

@@ -41,13 +41,13 @@ def scalar_tensor(dtype: int) -> Any:
     return tensor
 
 
-def set_constant(node: Any, tensor: Any) -> None:
+def set_constant(node: schema.NodeDef, tensor: schema.TensorProto) -> None:
     """Set the TensorProto of a Const node."""
     node.attr["dtype"].type = tensor.dtype
     node.attr["value"].tensor.CopyFrom(tensor)
 
 
-def constant_strings(node: Any) -> Optional[list[bytes]]:
+def constant_strings(node: Optional[schema.NodeDef]) -> Optional[list[bytes]]:
     """Return the elements of a Const node that holds a vector of strings; None for any other node,
     or None.
     """
@@ -88,14 +88,14 @@ def _read_constant(
         return None
 
 
-def set_call(node: Any, function: str, signature: Any) -> None:
+def set_call(node: schema.NodeDef, function: str, signature: schema.OpDef) -> None:
     """Make a node call a function with this name and OpDef."""
     node.attr["f"].func.name = function
     node.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
     node.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)
 
 
-def add_controls(node: Any, names: Iterable[str]) -> None:
+def add_controls(node: schema.NodeDef, names: Iterable[str]) -> None:
     """Make a node wait for other nodes.
 
     Nodes that it already waits for, and the node itself, are skipped.
@@ -107,7 +107,7 @@ def add_controls(node: Any, names: Iterable[str]) -> None:
             node.input.append(text)
 
 
-def clear_op_attributes(node: Any, kept: Collection[str] = ()) -> None:
+def clear_op_attributes(node: schema.NodeDef, kept: Collection[str] = ()) -> None:
     """Remove the attributes that belong to the op of a node.
 
     Attributes with a leading underscore fit every op and stay.

@@ -64,7 +64,7 @@ class Graph:
 
     def __init__(
         self,
-        graph_def: Any,
+        graph_def: schema.GraphDef,
         file: str,
         damaged: Mapping[str, errors.SavedModelError] = MappingProxyType({}),
     ):
@@ -84,7 +84,7 @@ class Graph:
                 raise errors.DuplicateKeyError("two nodes of this name", file=file, node=node.name)
             self._list(node)
 
-    def _list(self, node: Any) -> None:
+    def _list(self, node: schema.NodeDef) -> None:
         self._places[node.name] = len(self.nodes)
         self.nodes[node.name] = node
         self._names.reserve([node.name])
@@ -120,7 +120,7 @@ class Graph:
                 node=wanted_by,
             ) from None
 
-    def add(self, node: Any) -> None:
+    def add(self, node: schema.NodeDef) -> None:
         """Append a copy of ``node``; its name must be free (see :meth:`free_name`)."""
         added = self.graph_def.node.add()
         added.CopyFrom(node)

@@ -93,13 +93,12 @@ def counterparts(
 
     RFC: RP-08, FMT-01
     """
-    pairs = matched(saved, tracked).items()
-    attributes = ((here, tracked.nodes[there].attributes) for here, there in pairs)
-    return {
-        here: {item.name: item.checkpoint_key for item in items}
-        for here, items in attributes
-        if items
-    }
+    found = {}
+    for here, there in matched(saved, tracked).items():
+        keys = {item.name: item.checkpoint_key for item in tracked.nodes[there].attributes}
+        if keys:
+            found[here] = keys
+    return found
 
 
 def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, int]:

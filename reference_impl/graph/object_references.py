@@ -108,12 +108,11 @@ def containers(graph: schema.SavedObjectGraph) -> dict[int, list[int]]:
 
     None may contain itself.
     """
-    found = (
-        (number, node)
-        for number, node in enumerate(graph.nodes)
-        if node.user_object.identifier in (LIST, DICT, TUPLE)
-    )
-    return {number: [child.node_id for child in node.children] for number, node in found}
+    found = {}
+    for number, node in enumerate(graph.nodes):
+        if node.user_object.identifier in (LIST, DICT, TUPLE):
+            found[number] = [child.node_id for child in node.children]
+    return found
 
 
 def traces(node: schema.SavedObject) -> list[str]:

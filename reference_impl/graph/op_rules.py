@@ -165,12 +165,10 @@ def check(node: schema.NodeDef, rules: Iterable[AttrRule], in_function: bool = T
             raise errors.MalformedError(
                 f"attribute {one.name!r} is not of type {one.field!r}, but {_kind(value)!r}"
             )
-    if node.op in _CALLING and any(
-        not called.name
-        for value in function_attributes(attributes)
-        for called in function_values(value)
-    ):
-        raise errors.MissingKeyError("calls a function without a name")
+    if node.op in _CALLING:
+        for value in function_attributes(attributes):
+            if not all(called.name for called in function_values(value)):
+                raise errors.MissingKeyError("calls a function without a name")
     if node.op == "Const":
         _check_constant(attributes)
     elif node.op in _LOOPS:

@@ -28,7 +28,7 @@ _MAX_OUTPUTS = 1 << 20  # a number_attr is read from the file
 Output = tuple[str, int, int]  # argument name, position inside the argument, DataType
 
 
-def has_v1_flow(function: Any) -> bool:
+def has_v1_flow(function: schema.FunctionDef) -> bool:
     """Return whether a FunctionDef has control flow of TF 1.x."""
     return any(node.op in V1_FLOW for node in function.node_def)
 
@@ -61,7 +61,7 @@ class OpTable:
             self._defs[op] = found
         return self._defs[op]
 
-    def outputs(self, node: Any) -> list[Output]:
+    def outputs(self, node: schema.NodeDef) -> list[Output]:
         """Return (argument name, position inside the argument, DataType) for each output of a node.
 
         Raises:
@@ -81,11 +81,11 @@ class OpTable:
             out.extend((argument.name, position, kind) for position, kind in enumerate(types))
         return out
 
-    def output(self, node: Any, edge: Edge) -> Optional[Output]:
+    def output(self, node: schema.NodeDef, edge: Edge) -> Optional[Output]:
         """Return the output of a node that an edge names, or None if it has no such output."""
         return output_at(self.outputs(node), edge)
 
-    def _types(self, node: Any, argument: Any) -> list[int]:
+    def _types(self, node: schema.NodeDef, argument: schema.OpDef.ArgDef) -> list[int]:
         if argument.type_list_attr:
             return list(self._attr(node, argument.type_list_attr).list.type)
         kind = argument.type or self._attr(node, argument.type_attr).type
@@ -100,7 +100,7 @@ class OpTable:
             )
         return [kind] * count
 
-    def _attr(self, node: Any, name: str) -> Any:
+    def _attr(self, node: schema.NodeDef, name: str) -> Any:
         if name in node.attr:
             return node.attr[name]
         # stripped_default_attrs: an absent attr has the default of the OpDef.
@@ -110,7 +110,7 @@ class OpTable:
                 return attr.default_value
         raise no_attribute(node.op, name, self.file, node.name)
 
-    def is_stateful(self, node: Any) -> bool:
+    def is_stateful(self, node: schema.NodeDef) -> bool:
         """Return whether the op of a node is stateful. An unknown op counts as stateful."""
         definition = self.get(node.op)
         return definition is None or definition.is_stateful

@@ -80,9 +80,16 @@ def circles(targets: Mapping[Comparable, Iterable[Comparable]]) -> list[list[Com
     """
     vertices = sorted(targets)
     index = {vertex: position for position, vertex in enumerate(vertices)}
-    edges = [[index[other] for other in targets[vertex] if other in index] for vertex in vertices]
+
+    def successors(vertex: Comparable) -> list[int]:
+        return [index[other] for other in targets[vertex] if other in index]
+
+    def members(group: list[int]) -> list[Comparable]:
+        return sorted(vertices[position] for position in group)
+
+    edges = [successors(vertex) for vertex in vertices]
     found = [group for group in components(edges) if len(group) > 1 or group[0] in edges[group[0]]]
-    return sorted(sorted(vertices[position] for position in group) for group in found)
+    return sorted(map(members, found))
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -86,6 +86,12 @@ def all_nodes(graph: schema.GraphDef) -> Iterator[schema.NodeDef]:
         yield from nodes
 
 
+def nodes_of(functions: Iterable[schema.FunctionDef]) -> Iterator[schema.NodeDef]:
+    """Yield the nodes of functions, one function after the other."""
+    for function in functions:
+        yield from function.node_def
+
+
 def named_by(node: schema.NodeDef) -> Iterator[str]:
     """Yield every name that may be a function that a node calls: its op, and the function values of
     its attributes.

@@ -10,13 +10,16 @@ RFC: GOAL-13
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Optional
 
+from reference_impl.format import schema
 from reference_impl.graph.edges import parse_input
 
 
-def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[str, str]:
+def return_nodes(
+    function_def: schema.FunctionDef, is_stateful: Callable[[str], bool]
+) -> dict[str, str]:
     """Return the Identity and NoOp nodes of a FunctionDef that a new trace of its other nodes makes
     again.
 
@@ -50,12 +53,16 @@ def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[
     }
 
 
-def _is_plain_identity(node: Any) -> bool:
+def _is_plain_identity(node: schema.NodeDef) -> bool:
     plain = node.op == "Identity" and not node.device and set(node.attr) <= {"T", "_output_shapes"}
     return plain and len(node.input) > 0 and not node.input[0].startswith("^")
 
 
-def _only_orders(node: Any, nodes: dict[str, Any], is_stateful: Callable[[str], bool]) -> bool:
+def _only_orders(
+    node: Optional[schema.NodeDef],
+    nodes: Mapping[str, schema.NodeDef],
+    is_stateful: Callable[[str], bool],
+) -> bool:
     """Return whether a node has side effects or is a NoOp that waits only for such nodes: tracing
     orders these by itself.
     """
@@ -69,5 +76,5 @@ def _only_orders(node: Any, nodes: dict[str, Any], is_stateful: Callable[[str], 
     return all(source is not None and is_stateful(source.op) for source in sources)
 
 
-def _waits_for(node: Any, names: set[str]) -> bool:
+def _waits_for(node: schema.NodeDef, names: set[str]) -> bool:
     return any(text[1:] in names for text in node.input if text.startswith("^"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -27,7 +28,10 @@ def tensor_names(infos: Mapping[str, schema.TensorInfo]) -> list[str]:
     """Return the names of all tensors of the inputs or outputs of a signature, in the order of
     their keys.
     """
-    return [part[1] for _, info in sorted(infos.items()) for part in parts_of(info)[1]]
+    found: list[str] = []
+    for _, info in sorted(infos.items()):
+        found += [part[1] for part in parts_of(info)[1]]
+    return found
 
 
 def parts_of(
@@ -50,11 +54,8 @@ def parts_of(
             ("dense_shape", coo.dense_shape_tensor_name, schema.DT_INT64, shape_proto((rank,))),
         ]
     if info.WhichOneof("encoding") == "composite_tensor":
-        flat = [
-            part
-            for component in info.composite_tensor.components
-            for part in parts_of(component)[1]
-        ]
+        parts = (parts_of(component)[1] for component in info.composite_tensor.components)
+        flat = itertools.chain.from_iterable(parts)
         return "composite", [(f"component_{number}", *part[1:]) for number, part in enumerate(flat)]
     return "dense", [("", info.name, info.dtype, shape)]
 

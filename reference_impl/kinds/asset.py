@@ -22,7 +22,7 @@ from reference_impl.functions.load_context import Load
 _log = logging.getLogger(__name__)
 
 
-def read(load: Load, number: int, node: Any) -> Any:
+def read(load: Load, number: int, node: schema.SavedObject) -> Any:
     """Return the object of an `asset` node.
 
     Raises MalformedError if the MetaGraph has no such asset.
@@ -46,7 +46,7 @@ class Assets:
       FileAccessError: an asset is a pipe, a socket, a device or a cycle of links.
     """
 
-    def __init__(self, directory: Layout, meta_graph: Any):
+    def __init__(self, directory: Layout, meta_graph: schema.MetaGraphDef):
         self.definitions: list[Asset] = directory.assets(meta_graph)
         self._missing = [asset for asset in self.definitions if not asset.exists]
         self._made: dict[str, Any] = {}
@@ -84,7 +84,7 @@ class Assets:
             ) from None
 
 
-def write(out: Any, index: int) -> None:
+def write(out: schema.SavedObject, index: int) -> None:
     """Write an asset into its SavedObject.
 
     `index` is its position in the asset_file_def of the MetaGraph.
@@ -93,7 +93,7 @@ def write(out: Any, index: int) -> None:
     out.asset.SetInParent()
 
 
-def write_file(out: Any, name: str, tensor: str) -> None:
+def write_file(out: schema.AssetFileDef, name: str, tensor: str) -> None:
     """Write an AssetFileDef.
 
     `name` is the name of the file in assets/; the loader feeds its path to `tensor`.

@@ -5,8 +5,6 @@ RFC: RES-04
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
 from reference_impl.errors import MissingKeyError
@@ -14,7 +12,7 @@ from reference_impl.format import schema
 from reference_impl.functions.load_context import Load
 
 
-def read(load: Load, number: int, saved: Any) -> tf.Tensor:
+def read(load: Load, number: int, saved: schema.SavedObject) -> tf.Tensor:
     """Return the tensor of a `constant` node.
 
     Strings are placed on the CPU, the only device that supports them.
@@ -30,7 +28,7 @@ def read(load: Load, number: int, saved: Any) -> tf.Tensor:
         return load.tensor(proto, operation)
 
 
-def write(out: Any, operation: str) -> None:
+def write(out: schema.SavedObject, operation: str) -> None:
     """Write a constant into its SavedObject.
 
     The value is in the Const node `operation` of the main graph.

@@ -22,6 +22,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.format import schema
 from reference_impl.format.names import LIST, PRIVATE
 from reference_impl.graph.closure import reachable
 
@@ -31,14 +32,14 @@ ALL, TRAINABLE = "variables", "trainable_variables"
 UNLISTED = f"{PRIVATE}unlisted"
 
 
-def is_module(obj: Any) -> bool:
+def is_module(obj: object) -> bool:
     """Return whether an object is searched for variables: a `tf.Module`, or a loaded object, which
     need not be one.
     """
     return isinstance(obj, (tf.Module, api.Searchable))
 
 
-def leaves(root: Any) -> Iterator[Any]:
+def leaves(root: object) -> Iterator[Any]:
     """Yield what the attributes of an object and of the modules below it hold, each once, in the
     order of `tf.Module.variables`.
 
@@ -59,7 +60,7 @@ def leaves(root: Any) -> Iterator[Any]:
         pending.extend(reversed(parts))
 
 
-def _flat(value: Any) -> Iterator[Any]:
+def _flat(value: object) -> Iterator[Any]:
     """Yield the leaves of a structure, and the tensors in place of composite ones; a variable is
     composite too, but stays.
     """
@@ -70,7 +71,7 @@ def _flat(value: Any) -> Iterator[Any]:
             yield leaf
 
 
-def _listed(obj: Any, name: str) -> Optional[list[tf.Variable]]:
+def _listed(obj: object, name: str) -> Optional[list[tf.Variable]]:
     """Return the variables that the model lists under `name` for a loaded object, or None unless it
     has both lists.
     """
@@ -79,7 +80,7 @@ def _listed(obj: Any, name: str) -> Optional[list[tf.Variable]]:
     return [item for item in vars(obj)[name] if api.is_variable(item)]
 
 
-def variables(obj: Any) -> tuple[tf.Variable, ...]:
+def variables(obj: object) -> tuple[tf.Variable, ...]:
     """Return all variables of a loaded object, each once."""
     found = _listed(obj, ALL)
     if found is None:
@@ -87,7 +88,7 @@ def variables(obj: Any) -> tuple[tf.Variable, ...]:
     return tuple({id(item): item for item in found}.values())
 
 
-def trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
+def trainable_variables(obj: object) -> tuple[tf.Variable, ...]:
     """Return the variables of a loaded object that are listed as trainable or, without a list,
     marked as trainable.
     """
@@ -99,13 +100,13 @@ def trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
     )
 
 
-def non_trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
+def non_trainable_variables(obj: object) -> tuple[tf.Variable, ...]:
     """Return the variables of a loaded object that are not among the trainable ones."""
     trainable = {id(variable) for variable in trainable_variables(obj)}
     return tuple(variable for variable in variables(obj) if id(variable) not in trainable)
 
 
-def note_unlisted(obj: Any, graph: Any, number: int) -> None:
+def note_unlisted(obj: object, graph: schema.SavedObjectGraph, number: int) -> None:
     """Record the attributes of a loaded object (the node `number` of `graph`) that are not searched
     for variables.
     """
@@ -125,7 +126,7 @@ def note_unlisted(obj: Any, graph: Any, number: int) -> None:
         vars(obj)[UNLISTED] = {name: vars(obj)[name] for name in outside if name in vars(obj)}
 
 
-def unlisted(obj: Any) -> frozenset[str]:
+def unlisted(obj: object) -> frozenset[str]:
     """Return the names that `note_unlisted` recorded, without attributes that were assigned
     since.
     """
@@ -135,7 +136,7 @@ def unlisted(obj: Any) -> frozenset[str]:
     )
 
 
-def _reachable_variables(graph: Any, start: int, parent: int) -> set[int]:
+def _reachable_variables(graph: schema.SavedObjectGraph, start: int, parent: int) -> set[int]:
     """Return the numbers of the variables below a node, including slots of optimizers, but not on
     paths through `parent`.
     """

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import FunctionMatchError, SavedModelError
+from reference_impl.format import schema
 from reference_impl.functions import binding, patterns, specs
 from reference_impl.functions.binding import Binder
 from reference_impl.functions.concrete_function import (
@@ -22,7 +25,7 @@ from reference_impl.functions.concrete_function import (
 from reference_impl.functions.load_context import Load
 
 
-def read(load: Load, number: int, node: Any) -> LoadedFunction:
+def read(load: Load, number: int, node: schema.SavedObject) -> LoadedFunction:
     """Make the function of a `function` node."""
     name = load.name(number)
     binder = binding.read(load, node.function.function_spec, name)
@@ -62,7 +65,7 @@ class LoadedFunction(api.RestoredFunction):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         me = weakref.ref(self)
 
-        def python_function(*args: Any, **kwargs: Any) -> Any:
+        def python_function(*args: object, **kwargs: object) -> Any:
             return me()(*args, **kwargs)  # type: ignore[misc]  # called through this very object
 
         python_function.__name__ = self.saved_name if self.saved_name.isidentifier() else "function"
@@ -83,7 +86,7 @@ class LoadedFunction(api.RestoredFunction):
         return object.__getattribute__(self, name)
 
     @api.without_autograph
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         """Call the trace that fits the arguments.
 
         Raises:
@@ -98,7 +101,7 @@ class LoadedFunction(api.RestoredFunction):
         return function.run(tensors, fitted=self.binder.input_signature is None)
 
     @api.without_autograph
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
+    def get_concrete_function(self, *args: object, **kwargs: object) -> Any:
         """Return a concrete function for these arguments or TypeSpecs.
 
         Raises the errors of a call.
@@ -175,7 +178,12 @@ class LoadedFunction(api.RestoredFunction):
         )
 
 
-def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
+def write(
+    out: schema.SavedFunction,
+    function: tf.types.experimental.GenericFunction,
+    names: Sequence[str],
+    path: str,
+) -> None:
     """Write a `tf.function`, loaded or not, as a SavedFunction.
 
     Raises SaveError if a default value cannot be stored.
@@ -210,8 +218,8 @@ class InputSignatureError(FunctionMatchError, TypeError):
 def _no_match(
     name: str,
     functions: Sequence[Any],
-    args: Any,
-    kwargs: Any,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     reasons: Sequence[str],
     declared: bool,
 ) -> FunctionMatchError:

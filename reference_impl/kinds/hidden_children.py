@@ -27,7 +27,7 @@ _OF_MODULES = frozenset({"_name", "_scope_name", "_name_scope"})  # attributes o
 _FRAMEWORKS = frozenset({"builtins", "keras", "reference_impl", "tensorflow", "tf_keras"})
 
 
-def taken(parent: Any) -> frozenset[str]:
+def taken(parent: object) -> frozenset[str]:
     """Return the attributes that TensorFlow gave an object before it gets its children.
 
     Children may replace what an object of a registered class got from its own code.
@@ -36,7 +36,7 @@ def taken(parent: Any) -> frozenset[str]:
     return frozenset(vars(parent)) if _is_of_framework(type(parent)) else _OF_MODULES
 
 
-def shadows(parent: Any, name: str, taken: Collection[str]) -> bool:
+def shadows(parent: object, name: str, taken: Collection[str]) -> bool:
     """Return whether a child of this name would take the place of something else if it were an
     attribute.
 
@@ -57,12 +57,12 @@ def _is_of_framework(cls: type) -> bool:
     return cls.__module__.partition(".")[0] in _FRAMEWORKS
 
 
-def hide(parent: Any, name: str, child: Any) -> None:
+def hide(parent: object, name: str, child: object) -> None:
     """Make a child a dependency of an object without making it an attribute."""
     vars(parent).setdefault(_HIDDEN, {})[name] = child
     api.track(parent, name, child)
 
 
-def of(obj: Any) -> dict[str, Any]:
+def of(obj: object) -> dict[str, Any]:
     """Return the hidden children of an object by name."""
     return dict(vars(obj).get(_HIDDEN, ()))

@@ -12,7 +12,6 @@ RFC: RES-15, REV-04, RP-08
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import tensorflow as tf
 
@@ -24,7 +23,7 @@ PYTHON = "py_state"  # the attribute of Python state in checkpoints
 _KEPT = f"{PRIVATE}state"  # attribute of a loaded object: {attribute in the checkpoint: tensor}
 
 
-def of(obj: Any) -> dict[str, tf.Tensor]:
+def of(obj: object) -> dict[str, tf.Tensor]:
     """Return the state that a loaded object has kept for the next save: attribute in the checkpoint
     -> tensor.
     """

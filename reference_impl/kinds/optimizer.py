@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
+from reference_impl.format import schema
 from reference_impl.format.names import PRIVATE
 from reference_impl.functions.load_context import Load
 from reference_impl.kinds import user_object
@@ -54,12 +55,12 @@ def write_slot(nodes: Any, slot: SavedSlot) -> None:
     out.original_variable_node_id, out.slot_variable_node_id = slot.variable, slot.value
 
 
-def read(load: Load, number: int, node: Any) -> Any:
+def read(load: Load, number: int, node: schema.SavedObject) -> Any:
     """Make the object of a `user_object` node that has slots."""
     return user_object.read(load, number, node, LoadedOptimizer)
 
 
-def attach_slots(load: Load, number: int, node: Any) -> None:
+def attach_slots(load: Load, number: int, node: schema.SavedObject) -> None:
     """Give an optimizer its slots."""
     for slot in node.slot_variables:
         variable, value = (
@@ -79,7 +80,7 @@ def rules_of(optimizer: LoadedOptimizer) -> Optional[Any]:
     return vars(optimizer).get(_RULES)
 
 
-def set_rules(optimizer: LoadedOptimizer, rules: Any) -> None:
+def set_rules(optimizer: LoadedOptimizer, rules: object) -> None:
     """Give an optimizer its update rules (`reference_impl.extension.update_rules.UpdateRules`)."""
     optimizer.__dict__[_RULES] = rules
 
@@ -119,7 +120,7 @@ class LoadedOptimizer(user_object.LoadedObject):
             | (rules.slot_names() if rules is not None else set())
         )
 
-    def get_slot(self, variable: Any, name: str) -> Optional[tf.Variable]:
+    def get_slot(self, variable: tf.Variable, name: str) -> Optional[tf.Variable]:
         """Return the slot of a variable, or None.
 
         RFC: OPT-02
@@ -165,5 +166,5 @@ class LoadedOptimizer(user_object.LoadedObject):
         rules.apply(self, gradients, variables)
 
 
-def _handle(variable: Any) -> tf.Tensor:
+def _handle(variable: tf.Variable) -> tf.Tensor:
     return api.variable_components(variable)[0].handle

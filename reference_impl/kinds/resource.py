@@ -14,6 +14,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.drop_in import graph_mode
 from reference_impl.errors import MalformedError, MissingKeyError, UnsupportedModelError
+from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, escape
 from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.functions.devices import checked_device
@@ -28,7 +29,7 @@ from reference_impl.kinds import hidden_children, user_object
 TENSORS = ".TENSORS"
 
 
-def read(load: Load, number: int, node: Any) -> LoadedResource:
+def read(load: Load, number: int, node: schema.SavedObject) -> LoadedResource:
     """Make the object of a `resource` node.
 
     `attach_children` adds its functions, which are children.
@@ -36,7 +37,7 @@ def read(load: Load, number: int, node: Any) -> LoadedResource:
     return LoadedResource(device=checked_device(node.resource.device, load.file, load.path(number)))
 
 
-def attach_children(load: Load, number: int, node: Any) -> None:
+def attach_children(load: Load, number: int, node: schema.SavedObject) -> None:
     """Give a resource the functions that manage its lifetime; other children become attributes."""
     resource = load.objects[number]
     taken = hidden_children.taken(resource)
@@ -49,7 +50,7 @@ def attach_children(load: Load, number: int, node: Any) -> None:
             user_object.attach(resource, name, child)
 
 
-def owned_functions(graph: Any) -> dict[str, set[int]]:
+def owned_functions(graph: schema.SavedObjectGraph) -> dict[str, set[int]]:
     """Return the functions that manage the lifetime of resources: function name -> the numbers of
     the resources.
     """
@@ -58,11 +59,8 @@ def owned_functions(graph: Any) -> dict[str, set[int]]:
         if node.WhichOneof("kind") != "resource":
             continue
         members = [child.node_id for child in node.children]
-        members += [
-            n
-            for pair in node.saveable_objects.values()
-            for n in (pair.save_function, pair.restore_function)
-        ]
+        for pair in node.saveable_objects.values():
+            members += (pair.save_function, pair.restore_function)
         for member in members:
             for name in traces(graph.nodes[member]):
                 owned.setdefault(name, set()).add(number)
@@ -197,18 +195,21 @@ def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> 
         return twin(tf.constant(key))
 
 
-def _are_named(parts: Any) -> bool:
+def _are_named(parts: object) -> bool:
     """Return whether the result of a save function is a list of dicts with the same fields, whose
     ``name`` is a string.
     """
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, Mapping) for part in parts):
         return False
-    return all(
-        part.keys() == parts[0].keys() >= {"name", "tensor"}
-        and all(isinstance(value, tf.Tensor) for value in part.values())
-        and (part["name"].dtype, part["name"].shape.rank) == (tf.string, 0)
-        for part in parts
-    )
+
+    def is_named(part: Mapping[str, Any]) -> bool:
+        return (
+            part.keys() == parts[0].keys() >= {"name", "tensor"}
+            and all(isinstance(value, tf.Tensor) for value in part.values())
+            and (part["name"].dtype, part["name"].shape.rank) == (tf.string, 0)
+        )
+
+    return all(map(is_named, parts))
 
 
 def named_content(
@@ -262,7 +263,7 @@ def named_content(
     return new_save, new_restore
 
 
-def write(out: Any, resource: Any) -> None:
+def write(out: schema.SavedObject, resource: object) -> None:
     """Write a resource into its SavedObject. Its functions are children with reserved names."""
     out.resource.device = api.resource_device(resource)
     out.resource.SetInParent()

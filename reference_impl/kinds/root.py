@@ -61,7 +61,7 @@ class LoadedModel(Protocol):
     @property
     def trainable_variables(self) -> Sequence[tf.Variable]: ...
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Call the model's function ``__call__``; a model without this function is not callable."""
 
     def __getattr__(self, name: str) -> Any:
@@ -71,7 +71,7 @@ class LoadedModel(Protocol):
         """
 
 
-def provenance(directory: Layout, meta_graph: Any) -> dict[str, Any]:
+def provenance(directory: Layout, meta_graph: schema.MetaGraphDef) -> dict[str, Any]:
     """Return the attributes of a root that describe the model's origin (see `LoadedModel`)."""
     info = meta_graph.meta_info_def
     try:
@@ -101,14 +101,14 @@ def _find_extra_assets(directory: Layout) -> ExtraAssets:
     return found
 
 
-def extra_assets_of(root: Any) -> ExtraAssets:
+def extra_assets_of(root: object) -> ExtraAssets:
     """Return the files of assets.extra/ of a loaded root; none for any other object."""
     found = getattr(root, "extra_assets", None)
     return found if isinstance(found, ExtraAssets) else ExtraAssets()
 
 
 def add_function_aliases(
-    root: Any,
+    root: object,
     aliases: Mapping[str, str],
     find: Callable[[str], Optional[Any]],
     polymorphic: Iterable[Any],

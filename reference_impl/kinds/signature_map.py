@@ -6,12 +6,13 @@ RFC: ATTR-01, ATTR-02, SIG-10
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, SavedModelError, UnknownSignatureError, like
+from reference_impl.format import schema
 from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
 from reference_impl.functions import specs
 from reference_impl.functions.concrete_function import LoadedConcreteFunction
@@ -63,7 +64,7 @@ class SignatureMap(Mapping[str, Any], api.Trackable):
         return f"SignatureMap({self._functions})"
 
 
-def is_signature_map(node: Any) -> bool:
+def is_signature_map(node: schema.SavedObject) -> bool:
     """Return whether a node is the map of signatures."""
     return node.WhichOneof("kind") == "user_object" and bool(
         node.user_object.identifier == SIGNATURES
@@ -106,7 +107,9 @@ def of_node(load: Load, number: int) -> SignatureMap:
 
 
 def _complete(
-    function: LoadedConcreteFunction, definition: Any, defaults: dict[str, tf.Tensor]
+    function: LoadedConcreteFunction,
+    definition: schema.SignatureDef,
+    defaults: dict[str, tf.Tensor],
 ) -> None:
     """Add the data that only the SignatureDef has: the method, default values of inputs, shapes of
     outputs.
@@ -132,13 +135,13 @@ def _complete(
     function.signature = signature
 
 
-def _refine(spec: tf.TypeSpec, info: Any) -> tf.TypeSpec:
+def _refine(spec: tf.TypeSpec, info: Optional[schema.TensorInfo]) -> tf.TypeSpec:
     if info is None or not isinstance(spec, tf.TensorSpec) or spec.shape.rank is not None:
         return spec
     return tf.TensorSpec(specs.shape_of(info.tensor_shape), spec.dtype, spec.name)
 
 
-def is_live_map(obj: Any) -> bool:
+def is_live_map(obj: object) -> bool:
     """Return whether an object is our map of signatures, or the map of `tf.saved_model.load`, which
     has no public name.
     """

@@ -17,7 +17,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.drop_in import keras_identity
 from reference_impl.errors import LimitError, StructureError
-from reference_impl.format import limits
+from reference_impl.format import limits, schema
 from reference_impl.format import names as reserved
 from reference_impl.functions import specs
 from reference_impl.functions.load_context import Load
@@ -26,7 +26,7 @@ from reference_impl.kinds import containers, hidden_children, signature_map
 from reference_impl.load_options import LoadOptions
 
 
-def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any:
+def read(load: Load, number: int, node: schema.SavedObject, base: Optional[type] = None) -> Any:
     """Make the object of a `user_object` node.
 
     `attach_children` adds its children later, except those of a tuple.
@@ -57,7 +57,7 @@ def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any
     return made
 
 
-def is_container(node: Any) -> bool:
+def is_container(node: schema.SavedObject) -> bool:
     """Return whether a `user_object` node is a list, dict, tuple or the map of signatures."""
     return node.user_object.identifier in (
         reserved.LIST,
@@ -67,14 +67,14 @@ def is_container(node: Any) -> bool:
     )
 
 
-def made_of(node: Any) -> Iterator[int]:
+def made_of(node: schema.SavedObject) -> Iterator[int]:
     """Return the numbers of the nodes that must be made before a node."""
     if node.WhichOneof("kind") == "user_object":
         is_tuple = node.user_object.identifier == reserved.TUPLE
         yield from (item.node_id for item in (node.children if is_tuple else node.dependencies))
 
 
-def attach_children(load: Load, number: int, node: Any) -> None:
+def attach_children(load: Load, number: int, node: schema.SavedObject) -> None:
     """Add children as the elements of a container, or as the attributes of any other object."""
     parent, children = load.objects[number], load.children(number)
     identifier = node.user_object.identifier
@@ -96,7 +96,7 @@ def attach_children(load: Load, number: int, node: Any) -> None:
             containers.note_unlisted(parent, load.graph, number)
 
 
-def attach_attributes(load: Load, number: int, node: Any) -> None:
+def attach_attributes(load: Load, number: int, node: schema.SavedObject) -> None:
     """Set all children as attributes of an object.
 
     A variable has children only if it is the root: its signatures.
@@ -110,7 +110,9 @@ def attach_attributes(load: Load, number: int, node: Any) -> None:
             _attach_node(load, parent, child)
 
 
-def _hide_node(load: Load, parent: Any, child: Any) -> None:
+def _hide_node(
+    load: Load, parent: object, child: schema.TrackableObjectGraph.TrackableObject.ObjectReference
+) -> None:
     """Make a child that would take the place of an attribute of TensorFlow or Python reachable by
     `obj[name]` only.
     """
@@ -137,11 +139,11 @@ class Computed:
     def __init__(self, get: Callable[[Any], Any]):
         self._get = get
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> Any:
         return self if instance is None else self._get(instance)
 
 
-def _functions(root: Any) -> dict[str, Any]:
+def _functions(root: object) -> dict[str, Any]:
     """Return path -> function for all functions reachable from an object, except signatures."""
     found: dict[str, Any] = {}
     queue: list[tuple[str, Any]] = [("", root)]
@@ -194,7 +196,7 @@ class LoadedObject(api.Searchable):
     non_trainable_variables = Computed(containers.non_trainable_variables)
     functions = Computed(_functions)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         if isinstance(self, tf.Module):
             tf.Module.__init__(self, name="loaded")
         constructor = type(self)._constructor
@@ -284,12 +286,12 @@ def new_object(cls: Any) -> Any:
 
 
 @api.without_autograph
-def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+def call(self: Any, *args: object, **kwargs: object) -> Any:
     """Call the child ``__call__``: this function is the ``__call__`` of a class."""
     return vars(self)["__call__"](*args, **kwargs)
 
 
-def attach(parent: LoadedObject, name: str, child: Any) -> None:
+def attach(parent: LoadedObject, name: str, child: object) -> None:
     """Make `child` an attribute and a dependency of `parent`."""
     # setattr is not used: it would look up an old value, wrap wrapped containers again, and a name
     # like __class__ could mislead it.
@@ -315,7 +317,7 @@ class _RootTuple(_Root, api.TrackableTuple):
     pass
 
 
-def set_plain(obj: Any, name: str, value: Any) -> None:
+def set_plain(obj: object, name: str, value: object) -> None:
     """Set an attribute that is not a dependency, bypassing the object's own setattr."""
     if isinstance(obj, _Root):
         setattr(obj, name, value)
@@ -371,7 +373,7 @@ def _fields(
     return tuple(fields) if named and not left else None
 
 
-def identifier(obj: Any) -> str:
+def identifier(obj: object) -> str:
     """Return the identifier of the SavedUserObject for an object."""
     if signature_map.is_live_map(obj):
         return reserved.SIGNATURES
@@ -382,7 +384,7 @@ def identifier(obj: Any) -> str:
     return reserved.DICT if isinstance(obj, dict) else reserved.GENERIC
 
 
-def write(out: Any, obj: Any) -> None:
+def write(out: schema.SavedObject, obj: object) -> None:
     """Write a user object into its SavedObject: as Keras 2 describes it, or as a generic object or
     container.
     """

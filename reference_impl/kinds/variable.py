@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import DtypeError, MissingValueError, SavedModelError, ShapeError
+from reference_impl.format import schema
 from reference_impl.functions import specs
 from reference_impl.functions.devices import checked_device
 from reference_impl.functions.load_context import Load
@@ -29,7 +30,7 @@ _SETTINGS = (
 _ON_READ = tf.VariableSynchronization.ON_READ
 
 
-def read(load: Load, number: int, node: Any) -> tf.Variable:
+def read(load: Load, number: int, node: schema.SavedObject) -> tf.Variable:
     """Make the variable of a `variable` node, with its value from the checkpoint.
 
     Raises the errors of `Checkpoint.variable` and `Checkpoint.read`.
@@ -83,7 +84,7 @@ def tell_value(load: Load, watch: Watch, number: int, key: Optional[str], left: 
     watch.tell("value", load.checkpoint.index, load.label(number), said, "RP-08")
 
 
-def _settings(proto: Any) -> dict[str, Any]:
+def _settings(proto: schema.SavedVariable) -> dict[str, Any]:
     """Return the keywords of a `tf.Variable` that a SavedVariable describes."""
     return {
         "name": proto.name,
@@ -95,7 +96,7 @@ def _settings(proto: Any) -> dict[str, Any]:
     }
 
 
-def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:
+def make(proto: schema.SavedVariable, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:
     """Make the variable that a SavedVariable describes through `tf.Variable`, so that strategies
     and variable creators apply.
 
@@ -146,7 +147,7 @@ def made_with_values() -> contextlib.AbstractContextManager[None]:
     return api.last_variable_creator(_create)
 
 
-def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Variable:
+def _create(next_creator: Callable[..., tf.Variable], **settings: object) -> tf.Variable:
     """Make a variable, as a variable creator, in a third of the time that `tf.Variable` needs for
     general initial values.
 
@@ -167,12 +168,12 @@ def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Var
     return variable
 
 
-def name_of(variable: Any) -> str:
+def name_of(variable: tf.Variable) -> str:
     """Return the name of a variable without the number of its tensor."""
     return str(variable.name).split(":")[0]
 
 
-def write(out: Any, variable: Any, devices: bool, expand: bool) -> None:
+def write(out: schema.SavedVariable, variable: tf.Variable, devices: bool, expand: bool) -> None:
     """Write a `tf.Variable` or a variable of Keras as a SavedVariable, with its device or its
     component variables if asked for.
 

@@ -26,7 +26,7 @@ import tensorflow as tf
 from reference_impl.errors import CycleError, MalformedError, SavedModelError, UnsupportedModelError
 from reference_impl.extension import new_objects
 from reference_impl.extension.hooks import Hooks, Origin
-from reference_impl.format import extension
+from reference_impl.format import extension, schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.functions import captured_tensor, concrete_function, graph_versions
@@ -78,7 +78,10 @@ ATTACHERS: dict[Optional[str], Callable[[Load, int, Any], None]] = {
 
 
 def load_object_graph(
-    directory: Layout, meta_graph: Any, options: LoadOptions, watch: Optional[Watch] = None
+    directory: Layout,
+    meta_graph: schema.MetaGraphDef,
+    options: LoadOptions,
+    watch: Optional[Watch] = None,
 ) -> Any:
     """Return the root object of a MetaGraph that has an object graph."""
     file = str(directory.file)
@@ -108,7 +111,7 @@ def load_object_graph(
     return loader.load(Hooks(origin))
 
 
-def _check(graph: Any, file: str) -> None:
+def _check(graph: schema.SavedObjectGraph, file: str) -> None:
     """Check node numbers, variables and roles, and that no container contains itself.
 
     Raises MalformedError, CycleError.
@@ -223,7 +226,7 @@ class Loader(Load):
                 steps.tell_made(self.watch, self, number, made)
             self.hooks.made(self, number, nodes[number], made)
 
-    def make(self, number: int, node: Any) -> Any:
+    def make(self, number: int, node: schema.SavedObject) -> Any:
         """Return the object of a node."""
         made = self.hooks.make(self, number, node)
         if made is not None:

@@ -44,7 +44,7 @@ class Selection:
 
     def __init__(
         self,
-        graph: Any,
+        graph: schema.SavedObjectGraph,
         library: FunctionIndex,
         chosen: Iterable[int],
         on_the_way: Collection[int] = (),
@@ -56,7 +56,11 @@ class Selection:
 
     @classmethod
     def of_paths(
-        cls, graph: Any, only: Union[str, Collection[str]], library: FunctionIndex, file: str = ""
+        cls,
+        graph: schema.SavedObjectGraph,
+        only: Union[str, Collection[str]],
+        library: FunctionIndex,
+        file: str = "",
     ) -> Selection:
         """Return the part that paths name, with the objects on the way to it.
 
@@ -65,7 +69,9 @@ class Selection:
         found = [
             _resolve(graph, path, file) for path in ([only] if isinstance(only, str) else only)
         ]
-        on_the_way = {number for steps in found for number in steps[:-1]}
+        on_the_way: set[int] = set()
+        for steps in found:
+            on_the_way.update(steps[:-1])
         chosen = {steps[-1] for steps in found if steps}
         selection = cls(graph, library, chosen, on_the_way - chosen)
         selection.nodes |= {0} | on_the_way | selection._leading_to(selection.nodes)
@@ -125,11 +131,8 @@ class Selection:
 
     def _refers(self, name: str) -> Iterator[str]:
         function = self._library.functions.get(name)
-        return (
-            other
-            for node in (function.node_def if function is not None else ())
-            for other in self._library.references(node)
-        )
+        for node in function.node_def if function is not None else ():
+            yield from self._library.references(node)
 
     def _leading_to(self, wanted: Collection[int]) -> set[int]:
         """Return the objects on a short path from the root to each piece of state, avoiding lists
@@ -157,7 +160,7 @@ class Selection:
         return leading
 
 
-def _resolve(graph: Any, path: str, file: str) -> list[int]:
+def _resolve(graph: schema.SavedObjectGraph, path: str, file: str) -> list[int]:
     """Return the nodes along a path, the root first.
 
     If the path is ambiguous, the reading with the longest names is taken.
@@ -192,7 +195,7 @@ def _resolve(graph: Any, path: str, file: str) -> list[int]:
     )
 
 
-def _paths(graph: Any) -> list[str]:
+def _paths(graph: schema.SavedObjectGraph) -> list[str]:
     """Return the shortest path of every object below the root, up to a limit."""
     paths = Paths(graph.nodes)
     return [paths.text(number) or "" for number in paths.order[1:_LISTED]]

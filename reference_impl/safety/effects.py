@@ -195,11 +195,11 @@ def effects(
     started.
     """
     search = Search(view, objects, assets)
-    acting = {
-        str(function)
-        for function, nodes in view.bodies[1:]
-        if any(search.effect(node.op) for node in nodes)
-    }
+
+    def acts(nodes: Iterable[schema.NodeDef]) -> bool:
+        return any(search.effect(node.op) for node in nodes)
+
+    acting = {str(function) for function, nodes in view.bodies[1:] if acts(nodes)}
     search.follow_import()
     starts = [*graph_starts(view.proto), *object_starts(objects, paths, by_name=True)]
     search.follow_sizes(starts)
@@ -485,31 +485,32 @@ class Search:
         arguments = start.arguments
         if arguments is None and start.function in self.library.functions:
             arguments = self._arguments(start.function, start.bound)
-        return any(item.kind == ASSET for origins in arguments or () for item in origins)
+        return any(item.kind == ASSET for item in itertools.chain.from_iterable(arguments or ()))
 
     def results(self) -> tuple[Effect, ...]:
         """Return one entry per op and body.
 
         If the search was not complete, the time of the effects is unknown.
         """
-        return tuple(
-            Effect(
-                op,
-                found.effect.kind,
-                found.effect.does,
-                found.node,
-                function,
-                len(found.names),
-                tuple(
-                    [_text(origin) for origin in sorted(found.origins) if origin != Origin(LITERAL)]
-                ),
-                tuple(found.labels[LOAD]) if self.complete else None,
-                tuple(found.labels[CALL]) if self.complete else None,
+        entries = []
+        for (function, op, _), found in sorted(
+            self.found.items(), key=lambda item: (item[0][0] or "", *item[0][1:])
+        ):
+            paths = [_text(origin) for origin in sorted(found.origins) if origin != Origin(LITERAL)]
+            entries.append(
+                Effect(
+                    op,
+                    found.effect.kind,
+                    found.effect.does,
+                    found.node,
+                    function,
+                    len(found.names),
+                    tuple(paths),
+                    tuple(found.labels[LOAD]) if self.complete else None,
+                    tuple(found.labels[CALL]) if self.complete else None,
+                )
             )
-            for (function, op, _), found in sorted(
-                self.found.items(), key=lambda item: (item[0][0] or "", *item[0][1:])
-            )
-        )
+        return tuple(entries)
 
 
 def _path(body: Body, node: schema.NodeDef, effect: OpEffect) -> frozenset[Origin]:

@@ -864,7 +864,10 @@ _ROWS: tuple[tuple[Rule, str], ...] = (
 
 
 def _by_op(rows: Iterable[tuple[Rule, str]]) -> dict[str, Rule]:
-    return {op: rule for rule, ops in rows for op in ops.split()}
+    found: dict[str, Rule] = {}
+    for rule, ops in rows:
+        found.update(dict.fromkeys(ops.split(), rule))
+    return found
 
 
 SHARING = _by_op(_SHARING_ROWS)

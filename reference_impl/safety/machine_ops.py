@@ -9,9 +9,10 @@ import os
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from reference_impl.errors import LimitError, MachineOpError, listed
+from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.graph_view import GraphView
 from reference_impl.graph.references import FunctionIndex
@@ -31,8 +32,8 @@ class MachineOpWarning(UserWarning):
 def check(
     choice: str,
     directory: Layout,
-    meta_graph: Any,
-    objects: Any,
+    meta_graph: schema.MetaGraphDef,
+    objects: schema.SavedObjectGraph,
     library: FunctionIndex,
     starts: Iterable[Start],
 ) -> None:
@@ -88,8 +89,8 @@ def check(
 
 def _check_sizes(
     directory: Layout,
-    meta_graph: Any,
-    objects: Any,
+    meta_graph: schema.MetaGraphDef,
+    objects: schema.SavedObjectGraph,
     library: FunctionIndex,
     starts: Sequence[Start],
 ) -> None:

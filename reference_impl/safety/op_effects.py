@@ -205,7 +205,9 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     ),
 )
 
-OP_EFFECTS: dict[str, OpEffect] = {op: effect for effect, ops in _ROWS for op in ops.split()}
+OP_EFFECTS: dict[str, OpEffect] = {}
+for _effect, _ops in _ROWS:
+    OP_EFFECTS.update(dict.fromkeys(_ops.split(), _effect))
 # The effects of ops where their path has none.
 WITHOUT_PATH = {"PrintV2": OpEffect(PRINTS, "prints")}
 _NOT_KNOWN = OpEffect(

@@ -98,7 +98,9 @@ _OPERANDS: tuple[tuple[tuple[int, ...], str], ...] = (
     ((0, 1, 2), "Range"),
     ((1, 2), "SpaceToBatchND"),
 )
-OPERANDS = {op: positions for positions, ops in _OPERANDS for op in ops.split()}
+OPERANDS: dict[str, tuple[int, ...]] = {}
+for _positions, _names in _OPERANDS:
+    OPERANDS.update(dict.fromkeys(_names.split(), _positions))
 _STITCHES = ("DynamicStitch", "ParallelDynamicStitch")  # their first half of inputs are the indices
 
 
@@ -151,11 +153,13 @@ _UNMEASURED: Mapping[str, str] = {
     ),
 }
 # Op without a rule -> what decides the size of its output.
-UNMEASURED = {op: by for by, ops in _UNMEASURED.items() for op in ops.split()}
+UNMEASURED: dict[str, str] = {}
+for _by, _names in _UNMEASURED.items():
+    UNMEASURED.update(dict.fromkeys(_names.split(), _by))
 
 
 def _ops(*rows: str) -> frozenset[str]:
-    return frozenset(op for row in rows for op in row.split())
+    return frozenset(" ".join(rows).split())
 
 
 def _prefixed(prefix: str, ops: Iterable[str]) -> frozenset[str]:

@@ -45,7 +45,7 @@ class Assets:
         return self._names[source]
 
     def add_extra(
-        self, root: Any, given: Optional[Mapping[str, Union[str, os.PathLike[str]]]]
+        self, root: object, given: Optional[Mapping[str, Union[str, os.PathLike[str]]]]
     ) -> None:
         """Add files for assets.extra/: the given files, or those of a loaded root.
 

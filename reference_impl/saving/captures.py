@@ -13,13 +13,14 @@ RFC: FN-07, RES-04, GOAL-09
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UntrackedCaptureError
 from reference_impl.functions.captured_tensor import CapturedTensor
+from reference_impl.graph.references import nodes_of
 from reference_impl.saving.export_library import ExportLibrary, eager_tensor
 from reference_impl.saving.traces import Trace
 from reference_impl.saving.tree import GrowingTree, Node
@@ -79,14 +80,16 @@ class Captures:
                 self.replicas.setdefault(node.number, {})[index] = self._replica[id(capture)]
         return bound
 
-    def owner(self, capture: Any) -> Optional[int]:
+    def owner(self, capture: Union[tf.Tensor, tf.Variable, CapturedTensor]) -> Optional[int]:
         """Return the number of the owner of a captured tensor, or None if it is not reachable.
 
         A constant gets a number.
         """
         return self._number(capture, "the export")
 
-    def _number(self, capture: Any, path: str) -> Optional[int]:
+    def _number(
+        self, capture: Union[tf.Tensor, tf.Variable, CapturedTensor], path: str
+    ) -> Optional[int]:
         if isinstance(capture, CapturedTensor):
             return self._tree.add(capture, path)
         found = self._owners.get(id(capture))
@@ -104,7 +107,7 @@ class Captures:
                 self._kept += [capture, value]
         return found
 
-    def _note(self, capture: Any, trace: Trace, path: str) -> None:
+    def _note(self, capture: Union[tf.Tensor, tf.Variable], trace: Trace, path: str) -> None:
         self._first = self._first or path
         if (
             isinstance(capture, tf.Tensor)
@@ -119,7 +122,7 @@ class Captures:
                 what += ", which is not reachable from root, the object that is saved"
         self._problems.append(f"{path} captures {what}")
 
-    def _describe(self, capture: Any, trace: Trace) -> str:
+    def _describe(self, capture: Union[tf.Tensor, tf.Variable], trace: Trace) -> str:
         """Describe a capture.
 
         Variables and tables have names; other handles are described by the ops that use them.
@@ -133,12 +136,9 @@ class Captures:
         if owner is not None:
             return f"a {type(owner).__name__}"
         name = self._library.find(trace.source, trace.name)
-        functions = (
-            []
-            if name is None
-            else [self._library.definitions[each] for each in self._library.closure(name)]
-        )
-        ops = {node.op for function in functions for node in function.node_def}
+        called = [] if name is None else self._library.closure(name)
+        functions = (self._library.definitions[each] for each in called)
+        ops = {node.op for node in nodes_of(functions)}
         if capture.dtype == tf.resource and any("IteratorGetNext" in op for op in ops):
             return _ITERATOR
         if capture.dtype == tf.variant and any("Dataset" in op for op in ops):
@@ -160,7 +160,7 @@ class Captures:
             raise UntrackedCaptureError(text, node=self._first)
 
 
-def _tensors_of(obj: Any) -> list[Any]:
+def _tensors_of(obj: object) -> list[Any]:
     """Return the tensors by which functions refer to an object."""
     if api.is_variable(obj):
         return [part.handle for part in api.variable_components(obj)]

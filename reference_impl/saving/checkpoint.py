@@ -6,8 +6,9 @@ RFC: FN-01, FN-15, OPT-02
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Union
 
@@ -87,7 +88,7 @@ def _values(frozen: Frozen) -> Iterator[Value]:
     yield Value(OBJECT_GRAPH_KEY, np.array(frozen.object_graph, object), tf.string, tree.root)
 
 
-def _fetched(variable: Any) -> Any:
+def _fetched(variable: tf.Variable) -> Any:
     """Return the tensor for a session to fetch: the existing read of the variable, since its graph
     may be finalised.
     """
@@ -95,7 +96,9 @@ def _fetched(variable: Any) -> Any:
     return variable.read_value() if len(parts) > 1 else parts[0]
 
 
-def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None:
+def _write_shards(
+    out: BundleWriter, callback: Callable[..., Iterable[Mapping[str, Any]]], values: list[Value]
+) -> None:
     """Pass the tensors of each task to the callback and write the shards that it returns: for each
     shard, key -> {slice: tensor}.
 
@@ -107,7 +110,7 @@ def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None
         shardable = _shardable(value)
         tasks.setdefault(shardable.device.to_string(), []).append(shardable)
     try:
-        shards = [dict(shard) for tensors in tasks.values() for shard in callback(tensors)]
+        shards = [*map(dict, itertools.chain.from_iterable(map(callback, tasks.values())))]
     except Exception as error:  # code of users
         raise SaveError(
             f"the sharding callback failed: {error}", node="options.sharding"
@@ -139,7 +142,7 @@ def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None
         )
 
 
-def _add(out: BundleWriter, value: Value, spec: Any, array: Any, shard: int) -> int:
+def _add(out: BundleWriter, value: Value, spec: object, array: Any, shard: int) -> int:
     """Write a tensor or a slice, and return its size.
 
     `spec` is like "4 2 0,2:0,2": the whole shape, the extents.

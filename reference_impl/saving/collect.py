@@ -59,7 +59,7 @@ class Functions:
             (n, replicas[i]) if i in replicas else n for i, n in enumerate(bound)
         ]
 
-    def name_of(self, function: Any, tree: Tree) -> Optional[str]:
+    def name_of(self, function: object, tree: Tree) -> Optional[str]:
         """Return the name of a concrete function, which need not be in the tree, or None if the
         export does not have it.
         """
@@ -239,7 +239,7 @@ class _Collector:
         self._captures.check()
         return out
 
-    def _exported_name(self, function: Any) -> Optional[str]:
+    def _exported_name(self, function: object) -> Optional[str]:
         number = self._tree.number_of(function)
         return None if number is None else self._names.get(number)
 
@@ -319,12 +319,12 @@ class _Collector:
         if not self._library.gradients:
             return {}
         paths = self._tree.paths(self._names)
-        return {
-            text_of(node.attr, CUSTOM_GRADIENT): paths.get(name, name)
-            for name, definition in reversed(self._library.definitions.items())
-            for node in definition.node_def
-            if CUSTOM_GRADIENT in node.attr
-        }
+        users: dict[str, str] = {}
+        for name, definition in reversed(self._library.definitions.items()):
+            for node in definition.node_def:
+                if CUSTOM_GRADIENT in node.attr:
+                    users[text_of(node.attr, CUSTOM_GRADIENT)] = paths.get(name, name)
+        return users
 
     def _gradient(
         self, finder: Gradients, op_type: str, order: int, path: str

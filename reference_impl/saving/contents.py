@@ -26,6 +26,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format.names import CREATE, escape
+from reference_impl.graph.references import nodes_of
 from reference_impl.kinds import object_state
 from reference_impl.kinds.resource import TENSORS, LoadedResource
 from reference_impl.saving.export_library import eager_tensor
@@ -105,7 +106,7 @@ def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
     return out
 
 
-def _is_eager(obj: Any) -> bool:
+def _is_eager(obj: object) -> bool:
     """Return whether an object is a resource that was made eagerly; it may be saved while a graph
     is the default.
     """
@@ -113,7 +114,7 @@ def _is_eager(obj: Any) -> bool:
     return handle is not None and eager_tensor(handle)
 
 
-def contents_of(obj: Any, path: str, tree: Tree) -> list[Content]:
+def contents_of(obj: object, path: str, tree: Tree) -> list[Content]:
     """Return the state of an object beside variables.
 
     Raises:
@@ -148,7 +149,7 @@ def contents_of(obj: Any, path: str, tree: Tree) -> list[Content]:
         return found
 
 
-def _in_checkpoint_alone(obj: Any, path: str) -> list[Content]:
+def _in_checkpoint_alone(obj: object, path: str) -> list[Content]:
     """Return the current state of an object, without functions.
 
     Raises SaveError if it cannot be read.
@@ -167,12 +168,12 @@ def _in_checkpoint_alone(obj: Any, path: str) -> list[Content]:
         reason = f"its state cannot be read: {str(error) or type(error).__name__}"
         raise SaveError(reason, node=path, clause="RES-15") from error
     return [
-        Content(name, None, None, [escape(part) for part in parts], [*parts.values()])
+        Content(name, None, None, [*map(escape, parts)], [*parts.values()])
         for name, parts in found.items()
     ]
 
 
-def _with_functions(obj: Any, path: str) -> list[Content]:
+def _with_functions(obj: object, path: str) -> list[Content]:
     """Return the state of an object with functions that save and restore it.
 
     Raises what its hooks raise, which are user code.
@@ -192,7 +193,11 @@ def _with_functions(obj: Any, path: str) -> list[Content]:
     ]
 
 
-def _loaded(save: Any, restore: Any, unordered: bool) -> Content:
+def _loaded(
+    save: tf.types.experimental.ConcreteFunction,
+    restore: tf.types.experimental.ConcreteFunction,
+    unordered: bool,
+) -> Content:
     names = sorted(save.structured_outputs)
     now = save()
     return Content(
@@ -214,12 +219,8 @@ def _is_hash_table(resource: LoadedResource) -> bool:
         if created is not None
         else []
     ):
-        ops = {
-            node.op
-            for name in trace.library.closure(trace.saved_name)
-            for node in trace.library.get(name).node_def
-        }
-        return bool(ops & _HASH_TABLES)
+        called = map(trace.library.get, trace.library.closure(trace.saved_name))
+        return any(node.op in _HASH_TABLES for node in nodes_of(called))
     return False
 
 
@@ -246,7 +247,7 @@ def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str)
     return Content(legacy, put_out, take_in, [legacy + name for name in names], values)
 
 
-def _of_factory(name: str, factory: Any, path: str) -> Content:
+def _of_factory(name: str, factory: object, path: str) -> Content:
     """Return the content in the oldest form: an object with `specs` (names and tensors) and
     `restore(tensors, shapes)`.
     """
@@ -295,7 +296,7 @@ def _named_restore(
     return tf.function(restore_fn, autograph=False).get_concrete_function(*specs)
 
 
-def _one(_: Any) -> tf.Tensor:
+def _one(_: object) -> tf.Tensor:
     return tf.constant(1)  # a function must have a result
 
 

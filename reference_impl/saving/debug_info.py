@@ -53,7 +53,7 @@ def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:
     return out
 
 
-def _add_numbers(out: Any) -> None:
+def _add_numbers(out: schema.GraphDebugInfo) -> None:
     """Add the newer form: each frame and each stack once, by number."""
     frames: dict[bytes, int] = {}
     stacks: dict[tuple[int, ...], int] = {}
@@ -68,7 +68,7 @@ def _add_numbers(out: Any) -> None:
         out.name_to_trace_id[name] = number
 
 
-def _add(trace: Any, frames: list[Any], files: dict[str, int]) -> None:
+def _add(trace: schema.GraphDebugInfo.StackTrace, frames: list[Any], files: dict[str, int]) -> None:
     for frame in reversed(frames):  # the innermost first
         index = files.setdefault(str(frame.filename), len(files))
         code = linecache.getline(str(frame.filename), frame.lineno or 0).strip()

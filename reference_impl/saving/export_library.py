@@ -33,7 +33,12 @@ from reference_impl.functions.library import FunctionLibrary, find_live, find_su
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.graph.node_attributes import argument_shape, text_of
-from reference_impl.graph.references import function_attributes, function_values, named_by
+from reference_impl.graph.references import (
+    function_attributes,
+    function_values,
+    named_by,
+    nodes_of,
+)
 from reference_impl.saving.gradient_sites import GradientSites, Site
 from reference_impl.saving.process_numbers import remove_process_numbers, without_load
 
@@ -80,7 +85,7 @@ class ExportLibrary:
         self._complete([self._claim(source, name)])
         return self._names[self._key(source, name)]
 
-    def derive(self, definition: Any, hint: str) -> str:
+    def derive(self, definition: schema.FunctionDef, hint: str) -> str:
         """Add a FunctionDef derived from a function of the eager runtime, with the runtime's names.
         Return its name in this export.
         """
@@ -88,13 +93,13 @@ class ExportLibrary:
         self._complete(reversed(list(self._rename(None, definition, name))))
         return name
 
-    def write(self, definition: Any, hint: str) -> str:
+    def write(self, definition: schema.FunctionDef, hint: str) -> str:
         """Add a new function whose references are names of this export already. Return its name."""
         name = definition.signature.name = self._put(definition, hint)
         add_input_shapes(definition)
         return name
 
-    def _put(self, definition: Any, hint: str) -> str:
+    def _put(self, definition: schema.FunctionDef, hint: str) -> str:
         name = f"{_PREFIX}{hint}_{len(self._names)}"
         self._names[None, name] = name
         self.definitions[name], self._sources[name] = definition, None
@@ -171,7 +176,7 @@ class ExportLibrary:
         return schema.copy_of(source.get(name))
 
     def _rename(
-        self, source: Source, definition: Any, name: str
+        self, source: Source, definition: schema.FunctionDef, name: str
     ) -> Iterator[tuple[Source, str, str]]:
         """Rename a copied FunctionDef and its references; yield the functions that it refers to."""
         original, definition.signature.name = definition.signature.name, name
@@ -203,7 +208,7 @@ class ExportLibrary:
             for other in found_here.get(definition.attr[IMPLEMENTS].s, ()):
                 yield self._claim(source, other)
 
-    def _rename_gradient(self, source: Source, function: str, node: Any) -> None:
+    def _rename_gradient(self, source: Source, function: str, node: schema.NodeDef) -> None:
         """Give a node the name that its custom gradient has in this export.
 
         `function` has the name that it has in `source`.
@@ -233,7 +238,9 @@ class ExportLibrary:
     def _live_implementations(self) -> dict[bytes, list[str]]:
         return api.implementations()
 
-    def _rename_values(self, source: Source, value: Any) -> Iterator[tuple[Source, str, str]]:
+    def _rename_values(
+        self, source: Source, value: schema.AttrValue
+    ) -> Iterator[tuple[Source, str, str]]:
         for function in function_values(value):
             if function.name and (source is None or function.name in source):
                 found = self._claim(source, function.name)
@@ -312,7 +319,7 @@ class ExportLibrary:
         """Write the names that `share` has chosen into all functions; others lose the numbers of
         the load by TensorFlow.
         """
-        nodes = (node for definition in self.definitions.values() for node in definition.node_def)
+        nodes = nodes_of(self.definitions.values())
         found = {text_of(node.attr, "shared_name") for node in nodes}
         for function, definition in self.definitions.items():
             for node in definition.node_def:
@@ -336,15 +343,11 @@ class ExportLibrary:
         return list(reachable([name], self._called))
 
     def _called(self, name: str) -> Iterator[str]:
-        return (
-            other
-            for node in self.definitions[name].node_def
-            for other in named_by(node)
-            if other in self.definitions
-        )
+        named = itertools.chain.from_iterable(map(named_by, self.definitions[name].node_def))
+        return (other for other in named if other in self.definitions)
 
 
-def _refuse_gradient(node: Any, reason: str) -> None:
+def _refuse_gradient(node: schema.NodeDef, reason: str) -> None:
     """Write into a node that its custom gradient is not in the export, so that no reader uses the
     standard gradient of its op.
     """
@@ -352,7 +355,7 @@ def _refuse_gradient(node: Any, reason: str) -> None:
     node.attr[NO_GRADIENT_BECAUSE].s = reason.encode()
 
 
-def strip_defaults(node: Any) -> None:
+def strip_defaults(node: schema.NodeDef) -> None:
     """Leave out attributes that equal the op's default, so that older readers need not know them.
 
     RFC: COMPAT-04
@@ -369,7 +372,7 @@ def strip_defaults(node: Any) -> None:
             del node.attr[attr.name]
 
 
-def add_input_shapes(definition: Any) -> None:
+def add_input_shapes(definition: schema.FunctionDef) -> None:
     """Set the shapes of all arguments in one attribute; TensorFlow reads a handle without a shape
     as a tensor of unknown rank.
     """
@@ -387,11 +390,11 @@ def add_input_shapes(definition: Any) -> None:
             )
 
 
-def is_function(obj: Any) -> bool:
+def is_function(obj: object) -> bool:
     return isinstance(obj, (api.Function, api.ConcreteFunction))
 
 
-def eager_tensor(value: Any) -> bool:
+def eager_tensor(value: object) -> bool:
     """Return whether a value is an eager tensor, whose numbers a file can hold as a constant.
 
     Not by `tf.is_tensor`: it is true of whatever can stand for a tensor (a

@@ -16,6 +16,8 @@ import enum
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
+import tensorflow as tf
+
 from reference_impl import tensorflow_api as api
 from reference_impl.format.names import is_generated_gradient
 
@@ -45,14 +47,14 @@ class GradientSites:
             Site
         ] = []  # TensorFlow loaded a gradient with the name, and it may not be the one meant
 
-    def visit(self, function: Any) -> None:
+    def visit(self, function: object) -> None:
         """Look at a concrete function and at the functions that its graph knows."""
         for name, graph in function_graphs(function):
             if name not in self._of_function:
                 self._graphs[name] = graph
                 self._of_function[name] = self._in_graph(name, graph)
 
-    def _in_graph(self, name: str, graph: Any) -> dict[str, Site]:
+    def _in_graph(self, name: str, graph: tf.Graph) -> dict[str, Site]:
         """Return the sites of a graph by op type: the first of each whose gradient this process
         has.
         """
@@ -94,7 +96,7 @@ class GradientSites:
             return None
 
 
-def function_graphs(function: Any) -> Iterator[tuple[str, Any]]:
+def function_graphs(function: tf.types.experimental.ConcreteFunction) -> Iterator[tuple[str, Any]]:
     """Yield name and FuncGraph of a traced function and of all functions that its graph knows, each
     name once.
     """
@@ -127,7 +129,7 @@ def _meaning(operations: list[Any], op_type: str) -> Meaning:
     return Meaning.OURS if len(operations) == 1 else Meaning.DOUBTFUL
 
 
-def _same_operations(graph: Any, operations: list[Any], op_type: str) -> list[Any]:
+def _same_operations(graph: tf.Graph, operations: list[Any], op_type: str) -> list[Any]:
     """Return the operations with the same names and the same gradient in another graph, or none if
     one is missing there.
     """

@@ -85,7 +85,7 @@ class Gradients:
             self.made.append(function)
         return self._library.add(trace.source, trace.name, function)
 
-    def _located(self, capture: Any, site: Site) -> Any:
+    def _located(self, capture: tf.Tensor, site: Site) -> Any:
         """Return a capture for the object graph: a tensor of the operation's function by its name
         in the FunctionDef.
         """
@@ -118,7 +118,9 @@ class Gradients:
         return trace
 
 
-def traced_graphs(function: Any, library: ExportLibrary) -> Iterator[tuple[str, Any]]:
+def traced_graphs(
+    function: tf.types.experimental.ConcreteFunction, library: ExportLibrary
+) -> Iterator[tuple[str, Any]]:
     """Yield name and FuncGraph of a traced function and of its callees in the export.
 
     A differentiated function refers to rewritten forms of its callees, which the export lacks.

@@ -170,7 +170,7 @@ class MainGraph:
             else self._copy(node, name, inputs)
         )
 
-    def _copy(self, node: Any, name: str, inputs: Sequence[str]) -> str:
+    def _copy(self, node: schema.NodeDef, name: str, inputs: Sequence[str]) -> str:
         copy = self.add(name, node.op, inputs)
         for key in node.attr:
             copy.attr[key].CopyFrom(node.attr[key])
@@ -193,7 +193,7 @@ class MainGraph:
             self.handles.setdefault(number, []).append(node.name)
         self._tensors[number] = self.handles[number][0]
 
-    def _add_read(self, name: str, handle: Any, *controls: str) -> Any:
+    def _add_read(self, name: str, handle: schema.NodeDef, *controls: str) -> Any:
         read = self.add(name, "ReadVariableOp", [handle.name, *controls], handle.attr["dtype"].type)
         read.device = handle.device
         return read
@@ -261,7 +261,12 @@ class MainGraph:
         return out
 
     def _feed(
-        self, name: str, spec: tf.TensorSpec, default: Optional[tf.Tensor], out: Any, key: str
+        self,
+        name: str,
+        spec: tf.TensorSpec,
+        default: Optional[tf.Tensor],
+        out: schema.SignatureDef,
+        key: str,
     ) -> str:
         op, inputs, dtype = "Placeholder", [], spec.dtype.as_datatype_enum
         if default is not None:
@@ -283,7 +288,9 @@ def _tensor_info(name: str, spec: tf.TensorSpec) -> Any:
     )
 
 
-def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
+def _encoded_inputs(
+    feeds: dict[str, Any], definition: Optional[schema.SignatureDef]
+) -> dict[str, Any]:
     """Return the inputs in the form of the SignatureDef that was read, with sparse and composite
     tensors reassembled (V1-16).
     """
@@ -302,7 +309,7 @@ def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
     return feeds if left else out
 
 
-def _set_tensors(info: Any, names: Iterator[str]) -> None:
+def _set_tensors(info: schema.TensorInfo, names: Iterator[str]) -> None:
     """Set the names of the tensors of a TensorInfo, in the order of `parts_of`."""
     if info.WhichOneof("encoding") == "coo_sparse":
         coo = info.coo_sparse
@@ -316,7 +323,7 @@ def _set_tensors(info: Any, names: Iterator[str]) -> None:
         info.name = next(names)
 
 
-def _output_info(spec: Any, parts: Sequence[Any], name: str) -> Any:
+def _output_info(spec: tf.TypeSpec, parts: Sequence[Any], name: str) -> Any:
     if isinstance(spec, tf.TensorSpec):
         return parts[0]
     out = schema.TensorInfo()

@@ -77,7 +77,7 @@ class InitialValues:
             item.node_id = number
         return [found[number] for number in sorted(found)]
 
-    def _given(self, variable: Any, function: Callable[[], Any], path: str) -> Any:
+    def _given(self, variable: tf.Variable, function: Callable[[], Any], path: str) -> Any:
         """Return the message of a function given to `reference_impl.initializer`."""
         inner = api.variable_components(variable)[0]
         made = tf.function(
@@ -108,7 +108,7 @@ class InitialValues:
             known.given(), name, lambda: self._library.add(known.library, known.name)
         )
 
-    def _cut(self, function: Any) -> Iterator[tuple[int, Any]]:
+    def _cut(self, function: schema.FunctionDef) -> Iterator[tuple[int, Any]]:
         """Yield (number of the variable, message) for the variables that a tf.function made."""
         creation = api.creation_trace(function)
         if creation is None:
@@ -169,7 +169,7 @@ class InitialValues:
         return out
 
 
-def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
+def _assigned(definition: schema.FunctionDef) -> Iterator[tuple[str, str, int]]:
     """Yield (argument that is the handle, tensor that is the value, its dtype) of each ``if not
     initialized: assign``.
     """
@@ -195,16 +195,16 @@ def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
                 )
 
 
-def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
+def _cut_out(definition: schema.FunctionDef, value: str, dtype: int) -> tuple[Any, list[str]]:
     """Return a FunctionDef that computes one tensor of another FunctionDef, and the names of the
     arguments that it needs.
 
     Control edges are left out, so earlier side effects are lost.
     """
-    sources = {
-        node.name: [input_source(text, in_function=True) for text in data_inputs(node)]
-        for node in definition.node_def
-    }
+    sources = {}
+    for node in definition.node_def:
+        inputs = [input_source(text, in_function=True) for text in data_inputs(node)]
+        sources[node.name] = inputs
     needed = reachable([input_source(value, in_function=True)], sources)
     builder = FunctionBuilder(is_stateful=True)
     used = []

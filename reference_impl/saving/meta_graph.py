@@ -5,6 +5,7 @@ RFC: FMT-01, FMT-02, FMT-05, FMT-06, FMT-08, FMT-11, FMT-14, COMPAT-04
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterable
 from typing import Any
@@ -146,7 +147,7 @@ class _Builder:
             out.nodes[slot.optimizer].user_object.identifier = OPTIMIZER
             optimizer.write_slot(out.nodes, slot)
 
-    def _write(self, out: Any, node: Node) -> None:
+    def _write(self, out: schema.SavedObject, node: Node) -> None:
         """Write an object as the SavedObject of its kind."""
         obj, needed = node.object, node.children
         names = self._functions.names
@@ -215,7 +216,7 @@ class _Builder:
                     self._refuse_alias(alias, aliased)
                 aliases.update(dict.fromkeys(names, alias))
 
-    def _refuse_alias(self, alias: str, aliased: Any) -> None:
+    def _refuse_alias(self, alias: str, aliased: object) -> None:
         """Report what has no function in the export.
 
         Without ``strict``, a function is left out with a warning.
@@ -242,9 +243,8 @@ class _Builder:
             tf.version.GIT_VERSION,
         )
         info.stripped_default_attrs = True
-        for op in sorted(
-            {name for node in all_nodes(self._out.graph_def) for name in named_by(node)}
-        ):
+        named = map(named_by, all_nodes(self._out.graph_def))
+        for op in sorted(set(itertools.chain.from_iterable(named))):
             definition = api.op_def(op)
             if definition is not None:
                 info.stripped_op_list.op.add().CopyFrom(definition)

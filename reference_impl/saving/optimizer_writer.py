@@ -86,7 +86,7 @@ def _loaded(
     return out
 
 
-def _number(owner: Any, tree: GrowingTree, captures: Captures, node: Node) -> int:
+def _number(owner: object, tree: GrowingTree, captures: Captures, node: Node) -> int:
     number = tree.number_of(owner) if api.is_variable(owner) else captures.owner(owner)
     if number is None:
         name = getattr(owner, "name", type(owner).__name__)

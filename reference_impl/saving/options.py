@@ -144,7 +144,7 @@ def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOpt
     return chosen
 
 
-def _translate(options: Any) -> SaveOptions:
+def _translate(options: object) -> SaveOptions:
     try:
         given = translated(options, _THEIRS)
     except ValueError as error:

@@ -9,8 +9,8 @@ RFC: FN-17
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from reference_impl.format import schema
 from reference_impl.graph.function_builder import USER_NAME
 from reference_impl.graph.node_attributes import text_of
 
@@ -24,7 +24,7 @@ def without_load(shared_name: str) -> str:
     return _LOADED.sub("", shared_name)
 
 
-def remove_process_numbers(definition: Any) -> None:
+def remove_process_numbers(definition: schema.FunctionDef) -> None:
     """Number the names inside a FunctionDef of the eager runtime from 0; captured tensors lose the
     number that is their name.
     """

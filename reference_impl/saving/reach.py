@@ -11,6 +11,7 @@ RFC: FN-01, FN-02, FN-03, FN-04, FN-05, FN-06, FN-10, FN-17, PRIM-06
 from __future__ import annotations
 
 import inspect
+import itertools
 import logging
 import warnings
 from collections import deque
@@ -34,7 +35,7 @@ from reference_impl.saving.options import SaveOptions
 _log = logging.getLogger(__name__)
 
 
-def reach(root: Any, options: SaveOptions) -> Reached:
+def reach(root: object, options: SaveOptions) -> Reached:
     """Return the objects of an export, after tracing the functions that need it.
 
     Raises:
@@ -111,12 +112,12 @@ class Reached:
                         (step(path, obj, name), child, authorship.is_of_library(obj, name, made))
                     )
 
-    def add_traces(self, function: Any, made: list[Any]) -> None:
+    def add_traces(self, function: object, made: list[Any]) -> None:
         """Export a `tf.function` with more traces than it has."""
         self._kept.append(function)
         self._made[id(function)] = made
 
-    def traces(self, function: Any) -> list[Any]:
+    def traces(self, function: object) -> list[Any]:
         """Return all traces of a `tf.function` in the export."""
         return [*api.traces(function), *self._made.get(id(function), ())]
 
@@ -154,7 +155,7 @@ class Reached:
             self._kept.append(obj)
         return known[id(obj)]
 
-    def _tracked(self, obj: Any, path: str) -> dict[str, Any]:
+    def _tracked(self, obj: object, path: str) -> dict[str, Any]:
         try:
             found = (
                 _attributes(obj, self._classes)
@@ -176,7 +177,7 @@ class Reached:
             if child is not None and not holds_python_values(child)
         }
 
-    def _resource_children(self, obj: Any, path: str) -> dict[str, Any]:
+    def _resource_children(self, obj: object, path: str) -> dict[str, Any]:
         if isinstance(obj, LoadedResource):
             functions = {
                 name: obj.functions[name]
@@ -197,7 +198,7 @@ class Reached:
         return api.trackable_children(obj, self._cache)
 
 
-def _traces_with_tensors(function: Any, path: str) -> list[Any]:
+def _traces_with_tensors(function: tf.types.experimental.GenericFunction, path: str) -> list[Any]:
     """Trace a copy of a `tf.function` for each call with Python numbers, with tensors in their
     place.
 
@@ -238,7 +239,7 @@ def _traces_with_tensors(function: Any, path: str) -> list[Any]:
     return made
 
 
-def _general(value: Any) -> Any:
+def _general(value: object) -> Any:
     if isinstance(value, float):
         return tf.TensorSpec([], tf.float32)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -306,7 +307,7 @@ def _check_traced(reached: Reached) -> None:
 
 
 def _attributes(
-    obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[str]]]
+    obj: object, classes: dict[type, tuple[frozenset[str], frozenset[str]]]
 ) -> dict[str, Any]:
     """Return the children of a plain module and its functions, which are looked up in `classes` so
     that no property runs.
@@ -329,7 +330,7 @@ def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
     (properties, slots).
     """
     functions, descriptors = set(), set()
-    for name in {name for base in cls.__mro__ for name in vars(base)}:
+    for name in set(itertools.chain.from_iterable(map(vars, cls.__mro__))):
         static = inspect.getattr_static(cls, name, None)
         if isinstance(static, (staticmethod, classmethod)):
             static = static.__func__
@@ -340,7 +341,7 @@ def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(functions), frozenset(descriptors)
 
 
-def holds_python_values(item: Any) -> bool:
+def holds_python_values(item: object) -> bool:
     """Return whether a container holds only Python values. Like a number, it is not saved (FN-14).
 
     Shipped TensorFlow leaves an empty list or dict in its place.
@@ -361,7 +362,7 @@ def holds_python_values(item: Any) -> bool:
     return found
 
 
-def _trackable(child: Any) -> Any:
+def _trackable(child: object) -> Any:
     """Return a child as a trackable.
 
     Keras 3 (at least 3.13) has its own containers, and returns the outermost as plain ones.
@@ -373,7 +374,7 @@ def _trackable(child: Any) -> Any:
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, api.Trackable) or not isinstance(value, (list, dict)):
         return value
     return (
@@ -383,7 +384,7 @@ def _plain(value: Any) -> Any:
     )
 
 
-def step(path: str, parent: Any, name: str) -> str:
+def step(path: str, parent: object, name: str) -> str:
     """Return the Python path of the child `name` of an object."""
     if isinstance(parent, api.Function):
         return path  # its traces have no names

@@ -23,7 +23,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CALLS, stem
 from reference_impl.graph.function_builder import remove_nodes, replace_tensors, select_arguments
 from reference_impl.graph.op_table import VARIABLE_READS
-from reference_impl.graph.references import named_by
+from reference_impl.graph.references import named_by, nodes_of
 from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.tree import GrowingTree
@@ -31,7 +31,7 @@ from reference_impl.saving.tree import GrowingTree
 COPY, MEAN, SUM = "copy", "mean", "sum"
 
 
-def _kind_of(variable: Any) -> str:
+def _kind_of(variable: tf.Variable) -> str:
     """Return the kind of the replicas of a variable: copies of one value, or local values that are
     added up or averaged.
     """
@@ -128,7 +128,9 @@ class Merger:
             self._updated.add(function)
         return updates
 
-    def _merge_node(self, definition: Any, node: Any, handle: str, kind: str) -> bool:
+    def _merge_node(
+        self, definition: schema.FunctionDef, node: schema.NodeDef, handle: str, kind: str
+    ) -> bool:
         if node.op in CALLS:
             places = {place: kind for place, source in enumerate(node.input) if source == handle}
             return self._merge(node.attr["f"].func.name, places)
@@ -143,7 +145,7 @@ class Merger:
                 return True
         return False
 
-    def _drop_terms(self, definition: Any, read: Any) -> None:
+    def _drop_terms(self, definition: schema.FunctionDef, read: schema.NodeDef) -> None:
         """Drop the value of a replica from sums; refuse any other use."""
         value = f"{read.name}:value:0"
         for node in definition.node_def:
@@ -158,7 +160,7 @@ class Merger:
         if value in definition.ret.values():
             self._refuse(definition, read)
 
-    def _refuse(self, definition: Any, node: Any) -> None:
+    def _refuse(self, definition: schema.FunctionDef, node: schema.NodeDef) -> None:
         self._problems.setdefault(definition.signature.name, f"node {node.name!r} ({node.op})")
 
     # Several captures of one variable
@@ -177,8 +179,8 @@ class Merger:
                 self._names[number] = self._with_fewer(self._names[number], same)
                 self._bound[number] = list(dict.fromkeys(self._bound[number]))
         used = set(self._names.values())
-        for definition in self._library.definitions.values():
-            used.update(name for node in definition.node_def for name in named_by(node))
+        for node in nodes_of(self._library.definitions.values()):
+            used.update(named_by(node))
         for name in before:
             if name not in used:
                 del self._library.definitions[name]
@@ -201,7 +203,7 @@ class Merger:
             self._shortened[key] = self._library.write(out, stem(name))
         return self._shortened[key]
 
-    def _shorten_call(self, node: Any, shared: set[str]) -> None:
+    def _shorten_call(self, node: schema.NodeDef, shared: set[str]) -> None:
         same = {
             index: earlier
             for index, earlier in _repeats(node.input).items()

@@ -16,7 +16,7 @@ import tensorflow as tf
 from reference_impl import collector
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import InsideFunctionError, LimitError
-from reference_impl.format import limits
+from reference_impl.format import limits, schema
 from reference_impl.format.container.farmhash import fingerprint64
 from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.container.writer import LayoutWriter
@@ -36,7 +36,10 @@ _FEW = 256  # bytes
 
 
 def save(
-    obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any], options: Optional[Any]
+    obj: object,
+    export_dir: Union[str, os.PathLike[str]],
+    given: Optional[Any],
+    options: Optional[Any],
 ) -> None:
     """Save an object; see `reference_impl.api.save`.
 
@@ -59,7 +62,10 @@ def save(
 
 
 def _write(
-    export_dir: Union[str, os.PathLike[str]], frozen: Frozen, message: Any, options: SaveOptions
+    export_dir: Union[str, os.PathLike[str]],
+    frozen: Frozen,
+    message: schema.SavedModel,
+    options: SaveOptions,
 ) -> None:
     """Write the directory: the SavedModel, the checkpoint, the asset files.
 

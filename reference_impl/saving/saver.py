@@ -106,16 +106,12 @@ def _contents(frozen: Frozen, with_functions: bool = True) -> list[tuple[int, Co
     """Return the contents that functions save and restore, or the others, each with the number of
     its object.
     """
-    found = [
-        (number, content)
-        for number, items in frozen.collected.contents.items()
-        for content in items
-    ]
-    return [
-        (number, content)
-        for number, content in found
-        if (content.save is not None) == with_functions
-    ]
+    found: list[tuple[int, Content]] = []
+    for number, items in frozen.collected.contents.items():
+        found += [
+            (number, content) for content in items if (content.save is not None) == with_functions
+        ]
+    return found
 
 
 def _saved_tensors(frozen: Frozen) -> tuple[list[str], list[int]]:

@@ -5,6 +5,7 @@ RFC: ATTR-03, FN-17
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -41,7 +42,7 @@ class Annotations:
         self._library = library
         self._done: set[str] = set()
 
-    def complete(self, function: Any) -> None:
+    def complete(self, function: object) -> None:
         """Complete a concrete function and the functions it calls.
 
         A loaded function is already complete.
@@ -54,7 +55,7 @@ class Annotations:
                 _add_graph_shapes(self._library.definitions[self._library.add(None, live)], graph)
 
 
-def _add_graph_shapes(definition: Any, graph: Any) -> None:
+def _add_graph_shapes(definition: schema.FunctionDef, graph: tf.Graph) -> None:
     signature = definition.signature
     for arguments, tensors in (
         (signature.input_arg, graph.inputs),
@@ -85,7 +86,7 @@ def _add_graph_shapes(definition: Any, graph: Any) -> None:
                 node.attr[_SHAPES].list.shape.extend(shape_proto(shape) for shape in shapes)
 
 
-def _results(node: Any, operation: Any) -> int:
+def _results(node: schema.NodeDef, operation: tf.Operation) -> int:
     """Return the number of results of a node.
 
     In a graph that was differentiated, the operation of a call has more.
@@ -96,7 +97,7 @@ def _results(node: Any, operation: Any) -> int:
 def infer_outputs(
     signatures: Mapping[str, Any],
     functions: Mapping[str, Any],
-    graph_def: Any,
+    graph_def: schema.GraphDef,
     library: ExportLibrary,
     unchecked: Collection[str] = (),
 ) -> None:
@@ -111,13 +112,14 @@ def infer_outputs(
     function that is called. The `unchecked` ones have the shapes that the SignatureDef of a TF 1.x
     graph states. TensorFlow loads no false shape.
     """
-    asked = [
-        (function, name, info)
-        for function, signature in signatures.items()
-        for name, info in signature.outputs.items()
-        if info.WhichOneof("encoding") == "name"
-        and (info.tensor_shape.unknown_rank or function in unchecked)
-    ]
+    asked: list[tuple[str, str, schema.TensorInfo]] = []
+    for function, signature in signatures.items():
+        asked += [
+            (function, name, info)
+            for name, info in signature.outputs.items()
+            if info.WhichOneof("encoding") == "name"
+            and (info.tensor_shape.unknown_rank or function in unchecked)
+        ]
     if not asked:
         return
     shapes = _shapes(graph_def, [info.name for _, _, info in asked], library)
@@ -146,7 +148,7 @@ def infer_outputs(
             _annotate(library.definitions[function], int(index), info.tensor_shape)
 
 
-def _annotate(definition: Any, result: int, shape: Any) -> None:
+def _annotate(definition: schema.FunctionDef, result: int, shape: schema.TensorShapeProto) -> None:
     """Record the shape of a result at its node, where TensorFlow 2.12 to 2.21 look when they load a
     function.
     """
@@ -158,7 +160,7 @@ def _annotate(definition: Any, result: int, shape: Any) -> None:
 
 
 def _shapes(
-    graph_def: Any, tensors: list[str], library: ExportLibrary
+    graph_def: schema.GraphDef, tensors: list[str], library: ExportLibrary
 ) -> dict[str, tf.TensorShape]:
     nodes = Nodes(graph_def)
     needed = reachable([input_source(name) for name in tensors], nodes.waits)
@@ -166,8 +168,10 @@ def _shapes(
     part.node.extend(node for name, node in zip(nodes.names, nodes.messages) if name in needed)
     for node in part.node:
         node.attr.pop(_SHAPES, None)  # the import refuses false ones
-    called = {name for node in part.node for name in named_by(node) if name in library.definitions}
-    closure = {other for name in called for other in library.closure(name)}
+    called = set(itertools.chain.from_iterable(map(named_by, part.node)))
+    closure: set[str] = set()
+    for name in called & library.definitions.keys():
+        closure.update(library.closure(name))
     part.library.function.extend(library.definitions[name] for name in sorted(closure))
     graph = tf.Graph()
     try:

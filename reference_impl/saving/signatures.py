@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SignatureError
+from reference_impl.format import schema
 from reference_impl.format.names import (
     DEFAULT_SIGNATURE,
     RESERVED_SIGNATURES,
@@ -92,7 +93,7 @@ def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunctio
     return {key: signature_function(key, given[key], reached.strict) for key in given}
 
 
-def _own(root: Any) -> Optional[Mapping[str, Any]]:
+def _own(root: object) -> Optional[Mapping[str, Any]]:
     """Return the map of signatures that loading put on the root (ATTR-06).
 
     Raises SignatureError for other values (ATTR-07).
@@ -174,7 +175,7 @@ def _say_numbered(name: str, signature: SignatureFunction) -> None:
         )
 
 
-def signature_function(key: str, function: Any, strict: bool) -> SignatureFunction:
+def signature_function(key: str, function: object, strict: bool) -> SignatureFunction:
     """Return a function as a signature.
 
     Raises:
@@ -207,7 +208,7 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
     return SignatureFunction(concrete, list(inputs), inputs, outputs, order, defaults, definition)
 
 
-def _is_wrapper(concrete: Any) -> bool:
+def _is_wrapper(concrete: tf.types.experimental.ConcreteFunction) -> bool:
     """Return whether `tf.saved_model.load` made a function of a signature.
 
     Wrapping it again would add a wrapper at each save.
@@ -215,7 +216,7 @@ def _is_wrapper(concrete: Any) -> bool:
     return plain_name(tf.compat.as_str(concrete.name)).startswith(_WRAPPER)
 
 
-def renamed(function: Any) -> Optional[SignatureFunction]:
+def renamed(function: object) -> Optional[SignatureFunction]:
     """Return a function of the object tree as a signature if its argument names are invalid in
     Python; otherwise return None.
 
@@ -236,7 +237,7 @@ def renamed(function: Any) -> Optional[SignatureFunction]:
         return None
 
 
-def _concrete(key: str, function: Any) -> tuple[Any, Optional[inspect.Signature]]:
+def _concrete(key: str, function: object) -> tuple[Any, Optional[inspect.Signature]]:
     """Return the concrete function of a signature, and the Python signature with the defaults."""
     if isinstance(function, api.ConcreteFunction):
         return function, None
@@ -427,7 +428,7 @@ def _check_names(key: str, names: Iterable[str]) -> None:
             raise SignatureError(reason, node=key, clause="SIG-07")
 
 
-def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
+def _outputs(key: str, outputs: object) -> tuple[dict[str, Any], list[int]]:
     """Return the outputs by name, sorted, and for each flat output its position among the results
     of the function.
     """
@@ -464,9 +465,8 @@ def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
         start += count
     names = sorted(places)
     items = dict(named)
-    return {name: items[name] for name in names}, [
-        place for name in names for place in places[name]
-    ]
+    ordered = list(itertools.chain.from_iterable(places[name] for name in names))
+    return {name: items[name] for name in names}, ordered
 
 
 def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibrary) -> Trace:
@@ -520,7 +520,7 @@ def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibr
 
 
 def _add_results(
-    builder: FunctionBuilder, signature: SignatureFunction, call: str, called: Any
+    builder: FunctionBuilder, signature: SignatureFunction, call: str, called: schema.OpDef
 ) -> None:
     """Add the results of a signature: the results of the function that it calls, sorted by name.
 
@@ -577,7 +577,7 @@ def _keyword_only(names: Iterable[str]) -> inspect.Signature:
     )
 
 
-def set_output_shapes(node: Any, specs: Sequence[tf.TensorSpec], count: int) -> None:
+def set_output_shapes(node: schema.NodeDef, specs: Sequence[tf.TensorSpec], count: int) -> None:
     """Record the shapes of the results of a call at its node, where readers of a graph look, since
     inference finds none.
 

@@ -59,7 +59,7 @@ class Trace:
         return self.structure()[1]
 
 
-def trace_of(function: Any) -> Trace:
+def trace_of(function: tf.types.experimental.ConcreteFunction) -> Trace:
     """Return the Trace of a concrete function."""
     keywords, positional = api.flat_arguments(function)
     if isinstance(function, LoadedConcreteFunction):
@@ -104,11 +104,11 @@ def trace_of(function: Any) -> Trace:
     )
 
 
-def _traced(function: Any) -> tuple[Any, Any]:
+def _traced(function: tf.types.experimental.ConcreteFunction) -> tuple[Any, Any]:
     return api.traced_arguments(function), tf.nest.map_structure(_spec, function.structured_outputs)
 
 
-def _argument_names(definition: Any, captures: int) -> list[str]:
+def _argument_names(definition: schema.FunctionDef, captures: int) -> list[str]:
     """Return the names of the flat arguments in a FunctionDef."""
     names = []
     for index, argument in enumerate(
@@ -119,7 +119,7 @@ def _argument_names(definition: Any, captures: int) -> list[str]:
     return names
 
 
-def _spec(value: Any) -> Any:
+def _spec(value: object) -> Any:
     if isinstance(value, tf.TypeSpec):
         return value
     if isinstance(value, tf.Tensor):
@@ -127,7 +127,7 @@ def _spec(value: Any) -> Any:
     return tf.type_spec_from_value(value) if value is not None else None
 
 
-def flat_outputs(outputs: Any) -> list[tf.TensorSpec]:
+def flat_outputs(outputs: object) -> list[tf.TensorSpec]:
     """Return one TensorSpec per result of the FunctionDef."""
     return [
         leaf
@@ -136,7 +136,7 @@ def flat_outputs(outputs: Any) -> list[tf.TensorSpec]:
     ]
 
 
-def unserialisable(function: Any) -> dict[str, str]:
+def unserialisable(function: object) -> dict[str, str]:
     """Return the arguments of a trace whose value cannot be stored, with the reason.
 
     RFC: FN-09, PY-06, PY-07
@@ -159,7 +159,7 @@ def _reasons(
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _unserialisable(value: Any) -> str:
+def _unserialisable(value: object) -> str:
     if any(api.is_unknown_argument(leaf) for leaf in tf.nest.flatten(value)):
         return (
             "an object whose value TensorFlow did not keep (that of a tf.TensorShape is kept since"
@@ -172,7 +172,7 @@ def _unserialisable(value: Any) -> str:
     return ""
 
 
-def write_bare(out: Any, trace: Trace, name: str, path: str) -> None:
+def write_bare(out: schema.SavedBareConcreteFunction, trace: Trace, name: str, path: str) -> None:
     """Write a concrete function that is itself an object of the tree as a
     SavedBareConcreteFunction.
 
@@ -232,13 +232,13 @@ def distinct(functions: Sequence[Any]) -> list[Any]:
     )
 
 
-def same_signature(one: Any, other: Any) -> bool:
+def same_signature(one: object, other: object) -> bool:
     """Return whether two traced functions take the same arguments."""
     key = _signature_key(one)
     return bool(key) and key == _signature_key(other)
 
 
-def _signature_key(function: Any) -> bytes:
+def _signature_key(function: object) -> bytes:
     if isinstance(function, LoadedConcreteFunction):
         return b""
     try:
@@ -270,7 +270,7 @@ def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
     return out
 
 
-def _named(value: Any, path: tuple[Any, ...] = ()) -> Any:
+def _named(value: object, path: tuple[Any, ...] = ()) -> Any:
     """Return the results of a trace, with the names that TensorFlow gives to their TensorSpecs.
 
     RFC: FMT-05

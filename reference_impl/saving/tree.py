@@ -60,11 +60,11 @@ class Tree:
         """Report a loss; see `Reached.lose`."""
         self.reached.lose(error, what)
 
-    def number_of(self, obj: Any) -> Optional[int]:
+    def number_of(self, obj: object) -> Optional[int]:
         """Return the number of an object, or None if it is not in the tree."""
         return self.numbers.get(_identity(obj))
 
-    def number(self, obj: Any) -> int:
+    def number(self, obj: object) -> int:
         """Return the number of an object of the tree."""
         return self.numbers[_identity(obj)]
 
@@ -171,7 +171,7 @@ class GrowingTree(Tree):
             found[name] = number
         return found
 
-    def add(self, obj: Any, path: str, of_library: bool = False) -> int:
+    def add(self, obj: object, path: str, of_library: bool = False) -> int:
         """Return the number of an object. An object without a number joins the tree.
 
         Raises:
@@ -202,7 +202,7 @@ class GrowingTree(Tree):
         return Tree(self.reached, tuple(nodes), proxy(self.numbers))
 
 
-def _identity(obj: Any) -> int:
+def _identity(obj: object) -> int:
     """Return the identity of an object: the handle of a variable (GOAL-09) under any wrappers,
     otherwise the object itself.
 
@@ -214,7 +214,7 @@ def _identity(obj: Any) -> int:
     return id(getattr(component, "handle", component))
 
 
-def _check_variable(obj: Any, path: str) -> None:
+def _check_variable(obj: object, path: str) -> None:
     if isinstance(obj, tf.Variable) and not hasattr(api.variable_components(obj)[0], "handle"):
         reason = (
             f"{obj.name!r} is a reference variable, which functions cannot use and TF 2 does not"

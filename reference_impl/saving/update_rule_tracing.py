@@ -50,7 +50,7 @@ class Rule:
     dtype: tf.DType
 
 
-def check_settings(optimizer: Any, path: str) -> None:
+def check_settings(optimizer: tf.keras.optimizers.Optimizer, path: str) -> None:
     """Raise SaveError for settings under which a step does not consist of updates of single
     variables.
     """
@@ -63,7 +63,7 @@ def check_settings(optimizer: Any, path: str) -> None:
         raise SaveError(f"{reason}; save without functional_optimizers", node=path, clause="OPT-07")
 
 
-def rule_of(optimizer: Any, dtype: tf.DType, path: str) -> Rule:
+def rule_of(optimizer: tf.keras.optimizers.Optimizer, dtype: tf.DType, path: str) -> Rule:
     """Return the update rule for variables of a dtype, after a trial run.
 
     Raises SaveError if it depends on their shape.
@@ -80,7 +80,9 @@ def rule_of(optimizer: Any, dtype: tf.DType, path: str) -> Rule:
     raise failure
 
 
-def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
+def _trace(
+    optimizer: tf.keras.optimizers.Optimizer, dtype: tf.DType, path: str, shape: object
+) -> Rule:
     variable = tf.Variable(tf.fill([1], tf.cast(0.5, dtype)), name="variable")
     try:
         twin = _twin(optimizer, variable)
@@ -139,7 +141,7 @@ def _forget_shapes(definitions: Sequence[Any]) -> None:
                 node.attr.pop(key, None)
 
 
-def _check(optimizer: Any, rule: Rule, path: str) -> None:
+def _check(optimizer: tf.keras.optimizers.Optimizer, rule: Rule, path: str) -> None:
     """Compare two steps on a matrix with the optimizer's own. Raises SaveError if they differ."""
     start = tf.cast(tf.reshape(tf.linspace(-1.0, 2.0, 6), [2, 3]), rule.dtype)
     expected, actual = tf.Variable(start), tf.Variable(start)
@@ -189,7 +191,7 @@ def _check(optimizer: Any, rule: Rule, path: str) -> None:
             raise failure
 
 
-def _twin(optimizer: Any, variable: tf.Variable) -> Any:
+def _twin(optimizer: tf.keras.optimizers.Optimizer, variable: tf.Variable) -> Any:
     twin = api.optimizer_twin(optimizer)
     build = getattr(twin, "build", None)
     if build is not None:
@@ -198,9 +200,11 @@ def _twin(optimizer: Any, variable: tf.Variable) -> Any:
     return twin
 
 
-def _apply(optimizer: Any, gradient: tf.Tensor, variable: tf.Variable) -> None:
+def _apply(
+    optimizer: tf.keras.optimizers.Optimizer, gradient: tf.Tensor, variable: tf.Variable
+) -> None:
     optimizer.apply_gradients([(gradient, variable)])
 
 
-def _plain(variable: Any) -> tf.Variable:
+def _plain(variable: tf.Variable) -> tf.Variable:
     return api.variable_components(variable)[0]

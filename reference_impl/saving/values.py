@@ -20,7 +20,7 @@ from reference_impl.saving.export_library import eager_tensor
 _USE = "`with graph.as_default(), session.as_default(): reference_impl.save(...)`"
 
 
-def of_variable(variable: Any, path: str) -> Any:
+def of_variable(variable: tf.Variable, path: str) -> Any:
     """Return the array of an eager variable.
 
     Raises SaveError if it has no value, or none that can be read.
@@ -36,7 +36,7 @@ def of_variable(variable: Any, path: str) -> Any:
         return _checkpointed(variable, path, error)
 
 
-def _checkpointed(variable: Any, path: str, unread: Exception) -> Any:
+def _checkpointed(variable: tf.Variable, path: str, unread: Exception) -> Any:
     """Return the array that a variable, which cannot be read (`unread`), gives to a checkpoint.
 
     Raises SaveError: it gives none, or one of another dtype, which nobody could load as this
@@ -57,7 +57,7 @@ def _checkpointed(variable: Any, path: str, unread: Exception) -> Any:
     raise SaveError(said, node=path, clause="RP-03") from unread
 
 
-def of_tensor(tensor: Any) -> Any:
+def of_tensor(tensor: tf.Tensor) -> Any:
     """Return the value of an eager tensor: an array that shares its memory, or a scalar.
 
 
@@ -69,7 +69,7 @@ def of_tensor(tensor: Any) -> Any:
     return np.asarray(tensor) if tensor.shape.rank else tensor.numpy()
 
 
-def has_value(variable: Any) -> bool:
+def has_value(variable: tf.Variable) -> bool:
     """Return whether an eager variable has a value.
 
     Reading one without a value may give an empty array.
@@ -77,11 +77,11 @@ def has_value(variable: Any) -> bool:
     return all(bool(part.is_initialized()) for part in api.variable_components(variable))
 
 
-def in_graph(variable: Any) -> bool:
+def in_graph(variable: tf.Variable) -> bool:
     return not eager_tensor(api.variable_components(variable)[0].handle)
 
 
-def byte_size(array: Any) -> int:
+def byte_size(array: object) -> int:
     """Return the size of the elements of an array in bytes."""
     array = np.asarray(array)
     return array.nbytes if array.dtype != object else sum(len(item) for item in array.flat)
@@ -130,7 +130,7 @@ def run(fetches: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         raise SaveError(reason, node=empty[0] if empty else first, clause="COMPAT-01") from error
 
 
-def _runs(session: Any, items: Sequence[Any]) -> bool:
+def _runs(session: tf.compat.v1.Session, items: Sequence[Any]) -> bool:
     try:
         session.run(list(items))
     except tf.errors.FailedPreconditionError:

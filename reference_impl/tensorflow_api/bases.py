@@ -57,7 +57,9 @@ class Searchable(AutoTrackable):
         return {}
 
     @lists_attributes
-    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+    def _trackable_children(
+        self, save_type: str = "checkpoint", **kwargs: object
+    ) -> dict[str, Any]:
         """Return the children as `tf.Module` does, and functions that are hidden, which it looks up
         as attributes.
         """
@@ -69,7 +71,7 @@ class Searchable(AutoTrackable):
         return {**super()._trackable_children(save_type, **kwargs), **hidden}
 
 
-def unsearched(owner: Any) -> frozenset[str]:
+def unsearched(owner: object) -> frozenset[str]:
     """Return the attributes of a class, or of an object, that `tf.Module` does not search for
     variables and modules.
 
@@ -134,7 +136,7 @@ class RestoredFunction(Function):
         """Return whether the base class is initialised."""
         return "_python_function" in vars(self)
 
-    def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> Any:
+    def _get_concrete_function_garbage_collected(self, *args: object, **kwargs: object) -> Any:
         """Return, for TensorFlow's writer, a function around this one whose outputs are tensors of
         a graph.
         """

@@ -13,7 +13,7 @@ from reference_impl.tensorflow_api.trackables import content_factories, content_
 from reference_impl.tensorflow_api.variables import is_variable
 
 
-def checkpointed(obj: Any) -> dict[str, dict[str, tf.Tensor]]:
+def checkpointed(obj: object) -> dict[str, dict[str, tf.Tensor]]:
     """Return what the object itself gives to a checkpoint: attribute -> name in the checkpoint ->
     tensor.
 
@@ -41,7 +41,7 @@ def _made_by(factory: Any, name: str) -> Iterator[tuple[str, tf.Tensor]]:
         yield from ((spec.name, spec.tensor) for spec in saveable.specs)
 
 
-def _current(value: Any) -> tf.Tensor:
+def _current(value: object) -> tf.Tensor:
     """Return a value of the newer hook as a tensor: it may be a SaveSpec, a Python value, or a
     function of no arguments.
     """

@@ -31,7 +31,11 @@ def without_autograph(function: _F) -> _F:
     return tf.autograph.experimental.do_not_convert(function)
 
 
-def call_flat(function: Any, tensors: Sequence[tf.Tensor], captures: Sequence[tf.Tensor]) -> Any:
+def call_flat(
+    function: tf.types.experimental.ConcreteFunction,
+    tensors: Sequence[tf.Tensor],
+    captures: Sequence[tf.Tensor],
+) -> Any:
     """Call a concrete function with its inputs in order.
 
     The public call would bind and check arguments a second time.
@@ -41,7 +45,7 @@ def call_flat(function: Any, tensors: Sequence[tf.Tensor], captures: Sequence[tf
     return ConcreteFunction._call_flat(function, list(tensors), list(captures))
 
 
-def traces(function: Any) -> list[Any]:
+def traces(function: tf.types.experimental.GenericFunction) -> list[Any]:
     """Return the concrete functions of a tf.function in the order in which they were traced,
     without tracing. In 2.12-2.21.
     """
@@ -53,13 +57,12 @@ def traces(function: Any) -> list[Any]:
     cache = getattr(function, "_function_cache", None)  # since 2.13 or so
     if cache is not None:
         return list(cache.values())
-    inner = [
-        getattr(function, name, None)
-        for name in ("_variable_creation_fn", "_no_variable_creation_fn")
-    ]
-    return [
-        trace for one in inner if one is not None for trace in one._list_all_concrete_functions()
-    ]
+    found: list[Any] = []
+    for name in ("_variable_creation_fn", "_no_variable_creation_fn"):
+        inner = getattr(function, name, None)
+        if inner is not None:
+            found += inner._list_all_concrete_functions()
+    return found
 
 
 @functools.cache
@@ -69,7 +72,7 @@ def attributes_of_traces() -> frozenset[str]:
         return frozenset(vars(tf.function(lambda: None, autograph=False).get_concrete_function()))
 
 
-def untraced_copy(function: Any) -> Any:
+def untraced_copy(function: tf.types.experimental.GenericFunction) -> Any:
     """Return a tf.function with the Python code and the settings of another one, without its
     traces.
 
@@ -78,7 +81,7 @@ def untraced_copy(function: Any) -> Any:
     return function._clone(None)
 
 
-def creation_trace(function: Any) -> Optional[Any]:
+def creation_trace(function: tf.types.experimental.GenericFunction) -> Optional[Any]:
     """Return the trace in which a tf.function made its variables, or None.
 
     `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else
@@ -94,7 +97,7 @@ def creation_trace(function: Any) -> Optional[Any]:
     )
 
 
-def jit_compile(function: Any) -> Optional[bool]:
+def jit_compile(function: tf.types.experimental.GenericFunction) -> Optional[bool]:
     """Return the argument ``jit_compile`` of a tf.function. In 2.12-2.21."""
     return getattr(function, "_jit_compile", None)
 
@@ -102,7 +105,7 @@ def jit_compile(function: Any) -> Optional[bool]:
 _trace_type = private("tensorflow.core.function.trace_type:from_value")
 
 
-def name_results(function: Any, outputs: Any) -> None:
+def name_results(function: tf.types.experimental.ConcreteFunction, outputs: object) -> None:
     """Rename the results in the function type of a concrete function after the names of specs.
 
     `tf.types.experimental` has the classes of the type, but cannot derive another type.
@@ -116,7 +119,7 @@ def name_results(function: Any, outputs: Any) -> None:
         )
 
 
-def name_arguments(function: Any) -> None:
+def name_arguments(function: tf.types.experimental.ConcreteFunction) -> None:
     """Rename the arguments in the function type of a concrete function after its keywords, not
     after its placeholders.
 
@@ -134,7 +137,7 @@ def name_arguments(function: Any) -> None:
     function._function_type = type(kind)(named, kind.captures, return_annotation=kind.output)
 
 
-def flat_arguments(concrete: Any) -> tuple[list[str], int]:
+def flat_arguments(concrete: tf.types.experimental.ConcreteFunction) -> tuple[list[str], int]:
     """Return the names of the flat inputs of a concrete function, and how many may be positional.
 
     In 2.4-2.21.
@@ -144,7 +147,7 @@ def flat_arguments(concrete: Any) -> tuple[list[str], int]:
     ) or 0
 
 
-def saving_errors(concrete: Any) -> list[str]:
+def saving_errors(concrete: tf.types.experimental.ConcreteFunction) -> list[str]:
     """Return the reasons, recorded by TensorFlow in its graph, why a traced function cannot be
     saved.
 
@@ -155,7 +158,7 @@ def saving_errors(concrete: Any) -> list[str]:
     return sorted(error.strip() for error in found if "f_with_input_signature" not in error)
 
 
-def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
+def nested_graphs(graph: tf.Graph) -> list[tuple[str, Any]]:
     """Return name and graph of the functions that a graph knows.
 
     `Graph._functions` is in 2.4-2.21.
@@ -166,7 +169,7 @@ def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
     return [(text(name), inner) for name, inner in functions if inner is not None]
 
 
-def undecorated(function: Any) -> Any:
+def undecorated(function: Callable[..., Any]) -> Any:
     """Return the function inside the wrappers of TensorFlow's decorators.
 
     The mark of such a wrapper is in 2.4-2.21.
@@ -176,7 +179,7 @@ def undecorated(function: Any) -> Any:
     return function
 
 
-def was_imported(operation: Any) -> bool:
+def was_imported(operation: tf.Operation) -> bool:
     """Return whether TensorFlow copied an operation from a FunctionDef or GraphDef, instead of
     tracing Python code.
 
@@ -185,7 +188,7 @@ def was_imported(operation: Any) -> bool:
     return operation.traceback is None
 
 
-def copied_from(graph: Any) -> Optional[Any]:
+def copied_from(graph: tf.Graph) -> Optional[Any]:
     """Return the graph that TensorFlow copied to differentiate an If or While, or None.
 
     The copy is named after the function of the original, and the graph with the If knows that
@@ -200,7 +203,7 @@ def copied_from(graph: Any) -> Optional[Any]:
     return None if original is graph else original
 
 
-def own_functions(graph: Any) -> set[str]:
+def own_functions(graph: tf.Graph) -> set[str]:
     """Return the names of the functions that a graph itself refers to, not only through another
     function.
     """
@@ -211,7 +214,7 @@ def own_functions(graph: Any) -> set[str]:
     return known.keys() - brought
 
 
-def captured_as(graph: Any, tensor: tf.Tensor) -> tf.Tensor:
+def captured_as(graph: tf.Graph, tensor: tf.Tensor) -> tf.Tensor:
     """Return the placeholder for a captured tensor in the graph of a function, or the tensor itself
     if it is not captured.
 
@@ -222,7 +225,11 @@ def captured_as(graph: Any, tensor: tf.Tensor) -> tf.Tensor:
     return next((inner for outer, inner in pairs if outer is tensor), tensor)
 
 
-def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
+def set_loop_graphs(
+    operation: tf.Operation,
+    cond: tf.types.experimental.ConcreteFunction,
+    body: tf.types.experimental.ConcreteFunction,
+) -> None:
     """Give a While operation the graphs of concrete functions, as `tf.while_loop` does for its
     gradient. In 2.4-2.21.
     """
@@ -232,7 +239,7 @@ def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
     operation._cond_graph, operation._body_graph = cond.graph, body.graph
 
 
-def gradient_op_type(operation: Any) -> str:
+def gradient_op_type(operation: tf.Operation) -> str:
     """Return the op type under which the custom gradient of an operation is registered, or "".
 
     The public `get_attr` raises an error for every operation without the attribute, which takes

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Optional
 
 
-def keras_signature(obj: Any) -> Optional[Any]:
+def keras_signature(obj: object) -> Optional[Any]:
     """Return the default signature function of a Keras model, or None. In Keras 2.2-3.15."""
     return getattr(obj, "_default_save_signature", None)
 
 
-def keras_identity(obj: Any) -> str:
+def keras_identity(obj: object) -> str:
     """Return the identifier of a live object of Keras 2 in files, or "" for other objects.
 
     `Trackable._object_identifier` and `_tracking_metadata` are in 2.2-2.21. A Keras 3 object has

@@ -24,5 +24,5 @@ def private(*candidates: str) -> Any:
     )
 
 
-def text(name: Any) -> str:
+def text(name: object) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)

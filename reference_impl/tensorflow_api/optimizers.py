@@ -7,29 +7,30 @@ attributes; older ones, and those of `tf.compat.v1`, have `get_slot`.
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import tensorflow as tf
 
 from reference_impl.tensorflow_api.variables import is_variable, variable_components
 
 
-def is_optimizer(obj: Any) -> bool:
+def is_optimizer(obj: object) -> bool:
     """Return whether an object is an optimizer of Keras 2 or 3 or of `tf.compat.v1.train`."""
     return callable(getattr(obj, "apply_gradients", None)) and (
         isinstance(obj, tf.compat.v1.train.Optimizer) or callable(getattr(obj, "from_config", None))
     )
 
 
-def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any, str, Any]]:
+def optimizer_slots(
+    optimizer: Union[tf.keras.optimizers.Optimizer, tf.compat.v1.train.Optimizer],
+    variables: Sequence[Any],
+) -> list[tuple[Any, str, Any]]:
     """Return (variable, slot name, slot) for every slot of the optimizer for one of `variables`."""
     if hasattr(optimizer, "get_slot_names") and hasattr(optimizer, "get_slot"):
-        found = [
-            (variable, name, _get_slot(optimizer, variable, name))
-            for name in optimizer.get_slot_names()
-            for variable in variables
-        ]
+        asked = itertools.product(optimizer.get_slot_names(), variables)
+        found = [(variable, name, _get_slot(optimizer, variable, name)) for name, variable in asked]
         return [item for item in found if item[2] is not None]
     known = trained_variables(optimizer, variables)
     own = {
@@ -55,7 +56,9 @@ def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any,
     return out
 
 
-def trained_variables(optimizer: Any, variables: Sequence[Any]) -> list[Optional[Any]]:
+def trained_variables(
+    optimizer: tf.keras.optimizers.Optimizer, variables: Sequence[Any]
+) -> list[Optional[Any]]:
     """Return the variables with slots in a Keras optimizer, in the order of its lists; None for
     those not in `variables`.
 
@@ -78,14 +81,14 @@ def trained_variables(optimizer: Any, variables: Sequence[Any]) -> list[Optional
     return [found.get(number) for number in range(len(numbers))]
 
 
-def _get_slot(optimizer: Any, variable: Any, name: str) -> Any:
+def _get_slot(optimizer: tf.keras.optimizers.Optimizer, variable: tf.Variable, name: str) -> Any:
     try:
         return optimizer.get_slot(variable, name)
     except KeyError:  # Keras optimizers have slots for some variables only
         return None
 
 
-def optimizer_variables(optimizer: Any) -> dict[str, Any]:
+def optimizer_variables(optimizer: tf.keras.optimizers.Optimizer) -> dict[str, Any]:
     """Return the variables of an optimizer that are not slots, by the attribute that holds them."""
     found = {}
     for name, value in vars(optimizer).items():
@@ -100,7 +103,7 @@ def optimizer_variables(optimizer: Any) -> dict[str, Any]:
     return found
 
 
-def optimizer_twin(optimizer: Any) -> Any:
+def optimizer_twin(optimizer: tf.keras.optimizers.Optimizer) -> Any:
     """Return an optimizer with the same settings, without slots and without shared variables."""
     if not isinstance(optimizer, tf.compat.v1.train.Optimizer):
         return type(optimizer).from_config(optimizer.get_config())

@@ -31,7 +31,7 @@ def may_record() -> bool:
     return not _tape_set_is_empty()
 
 
-def register_function(function_def: Any) -> None:
+def register_function(function_def: schema.FunctionDef) -> None:
     """Register a FunctionDef (ours) in the eager runtime, under its own name.
 
     The public API only registers functions that it traced. `context().add_function_def` is in
@@ -73,7 +73,7 @@ def implementations() -> dict[bytes, list[str]]:
     return found
 
 
-def make_known(function: Any) -> None:
+def make_known(function: tf.types.experimental.ConcreteFunction) -> None:
     """Register a concrete function and its callees if the eager runtime lacks them.
 
     TensorFlow 2.12 does not register functions that were traced in graph mode. `Graph._functions`

@@ -11,7 +11,7 @@ import tensorflow as tf
 from reference_impl.graph.argument_names import python_name
 
 
-def is_unknown_argument(leaf: Any) -> bool:
+def is_unknown_argument(leaf: object) -> bool:
     """Return whether a leaf of a trace's arguments represents a Python object that TensorFlow did
     not keep.
 
@@ -20,7 +20,9 @@ def is_unknown_argument(leaf: Any) -> bool:
     return type(leaf).__name__ == "UnknownArgument"
 
 
-def traced_arguments(concrete: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def traced_arguments(
+    concrete: tf.types.experimental.ConcreteFunction,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the ``structured_input_signature`` of a traced function, with the `tf.TensorShape`s
     among its arguments.
 
@@ -47,7 +49,7 @@ def traced_arguments(concrete: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return found, {name: _with_shapes(value, keyword.get(name)) for name, value in kwargs.items()}
 
 
-def _with_shapes(value: Any, kind: Any) -> Any:
+def _with_shapes(value: object, kind: object) -> Any:
     if is_unknown_argument(value):
         held = getattr(kind, "_ref", lambda: None)()
         return held if isinstance(held, tf.TensorShape) else value
@@ -65,7 +67,7 @@ def _with_shapes(value: Any, kind: Any) -> Any:
     return value
 
 
-def python_signature(function: Any) -> Optional[inspect.Signature]:
+def python_signature(function: tf.types.experimental.Callable) -> Optional[inspect.Signature]:
     """Return the Python signature of a tf.function or concrete function, without `self`; None if it
     has none.
 
@@ -109,11 +111,11 @@ def signature_of_fullargspec(spec: inspect.FullArgSpec, is_method: bool) -> insp
         (kinds.KEYWORD_ONLY, spec.kwonlyargs, spec.kwonlydefaults or {}),
         (kinds.VAR_KEYWORD, [spec.varkw] if spec.varkw else [], {}),
     ]
-    parameters = [
-        kinds(_identifier(name), kind, default=known.get(name, kinds.empty))
-        for kind, names, known in parts
-        for name in names
-    ]
+    parameters: list[inspect.Parameter] = []
+    for kind, names, known in parts:
+        parameters += [
+            kinds(_identifier(name), kind, default=known.get(name, kinds.empty)) for name in names
+        ]
     return inspect.Signature(parameters, __validate_parameters__=False)
 
 

@@ -40,7 +40,7 @@ CapturableResource = private("tensorflow.python.trackable.resource:CapturableRes
 _Delegating = tf.__internal__.tracking.DelegatingTrackableMixin
 
 
-def fill(wrapper: Any, elements: Any) -> None:
+def fill(wrapper: Any, elements: object) -> None:
     """Add elements to a wrapped list, or items to a wrapped dict.
 
     The wrapper's own `extend` and `update` compare the whole container with a copy after each
@@ -70,7 +70,7 @@ def initialise_tracking(obj: Any) -> None:
     obj._maybe_initialize_trackable()
 
 
-def track(parent: Any, name: str, child: Any) -> None:
+def track(parent: Any, name: str, child: object) -> None:
     """Make `child` a dependency of `parent` under a name, if it can be one.
 
     `Trackable._track_trackable` is in 2.4-2.21.
@@ -127,7 +127,7 @@ def makes_itself(cls: type) -> bool:
     )
 
 
-def make_from_message(cls: type, **saved: Any) -> Any:
+def make_from_message(cls: type, **saved: object) -> Any:
     """Make an object of a class from its SavedObject. The hook is in 2.8-2.21."""
     return cls._deserialize_from_proto(**saved)  # type: ignore[attr-defined]
 
@@ -184,23 +184,20 @@ def content_hooks(obj: Any) -> Optional[tuple[Any, Any]]:
     )
 
 
-def _gives_tensors(obj: Any) -> bool:
+def _gives_tensors(obj: object) -> bool:
     """Return whether the most derived class with a hook for content has the newer one."""
     hooks = "_serialize_to_tensors", "_gather_saveables_for_checkpoint"
     if hooks[0] in getattr(obj, "__dict__", {}):
         return True
-    found = next(
-        (
-            cls
-            for cls in type(obj).__mro__
-            if cls is Trackable or any(hook in vars(cls) for hook in hooks)
-        ),
-        Trackable,
-    )
+
+    def decides(cls: type) -> bool:
+        return cls is Trackable or any(hook in vars(cls) for hook in hooks)
+
+    found = next(filter(decides, type(obj).__mro__), Trackable)
     return found is not Trackable and hooks[0] in vars(found)
 
 
-def content_name(obj: Any) -> str:
+def content_name(obj: object) -> str:
     """Return the checkpoint attribute under which older classes keep their content ("table"), or
     "". In 2.11-2.21.
     """
@@ -214,7 +211,7 @@ def content_factories(obj: Any) -> dict[str, Any]:
     return dict(obj._gather_saveables_for_checkpoint())
 
 
-def loaded_content(factory: Any) -> Optional[tuple[Any, Any]]:
+def loaded_content(factory: object) -> Optional[tuple[Any, Any]]:
     """Return the save and restore function of a factory that TensorFlow made for a loaded model (a
     `partial`), else None.
 

@@ -30,7 +30,7 @@ def last_variable_creator(creator: Callable[..., Any]) -> contextlib.AbstractCon
     return tf.compat.v1.get_default_graph()._variable_creator_scope(creator, priority=50)
 
 
-def variable_without_value(**keywords: Any) -> tf.Variable:
+def variable_without_value(**keywords: object) -> tf.Variable:
     """Return an UninitializedVariable, made through the active strategies and variable creators."""
     with last_variable_creator(lambda _, **given: UninitializedVariable(**given)):
         return tf.Variable(None, **keywords)
@@ -64,7 +64,7 @@ _uid = private("tensorflow.python.framework.ops:uid")
 
 
 def variable_of_handle(
-    name: str, shape: tf.TensorShape, dtype: tf.DType, **settings: Any
+    name: str, shape: tf.TensorShape, dtype: tf.DType, **settings: object
 ) -> tf.Variable:
     """Return an eager UninitializedVariable, made without `tf.Variable` and its creators, which
     take four times as long.
@@ -110,7 +110,7 @@ def set_initializer(variable: tf.Variable, operation: tf.Operation) -> None:
     variable._initializer_op = operation
 
 
-def is_variable(obj: Any) -> bool:
+def is_variable(obj: object) -> bool:
     """Return whether an object is a resource variable, or a wrapper of one (by Keras 3 or a
     strategy). In 2.12-2.21.
     """
@@ -126,7 +126,7 @@ def is_variable(obj: Any) -> bool:
     )
 
 
-def variable_components(obj: Any) -> list[Any]:
+def variable_components(obj: object) -> list[Any]:
     """Return the plain variables behind a variable: one, or one for each replica of a strategy."""
     components = getattr(obj, "values", None)
     if isinstance(obj, tf.Variable) and isinstance(components, (tuple, list)):
@@ -151,7 +151,7 @@ def whole(tensor: tf.Tensor) -> tf.Tensor:
     return tensor if layout == whole_layout else dtensor.relayout(tensor, whole_layout)
 
 
-def cached_variable(tensor: Any) -> Optional[tf.Variable]:
+def cached_variable(tensor: tf.Tensor) -> Optional[tf.Variable]:
     """Return the variable whose cached value a captured tensor is, or None.
 
     `_cached_variable` is in 2.3-2.21.
@@ -160,7 +160,7 @@ def cached_variable(tensor: Any) -> Optional[tf.Variable]:
     return None if variable is None else variable()
 
 
-def replica_handle(variable: Any) -> Optional[tf.Tensor]:
+def replica_handle(variable: tf.Variable) -> Optional[tf.Tensor]:
     """Return the handle of a strategy's variable in the calling replica, or None outside replicas.
 
     The handle exists in replicas, in updates of a strategy, and without an active strategy.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
 
 from reference_impl import errors
+from reference_impl.format import schema
 from reference_impl.graph.argument_names import argument_name
 from reference_impl.graph.edges import CONTROL, Edge, parse_input
 from reference_impl.graph.function_builder import FunctionBuilder
@@ -145,7 +146,9 @@ def _needed_captures(
     fed: Mapping[Edge, Feed],
     hoisted: Collection[str],
 ) -> list[str]:
-    wanted = {parse_input(text) for node in needed for text in graph.nodes[node].input} | set(roots)
+    wanted = set(roots)
+    for node in needed:
+        wanted.update(map(parse_input, graph.nodes[node].input))
     names = {ref.source for ref in wanted if not ref.is_control and ref not in fed}
     return graph.in_order(name for name in names if name in hoisted and name in graph)
 
@@ -184,7 +187,7 @@ class _Translator:
         """Return the DataType of a tensor. A reference leaves a function as its value."""
         return self._output(ref, "")[2] % 100
 
-    def inputs(self, node: Any, waits: Sequence[Edge]) -> list[str]:
+    def inputs(self, node: schema.NodeDef, waits: Sequence[Edge]) -> list[str]:
         """Return the inputs of a node in the function, without control edges to nodes outside.
 
         `waits` are tensors that must exist before the node runs, as those from outside do.

@@ -77,7 +77,7 @@ def _functions_that_make(library: FunctionIndex, makes_handle: MakesHandle) -> f
     return frozenset(reachable(found, callers))
 
 
-def _called(library: FunctionIndex, node: Any, makers: frozenset[str]) -> Optional[str]:
+def _called(library: FunctionIndex, node: schema.NodeDef, makers: frozenset[str]) -> Optional[str]:
     if node.op not in CALLS and node.op not in library.functions:
         return None
     called = library.called(node)
@@ -97,8 +97,8 @@ class _Inlined:
         graph: Graph,
         ops: OpTable,
         names: UniqueNames,
-        call: Any,
-        function: Any,
+        call: schema.NodeDef,
+        function: schema.FunctionDef,
         makes_handle: MakesHandle,
     ):
         self.graph, self.ops, self.call, self.function, self.makes_handle = (
@@ -142,7 +142,7 @@ class _Inlined:
         self.call.CopyFrom(stub)
         return [node.name for node in added]
 
-    def _argument(self, argument: Any, ref: Edge) -> Any:
+    def _argument(self, argument: schema.OpDef.ArgDef, ref: Edge) -> Any:
         node = schema.NodeDef(
             name=self.arguments[argument.name],
             op="Identity",
@@ -152,7 +152,7 @@ class _Inlined:
         node.attr["T"].type = argument.type
         return node
 
-    def _inner(self, node: Any) -> Any:
+    def _inner(self, node: schema.NodeDef) -> Any:
         copy = schema.copy_of(self.bodies[node.name])
         copy.name = self.nodes[node.name]
         copy.device = node.device or self.call.device

@@ -74,7 +74,10 @@ _log = logging.getLogger(__name__)
 
 
 def load_meta_graph(
-    directory: Layout, meta_graph: Any, options: LoadOptions, watch: Optional[Watch] = None
+    directory: Layout,
+    meta_graph: schema.MetaGraphDef,
+    options: LoadOptions,
+    watch: Optional[Watch] = None,
 ) -> V1Root:
     """Return the root object of a MetaGraph that has no object graph.
 
@@ -87,7 +90,7 @@ def load_meta_graph(
     return Loader(directory, meta_graph, options, watch).load()
 
 
-def find_damage(meta_graph: Any, file: str) -> damage.Damage:
+def find_damage(meta_graph: schema.MetaGraphDef, file: str) -> damage.Damage:
     """Return the nodes that break the rules of their ops in this TensorFlow.
 
     Raises SavedModelError: one of them is a placeholder, which becomes an argument of a function
@@ -104,7 +107,7 @@ class Loader:
     def __init__(
         self,
         directory: Layout,
-        meta_graph: Any,
+        meta_graph: schema.MetaGraphDef,
         options: LoadOptions,
         watch: Optional[Watch] = None,
     ):
@@ -320,11 +323,8 @@ class Loader:
         if self.restore_function is not None:
             rest = [owner for owner in self.restore_function.owners if id(owner) not in done]
             if done and rest:
-                names = {
-                    name
-                    for name, made in self.state.items()
-                    if any(made is owner for owner in rest)
-                }
+                missing = {id(owner) for owner in rest}
+                names = {name for name, made in self.state.items() if id(made) in missing}
                 self.restore_part(names, prefix)
             elif not done:
                 self.restore_function(prefix=prefix)
@@ -633,7 +633,7 @@ class Loader:
             return _spec(dtype, output.info.tensor_shape, output.key)
         return composite_spec(output, self.file)
 
-    def prune(self, feeds: Feeds, fetches: Any, name: str) -> LoadedConcreteFunction:
+    def prune(self, feeds: Feeds, fetches: object, name: str) -> LoadedConcreteFunction:
         cut = feeds_of(self.program, feeds.named)
         wanted = Fetches(fetches)
         check_operations(self.program, wanted.targets)

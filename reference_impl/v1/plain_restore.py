@@ -11,8 +11,9 @@ RFC: V1-08
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Optional
 
+from reference_impl.format import schema
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.node_defs import constant_strings
 
@@ -23,7 +24,7 @@ _KNOWN = frozenset(
 )
 
 
-def plain_restores(function: Any) -> dict[int, str]:
+def plain_restores(function: schema.FunctionDef) -> dict[int, str]:
     """Return the argument of a variable's handle -> key, for variables that are assigned a whole
     tensor of the checkpoint.
 
@@ -46,7 +47,7 @@ def plain_restores(function: Any) -> dict[int, str]:
 
 
 class _Walk:
-    def __init__(self, function: Any):
+    def __init__(self, function: schema.FunctionDef):
         self.arguments = {
             argument.name: index for index, argument in enumerate(function.signature.input_arg)
         }
@@ -66,7 +67,7 @@ class _Walk:
             text = inputs[0]
         return edge.source, int(edge.port.rpartition(":")[2] or 0)
 
-    def key(self, assign: Any, source: str, index: int) -> Optional[str]:
+    def key(self, assign: schema.NodeDef, source: str, index: int) -> Optional[str]:
         """Return the key of a tensor if a RestoreV2 reads all of it from the checkpoint of the
         model.
         """

@@ -90,7 +90,7 @@ class Program:
 
     def __init__(
         self,
-        meta_graph: Any,
+        meta_graph: schema.MetaGraphDef,
         file: str,
         op_def: Callable[[str], Optional[Any]],
         damage: Damage = NO_DAMAGE,
@@ -112,12 +112,10 @@ class Program:
             if key not in RESERVED_SIGNATURES
         }
         self.false_statements = check.false_statements
-        fetched = [
-            ref
-            for signature in self.signatures.values()
-            for output in signature.outputs
-            for ref in output.tensors
-        ]
+        fetched: list[Edge] = []
+        for signature in self.signatures.values():
+            for output in signature.outputs:
+                fetched += output.tensors
         self.rewrite = rewrite_references(self.graph, self.ops, fetched)
         self._merge_by_shared_name(inlined)
         self.variables = self._variables()
@@ -183,7 +181,7 @@ class Program:
                 handed.attr["T"].type = schema.DT_RESOURCE
                 node.CopyFrom(handed)
 
-    def _makes_shared_handle(self, node: Any) -> bool:
+    def _makes_shared_handle(self, node: schema.NodeDef) -> bool:
         """Return whether the one result of a node is a handle that outlives a call.
 
         Variables are excluded.
@@ -280,11 +278,10 @@ class Program:
         the outputs' tensors.
         """
         signature = self.signatures[key]
-        fetches = {
-            f"{output.key}/{position}": ref
-            for output in signature.outputs
-            for position, ref in enumerate(output.tensors)
-        }
+        fetches: dict[str, Edge] = {}
+        for output in signature.outputs:
+            for position, ref in enumerate(output.tensors):
+                fetches[f"{output.key}/{position}"] = ref
         extracted = self.function(f"signature_{key}", signature.inputs, fetches, unfed=unfed)
         for item in signature.inputs:
             node = self.graph.nodes.get(item.tensor.source)

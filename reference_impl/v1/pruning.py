@@ -6,6 +6,7 @@ RFC: V1-01, GOAL-14
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, Optional
 
@@ -25,7 +26,7 @@ class Fetches:
     None for each operation.
     """
 
-    def __init__(self, fetches: Any):
+    def __init__(self, fetches: object):
         self.tensors: list[str] = []
         self.targets: list[str] = []
         self.structure = tf.nest.map_structure(self._leaf, fetches)
@@ -62,7 +63,7 @@ class Fetches:
         """Return the structure, with the specs of the tensors."""
         found = iter(found_specs)
 
-        def typed(leaf: Any) -> Any:
+        def typed(leaf: object) -> Any:
             if leaf is None:
                 return None
             if isinstance(leaf, tf.TensorSpec):
@@ -83,7 +84,7 @@ def composite_spec(output: Output, file: str = "") -> Any:
     return specs.decode(value, file, output.key)
 
 
-def tensor_name(item: Any) -> str:
+def tensor_name(item: object) -> str:
     """Return the name of a tensor or operation, or of the tensor of a dense TensorInfo; empty for
     composites.
     """
@@ -103,7 +104,7 @@ class Feeds:
       structure: ``(args, kwargs)`` of the Python function, or None for flat arguments.
     """
 
-    def __init__(self, feeds: Any, input_signature: Any = None, also_positional: bool = False):
+    def __init__(self, feeds: object, input_signature: Any = None, also_positional: bool = False):
         keys = list(feeds) if isinstance(feeds, Mapping) else []
         found = [tensor_name(feed) for feed in _flat(feeds)]
         if not all(found):
@@ -145,13 +146,13 @@ class Feeds:
         self.positional = len(kwargs) if also_positional else 0
 
 
-def _flat(feeds: Any) -> list[Any]:
+def _flat(feeds: object) -> list[Any]:
     """Return the parts of a nested structure.
 
     A mapping at the top keeps its order, since its keys are arguments.
     """
     if isinstance(feeds, Mapping):
-        return [part for feed in feeds.values() for part in _flat(feed)]
+        return list(itertools.chain.from_iterable(map(_flat, feeds.values())))
     return list(tf.nest.flatten(feeds, expand_composites=True))
 
 

@@ -21,6 +21,7 @@ RFC: V1-03, V1-10, V1-17
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -116,12 +117,11 @@ def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> R
     original = list(graph)
     # References are followed through the original ops, so all are resolved before any op is
     # renamed.
-    plan = [(node, [finder.of(parse_input(text)) for text in node.input]) for node in original]
-    outputs = [
-        Edge(node.name, str(index))
-        for node in original
-        for index in range(2 if node.op == "RefSwitch" else 1)
-    ]
+    plan = [(node, finder.of_inputs(node)) for node in original]
+    outputs: list[Edge] = []
+    for node in original:
+        count = 2 if node.op == "RefSwitch" else 1
+        outputs += [Edge(node.name, str(index)) for index in range(count)]
     aliases = {ref: alias for ref in outputs if (alias := finder.of(ref)) is not None}
     for node, inputs in plan:
         if node.op in REFERENCE_OPS:
@@ -145,7 +145,7 @@ def _updated_variables(graph: Graph, fetched: Iterable[Edge]) -> frozenset[str]:
         for name in needed
         if name in sound and resource_form(sound[name].op) is not None
     ]
-    aliases = [finder.of(parse_input(text)) for node in updates for text in node.input]
+    aliases = itertools.chain.from_iterable(map(finder.of_inputs, updates))
     return frozenset(alias.variable for alias in aliases if alias is not None)
 
 
@@ -159,6 +159,10 @@ class _Aliases:
         self._graph = graph
         self._through_identity = through_identity
         self._known: dict[Edge, Alias | None] = {}
+
+    def of_inputs(self, node: schema.NodeDef) -> list[Alias | None]:
+        """Return the meaning of each input of a node."""
+        return [self.of(parse_input(text)) for text in node.input]
 
     def of(self, ref: Edge) -> Alias | None:
         """Return the meaning of a tensor that is a reference to a variable, or None for other
@@ -214,7 +218,9 @@ def resource_form(op: str) -> str | None:
     return None
 
 
-def _rewrite_node(graph: Graph, ops: OpTable, node: Any, inputs: list[Alias | None]) -> None:
+def _rewrite_node(
+    graph: Graph, ops: OpTable, node: schema.NodeDef, inputs: list[Alias | None]
+) -> None:
     twin = resource_form(node.op)
     if twin is not None:
         definition = ops.registered(twin)  # a variable and, for an optimizer, its slots are inputs
@@ -257,7 +263,9 @@ def _rewrite_node(graph: Graph, ops: OpTable, node: Any, inputs: list[Alias | No
         _read_inputs(graph, node, inputs)
 
 
-def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int) -> None:
+def _use_handles(
+    graph: Graph, node: schema.NodeDef, inputs: list[Alias | None], count: int
+) -> None:
     """Replace the first ``count`` inputs by handles, run after the update that produced the
     reference; read the others.
     """
@@ -274,7 +282,7 @@ def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int
         _read_inputs(graph, node, [*[None] * count, *inputs[count:]])
 
 
-def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
+def _read_inputs(graph: Graph, node: schema.NodeDef, inputs: list[Alias | None]) -> None:
     """Give a node a read of each variable that it used as a value."""
     texts = list(node.input)
     controls = [text[1:] for text in texts if text.startswith("^")]
@@ -289,7 +297,8 @@ def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
             for text, alias in zip(texts, inputs)
             if alias is None and not text.startswith("^")
         ]
-        waits = [found for ref in others for found in _before(graph, ref)]
+        for ref in others:
+            waits += _before(graph, ref)
     for position, alias in enumerate(inputs):
         if alias is not None:
             texts[position] = _add_read(graph, f"{node.name}/ReadVariableOp", alias, controls)
@@ -324,7 +333,7 @@ def _add_read(graph: Graph, name: str, alias: Alias, controls: list[str]) -> str
     return str(read.name)
 
 
-def _to_handle(node: Any) -> None:
+def _to_handle(node: schema.NodeDef) -> None:
     shape = node.attr["shape"].shape
     if node.op == "Variable" and not shape.dim:
         shape.unknown_rank = True  # the oldest op: an empty shape meant "not known"
@@ -332,7 +341,7 @@ def _to_handle(node: Any) -> None:
     _forget_shape(node)
 
 
-def _forget_shape(node: Any) -> None:
+def _forget_shape(node: schema.NodeDef) -> None:
     """Remove the recorded shape, which described the value or a string handle.
 
     A resource handle is a scalar.
@@ -340,7 +349,7 @@ def _forget_shape(node: Any) -> None:
     node.attr.pop("_output_shapes", None)
 
 
-def _set_update_op(node: Any, twin: str, dtype: int) -> None:
+def _set_update_op(node: schema.NodeDef, twin: str, dtype: int) -> None:
     node.op = twin
     _forget_shape(node)
     if twin in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):

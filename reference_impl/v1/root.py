@@ -29,7 +29,7 @@ class UnusableSignature:
         self.structured_input_signature: tuple[tuple[()], dict[str, Any]] = ((), {})
         self.structured_outputs: dict[str, Any] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise self.reason
 
     def __repr__(self) -> str:
@@ -44,7 +44,7 @@ class UnfedSignature(LoadedConcreteFunction):
 
     reason: SavedModelError
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise self.reason
 
 
@@ -111,8 +111,8 @@ class V1Root(user_object.LoadedObject):
 
     def prune(
         self,
-        feeds: Any,
-        fetches: Any,
+        feeds: object,
+        fetches: object,
         name: Optional[str] = None,
         input_signature: Optional[tuple[Any, Any]] = None,
         are_keyword_args_also_positional: bool = False,
@@ -144,7 +144,7 @@ class V1Root(user_object.LoadedObject):
         made: LoadedConcreteFunction = vars(self)["_loader"].prune(given, fetches, name or "pruned")
         return made
 
-    def restore(self, prefix: Any) -> Optional[tf.Operation]:
+    def restore(self, prefix: object) -> Optional[tf.Operation]:
         """Read the variables from another checkpoint of the same graph, written by its
         tf.train.Saver.
 

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Optional, Union
 
 from reference_impl.errors import SavedModelError, UnknownPathError, nearest
+from reference_impl.format import schema
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import data_inputs, input_source, parse_input
@@ -162,13 +163,11 @@ def _keys(program: Program, only: Collection[str]) -> list[str]:
     return sorted(keys)
 
 
-def read_only_what_is_used(function: Any) -> None:
+def read_only_what_is_used(function: schema.FunctionDef) -> None:
     """Change the RestoreV2 nodes of a FunctionDef to read only tensors that the function uses."""
     used: dict[str, set[int]] = {}
-    for text in [
-        *(text for node in function.node_def for text in data_inputs(node)),
-        *function.ret.values(),
-    ]:
+    texts = itertools.chain.from_iterable(map(data_inputs, function.node_def))
+    for text in [*texts, *function.ret.values()]:
         tensor = parse_input(text, in_function=True)
         used.setdefault(tensor.source, set()).add(int(tensor.port.rpartition(":")[2]))
     nodes = {node.name: node for node in function.node_def}
@@ -192,7 +191,9 @@ def read_only_what_is_used(function: Any) -> None:
     replace_tensors(function, lambda text: renumbered.get(text, text))
 
 
-def _read_only(function: Any, node: Any, lists: Sequence[Any], kept: Sequence[int]) -> None:
+def _read_only(
+    function: schema.FunctionDef, node: schema.NodeDef, lists: Sequence[Any], kept: Sequence[int]
+) -> None:
     """Let a RestoreV2 read some of its tensors.
 
     `lists` are the keys and the slices of all of them.

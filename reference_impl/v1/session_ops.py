@@ -6,7 +6,6 @@ RFC: FMT-14, V1-14, V1-16, V1-17
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from reference_impl.format import schema
 from reference_impl.graph.damage import Damage
@@ -14,7 +13,7 @@ from reference_impl.graph.function_builder import replace_tensors
 from reference_impl.graph.node_index import Graph
 
 
-def call_gradient_functions(graph_def: Any, damage: Damage) -> None:
+def call_gradient_functions(graph_def: schema.GraphDef, damage: Damage) -> None:
     """Replace every SymbolicGradient of a function with a gradient function by a call of the
     latter, in a graph and its library.
 
@@ -48,7 +47,7 @@ def _renamed(names: dict[str, str], text: str) -> str:
     return names.get(text, text)
 
 
-def _replace(node: Any, gradients: dict[str, str]) -> str | None:
+def _replace(node: schema.NodeDef, gradients: dict[str, str]) -> str | None:
     """Make a SymbolicGradient node call the gradient function; return its name, or None if the node
     is not changed.
     """

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_impl import errors
+from reference_impl.format import schema
 from reference_impl.format.values.shapes import Shape, shape_of
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
@@ -49,7 +50,7 @@ class Signature:
     positional: tuple[str, ...]
 
 
-def read_signature(key: str, definition: Any) -> Signature:
+def read_signature(key: str, definition: schema.SignatureDef) -> Signature:
     """Return the inputs and outputs of a SignatureDef, tensor by tensor."""
     inputs = []
     for name, info in sorted(definition.inputs.items()):
@@ -67,7 +68,7 @@ def read_signature(key: str, definition: Any) -> Signature:
     )
 
 
-def read_output(key: str, info: Any) -> Output:
+def read_output(key: str, info: schema.TensorInfo) -> Output:
     """Return the result that a TensorInfo describes."""
     kind, parts = parts_of(info)
     tensors = {part: parse_input(tensor) for part, tensor, _, _ in parts}

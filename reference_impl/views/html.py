@@ -67,10 +67,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         ("th", [html.escape(name) for name in header]),
         *(("td", row) for row in found[:MOST_ROWS]),
     ]
-    body = "".join(
-        "<tr>" + "".join(f"<{tag}{style}>{cell}</{tag}>" for cell in cells) + "</tr>"
-        for tag, cells in lines
-    )
+    body = ""
+    for tag, cells in lines:
+        row = "".join(f"<{tag}{style}>{cell}</{tag}>" for cell in cells)
+        body += f"<tr>{row}</tr>"
     return f"<table>{body}</table>{''.join(map(line, _more(found)))}"
 
 

@@ -9,7 +9,7 @@ RFC: GOAL-07
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from reference_impl import errors
@@ -29,7 +29,7 @@ from reference_impl.views.objects import objects
 from reference_impl.views.programs import programs
 from reference_impl.views.saved_model import SavedModelInfo
 from reference_impl.views.signatures import signature_spec, signatures
-from reference_impl.views.types import Asset, Checkpoint, File, MetaGraph, Saver
+from reference_impl.views.types import Asset, Checkpoint, File, MetaGraph, Saver, Variable
 from reference_impl.views.types import Collection as CollectionInfo
 from reference_impl.views.variables import graph_variables, object_variables, stored_size
 
@@ -100,7 +100,7 @@ class _Inspection:
             problems=tuple(dict.fromkeys(self.problems)),
         )
 
-    def _attempt(self, action: Any, otherwise: Any) -> Any:
+    def _attempt(self, action: Callable[[], Any], otherwise: object) -> Any:
         """Return the result of ``action``; if it fails, record a problem and return
         ``otherwise``.
         """
@@ -211,7 +211,7 @@ class _Inspection:
             ),
         )
 
-    def _check_stored(self, variables: Any, plan: Any) -> None:
+    def _check_stored(self, variables: Iterable[Variable], plan: Iterable[Restored]) -> None:
         """Record the values that a loader needs and the checkpoint lacks."""
         wanted = dict.fromkeys(
             [item.key for item in plan] + [item.key for item in variables if item.key is not None]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.safety.effect import Effect
 from reference_impl.views import html
-from reference_impl.views.types import MetaGraph, SignatureArgument
+from reference_impl.views.types import Function, MetaGraph, SignatureArgument
 
 
 def show(
@@ -100,14 +100,12 @@ def _objects(graph: MetaGraph) -> str:
 
 
 def _functions(graph: MetaGraph) -> str:
-    rows = [
-        (
-            html.code(_path(item.path)),
-            html.listed(trace.signature[trace.signature.find("(") :] for trace in item.traces),
-        )
-        for item in graph.functions
-    ]
+    rows = [(html.code(_path(item.path)), _traces(item)) for item in graph.functions]
     return html.table(("function", "traces"), rows)
+
+
+def _traces(function: Function) -> str:
+    return html.listed(trace.signature[trace.signature.find("(") :] for trace in function.traces)
 
 
 def _path(path: str | None) -> str:

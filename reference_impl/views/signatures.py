@@ -6,7 +6,7 @@ RFC: SIG-01
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reference_impl.format import schema
@@ -31,7 +31,9 @@ def signatures(meta_graph: schema.MetaGraphDef) -> tuple[Signature, ...]:
     )
 
 
-def _arguments(infos: Any, defaults: Any) -> Iterator[SignatureArgument]:
+def _arguments(
+    infos: Mapping[str, schema.TensorInfo], defaults: Mapping[str, schema.TensorProto]
+) -> Iterator[SignatureArgument]:
     for name, info in sorted(infos.items()):
         kind, slots = slots_of(info)
         spec = type_spec_text(info.composite_tensor.type_spec) if kind == "composite" else None
@@ -71,11 +73,10 @@ def signature_spec(
 
 
 def _spec(arguments: tuple[SignatureArgument, ...]) -> dict[str, dict[str, Any]]:
-    return {
-        f"{argument.name}/{slot.part}" if slot.part else argument.name: {
-            "dtype": slot.dtype,
-            "shape": None if slot.shape is None else list(slot.shape),
-        }
-        for argument in arguments
-        for slot in argument.tensors
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for argument in arguments:
+        for slot in argument.tensors:
+            name = f"{argument.name}/{slot.part}" if slot.part else argument.name
+            shape = None if slot.shape is None else list(slot.shape)
+            found[name] = {"dtype": slot.dtype, "shape": shape}
+    return found

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 from reference_impl.format import schema
+from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.names import VALUE, checkpoint_key, key_prefix
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.graph.graph_view import GraphView
@@ -78,7 +79,7 @@ def _size(entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:
     return None if entry is None else stored_size(entry)
 
 
-def stored_size(entry: Any) -> Optional[int]:
+def stored_size(entry: Entry) -> Optional[int]:
     """Return the size of a stored value, in bytes.
 
     It is unknown for partitioned strings, whose bytes are in the parts.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reference_impl.errors import DtypeError, ShapeError
 from reference_impl.format import limits, schema
@@ -62,7 +62,7 @@ def parse_entry(value: bytes, node: str) -> Entry:
     return entry
 
 
-def _slice(part: Any) -> Slice:
+def _slice(part: schema.TensorSliceProto) -> Slice:
     return tuple(
         [
             (extent.start, extent.length if extent.HasField("length") else -1)

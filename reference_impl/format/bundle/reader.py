@@ -147,7 +147,9 @@ class BundleReader:
         """
         if self._entries is None:
             parsed = self.stored()
-            parts = {slice_key(raw, part) for raw, entry in parsed.items() for part in entry.slices}
+            parts: set[bytes] = set()
+            for raw, entry in parsed.items():
+                parts.update(slice_key(raw, part) for part in entry.slices)
             self._entries = {
                 self._decode(raw): entry for raw, entry in parsed.items() if raw not in parts
             }

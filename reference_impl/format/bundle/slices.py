@@ -82,13 +82,18 @@ def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
     Raises ShapeError: the boxes leave a gap or overlap; LimitError: the check would take too many
     comparisons.
     """
-    missing = math.prod(shape) - sum(math.prod(length for _, length in box) for box in boxes)
+    missing = math.prod(shape) - sum(map(_size, boxes))
     if shape and boxes:
         _check_disjoint(boxes, len(shape))
     if missing > 0:
         raise ShapeError(f"the slices leave out {missing} elements")
     if missing < 0:
         raise ShapeError(f"the slices hold {-missing} elements too many")
+
+
+def _size(box: Box) -> int:
+    """Return how many elements a box holds."""
+    return math.prod(length for _, length in box)
 
 
 def _check_disjoint(boxes: Sequence[Box], rank: int) -> None:

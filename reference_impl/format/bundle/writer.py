@@ -79,7 +79,7 @@ class BundleWriter:
         return f"{self.prefix}.data-{shard:05}{self._suffix}"
 
     def add(
-        self, key: str, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0
+        self, key: str, value: object, dtype: Union[str, DType, None] = None, shard: int = 0
     ) -> None:
         """Append one tensor.
 
@@ -103,7 +103,7 @@ class BundleWriter:
         key: str,
         shape: Sequence[int],
         part: Slice,
-        value: Any,
+        value: object,
         dtype: Union[str, DType, None] = None,
         shard: int = 0,
     ) -> None:
@@ -153,7 +153,7 @@ class BundleWriter:
                 extent.start, extent.length = start, length
         return None
 
-    def _add(self, raw: bytes, value: Any, dtype: Union[str, DType, None], shard: int) -> None:
+    def _add(self, raw: bytes, value: object, dtype: Union[str, DType, None], shard: int) -> None:
         if raw in self._entries or raw == HEADER_KEY:
             raise DuplicateKeyError(
                 "the key is written twice",
@@ -242,7 +242,7 @@ def _entry(dtype: DType, shape: Sequence[int]) -> Any:
     return schema.BundleEntryProto(dtype=dtype.number, shape=shape_proto(shape))
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(value: object) -> Any:
     """Return a value as an array.
 
     NumPy's own conversion would strip trailing zero bytes from `bytes`.

@@ -61,7 +61,9 @@ def fingerprint(
     return out
 
 
-def object_graph_hash(object_graph: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
+def object_graph_hash(
+    object_graph: schema.SavedObjectGraph, hashed: Callable[[bytes], int] = fingerprint64
+) -> int:
     """Return the hash of the concrete functions, which is the same in all releases since 2.11."""
     result, functions = 0, object_graph.concrete_functions
     for name in sorted(functions, key=_number):
@@ -70,7 +72,7 @@ def object_graph_hash(object_graph: Any, hashed: Callable[[bytes], int] = finger
     return result
 
 
-def program_hash(graph_def: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
+def program_hash(graph_def: schema.GraphDef, hashed: Callable[[bytes], int] = fingerprint64) -> int:
     """Return the hash of the main graph, which is the same in all releases since 2.11.
 
     Everything that differs between processes is left out: strings, and numbers at the end of

@@ -93,7 +93,9 @@ class Names:
                     self._full.update((name, f"{package}.{name}") for name in declared)
                     for enum in file.enum_type:
                         self._enum_values.update((value.name, value.number) for value in enum.value)
-        self._messages = {item.name for file in files for item in file.message_type}
+        self._messages: set[str] = set()
+        for file in files:
+            self._messages.update(item.name for item in file.message_type)
 
     def lookup(self, name: str) -> Any:
         """Return a message class, an enumeration or its value by its short name.

@@ -11,6 +11,7 @@ import functools
 from typing import Any, NamedTuple, Optional
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
@@ -22,7 +23,7 @@ from reference_impl.format.wire import bytes_field, write_varint
 _LEAVES = ("tensorflow.AttrValue",)
 
 
-def ordered_bytes(message: Any) -> bytes:
+def ordered_bytes(message: Message) -> bytes:
     """Return the bytes of a message; those of `schema.serialize` if fields that this schema does
     not know would be lost.
 
@@ -37,7 +38,7 @@ def ordered_bytes(message: Any) -> bytes:
     return data if len(data) == message.ByteSize() else schema.serialize(message)
 
 
-def _reordered(message: Any) -> Optional[bytes]:
+def _reordered(message: Message) -> Optional[bytes]:
     """Return the bytes of a message; None if those of `schema.serialize` are in order already, as
     those of most nodes are.
     """
@@ -96,7 +97,7 @@ def _entries(place: _Place, values: Any) -> Optional[list[bytes]]:
     return entries
 
 
-def _only(message: Any, field: FieldDescriptor, value: Any) -> Any:
+def _only(message: Message, field: FieldDescriptor, value: object) -> Any:
     """Return a message with one of the fields."""
     out = type(message)()
     if schema.is_repeated(field):

@@ -208,7 +208,7 @@ def decode_shape(shape: schema.TensorShapeProto) -> TensorShape:
 
 
 def encode(
-    value: Any, node: Optional[str] = None, convert: Callable[[Any], Any] = lambda value: value
+    value: object, node: Optional[str] = None, convert: Callable[[Any], Any] = lambda value: value
 ) -> schema.StructuredValue:
     """Encode a nest.
 
@@ -234,7 +234,7 @@ def encode(
 
 
 def _encode(
-    value: Any, out: schema.StructuredValue, depth: int, convert: Callable[[Any], Any]
+    value: object, out: schema.StructuredValue, depth: int, convert: Callable[[Any], Any]
 ) -> None:
     _check_depth(depth)
     value = convert(value)
@@ -315,7 +315,7 @@ def _encode_container(
         )
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     import sys
 
     numpy = sys.modules.get("numpy")  # only NumPy makes arrays, so it is imported

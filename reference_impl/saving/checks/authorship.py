@@ -14,7 +14,8 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from typing import Any
+
+import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.saving.export_library import is_function
@@ -24,7 +25,7 @@ _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
 _CONTAINERS = (list, tuple, dict)
 
 
-def package(item: Any) -> str:
+def package(item: object) -> str:
     """Return the name of the package that defines a class, a function, or an object's class."""
     return str(getattr(item, "__module__", None)).partition(".")[0]
 
@@ -34,9 +35,9 @@ def is_framework_file(file: str) -> bool:
 
     Their tests are code of a user.
     """
-    folders = [
-        path for name in _LIBRARIES for path in getattr(sys.modules.get(name), "__path__", ())
-    ]
+    folders: list[str] = []
+    for name in _LIBRARIES:
+        folders += getattr(sys.modules.get(name), "__path__", ())
     return file.startswith(tuple(folder + os.sep for folder in folders)) and not file.endswith(
         "_test.py"
     )
@@ -47,11 +48,11 @@ def is_installed_file(file: str) -> bool:
     return file.startswith(_INSTALLED)
 
 
-def _of_library(item: Any) -> bool:
+def _of_library(item: object) -> bool:
     return package(item) in _LIBRARIES
 
 
-def is_private_helper(function: Any) -> bool:
+def is_private_helper(function: tf.types.experimental.GenericFunction) -> bool:
     """Return whether a tf.function is a private function of TensorFlow or Keras, which users never
     call.
 
@@ -62,7 +63,7 @@ def is_private_helper(function: Any) -> bool:
     return _of_library(code) and str(getattr(code, "__name__", "")).startswith("_")
 
 
-def is_of_library(parent: Any, name: str, made: bool) -> bool:
+def is_of_library(parent: object, name: str, made: bool) -> bool:
     """Return whether a library, not the user, made the child `name` of a trackable object.
 
     `made` tells whether a library made the parent itself while its children were listed.

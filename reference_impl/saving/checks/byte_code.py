@@ -92,10 +92,8 @@ def _local(item: object) -> str:
 def unchanged_arguments(code: types.CodeType) -> Iterator[str]:
     """Yield the names of the arguments of a function that keep the values of the call."""
     count = code.co_argcount + code.co_kwonlyargcount
-    stored = {
-        item.argval for item in dis.get_instructions(code) if item.opname.startswith("STORE_FAST")
-    }
-    changed = {
-        name for names in stored for name in (names if isinstance(names, tuple) else (names,))
-    }
+    changed: set[str] = set()
+    for item in dis.get_instructions(code):
+        if item.opname.startswith("STORE_FAST"):
+            changed.update(item.argval if isinstance(item.argval, tuple) else (item.argval,))
     return (name for name in code.co_varnames[:count] if name not in changed)

@@ -17,6 +17,7 @@ import dataclasses
 import dis
 import functools
 import inspect
+import itertools
 import sys
 import types
 import weakref
@@ -40,6 +41,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, listed
 from reference_impl.format.values import tensor_proto
 from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.graph.references import nodes_of
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.saving.checks.authorship import is_installed_file, package
 from reference_impl.saving.checks.traced_code import TracedCode
@@ -96,13 +98,15 @@ def check(tree: Tree, functions: Functions) -> None:
 
     RFC: PRIM-06, FN-14
     """
-    lost = [item for node in list(tree.nodes) for item in _of_node(tree, node)]
+    lost: list[Lost] = []
+    for node in list(tree.nodes):
+        lost += _of_node(tree, node)
     exported = [ExportedCode(tree, functions, node) for node in _with_code(tree)] if lost else []
-    found = [
-        item
-        for item in lost
-        if not _is_captured(tree, item) and not any(code.has(item) for code in exported)
-    ]
+
+    def is_exported(item: Lost) -> bool:
+        return _is_captured(tree, item) or any(code.has(item) for code in exported)
+
+    found = [item for item in lost if not is_exported(item)]
     if not found:
         return
     named = listed(f"{item.place} ({item.what})" if item.what else item.place for item in found)
@@ -124,9 +128,9 @@ def _with_code(tree: Tree) -> Iterator[Node]:
     The traces of a `tf.function` are not listed by themselves.
     """
     functions = [node for node in tree.nodes if isinstance(node.object, api.Function)]
-    traces = {
-        id(tree.nodes[number].object) for node in functions for number in node.children.values()
-    }
+    traces: set[int] = set()
+    for node in functions:
+        traces.update(id(tree.nodes[number].object) for number in node.children.values())
     for node in tree.nodes:
         function = getattr(node.object, "target", node.object)  # of a signature
         known = (
@@ -160,7 +164,7 @@ class ExportedCode:
             and self._code.reads(item.value)
         )
 
-    def _has_constant(self, array: Any) -> bool:
+    def _has_constant(self, array: np.ndarray[Any, Any]) -> bool:
         return any(_same(array, constant()) for constant in self._constants.get(array.shape, ()))
 
     @functools.cached_property
@@ -174,24 +178,18 @@ class ExportedCode:
             (self._node.number, *self._node.children.values()),
         )
         traces = [number for number in numbers if number in self._functions.names]
-        names = dict.fromkeys(
-            name for number in traces for name in library.closure(self._functions.names[number])
-        )
-        for captured in (
-            self._tree.nodes[bound].object
-            for number in traces
-            for bound in self._functions.bound[number]
-        ):
+        names: dict[str, None] = {}
+        for number in traces:
+            names.update(dict.fromkeys(library.closure(self._functions.names[number])))
+        bound = itertools.chain.from_iterable(self._functions.bound[number] for number in traces)
+        for captured in (self._tree.nodes[number].object for number in bound):
             if eager_tensor(captured) and not api.is_variable(captured):
                 found.setdefault(tuple(captured.shape), []).append(
                     functools.partial(of_tensor, captured)
                 )
-        for node in (
-            node
-            for name in names
-            for node in library.definitions[name].node_def
-            if node.op == "Const"
-        ):
+        for node in nodes_of(library.definitions[name] for name in names):
+            if node.op != "Const":
+                continue
             proto = node.attr["value"].tensor
             shape = tuple(dim.size for dim in proto.tensor_shape.dim)
             found.setdefault(shape, []).append(functools.partial(tensor_proto.decode, proto))
@@ -208,7 +206,7 @@ class ExportedCode:
         ]
         return TracedCode(function, owners, self._inside)
 
-    def _inside(self, obj: Any) -> list[Any]:
+    def _inside(self, obj: object) -> list[Any]:
         number = self._tree.number_of(obj)
         return (
             []
@@ -220,7 +218,7 @@ class ExportedCode:
         )
 
 
-def _same(array: Any, constant: Any) -> bool:
+def _same(array: np.ndarray[Any, Any], constant: object) -> bool:
     """Return whether a constant has the numbers of an array, of any dtype that can hold them."""
     constant = np.asarray(constant)
     if array.dtype.kind == "U":
@@ -251,7 +249,7 @@ def _of_node(tree: Tree, node: Node) -> Iterator[Lost]:
         yield from _lost(tree, found)
 
 
-def _constraint(variable: Any) -> Any:
+def _constraint(variable: object) -> Any:
     """Return the constraint that a user gave to a variable.
 
     Keras constraints are in Keras' own description of the layer.
@@ -282,7 +280,7 @@ def _leaves(tree: Tree, node: Node) -> Iterator[Lost]:
         yield Lost(f"{node.path}[{key!r}]", "")
 
 
-def _is_kept(item: Any) -> bool:
+def _is_kept(item: object) -> bool:
     """Return whether an element is saved.
 
     Wrappers list nested containers under another identity.
@@ -295,7 +293,7 @@ def _is_kept(item: Any) -> bool:
 # Attributes
 
 
-def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
+def _attributes(obj: object) -> Iterator[tuple[str, Any]]:
     """Yield the attributes that the author of a trackable gave to it or its class, without those of
     a framework.
     """
@@ -323,7 +321,7 @@ def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
                 )
 
 
-def _slot_value(obj: Any, slot: Any) -> Any:
+def _slot_value(obj: object, slot: types.MemberDescriptorType) -> Any:
     try:
         return slot.__get__(obj, type(obj))
     except AttributeError:
@@ -343,14 +341,13 @@ def _stored_by_frameworks(cls: type) -> frozenset[str]:
     for base in cls.__mro__:
         if package(base) in _FRAMEWORKS:
             if base not in _stored:
-                _stored[base] = frozenset(
-                    name for member in list(vars(base).values()) for name in _stores(member)
-                )
+                members = list(vars(base).values())
+                _stored[base] = frozenset(itertools.chain.from_iterable(map(_stores, members)))
             found |= _stored[base]
     return found
 
 
-def _stores(member: Any) -> Iterator[str]:
+def _stores(member: object) -> Iterator[str]:
     if isinstance(member, property):
         for part in (member.fget, member.fset):
             yield from _stores(part)
@@ -404,7 +401,7 @@ def _lost(tree: Tree, values: Sequence[tuple[str, Any]]) -> Iterator[Lost]:
             stack.extend(reversed(inside))
 
 
-def _found(value: Any, data: bool) -> Optional[tuple[str, list[Any]]]:
+def _found(value: object, data: bool) -> Optional[tuple[str, list[Any]]]:
     """Return the kind of state or, for `data`, of numbers that a value is, with the arrays that it
     consists of as far as known.
 
@@ -452,7 +449,7 @@ def _found(value: Any, data: bool) -> Optional[tuple[str, list[Any]]]:
     return (kind, []) if foreign else None
 
 
-def _inside(value: Any) -> Iterator[tuple[str, Any, bool]]:
+def _inside(value: object) -> Iterator[tuple[str, Any, bool]]:
     """Yield the parts of a value: the step of the path, the part, and whether arrays in it
     count.
     """
@@ -474,12 +471,9 @@ def _inside(value: Any) -> Iterator[tuple[str, Any, bool]]:
             or dataclasses.is_dataclass(cls)
             or hasattr(cls, "__attrs_attrs__")
         )
-        slots = {
-            name: member
-            for base in cls.__mro__
-            for name, member in vars(base).items()
-            if _is_slot(member, name)
-        }
+        slots: dict[str, types.MemberDescriptorType] = {}
+        for base in cls.__mro__:
+            slots.update(item for item in vars(base).items() if _is_slot(item[1], item[0]))
         members = {
             **{name: _slot_value(value, slot) for name, slot in slots.items()},
             **getattr(value, "__dict__", {}),
@@ -488,11 +482,11 @@ def _inside(value: Any) -> Iterator[tuple[str, Any, bool]]:
             yield f".{name}", item, holder
 
 
-def _is_slot(member: Any, name: str) -> bool:
+def _is_slot(member: object, name: str) -> bool:
     return isinstance(member, types.MemberDescriptorType) and not name.startswith("__")
 
 
-def _dependencies(value: Any) -> Iterator[tuple[str, Any, bool]]:
+def _dependencies(value: object) -> Iterator[tuple[str, Any, bool]]:
     """Yield the children of a trackable that is not in the export."""
     if isinstance(value, (api.Function, api.ConcreteFunction, tf.data.Dataset)):
         return

@@ -6,11 +6,12 @@ RFC: DR-09, FMT-04
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from reference_impl.errors import SaveError, listed
-from reference_impl.format import limits
+from reference_impl.format import limits, schema
 from reference_impl.format.names import stem
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
@@ -90,19 +91,16 @@ def check_python_calls(tree: Tree, functions: Functions) -> None:
             calling[name] = nodes
     if not calling:
         return
-    callers = [
-        (path, inner)
-        for name, path in paths.items()
-        for inner in library.closure(name)
-        if inner in calling
-    ]
+    callers: list[tuple[str, str]] = []
+    for name, path in paths.items():
+        callers += [(path, inner) for inner in library.closure(name) if inner in calling]
     named = {inner for _, inner in callers}
     callers += [
         (stem(name), name) for name in sorted(calling.keys() - named)
     ]  # of resources, gradients
-    found = list(
-        dict.fromkeys(f"{caller}: {node}" for caller, inner in callers for node in calling[inner])
-    )
+    found: dict[str, None] = {}
+    for caller, inner in callers:
+        found.update(dict.fromkeys(f"{caller}: {node}" for node in calling[inner]))
     reason = (
         "functions call Python code of this process, which no file keeps, so no other process can"
         f" run the copy: {listed(found)}. Write the code with TensorFlow operations in place of"
@@ -119,14 +117,14 @@ _TO_NOTHING = ("Assert", "PrintV2")
 _TO_IDENTITY = ("CheckNumerics", "Print")
 
 
-def _nodes_of(graph_def: Any) -> Iterator[tuple[str, Any]]:
+def _nodes_of(graph_def: schema.GraphDef) -> Iterator[tuple[str, Any]]:
     """Yield the nodes of a graph and of its functions, each with the name of the function."""
     for function, nodes in bodies(graph_def):
         place = "the main graph" if function is None else function.signature.name
         yield from ((place, node) for node in nodes)
 
 
-def check_namespaces(graph_def: Any, allowed: Collection[str]) -> None:
+def check_namespaces(graph_def: schema.GraphDef, allowed: Collection[str]) -> None:
     """Raise SaveError if an op has a namespace ("Ns" of an op "Ns>Op") that is not allowed."""
     found: dict[str, list[str]] = {}
     for place, node in _nodes_of(graph_def):
@@ -135,16 +133,17 @@ def check_namespaces(graph_def: Any, allowed: Collection[str]) -> None:
             found.setdefault(namespace, []).append(f"{node.op} (node {node.name!r} of {place})")
     if found:
         names = ", ".join(map(repr, sorted(found)))
+        places = itertools.chain.from_iterable(found[namespace] for namespace in sorted(found))
         reason = (
             "Attempted to save ops from namespaces that are not allowed:"
-            f" {listed(place for namespace in sorted(found) for place in found[namespace])}."
+            f" {listed(places)}."
             f" Programs that load the model must have these ops. If they will, add {names} to the"
             " option `namespaces` (`namespace_whitelist`)."
         )
         raise SaveError(reason, node=min(found))
 
 
-def strip_debug_ops(graph_def: Any) -> None:
+def strip_debug_ops(graph_def: schema.GraphDef) -> None:
     """Replace ops that only check or print by ops that do nothing but keep the order of the nodes
     before and after them.
     """
@@ -160,7 +159,7 @@ def strip_debug_ops(graph_def: Any) -> None:
             _replace(node, "Identity", 1, arguments.get(place, set()))
 
 
-def _replace(node: Any, op: str, kept: int, arguments: Collection[str]) -> None:
+def _replace(node: schema.NodeDef, op: str, kept: int, arguments: Collection[str]) -> None:
     sources = [input_source(text, in_function=True) for text in node.input[kept:]]
     node.op = op
     del node.input[kept:]

@@ -23,7 +23,7 @@ from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.order import targets_first
-from reference_impl.graph.references import FunctionIndex
+from reference_impl.graph.references import FunctionIndex, nodes_of
 from reference_impl.graph.variable_defs import REFERENCE_OPS
 from reference_impl.saving.collect import Functions
 from reference_impl.saving.tree import Tree
@@ -39,9 +39,8 @@ def check(tree: Tree, functions: Functions) -> None:
 
     Functions must have their final shared names.
     """
-    created, initialized = (
-        [functions.names[n] for _, n in tree.of_resources(child)] for child in (CREATE, INITIALIZE)
-    )
+    created = [functions.names[number] for _, number in tree.of_resources(CREATE)]
+    initialized = [functions.names[number] for _, number in tree.of_resources(INITIALIZE)]
     found = sorted(_hidden(functions.library.definitions, created, initialized))
     if found:
         reason = (
@@ -77,21 +76,18 @@ _Handle = tuple[
 def _hidden(
     definitions: Mapping[str, Any], created: Iterable[str], initialized: Iterable[str]
 ) -> set[str]:
-    found = {
-        node.name
-        for function in definitions.values()
-        for node in function.node_def
-        if node.op in _VARIABLES
-    }
-    if not any(_maker(node) for function in definitions.values() for node in function.node_def):
+    found = {node.name for node in nodes_of(definitions.values()) if node.op in _VARIABLES}
+    if not any(map(_maker, nodes_of(definitions.values()))):
         return found
     library = FunctionIndex(schema.FunctionDefLibrary())
     library.functions = dict(definitions)
     calls = library.calls()
-    held = {maker[:3] for name in reachable(created, calls) for maker in _makers(definitions[name])}
-    filled_at_load = {
-        maker[:3] for name in reachable(initialized, calls) for maker in _makers(definitions[name])
-    }
+
+    def makers(roots: Iterable[str]) -> set[tuple[str, bytes, bytes]]:
+        called = nodes_of(definitions[name] for name in reachable(roots, calls))
+        return {maker[:3] for node in called if (maker := _maker(node)) is not None}
+
+    held, filled_at_load = makers(created), makers(initialized)
     flows: dict[str, _Flow] = {}
     for name in targets_first(calls, calls.__getitem__):  # callees first, except inside a cycle
         flow = flows[name] = _Flow(definitions[name], library, flows)
@@ -103,11 +99,7 @@ def _hidden(
     return found
 
 
-def _makers(function: Any) -> list[_Maker]:
-    return [maker for node in function.node_def if (maker := _maker(node)) is not None]
-
-
-def _maker(node: Any) -> Optional[_Maker]:
+def _maker(node: schema.NodeDef) -> Optional[_Maker]:
     """Return the resource that a node makes, or None unless it has a shared name and starts
     empty.
     """
@@ -145,7 +137,9 @@ class _Flow:
       results: number of a result -> the resources whose handle it may be.
     """
 
-    def __init__(self, function: Any, library: FunctionIndex, inner: Mapping[str, _Flow]):
+    def __init__(
+        self, function: schema.FunctionDef, library: FunctionIndex, inner: Mapping[str, _Flow]
+    ):
         self.used: dict[_Resource, None] = {}
         self.filled: dict[_Resource, None] = {}
         self.results: dict[int, dict[_Resource, None]] = {}
@@ -171,7 +165,7 @@ class _Flow:
 
         reachable(list(self._starts(function)), handed_on)
 
-    def _starts(self, function: Any) -> Iterator[_Handle]:
+    def _starts(self, function: schema.FunctionDef) -> Iterator[_Handle]:
         for position, argument in enumerate(function.signature.input_arg):
             if argument.type == schema.DT_RESOURCE:
                 yield argument.name, "", position
@@ -191,7 +185,7 @@ class _Flow:
                         if isinstance(found, _Maker)
                     )
 
-    def _take(self, node: Any, position: int, resource: _Resource) -> Iterator[_Handle]:
+    def _take(self, node: schema.NodeDef, position: int, resource: _Resource) -> Iterator[_Handle]:
         """Record what a node does with a resource, and yield the outputs that hand it on."""
         called = self._called(node)
         if called is not None:
@@ -214,17 +208,17 @@ class _Flow:
         if isinstance(resource, _Maker) and resource.may_change:
             self.used[resource] = None
 
-    def _called(self, node: Any) -> Optional[_Flow]:
+    def _called(self, node: schema.NodeDef) -> Optional[_Flow]:
         return self._inner.get(self._library.called(node) or "")
 
-    def _port(self, node: Any, number: int) -> str:
+    def _port(self, node: schema.NodeDef, number: int) -> str:
         """Return the output of a call that is result ``number`` of the function."""
         if node.op in self._library.functions:
             return f"{self._library.functions[node.op].signature.output_arg[number].name}:0"
         return f"output:{number}"
 
 
-def _fills(node: Any) -> bool:
+def _fills(node: schema.NodeDef) -> bool:
     """Return whether a node changes the resource that it takes and has no results."""
     op_def = api.op_def(node.op)
     return op_def is not None and not op_def.output_arg

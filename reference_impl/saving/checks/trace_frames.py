@@ -9,11 +9,13 @@ RFC: PRIM-06
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from typing import Any
+
+import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.saving.checks import byte_code
@@ -23,7 +25,7 @@ _TRACING = "func_graph_from_py_func"  # the function of TensorFlow that calls th
 _MODULE = "<module>"
 
 
-def traced_codes(function: Any) -> list[types.CodeType]:
+def traced_codes(function: tf.types.experimental.ConcreteFunction) -> list[types.CodeType]:
     """Return the code objects of functions that were running while nodes of a concrete function
     were made, each once.
     """
@@ -52,11 +54,11 @@ def _innermost(codes: Sequence[types.CodeType]) -> list[types.CodeType]:
 
     AutoGraph tells no names of lambdas.
     """
-    return [
-        code
-        for code in codes
-        if not any(other in codes for other in byte_code.nested(code) if other is not code)
-    ]
+
+    def contains_another(code: types.CodeType) -> bool:
+        return any(other in codes for other in byte_code.nested(code) if other is not code)
+
+    return [code for code in codes if not contains_another(code)]
 
 
 def _codes_of(file: str) -> Iterator[types.CodeType]:
@@ -72,14 +74,13 @@ def _codes_of(file: str) -> Iterator[types.CodeType]:
     for name, module in list(sys.modules.items()):
         members = vars(module) if isinstance(module, types.ModuleType) else {}
         if name == "__main__" or members.get("__file__") == file:
-            for function in (
-                function for item in list(members.values()) for function in _functions(item)
-            ):
+            found = map(_functions, list(members.values()))
+            for function in itertools.chain.from_iterable(found):
                 if function.__code__.co_filename == file:
                     yield from byte_code.nested(function.__code__)
 
 
-def _functions(item: Any) -> Iterator[types.FunctionType]:
+def _functions(item: object) -> Iterator[types.FunctionType]:
     for member in list(vars(item).values()) if isinstance(item, type) else [item]:
         if isinstance(member, api.Function):
             member = member.python_function

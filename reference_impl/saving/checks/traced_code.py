@@ -71,7 +71,7 @@ class TracedCode:
     """
 
     def __init__(
-        self, function: Any, owners: Iterable[Any], children: Callable[[Any], Iterable[Any]]
+        self, function: object, owners: Iterable[Any], children: Callable[[Any], Iterable[Any]]
     ):
         self._children = children
         self._loads = byte_code.Loads()
@@ -87,11 +87,11 @@ class TracedCode:
         self._start(function)
         self._walk()
 
-    def reads(self, value: Any) -> bool:
+    def reads(self, value: object) -> bool:
         """Return whether the code may read this very value."""
         return id(value) in self._seen
 
-    def _start(self, function: Any) -> None:
+    def _start(self, function: object) -> None:
         code: Any = function.python_function if isinstance(function, api.Function) else function
         code = api.undecorated(code)  # a method of a class has a wrapper
         bound = isinstance(code, types.MethodType)
@@ -111,7 +111,7 @@ class TracedCode:
             if not self._pending:
                 self._pending = list(self._keyed())
 
-    def _visit(self, value: Any) -> None:
+    def _visit(self, value: object) -> None:
         if id(value) in self._seen:
             return
         self._seen[id(value)] = value
@@ -150,7 +150,7 @@ class TracedCode:
             ):  # code of a framework uses its parts
                 self._pending.extend(self._children(value))
 
-    def _may_hold_arrays(self, value: Any) -> bool:
+    def _may_hold_arrays(self, value: object) -> bool:
         """Return whether a value is a trackable, or an object, a class or a module of the user."""
         if isinstance(value, types.ModuleType):
             return not self._is_foreign(value.__name__) and not is_installed_file(
@@ -173,7 +173,7 @@ class TracedCode:
         else:
             self._pending += [value.__func__, getattr(value, "__self__", None)]
 
-    def _visit_concrete(self, function: Any) -> None:
+    def _visit_concrete(self, function: object) -> None:
         if not isinstance(function, LoadedConcreteFunction):
             for code in traced_codes(function):
                 self._loads.add(byte_code.loads(code))
@@ -186,7 +186,7 @@ class TracedCode:
             self._loads.add(loads)
             self._globals.append((function.__globals__, loads.globals))
 
-    def _is_foreign(self, module: Any) -> bool:
+    def _is_foreign(self, module: object) -> bool:
         """Return whether a module is of a framework or of the standard library."""
         if module in self._modules:
             return False
@@ -206,16 +206,17 @@ class TracedCode:
                 self._looked_up.add((id(value), ""))
                 yield from self._called_by_frameworks(type(value))
 
-    def _new(self, value: Any, names: Iterable[str]) -> list[str]:
+    def _new(self, value: object, names: Iterable[str]) -> list[str]:
         found = [name for name in names if (id(value), name) not in self._looked_up]
         self._looked_up.update((id(value), name) for name in found)
         return found
 
     def _called_by_frameworks(self, cls: type) -> Iterator[Any]:
         """Yield the methods of a class that Python or the framework of a base class calls."""
-        theirs = {
-            name for base in cls.__mro__ if self._is_foreign(base.__module__) for name in vars(base)
-        }
+        theirs: set[str] = set()
+        for base in cls.__mro__:
+            if self._is_foreign(base.__module__):
+                theirs.update(vars(base))
         for base in cls.__mro__:
             if not self._is_foreign(base.__module__):
                 for name, member in list(vars(base).items()):
@@ -248,7 +249,7 @@ _FOREIGN = frozenset(
 )
 
 
-def _is_code(member: Any) -> bool:
+def _is_code(member: object) -> bool:
     return isinstance(
         member, (types.FunctionType, staticmethod, classmethod, property, api.Function)
     )
@@ -268,7 +269,7 @@ def _content(cell: types.CellType) -> Iterator[Any]:
         return
 
 
-def _attribute(value: Any, name: str) -> Iterator[Any]:
+def _attribute(value: object, name: str) -> Iterator[Any]:
     """Yield what an object, a class or a module has under a name, without running code."""
     members = getattr(value, "__dict__", {})
     if name in members:

@@ -132,13 +132,11 @@ class Conditions:
 
     def _find_updated(self) -> set[str]:
         """Return the resource arguments that a node other than a read uses."""
-        nodes = [node for node in self.function.nodes.values() if node.op not in VARIABLE_READS]
-        return {
-            text
-            for node in nodes
-            for text in self.function.data(node)
-            if text in self.function.arguments
-        }
+        used: set[str] = set()
+        for node in self.function.nodes.values():
+            if node.op not in VARIABLE_READS:
+                used.update(self.function.data(node))
+        return used & self.function.arguments.keys()
 
     def behind(self, text: str) -> Optional[Condition]:
         """Return the condition under which a tensor is alive."""
@@ -157,7 +155,7 @@ class Conditions:
             self._known[known] = Condition(outer, key, branch, depth)
         return self._known[known]
 
-    def _condition(self, name: str, node: Any) -> Optional[Condition]:
+    def _condition(self, name: str, node: schema.NodeDef) -> Optional[Condition]:
         found: Optional[Condition] = None
         for control in self.function.controls(node):
             found = _deeper(found, self.of.get(control), name)
@@ -174,7 +172,9 @@ class Conditions:
             self.predicates[name], self.keys[name] = predicate, self._key(predicate)
         return found
 
-    def _merge(self, name: str, node: Any, waits: Optional[Condition]) -> Optional[Condition]:
+    def _merge(
+        self, name: str, node: schema.NodeDef, waits: Optional[Condition]
+    ) -> Optional[Condition]:
         first, second = self.function.data(node, 2)
         one, other = self.behind(first), self.behind(second)
         if (
@@ -192,7 +192,7 @@ class Conditions:
         self.merges[name] = (second, first) if one.branch else (first, second)
         return one.outer
 
-    def _note_key(self, name: str, node: Any) -> None:
+    def _note_key(self, name: str, node: schema.NodeDef) -> None:
         """Record the key of a node that passes on a tensor, or reads a variable that no node
         updates.
         """
@@ -231,9 +231,9 @@ def _deeper(one: Optional[Condition], other: Optional[Condition], name: str) -> 
 
 def _asked_indices(function: EditableFunction) -> set[str]:
     """Return the Merges whose output ``value_index`` is used."""
-    texts = [text for node in function.nodes.values() for text in function.data(node)] + list(
-        function.definition.ret.values()
-    )
+    texts = list(function.definition.ret.values())
+    for node in function.nodes.values():
+        texts += function.data(node)
     return {source(text) for text in texts if text.endswith(":value_index:0")}
 
 

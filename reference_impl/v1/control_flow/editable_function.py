@@ -51,7 +51,7 @@ class EditableFunction:
     writes the result back.
     """
 
-    def __init__(self, definition: Any, ops: OpTable):
+    def __init__(self, definition: schema.FunctionDef, ops: OpTable):
         self.definition = definition
         self.ops = ops
         self.arguments = {
@@ -89,7 +89,7 @@ class EditableFunction:
             self._replaced[text] = found  # shortens the path for the next look-up
         return found
 
-    def data(self, node: Any, count: int = -1) -> list[str]:
+    def data(self, node: schema.NodeDef, count: int = -1) -> list[str]:
         """Return the input tensors of a node.
 
         Raises Unprovable if their number is not ``count``.
@@ -99,11 +99,11 @@ class EditableFunction:
             raise Unprovable(node.name, f"has {len(found)} data inputs, not {count}")
         return found
 
-    def controls(self, node: Any) -> list[str]:
+    def controls(self, node: schema.NodeDef) -> list[str]:
         """Return the names of the nodes that a node waits for by control edges, each once."""
         return list(dict.fromkeys(self.resolve(text)[1:] for text in node.input if text[:1] == "^"))
 
-    def sources(self, node: Any) -> list[str]:
+    def sources(self, node: schema.NodeDef) -> list[str]:
         """Return the names of all nodes that a node needs; arguments are left out."""
         found = [*(source(text) for text in self.data(node)), *self.controls(node)]
         return [name for name in found if name in self.nodes]
@@ -164,7 +164,9 @@ class EditableFunction:
         self.nodes[node.name] = node
         return node
 
-    def add_constant(self, name: str, tensor: Any, controls: Iterable[str] = ()) -> str:
+    def add_constant(
+        self, name: str, tensor: schema.TensorProto, controls: Iterable[str] = ()
+    ) -> str:
         """Add a Const that holds a TensorProto; return the text of its tensor."""
         node = self.add(name, "Const", (), controls)
         set_constant(node, tensor)
@@ -263,7 +265,7 @@ def source(text: str) -> str:
     return text.partition(":")[0]
 
 
-def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
+def static_shapes(attr: schema.AttrValue, tensors: Iterable[Tensor]) -> None:
     """Fill a list(shape) attribute with the shapes of tensors. Handles are scalars."""
     attr.list.SetInParent()
     for tensor in tensors:

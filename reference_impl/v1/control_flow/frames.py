@@ -10,8 +10,9 @@ RFC: V1-11
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Optional
 
+from reference_impl.format import schema
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.v1.control_flow.editable_function import (
     MAX_NESTING,
@@ -73,17 +74,18 @@ def inside_of_loops(function: EditableFunction) -> list[str]:
         frames = find_frames(function)
     except Unprovable:
         return []
-    members = {
-        name
-        for frame in frames
-        for name in frame.members
-        if function.nodes[name].op != "Exit" or frame.depth > 1
-    }
-    members.update(name for frame in frames for name in frame.enters)
+    members: set[str] = set()
+    for frame in frames:
+        members.update(
+            name for name in frame.members if function.nodes[name].op != "Exit" or frame.depth > 1
+        )
+        members.update(frame.enters)
     return [name for name in function.results() if name in members]
 
 
-def _frame_after(node: Any, frame: Frame, children: dict[tuple[int, str], Frame]) -> Frame:
+def _frame_after(
+    node: schema.NodeDef, frame: Frame, children: dict[tuple[int, str], Frame]
+) -> Frame:
     """Return the frame that the outputs of a node are in."""
     if node.op == "Enter":
         name = _frame_name(node)
@@ -99,5 +101,5 @@ def _frame_after(node: Any, frame: Frame, children: dict[tuple[int, str], Frame]
     return frame
 
 
-def _frame_name(node: Any) -> str:
+def _frame_name(node: schema.NodeDef) -> str:
     return str(node.attr["frame_name"].s.decode("utf-8", "replace"))

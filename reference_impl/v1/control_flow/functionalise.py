@@ -35,7 +35,9 @@ _BACKWARD = {
 }
 
 
-def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
+def functionalise(
+    definition: schema.FunctionDef, ops: OpTable, name_function: Callable[[str], str]
+) -> list[Any]:
     """Replace the TF 1.x control flow of a FunctionDef, in place; return the new FunctionDefs that
     it calls.
 
@@ -59,11 +61,10 @@ def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], 
                 )
         _arrays(definition, ops)
         made = _loops(definition, ops, name_function)
-        return made + [
-            inner
-            for each in [definition, *made]
-            for inner in _conditionals(each, ops, name_function)
-        ]
+        branches: list[schema.FunctionDef] = []
+        for each in [definition, *made]:
+            branches += _conditionals(each, ops, name_function)
+        return made + branches
     except Unprovable as reason:
         definition.CopyFrom(before)
         _keep(definition, reason)
@@ -71,7 +72,10 @@ def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], 
 
 
 def functionalise_library(
-    library: Any, ops: OpTable, name_function: Callable[[str], str], damaged: Collection[str] = ()
+    library: schema.FunctionDefLibrary,
+    ops: OpTable,
+    name_function: Callable[[str], str],
+    damaged: Collection[str] = (),
 ) -> None:
     """Functionalise all functions of a FunctionDefLibrary in place (made by Defun and, in older
     files, Dataset.map).
@@ -93,7 +97,7 @@ def functionalise_library(
         library.function.extend(made)
 
 
-def results_in_branches(definition: Any, ops: OpTable) -> bool:
+def results_in_branches(definition: schema.FunctionDef, ops: OpTable) -> bool:
     """Return whether a result of a FunctionDef has a value in one branch only; False for a graph
     that tf.cond does not write.
     """
@@ -105,7 +109,7 @@ def results_in_branches(definition: Any, ops: OpTable) -> bool:
         return False
 
 
-def is_functional(definition: Any) -> bool:
+def is_functional(definition: schema.FunctionDef) -> bool:
     """Return whether a FunctionDef needs no rewriting.
 
     A TensorArray always does: its gradient fails in functions.
@@ -113,7 +117,7 @@ def is_functional(definition: Any) -> bool:
     return not any(node.op in V1_FLOW or node.op == "TensorArrayV3" for node in definition.node_def)
 
 
-def _keep(definition: Any, reason: Unprovable) -> None:
+def _keep(definition: schema.FunctionDef, reason: Unprovable) -> None:
     """Record why the control flow is kept, at the node that prevented the conversion or else at its
     first node.
     """
@@ -122,11 +126,11 @@ def _keep(definition: Any, reason: Unprovable) -> None:
     node.attr[V1_CONTROL_FLOW].s = str(reason).encode()
 
 
-def _is_kept(definition: Any) -> bool:
+def _is_kept(definition: schema.FunctionDef) -> bool:
     return any(V1_CONTROL_FLOW in node.attr for node in definition.node_def)
 
 
-def _arrays(definition: Any, ops: OpTable) -> None:
+def _arrays(definition: schema.FunctionDef, ops: OpTable) -> None:
     """Convert the TensorArrays of a function to lists, including those in loops and branches."""
     function = EditableFunction(definition, ops)
     reason = convert_tensor_arrays(function)
@@ -136,7 +140,9 @@ def _arrays(definition: Any, ops: OpTable) -> None:
     function.store()
 
 
-def _loops(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
+def _loops(
+    definition: schema.FunctionDef, ops: OpTable, name_function: Callable[[str], str]
+) -> list[Any]:
     """Convert the loops of a function to While, inner loops first.
 
     A loop around an unconverted loop is kept too.
@@ -164,7 +170,9 @@ def _loops(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -
     return made
 
 
-def _conditionals(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
+def _conditionals(
+    definition: schema.FunctionDef, ops: OpTable, name_function: Callable[[str], str]
+) -> list[Any]:
     """Convert the branches of a function without loops to If, including nested branches."""
     if _is_kept(definition):
         return []

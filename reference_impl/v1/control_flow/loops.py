@@ -19,6 +19,7 @@ RFC: V1-11
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -168,9 +169,8 @@ class Loop:
         nodes = self.function.nodes
         predicate = self.ancestors(self.function.sources(nodes[self.loop_cond]))
         gated = self._gated()
-        body = self.ancestors(
-            other for name in self.next.values() for other in self.function.sources(nodes[name])
-        )
+        ends = (self.function.sources(nodes[name]) for name in self.next.values())
+        body = self.ancestors(itertools.chain.from_iterable(ends))
         for name in predicate & gated:
             raise Unprovable(name, "decides about the iteration that it runs in")
         for name in self.members:
@@ -183,7 +183,7 @@ class Loop:
             name for name in self.members if name in body
         ]
 
-    def _counts(self, node: Any) -> bool:
+    def _counts(self, node: schema.NodeDef) -> bool:
         """Return whether the number of runs of a node matters."""
         return node.op not in VARIABLE_READS and self.function.ops.is_stateful(node)
 
@@ -191,15 +191,14 @@ class Loop:
         """Return the nodes that run only when the predicate holds."""
         nodes = self.function.nodes
         users = reversed_edges((name, self.function.sources(nodes[name])) for name in self.members)
+
         # A control edge from a Switch does not tell: the Switch itself runs in the last iteration
         # too.
-        starts = [
-            name
-            for name in self.members
-            if name not in self.structure
-            and any(source(text) in self.switches for text in self.function.data(nodes[name]))
-        ]
-        return self._inside(starts, users)
+        def behind_a_switch(name: str) -> bool:
+            return any(source(text) in self.switches for text in self.function.data(nodes[name]))
+
+        others = [name for name in self.members if name not in self.structure]
+        return self._inside(filter(behind_a_switch, others), users)
 
 
 def convert_loop(
@@ -340,7 +339,7 @@ def _replace(loop: Loop, scope: str, arguments: dict[str, Tensor], functions: li
     """Replace the nodes of a loop by a While."""
     function, frame = loop.function, loop.frame
     enters = [function.nodes[name] for name in frame.enters]
-    controls = [control for enter in enters for control in function.controls(enter)]
+    controls = list(itertools.chain.from_iterable(map(function.controls, enters)))
     entering = [tensor.text for tensor in arguments.values()][2:]
     counts = [
         function.add_constant(f"{scope}/{name}", int_tensor(value))

@@ -30,7 +30,10 @@ def split(conditions: Conditions, group: Group) -> list[Group]:
     function = conditions.function
     stage = _stages(function, group)
     parts = _parts(group, stage)
-    branch_of = {name: branch for branch in (0, 1) for name in group.branches[branch]}
+    branch_of = {
+        **dict.fromkeys(group.branches[0], 0),
+        **dict.fromkeys(group.branches[1], 1),
+    }
     copies: dict[tuple[int, int], dict[str, None]] = {}
     for name, number in stage.items():
         merged = conditions.merges.get(name)

@@ -19,7 +19,7 @@ RFC: V1-11, V1-14
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Optional
+from typing import Optional
 
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
@@ -214,7 +214,7 @@ class _Uses:
         )
 
 
-def _passed(node: Any) -> tuple[str, ...]:
+def _passed(node: schema.NodeDef) -> tuple[str, ...]:
     """Return the tensors of a node that passes on its inputs."""
     if node.op == "Switch":
         return (f"{node.name}:output_false:0", f"{node.name}:output_true:0")
@@ -226,7 +226,7 @@ def _predicate(function: EditableFunction, switch: str) -> str:
     return data[1] if len(data) == 2 else switch
 
 
-def _sizes(node: Any) -> Optional[list[int]]:
+def _sizes(node: schema.NodeDef) -> Optional[list[int]]:
     """Return the attribute ``element_shape``, None for an unknown rank, or for sizes that a list
     cannot state in 32 bits.
     """
@@ -282,7 +282,7 @@ class _Conversion:
             f"{name}/element_shape", shape, [after] if after in function.nodes else []
         )
 
-    def _use(self, node: Any) -> None:
+    def _use(self, node: schema.NodeDef) -> None:
         data = self.function.data(node)
         flow = data[_USES[node.op][0]]
         if node.op == "TensorArrayReadV3":
@@ -328,7 +328,7 @@ class _Conversion:
             )
             node.attr["shape_type"].type = INT32
 
-    def _gathered_shape(self, node: Any, indices: str) -> Optional[str]:
+    def _gathered_shape(self, node: schema.NodeDef, indices: str) -> Optional[str]:
         """Return the shape of an element that a TensorArrayGatherV3 states; it decides the result
         if nothing is gathered.
 
@@ -340,14 +340,14 @@ class _Conversion:
             return None
         return self._shape_constant(node.name, indices, sizes)
 
-    def _shape(self, node: Any, flow: str) -> str:
+    def _shape(self, node: schema.NodeDef, flow: str) -> str:
         """Return the known part of the shape of a list's elements."""
         made = self.function.add(f"{node.name}/element_shape", "TensorListElementShape", [flow])
         made.attr["shape_type"].type = INT32
         made.device = node.device
         return f"{made.name}:element_shape:0"
 
-    def _become(self, node: Any, op: str, inputs: list[str], **outputs: str) -> None:
+    def _become(self, node: schema.NodeDef, op: str, inputs: list[str], **outputs: str) -> None:
         """Change the op of a node.
 
         ``outputs``: output argument of the old op -> that of the new one.
