@@ -41,6 +41,7 @@ SLOW = "close_channel"  # the harness waits five seconds for the end
 LATER = ("twice_later", "killed_later", "stopped_later", "noise_later")
 NEXT = {"load": "signatures", "signatures": "call"}
 OPS = ("produce", "load", "signatures", "call")
+SAME_CELL = {"call_in_threads": "call"}  # further requests of a check, by what they are asked for
 CASES = [f"case_{letter}" for letter in "abcdefghij"]
 
 
@@ -146,9 +147,9 @@ def charge(kills, lost):
     ``kills``: (consumer, case, op, signal); ``lost``: cell -> error class.
     """
     rest = dict(lost)
-    for who, case, op, how in sorted(
-        kills, key=lambda kill: -OPS.index(kill[2])
-    ):  # the one with the least choice first
+    asked = [(who, case, SAME_CELL.get(op, op), how) for who, case, op, how in kills]
+    # The one with the least choice first.
+    for who, case, op, how in sorted(asked, key=lambda kill: -OPS.index(kill[2])):
         ops = (op,) if op == "produce" else OPS[: OPS.index(op) - 1 : -1]
         cells = [
             cell for cell in (cell_of(who, case, later) for later in ops) if rest.get(cell) == how

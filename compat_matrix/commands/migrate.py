@@ -108,8 +108,8 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     metavar="RUNTIME",
     default="",
     help=(
-        "Runtime that answers for old models which this TensorFlow does not run; default: the"
-        " newest installed one that can."
+        "Runtime that answers for old models which this TensorFlow does not run. Without it such a"
+        " model is not migrated, and its record says which release can."
     ),
 )
 @click.option(

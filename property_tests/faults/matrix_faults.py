@@ -127,6 +127,8 @@ class FaultyWorld(World):
         }
         for record in records.values():
             del record["timings"], record["rss_kib"]
+            # The command names the folders of the world.
+            record["replay"] = record["replay"].replace(str(self.root), "WORLD")
         return {
             cell: record for cell, record in records.items() if record["message"] != "deselected"
         }

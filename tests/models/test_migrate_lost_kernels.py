@@ -205,7 +205,7 @@ def migrate(*arguments):
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("name", [OLD, CONTRIB])
-def test_the_old_model_answers_in_the_release_and_the_new_one_here(tmp_path, monkeypatch, name):
+def test_the_old_model_answers_in_the_release_and_the_new_one_here(tmp_path, name):
     """The requests that lie beside the model ask for the values that a rewrite gets wrong first."""
     from compat_matrix.workers import tensors
 
@@ -238,16 +238,14 @@ def test_the_old_model_answers_in_the_release_and_the_new_one_here(tmp_path, mon
         "requests": [{**request, "outputs": None}],
     }
     (io / "io.json").write_text(json.dumps(document), encoding="utf-8")
-    with monkeypatch.context() as patch:
-        patch.setenv("SAVEDMODEL_COMPAT_HOME", str(tmp_path / "home"))  # nothing is installed
-        (before,) = migrate(tmp_path / "zoo", "--out", tmp_path / "out").values()
+    # The release is installed, and not asked: nobody named it.
+    (before,) = migrate(tmp_path / "zoo", "--out", tmp_path / "out").values()
     assert (
         before["status"] in ("unproved", "refused")
         and f"--with tf{name} --out" in before["command"]
     ), before
-    (model,) = migrate(
-        tmp_path / "zoo", "--out", tmp_path / "out"
-    ).values()  # the release is found, and asked
+    asked = migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--with", f"tf{name}")
+    (model,) = asked.values()
     assert model["status"] == "migrated", model
     (part,) = model["parts"]
     assert part["answered_by"] == able.tensorflow_version

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from packaging.version import Version
 
 from compat_matrix.models.compat import SESSION, GraphCompat, of_graph
 from compat_matrix.models.prove import READER_OF
-from compat_matrix.runtimes import places, records, registry
-from compat_matrix.runtimes.places import NotInstalled
-from compat_matrix.runtimes.resolve import installed, resolve
+from compat_matrix.runtimes import registry
+from compat_matrix.runtimes.resolve import resolve
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.skew.history import History, history
 from reference_impl.format.container import layout
@@ -61,43 +60,19 @@ def names_of(releases: Sequence[int]) -> list[str]:
     return [history().releases[index].name for index in releases]
 
 
-def runtime_for(releases: Sequence[str], named: str = "") -> Runtime | None:
-    """Return the runtime that answers for a model which only some releases run; None if none of
-    them is installed.
+def runtime_for(named: str) -> Runtime | None:
+    """Return the runtime of ``--with``, or None for "".
 
-    Args:
-      releases: names of the op history.
-      named: the runtime of ``--with``, whatever the op history says; "" for the newest that is
-        installed.
+    What else is installed on a machine does not matter: a migration has the same result everywhere.
 
-    Raises RuntimeTrouble: the runtime of ``--with`` cannot be used.
+    Raises RuntimeTrouble: the runtime cannot be used.
     """
-    if named:
-        return resolve(named)
-    able = [
-        one
-        for one in _installed()
-        if _name(one.tensorflow_version) in releases and READER not in one.lacks
-    ]
-    return max(able, key=lambda runtime: Version(runtime.tensorflow_version or "0"), default=None)
+    return resolve(named) if named else None
 
 
 def _name(version: str | None) -> str:
     index = history().index(version or "")
     return "" if index is None else history().releases[index].name
-
-
-def _installed() -> Iterator[Runtime]:
-    """Yield the installed runtimes, those that were made of a requirement among them."""
-    known = registry.read()
-    for spec in (
-        *known.stanzas,
-        *(record.name for record in records.ad_hoc(places.environments()).values()),
-    ):
-        try:
-            yield installed(spec, known)
-        except NotInstalled:
-            continue
 
 
 def command(releases: Sequence[str], model: str, out: Path) -> str:

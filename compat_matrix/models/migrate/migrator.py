@@ -339,7 +339,7 @@ class Migrator:
         ):
             return old
         can = elsewhere.names_of(elsewhere.releases_that_can(source, part.tags))
-        runtime = elsewhere.runtime_for(can, self.settings.release)
+        runtime = elsewhere.runtime_for(self.settings.release)
         if runtime is None:
             part.needs = can
             return old

@@ -118,13 +118,13 @@ def _keep_or_remove(record: Record, known: Record | None, target: Path) -> None:
 def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
     same = (known.source_hash, known.settings) == (digest, settings.text)
     settled = not known.status.transient and (not known.status.good or target.exists())
-    return same and settled and not (known.needs and _is_here(known.needs, settings))
+    return same and settled and not (known.needs and _is_here(settings))
 
 
-def _is_here(needs: Sequence[str], settings: Settings) -> bool:
+def _is_here(settings: Settings) -> bool:
     """Return whether a release can be asked now that an earlier run lacked."""
     try:
-        return elsewhere.runtime_for(needs, settings.release) is not None
+        return elsewhere.runtime_for(settings.release) is not None
     except RuntimeTrouble:
         return False
 
