@@ -88,8 +88,8 @@ def page() -> str:
                 f"{count} in TensorFlow {version}" for version, count in sorted(others.items())
             )
             out += [
-                "\nOld models that this TensorFlow does not run were asked in another release:"
-                f" {said}.\n"
+                "\nOld models that this TensorFlow does not run were asked in another release"
+                f" (`--with`): {said}.\n"
             ]
         out += ["\n### Refused or not proved, and what would help\n\n"]
         out += [
