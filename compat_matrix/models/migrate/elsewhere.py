@@ -87,5 +87,8 @@ def command(releases: Sequence[str], model: str, out: Path) -> str:
     if not able:
         return ""
     name = max(able, key=lambda stanza: Version(stanza.tensorflow)).name
-    migrate = shlex.join(["savedmodel-compat", "migrate", model, "--with", name, "--out", str(out)])
+    here = Path.cwd()
+    place = out.relative_to(here) if out.is_relative_to(here) else out  # as it would be typed here
+    words = ["savedmodel-compat", "migrate", model, "--with", name, "--out", str(place)]
+    migrate = shlex.join(words)
     return f"savedmodel-compat runtimes install {name} && {migrate}"
