@@ -45,9 +45,10 @@ for name, value in function(**{name: inputs[name] for name in inputs.files}).ite
 def run(repeats: int) -> Rows:
     """The programs first: this process must not have imported TensorFlow when it starts others."""
     parts = (keras_loader, command_line, session, weights)
-    return [
-        row for part in parts for row in attempt(f"alternatives: {part.__name__}", part, repeats)
-    ]
+    rows: Rows = []
+    for part in parts:
+        rows += attempt(f"alternatives: {part.__name__}", part, repeats)
+    return rows
 
 
 def _model(name: str) -> models.Model:
@@ -121,14 +122,16 @@ def command_line(repeats: int) -> Rows:
             [sys.executable, "-c", _CALL, str(directory), str(given)],
             [*theirs, "--inputs", f"{key}={given}[{key}]"],
         ]
-        turns = [
-            [measured(command, environment()) for command in commands]
-            for _ in range(min(repeats, 3) + 1)
-        ][1:]
-    wall, cpu = [
-        [tuple(getattr(turn[side], unit) for turn in turns) for side in (0, 1)]
-        for unit in ("seconds", "cpu")
-    ]
+        ours, theirs = [], []
+        for turn in range(min(repeats, 3) + 1):
+            pair = [measured(command, environment()) for command in commands]
+            if turn:  # the first fills caches
+                ours.append(pair[0])
+                theirs.append(pair[1])
+    wall, cpu = [], []
+    for side in (ours, theirs):
+        wall.append(tuple([usage.seconds for usage in side]))
+        cpu.append(tuple([usage.cpu for usage in side]))
     return [
         Comparison(name, "reference_impl", "saved_model_cli run", *wall, None, model.title, *cpu)
     ]

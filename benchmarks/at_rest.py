@@ -33,11 +33,10 @@ def run(repeats: int) -> list[Comparison]:
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        return [
-            found
-            for kind in small.KINDS
-            for found in attempt(kind, _compared, folder / kind, str(cli), repeats)
-        ]
+        rows = []
+        for kind in small.KINDS:
+            rows += attempt(kind, _compared, folder / kind, str(cli), repeats)
+        return rows
     finally:
         shutil.rmtree(folder)
 
@@ -63,8 +62,10 @@ def _compared(pair: Path, cli: str, repeats: int) -> list[Comparison]:
             )  # a difference is not a failure; a printed error is
             if turn:  # the first fills caches
                 found.append(usage)
-    wall = [tuple([usage.seconds for usage in found]) for found in times]
-    cpu = [tuple([usage.cpu for usage in found]) for found in times]
+    wall, cpu = [], []
+    for found in times:
+        wall.append(tuple([usage.seconds for usage in found]))
+        cpu.append(tuple([usage.cpu for usage in found]))
     graph = (pair / "1" / "saved_model.pb").stat().st_size
     size = sum(file.stat().st_size for file in (pair / "1").rglob("*") if file.is_file())
     name = f"{small.KINDS[pair.name]} ({size / 1e6:.1f} MB, saved_model.pb {graph / 1e6:.1f} MB)"

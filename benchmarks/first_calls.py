@@ -71,10 +71,15 @@ def run(repeats: int) -> list[Union[Comparison, NotMeasured]]:
 def _row(
     what: str, turns: list[list[FirstCalls]], ours: str, theirs: str, goal: float
 ) -> Comparison:
-    def sums(side: str, unit: str) -> tuple[float, ...]:
-        return tuple([sum(getattr(getattr(found, side), unit) for found in turn) for turn in turns])
+    def total(turn: list[FirstCalls], side: str, unit: str) -> float:
+        return sum(getattr(getattr(found, side), unit) for found in turn)
 
-    wall, cpu = ([sums(side, unit) for side in (ours, theirs)] for unit in ("seconds", "cpu"))
+    def totals(unit: str) -> list[tuple[float, ...]]:
+        own = tuple([total(turn, ours, unit) for turn in turns])
+        shipped = tuple([total(turn, theirs, unit) for turn in turns])
+        return [own, shipped]
+
+    wall, cpu = totals("seconds"), totals("cpu")
     return Comparison(
         what, "reference_impl", "tf.saved_model", *wall, goal, "every signature", *cpu
     )

@@ -28,18 +28,16 @@ def run(repeats: int) -> list[Comparison]:
     """Every model: load; load and call once; and save, where the object can be built in this
     process.
     """
-    loads = [
-        row
-        for model in models.MODELS
-        for row in attempt(f"load: {model.title}", loading, model, repeats)
-    ]
+    rows: list[Comparison] = []
+    for model in models.MODELS:
+        rows += attempt(f"load: {model.title}", loading, model, repeats)
     gibibyte = next(model for model in models.MODELS if model.name == "gibibyte")
-    loads += attempt(f"load, mapped: {gibibyte.title}", mapping, gibibyte, repeats)
+    rows += attempt(f"load, mapped: {gibibyte.title}", mapping, gibibyte, repeats)
     # After all of the loading: building imports Keras.
-    saved = [model for model in models.MODELS if model.saved]
-    return loads + [
-        row for model in saved for row in attempt(f"save: {model.title}", saving, model, repeats)
-    ]
+    for model in models.MODELS:
+        if model.saved:
+            rows += attempt(f"save: {model.title}", saving, model, repeats)
+    return rows
 
 
 def mapping(model: models.Model, repeats: int) -> list[Comparison]:

@@ -68,10 +68,8 @@ def guard(function: schema.FunctionDef) -> None:
         return
     body = _Body(function)
     for node in guarded:
-        if any(
-            not text.rpartition(":")[2].isdecimal() and text not in body.arguments
-            for text in data_inputs(node)
-        ):
+        # An axis is the first or the last input, whatever the lists between hold.
+        if node.op not in _AXIS and any(map(body.is_list, data_inputs(node))):
             raise errors.MalformedError("an input is a whole list", node=node.name)
         if node.op in LENGTHS:
             body.guard_length(node, LENGTHS[node.op])
@@ -86,13 +84,13 @@ def faults(nodes: Sequence[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, st
     """Yield the nodes of a body that take a constant for one element which is none, with what is
     wrong.
     """
-    parsers = [node for node in nodes if node.op in _ONE_ELEMENT or node.op in _AXIS]
+    takers = [node for node in nodes if node.op in _ONE_ELEMENT or node.op in _AXIS]
     constants = (
         {node.name: node for node in nodes if node.op == "Const" and "value" in node.attr}
-        if parsers
+        if takers
         else {}
     )
-    for node in parsers:
+    for node in takers:
         inputs = data_inputs(node)
         for position in _elements(node):
             constant = constants.get(input_source(inputs[position], True))
@@ -135,6 +133,10 @@ class _Body:
     @functools.cached_property
     def _names(self) -> UniqueNames:
         return UniqueNames([*self.arguments, *self._nodes])
+
+    def is_list(self, text: str) -> bool:
+        """Return whether an input may be all tensors of an output, as ``split:output``."""
+        return not text.rpartition(":")[2].isdecimal() and text not in self.arguments
 
     def guard_length(self, node: schema.NodeDef, position: int) -> None:
         """Make a length that is too large -1, which the kernel refuses.

@@ -338,10 +338,9 @@ class Migrator:
             part.signatures and any(map(advice.is_lack, (old.problem, *part.not_asked.values())))
         ):
             return old
-        can = elsewhere.names_of(elsewhere.releases_that_can(source, part.tags))
         runtime = elsewhere.runtime_for(self.settings.release)
         if runtime is None:
-            part.needs = can
+            part.needs = elsewhere.names_of(elsewhere.releases_that_can(source, part.tags))
             return old
         away = Away(runtime, origin if origin != source else None)
         return proof.ask_away(asker, source, part, away) or old
