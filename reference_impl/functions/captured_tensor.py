@@ -7,25 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reference_impl.format import schema
-from reference_impl.functions.load_context import Load
-
 
 class CapturedTensor(NamedTuple):
     """A tensor of another function, which exists only while that function is differentiated."""
 
     tensor: str
     function: str
-
-
-def read(load: Load, number: int, node: schema.SavedObject) -> CapturedTensor:
-    """Make the object of a `captured_tensor` node."""
-    return CapturedTensor(node.captured_tensor.name, node.captured_tensor.concrete_function)
-
-
-def write(out: schema.SavedObject, captured: CapturedTensor) -> None:
-    """Write a captured tensor into its SavedObject."""
-    out.captured_tensor.name, out.captured_tensor.concrete_function = (
-        captured.tensor,
-        captured.function,
-    )
