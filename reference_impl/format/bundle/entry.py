@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from reference_impl.errors import DtypeError, ShapeError
 from reference_impl.format import limits, schema
 from reference_impl.format.bundle.slices import Slice
+from reference_impl.format.errors import DtypeError, ShapeError
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.dtypes import DType
 

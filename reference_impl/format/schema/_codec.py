@@ -9,8 +9,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, EncodeError, Message
 
-from reference_impl import errors
-from reference_impl.format import limits
+from reference_impl.format import errors, limits
 from reference_impl.format.schema import _count, _examine, _pool
 
 M = TypeVar("M", bound=Message)

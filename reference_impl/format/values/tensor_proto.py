@@ -12,8 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from reference_impl import errors
-from reference_impl.format import limits, schema
+from reference_impl.format import errors, limits, schema
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.dtypes import DType
 from reference_impl.format.values.shapes import shape_proto
