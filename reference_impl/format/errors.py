@@ -154,10 +154,10 @@ class LimitError(SavedModelError):
 
     Args:
       reason, where: as for every error.
-      limit: name of the limit, which may be raised.
+      limit: name of the limit, such as ``TENSOR_BYTES``. A program may raise it.
     """
 
-    def __init__(self, reason: str, *, limit: str = "", **where: Any) -> None:
+    def __init__(self, reason: str, *, limit: str, **where: Any) -> None:
         super().__init__(reason, **where)
         self.limit = limit
 

@@ -65,9 +65,10 @@ def test_the_example_of_the_docstring(monkeypatch):
 
 
 def test_the_errors_are_those_of_the_package():
-    for name in format.errors.__all__:
-        assert getattr(format.errors, name) is getattr(errors, name)
-        assert getattr(errors, name).__module__ == "reference_impl.errors"
+    names = format.errors.__all__
+    public = [getattr(errors, name) for name in names]
+    assert [getattr(format.errors, name) for name in names] == public
+    assert {cls.__module__ for cls in public} == {"reference_impl.errors"}
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -100,7 +100,8 @@ def serialize(message: Message) -> bytes:
         return message.SerializeToString(deterministic=True)
     except (EncodeError, RecursionError, ValueError) as error:
         raise errors.LimitError(
-            f"{message.DESCRIPTOR.full_name} cannot be serialised: {error}", limit="MESSAGE_BYTES"
+            f"{message.DESCRIPTOR.full_name} cannot be serialised: {error}",
+            limit="SAVED_MODEL_BYTES",
         ) from error
 
 
