@@ -67,8 +67,10 @@ __all__ = [
     "NoMetaGraphError",
     "NotASavedModelError",
     "NotTrackableError",
+    "OptionError",
     "PathEscapeError",
     "SaveError",
+    "SaveOptionError",
     "SavedModelError",
     "SchemaVersionError",
     "ShapeError",
@@ -94,6 +96,13 @@ for _name in _of_format.__all__:
 
 class CycleError(SavedModelError):
     """Objects or functions that must form a tree or an acyclic graph refer to themselves."""
+
+
+class OptionError(SavedModelError, ValueError):
+    """An option of a load or a save is unknown or has an invalid value.
+
+    It is raised when the options are made: ``LoadOptions(weights="lazy")``.
+    """
 
 
 class MetaGraphChoiceError(NoMetaGraphError, RuntimeError):
@@ -170,6 +179,10 @@ class FunctionMatchError(SavedModelError, ValueError):
 
 class SaveError(SavedModelError, ValueError):
     """The object cannot be saved, or not without a loss (strict mode)."""
+
+
+class SaveOptionError(OptionError, SaveError):
+    """An option of a save is unknown or has an invalid value."""
 
 
 class InsideFunctionError(SaveError, AssertionError):
