@@ -4,7 +4,7 @@
     registry                the list of kinds; adding a kind is one file and one line there
 
     variable, constant, asset  values
-    resource                tables and other resources, with the functions that manage their lifetime
+    resource                tables and other resources, with their functions
     function                `tf.function` objects; their traces are in `reference_impl.functions`
     bare_concrete_function  traces and signatures
     captured_tensor         tensors of another function, for custom gradients

@@ -1,4 +1,4 @@
-"""What a kind of SavedObject can do: the steps of a load and of a save that depend on the kind.
+"""The interface of a kind of SavedObject: the steps of a load and of a save that depend on it.
 
 A load calls, for each node of the kind:
 
@@ -51,7 +51,7 @@ class SavedNode(Protocol):
 
 
 class Export(Protocol):
-    """What the writers of kinds need of an export: the names that it gave to things."""
+    """The names of an export, for the writers of kinds."""
 
     @property
     def devices(self) -> bool:

@@ -1,4 +1,4 @@
-"""What may take part in a load beside the kinds: a hook.
+"""Hooks: participants of a load beside the kinds.
 
 `reference_impl.extension` attaches one to a load of a file that has its messages, or registered
 classes. Any other load has none.

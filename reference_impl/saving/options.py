@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, Protocol, Union
 
 from reference_impl.drop_in.strict_mode import is_strict
-from reference_impl.errors import SaveError
+from reference_impl.errors import OptionError, SaveOptionError
 from reference_impl.format.container import files
 from reference_impl.load_options import UserKind, is_local_device, refuse_kinds, translated
 
@@ -69,6 +69,9 @@ class SaveOptions:
         off for exports that are copied elsewhere or thrown away.
       kinds: kinds of objects that the program adds, each a `reference_impl.ObjectKind`: objects
         that one of them matches are saved with its identifier, and with the state that it returns.
+
+    Raises:
+      SaveOptionError: an option has an invalid value.
     """
 
     strict: bool = field(default_factory=is_strict)
@@ -91,6 +94,9 @@ class SaveOptions:
     stage: Optional[Union[str, os.PathLike[str]]] = None
     sync: bool = True
     kinds: Sequence[UserKind] = ()
+
+    def __post_init__(self) -> None:
+        _check(self)
 
     @property
     def tags(self) -> list[str]:
@@ -125,7 +131,7 @@ def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOpt
     """Return our options for the caller's: None, SaveOptions, or `tf.saved_model.SaveOptions`.
 
     Raises:
-      SaveError: an option is unknown or has an invalid value.
+      SaveOptionError: an option is unknown or has an invalid value.
       TypeError: the argument has another type.
     """
     if (
@@ -136,22 +142,16 @@ def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOpt
         raise TypeError(
             f"options are SaveOptions, not {type(options).__name__}: {options!r}"
         )  # all of TensorFlow's have that
-    chosen = (
-        options
-        if isinstance(options, SaveOptions)
-        else SaveOptions()
-        if options is None
-        else _translate(options)
-    )
-    _check(chosen)
-    return chosen
+    if options is None:
+        return SaveOptions()
+    return options if isinstance(options, SaveOptions) else _translate(options)
 
 
 def _translate(options: object) -> SaveOptions:
     try:
         given = translated(options, _THEIRS)
-    except ValueError as error:
-        raise SaveError(str(error), node="options") from None
+    except OptionError as error:
+        raise SaveOptionError(error.reason, node=error.node) from None
     given["extra_tags"] = tuple(given.get("extra_tags", ()))
     given["function_aliases"] = dict(given.get("function_aliases", ()))
     return SaveOptions(**given)
@@ -159,7 +159,8 @@ def _translate(options: object) -> SaveOptions:
 
 def _check(options: SaveOptions) -> None:
     def refuse(name: str, reason: str) -> None:
-        raise SaveError(f"{name} = {getattr(options, name)!r}: {reason}", node=f"options.{name}")
+        text = f"{name} = {getattr(options, name)!r}: {reason}"
+        raise SaveOptionError(text, node=f"options.{name}")
 
     for name in ("extra_tags", "namespaces"):
         value = getattr(options, name)
