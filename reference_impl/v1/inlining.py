@@ -136,7 +136,7 @@ class _Inlined:
         added += [self._inner(node) for node in self.function.node_def]
         stub = self._stub()
         for node in added:
-            self.graph.add(node)
+            self.graph.copy_node(node)
         self.call.CopyFrom(stub)
         return [node.name for node in added]
 

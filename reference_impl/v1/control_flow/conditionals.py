@@ -377,7 +377,7 @@ class _Conversion:
             )
             if name in self.indices:
                 index = function.data(function.nodes[name]).index(function.resolve(text))
-                made = function.add_constant(f"{scope}/Index", int_tensor(index))
+                made = function.constant(f"{scope}/Index", int_tensor(index))
                 helpers.append(source(made))
                 results.append(Tensor(made, INT32, schema.TensorShapeProto()))
         for text, owner in self.group.handed.items():
@@ -393,7 +393,7 @@ class _Conversion:
         function, group = self.function, self.group
         stateful = any(made.signature.is_stateful for made in functions)
         entering = [tensor.text for tensor in self.arguments.values()]
-        node = function.add(
+        node = function.node(
             f"{scope}/If",
             "If" if stateful else "StatelessIf",
             [group.predicate, *entering],
