@@ -11,7 +11,7 @@ from reference_impl.graph.node_defs import int_tensor
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.unique_names import UniqueNames
-from reference_impl.v1.control_flow.editable_function import EditableFunction
+from reference_impl.v1.reading.control_flow.editable_function import EditableFunction
 
 
 def editable() -> EditableFunction:

@@ -11,7 +11,7 @@ innermost condition are the branches of one If, whose results are the Merges:
 
 Each call of tf.cond has its own predicate tensor (``pred_id``), so nodes are also grouped by that
 tensor: one If for each tf.cond. If one If would wait for itself, several are made
-(:mod:`reference_impl.v1.control_flow.stages`).
+(:mod:`reference_impl.v1.reading.control_flow.stages`).
 
 RFC: V1-11
 """
@@ -28,7 +28,7 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.node_defs import int_tensor
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
-from reference_impl.v1.control_flow.editable_function import (
+from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
     Tensor,
     Unprovable,

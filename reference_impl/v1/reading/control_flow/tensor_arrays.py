@@ -24,7 +24,11 @@ from typing import Optional
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.node_defs import clear_op_attributes, int_tensor
-from reference_impl.v1.control_flow.editable_function import EditableFunction, Unprovable, source
+from reference_impl.v1.reading.control_flow.editable_function import (
+    EditableFunction,
+    Unprovable,
+    source,
+)
 
 _PASSING = frozenset({"Identity", "Enter", "Exit", "NextIteration", "Merge", "Switch"})
 # op -> (position of the flow, output argument that is the flow afterwards or "")

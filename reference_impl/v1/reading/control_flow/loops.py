@@ -28,14 +28,14 @@ from reference_impl.graph.closure import Edges, reachable, reversed_edges
 from reference_impl.graph.node_defs import int_tensor
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
-from reference_impl.v1.control_flow.editable_function import (
+from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
     Tensor,
     Unprovable,
     source,
     static_shapes,
 )
-from reference_impl.v1.control_flow.frames import Frame
+from reference_impl.v1.reading.control_flow.frames import Frame
 
 INT32, BOOL = schema.DT_INT32, schema.DT_BOOL
 

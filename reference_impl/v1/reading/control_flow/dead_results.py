@@ -13,8 +13,12 @@ from typing import Any
 
 from reference_impl.format import schema
 from reference_impl.graph.node_defs import scalar_tensor, string_tensor
-from reference_impl.v1.control_flow.conditionals import BOOL, Condition, Conditions
-from reference_impl.v1.control_flow.editable_function import EditableFunction, Unprovable, source
+from reference_impl.v1.reading.control_flow.conditionals import BOOL, Condition, Conditions
+from reference_impl.v1.reading.control_flow.editable_function import (
+    EditableFunction,
+    Unprovable,
+    source,
+)
 
 
 def in_branches(conditions: Conditions) -> dict[str, Condition]:
