@@ -20,6 +20,7 @@ from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CREATE, INITIALIZE
 from reference_impl.functions import specs
+from reference_impl.functions.names import ExportName
 from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.node_defs import set_call
@@ -83,7 +84,7 @@ class MainGraph:
         """Add a node with one string."""
         return self.add(name, op, dtype=schema.DT_STRING, shape=schema.TensorShapeProto())
 
-    def call(self, function: str, inputs: Sequence[str], name: Optional[str] = None) -> Any:
+    def call(self, function: ExportName, inputs: Sequence[str], name: Optional[str] = None) -> Any:
         """Add a call of a function of the library with tensors of this graph."""
         signature = self._library.definitions[function].signature
         op = "StatefulPartitionedCall" if signature.is_stateful else "PartitionedCall"
@@ -135,7 +136,7 @@ class MainGraph:
             )
         return self._tensors[number]
 
-    def _table(self, function: str, arguments: Sequence[str], name: str) -> Optional[str]:
+    def _table(self, function: ExportName, arguments: Sequence[str], name: str) -> Optional[str]:
         """Add the node for a table that a function makes from constants only; return None for other
         functions.
 

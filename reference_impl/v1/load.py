@@ -31,9 +31,11 @@ from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE, INITIALIZE, SIGNATURES_CHILD
 from reference_impl.functions import graph_versions, specs
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.functions.devices import checked_device
-from reference_impl.functions.library import FunctionLibrary, rules_of
+from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import FileName
+from reference_impl.functions.op_attributes import rules_of
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.steps import tell_library
 from reference_impl.functions.tensors import Values
 from reference_impl.functions.unknown_ops import (
@@ -404,7 +406,7 @@ class Loader:
         return frozenset()
 
     @functools.cached_property
-    def restore_function(self) -> Optional[LoadedConcreteFunction]:
+    def restore_function(self) -> Optional[RegisteredFunction]:
         restore = (self.part or self.program).restore_function
         if restore is not None and self.absent:
             held = {self.program.handle(Edge(node)).source for node in self.present}
@@ -433,7 +435,7 @@ class Loader:
         self.values.by_init_op(lambda: None if init is None else init(), given)
 
     @functools.cached_property
-    def init_function(self) -> Optional[LoadedConcreteFunction]:
+    def init_function(self) -> Optional[RegisteredFunction]:
         init = (self.part or self.program).init_function
         if init is None:
             return None
@@ -453,7 +455,7 @@ class Loader:
 
     def known_part_of_init(
         self, unknown: Mapping[str, UnknownOpError]
-    ) -> Optional[LoadedConcreteFunction]:
+    ) -> Optional[RegisteredFunction]:
         """Return the init op without the `unknown` nodes, which need ops that this TensorFlow lacks
         to make or fill resources.
 
@@ -553,9 +555,9 @@ class Loader:
         extracted: Extracted,
         inputs: Any,
         outputs: Any,
-        cls: type = LoadedConcreteFunction,
+        cls: type[RegisteredFunction] = RegisteredFunction,
         structured: Any = None,
-    ) -> LoadedConcreteFunction:
+    ) -> RegisteredFunction:
         """Return a live function over the state.
 
         `inputs`, in the order of its arguments, are a mapping of named tensors or a tuple of
@@ -565,7 +567,7 @@ class Loader:
         structured = structured or (
             (inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs))
         )
-        made: LoadedConcreteFunction = cls(self.library, name, lambda: (structured, outputs))
+        made: RegisteredFunction = cls(self.library, name, lambda: (structured, outputs))
         made.of_graph, made.placeholders = True, extracted.fed
         if not isinstance(inputs, tuple):
             made.set_flat_arguments(list(inputs), len(inputs))
@@ -576,7 +578,7 @@ class Loader:
         made.capture([self.state[node] for node in extracted.captures])
         return made
 
-    def add(self, extracted: Extracted) -> str:
+    def add(self, extracted: Extracted) -> FileName:
         """Add the FunctionDef to the library; return its name there."""
         extracted.function.signature.name = "v1_" + re.sub(
             r"[^A-Za-z0-9_]", "_", extracted.function.signature.name
@@ -585,11 +587,11 @@ class Loader:
             self.library.add(inner)
         return self.library.add(extracted.function)
 
-    def signature(self, signature: Signature) -> Union[LoadedConcreteFunction, UnusableSignature]:
+    def signature(self, signature: Signature) -> Union[RegisteredFunction, UnusableSignature]:
         try:
             extracted, unfed = self.program.saved_signature(signature.key)
             made = self.callable_signature(
-                signature, extracted, LoadedConcreteFunction if unfed is None else UnfedSignature
+                signature, extracted, RegisteredFunction if unfed is None else UnfedSignature
             )
             if unfed is not None:
                 made.__dict__["reason"] = unfed
@@ -609,8 +611,11 @@ class Loader:
             return unusable
 
     def callable_signature(
-        self, signature: Signature, extracted: Extracted, cls: type = LoadedConcreteFunction
-    ) -> LoadedConcreteFunction:
+        self,
+        signature: Signature,
+        extracted: Extracted,
+        cls: type[RegisteredFunction] = RegisteredFunction,
+    ) -> RegisteredFunction:
         inputs = {item.name: _spec(item.dtype, item.shape, item.name) for item in signature.inputs}
         # The graph knows the dtypes. The SignatureDef has a copy, which may be missing.
         dtypes_of = dict(
@@ -633,7 +638,7 @@ class Loader:
             return _spec(dtype, output.info.tensor_shape, output.key)
         return composite_spec(output, self.file)
 
-    def prune(self, feeds: Feeds, fetches: object, name: str) -> LoadedConcreteFunction:
+    def prune(self, feeds: Feeds, fetches: object, name: str) -> RegisteredFunction:
         cut = feeds_of(self.program, feeds.named)
         wanted = Fetches(fetches)
         check_operations(self.program, wanted.targets)

@@ -16,7 +16,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.drop_in import graph_mode
 from reference_impl.errors import SavedModelError
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.kinds import user_object
 from reference_impl.v1.pruning import Feeds
 
@@ -36,7 +36,7 @@ class UnusableSignature:
         return f"<UnusableSignature: {self.reason}>"
 
 
-class UnfedSignature(LoadedConcreteFunction):
+class UnfedSignature(RegisteredFunction):
     """A signature that needs a placeholder that its inputs do not feed.
 
     It can be saved; a call raises the reason.
@@ -53,7 +53,7 @@ class Initializer(api.SharedResource):
     initialisers.
     """
 
-    def __init__(self, function: Optional[LoadedConcreteFunction]):
+    def __init__(self, function: Optional[RegisteredFunction]):
         self._function = function
         super().__init__()
 
@@ -116,7 +116,7 @@ class V1Root(user_object.LoadedObject):
         name: Optional[str] = None,
         input_signature: Optional[tuple[Any, Any]] = None,
         are_keyword_args_also_positional: bool = False,
-    ) -> LoadedConcreteFunction:
+    ) -> RegisteredFunction:
         """Return a function from some tensors of the graph to others.
 
         Args:
@@ -141,7 +141,7 @@ class V1Root(user_object.LoadedObject):
             signature.
         """
         given = Feeds(feeds, input_signature, are_keyword_args_also_positional)
-        made: LoadedConcreteFunction = vars(self)["_loader"].prune(given, fetches, name or "pruned")
+        made: RegisteredFunction = vars(self)["_loader"].prune(given, fetches, name or "pruned")
         return made
 
     def restore(self, prefix: object) -> Optional[tf.Operation]:
