@@ -50,7 +50,7 @@ Functions with a graph:
     opaque_call          a call of a function that cannot be rebuilt
     gradients            custom gradients of operations; `model_gradients` makes their functions
 
-What one load shares:
+The state of one load:
 
     load_context         the file, its library, its values, the options
     checkpoint           the values of variables, by the paths of objects; `tensors` copies them

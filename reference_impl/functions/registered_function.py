@@ -35,7 +35,7 @@ from reference_impl.functions.unknown_ops import why_not_found
 
 
 class _CallByName(NamedTuple):
-    """What a call by name needs, found at the first call.
+    """The state of calls by name, found at the first call.
 
     Attributes:
       live: the name under which the function is registered.
@@ -65,8 +65,8 @@ class RegisteredFunction(BoundFunction, api.RestoredConcreteFunction):
     """One trace of a loaded function, called by name.
 
     It is an instance of TensorFlow's class of concrete functions, so that containers, Keras and
-    TensorFlow's own writer recognise it. What that class keeps of a graph comes from
-    :meth:`rebuilt`.
+    TensorFlow's own writer recognise it. The attributes of that class that describe a graph
+    come from :meth:`rebuilt`.
 
     `before_run` is called with the function and the tensors before each run; it sets itself to None
     when it has nothing left to do.

@@ -169,8 +169,8 @@ class RestoredConcreteFunction(ConcreteFunction):
     """A concrete function that gets its graph on demand, and whose flat arguments are passed by
     name.
 
-    What TensorFlow's class keeps of a graph are the attributes below, of some release from 2.12 to
-    2.21. Its own methods and properties (`graph`, `inputs`, `function_def`, `name`, ...) read them.
+    TensorFlow's class keeps its graph in the attributes below, in some release from 2.12 to 2.21.
+    Its own methods and properties (`graph`, `inputs`, `function_def`, `name`, ...) read them.
 
     Attributes:
       flat_keywords: the names, or None for a function that takes no flat arguments.
@@ -183,13 +183,13 @@ class RestoredConcreteFunction(ConcreteFunction):
     _delayed_rewrite_functions = _OfTraced()
     _first_order_tape_functions = _OfTraced()
     _func_graph = _OfTraced()
-    _function_spec = _OfTraced()  # a property since 2.16 or so
+    _function_spec = _OfTraced()  # a property in 2.21
     _function_type = _OfTraced()  # since 2.13
     _garbage_collector = _OfTraced()
     _higher_order_tape_functions = _OfTraced()
     _inference_function = _OfTraced()
     _output_shapes = _OfTraced()
-    _pre_initialized_function_spec = _OfTraced()  # until 2.12
+    _pre_initialized_function_spec = _OfTraced()  # in 2.12
 
     def traced(self) -> ConcreteFunction:
         """Return the concrete function that TensorFlow traced, which has the graph."""

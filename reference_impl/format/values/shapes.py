@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
+from reference_impl.format.errors import ShapeError
 
 Shape = Optional[tuple[Optional[int], ...]]
 
@@ -23,6 +24,21 @@ def shape_proto(sizes: Optional[Iterable[Optional[int]]]) -> schema.TensorShapeP
     for size in sizes or ():
         out.dim.add(size=-1 if size is None else size)
     return out
+
+
+def has_valid_rank(rank: int, most: Optional[int] = None) -> bool:
+    """Return whether TensorFlow can represent a tensor of so many dimensions.
+
+    `most` is `limits.RANK` by default. For example, 254 dimensions are valid, and 255 are not.
+    """
+    return rank <= (limits.RANK if most is None else most)
+
+
+def check_rank(rank: int, most: Optional[int] = None) -> None:
+    """Refuse a rank that `has_valid_rank` refuses. Raises ShapeError."""
+    if not has_valid_rank(rank, most):
+        most = limits.RANK if most is None else most
+        raise ShapeError(f"a shape has {rank} dimensions, TensorFlow has room for {most}")
 
 
 def covers(
