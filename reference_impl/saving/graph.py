@@ -20,6 +20,7 @@ from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CREATE, INITIALIZE
 from reference_impl.functions import specs
+from reference_impl.functions.names import ExportName
 from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.node_builder import NodeBuilder
@@ -96,7 +97,7 @@ class MainGraph(NodeBuilder):
         return self.add(name, op, dtype=schema.DT_STRING, shape=schema.TensorShapeProto())
 
     def call_function(
-        self, function: str, inputs: Sequence[str], name: Optional[str] = None
+        self, function: ExportName, inputs: Sequence[str], name: Optional[str] = None
     ) -> schema.NodeDef:
         """Add a call of a function of the library with tensors of this graph."""
         signature = self._library.definitions[function].signature
@@ -146,7 +147,7 @@ class MainGraph(NodeBuilder):
             )
         return self._tensors[number]
 
-    def _table(self, function: str, arguments: Sequence[str], name: str) -> Optional[str]:
+    def _table(self, function: ExportName, arguments: Sequence[str], name: str) -> Optional[str]:
         """Add the node for a table that a function makes from constants only; return None for other
         functions.
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from reference_impl.drop_in import graph_mode
 from reference_impl.format.names import CREATE
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.unknown_ops import (
     UnknownOpError,
     nodes_needing_unknown_ops,
@@ -27,7 +27,7 @@ from reference_impl.v1.reading.selection import fillers, part_of_init, resources
 _log = logging.getLogger(__name__)
 
 
-def make_init_function(live: LiveProgram) -> Optional[LoadedConcreteFunction]:
+def make_init_function(live: LiveProgram) -> Optional[RegisteredFunction]:
     """Return the init op as a function, or None without one.
 
     If only resources need ops that this TensorFlow lacks, those are left unfilled, with a warning.
@@ -51,7 +51,7 @@ def make_init_function(live: LiveProgram) -> Optional[LoadedConcreteFunction]:
 
 def _known_part(
     live: LiveProgram, unknown: Mapping[str, UnknownOpError]
-) -> Optional[LoadedConcreteFunction]:
+) -> Optional[RegisteredFunction]:
     """Return the init op without the `unknown` nodes, which need ops that this TensorFlow lacks to
     make or fill resources.
 
@@ -74,9 +74,7 @@ def _leave_unfilled(live: LiveProgram, name: str, error: UnknownOpError) -> None
         _log.warning("%s", made.unfilled)
 
 
-def run_init(
-    live: LiveProgram, init: Optional[LoadedConcreteFunction], values: Initialization
-) -> None:
+def run_init(live: LiveProgram, init: Optional[RegisteredFunction], values: Initialization) -> None:
     """Run the init op, if there is one."""
     owners = [] if init is None else init.owners
     given = [owner for owner in owners if isinstance(owner, tf.Variable)]

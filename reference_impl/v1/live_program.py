@@ -11,8 +11,10 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
-from reference_impl.functions.library import FunctionLibrary, rules_of
+from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import FileName
+from reference_impl.functions.op_attributes import rules_of
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph import damage
 from reference_impl.kinds.asset import Assets
 from reference_impl.load_options import LoadOptions
@@ -65,9 +67,9 @@ class LiveProgram:
         extracted: Extracted,
         inputs: Any,
         outputs: Any,
-        cls: type = LoadedConcreteFunction,
+        cls: type[RegisteredFunction] = RegisteredFunction,
         structured: Any = None,
-    ) -> LoadedConcreteFunction:
+    ) -> RegisteredFunction:
         """Return a live function over the state.
 
         `inputs`, in the order of its arguments, are a mapping of named tensors or a tuple of
@@ -77,7 +79,7 @@ class LiveProgram:
         structured = structured or (
             (inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs))
         )
-        made: LoadedConcreteFunction = cls(self.library, name, lambda: (structured, outputs))
+        made: RegisteredFunction = cls(self.library, name, lambda: (structured, outputs))
         made.of_graph, made.placeholders = True, extracted.fed
         if not isinstance(inputs, tuple):
             made.set_flat_arguments(list(inputs), len(inputs))
@@ -88,7 +90,7 @@ class LiveProgram:
         made.capture([self.state[node] for node in extracted.captures])
         return made
 
-    def _add(self, extracted: Extracted) -> str:
+    def _add(self, extracted: Extracted) -> FileName:
         """Add the FunctionDef to the library; return its name there."""
         extracted.function.signature.name = "v1_" + re.sub(
             r"[^A-Za-z0-9_]", "_", extracted.function.signature.name

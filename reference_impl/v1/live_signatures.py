@@ -15,7 +15,7 @@ import tensorflow as tf
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.functions import specs
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.v1.live_program import LiveProgram
 from reference_impl.v1.pruning import Feeds, Fetches, composite_spec
@@ -39,7 +39,7 @@ class UnusableSignature:
         return f"<UnusableSignature: {self.reason}>"
 
 
-class UnfedSignature(LoadedConcreteFunction):
+class UnfedSignature(RegisteredFunction):
     """A signature that needs a placeholder that its inputs do not feed.
 
     It can be saved; a call raises the reason.
@@ -59,11 +59,11 @@ def make_signatures(live: LiveProgram) -> SignatureMap:
 
 def _signature(
     live: LiveProgram, signature: Signature
-) -> Union[LoadedConcreteFunction, UnusableSignature]:
+) -> Union[RegisteredFunction, UnusableSignature]:
     try:
         extracted, unfed = live.program.saved_signature(signature.key)
         if unfed is None:
-            return _callable(live, signature, extracted, LoadedConcreteFunction)
+            return _callable(live, signature, extracted, RegisteredFunction)
         made = _callable(live, signature, extracted, UnfedSignature)
         made.__dict__["reason"] = unfed
         return made
@@ -72,8 +72,8 @@ def _signature(
 
 
 def _callable(
-    live: LiveProgram, signature: Signature, extracted: Extracted, cls: type
-) -> LoadedConcreteFunction:
+    live: LiveProgram, signature: Signature, extracted: Extracted, cls: type[RegisteredFunction]
+) -> RegisteredFunction:
     inputs = {item.name: _spec(item.dtype, item.shape, item.name) for item in signature.inputs}
     # The graph knows the dtypes. The SignatureDef has a copy, which may be missing.
     arguments = extracted.function.signature.output_arg
@@ -108,7 +108,7 @@ def _output_spec(live: LiveProgram, output: Output, dtype: int) -> Any:
     return composite_spec(output, live.file)
 
 
-def prune(live: LiveProgram, feeds: Feeds, fetches: object, name: str) -> LoadedConcreteFunction:
+def prune(live: LiveProgram, feeds: Feeds, fetches: object, name: str) -> RegisteredFunction:
     """Return a function from some tensors of the graph to others; see `V1Root.prune`."""
     cut = feeds_of(live.program, feeds.named)
     wanted = Fetches(fetches)

@@ -19,7 +19,7 @@ from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import INITIALIZE, SIGNATURES_CHILD
 from reference_impl.functions import graph_versions
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.steps import tell_library
 from reference_impl.graph.edges import parse_input
 from reference_impl.kinds import user_object
@@ -151,8 +151,8 @@ def _refuse_aliases(live: LiveProgram) -> None:
 
 def _check_machine_ops(
     live: LiveProgram,
-    restore: Optional[LoadedConcreteFunction],
-    init: Optional[LoadedConcreteFunction],
+    restore: Optional[RegisteredFunction],
+    init: Optional[RegisteredFunction],
 ) -> None:
     """Check the ops that loading runs: in the restore function, the init function, and the
     functions that fill iterators.
@@ -170,7 +170,7 @@ def _check_machine_ops(
     )
 
 
-def _start(live: LiveProgram, what: str, made: LoadedConcreteFunction) -> Start:
+def _start(live: LiveProgram, what: str, made: RegisteredFunction) -> Start:
     """Return how a load runs a function: the paths among its arguments are known."""
     assets = {
         id(live.state[parse_input(asset.tensor).source]): frozenset({Origin(ASSET, asset.filename)})

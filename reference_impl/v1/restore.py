@@ -27,7 +27,7 @@ from reference_impl.drop_in import graph_mode
 from reference_impl.errors import MissingFileError, UnsupportedModelError, V1CheckpointError
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.tensors import Values
 from reference_impl.graph.edges import Edge
 from reference_impl.graph.restore_plan import Restored, restore_plan
@@ -64,7 +64,7 @@ class Restore:
         self.function = self._make_function()
         self.read_keys: dict[int, str] = {}
 
-    def _make_function(self) -> Optional[LoadedConcreteFunction]:
+    def _make_function(self) -> Optional[RegisteredFunction]:
         live = self._live
         restore = (live.part or live.program).restore_function
         if restore is not None and self.absent:
@@ -175,7 +175,7 @@ class Restore:
         return [(owners[argument - 1], key) for argument, key in plain.items()]
 
     def _run_rest(
-        self, function: LoadedConcreteFunction, prefix: tf.Tensor, done: Collection[int]
+        self, function: RegisteredFunction, prefix: tf.Tensor, done: Collection[int]
     ) -> None:
         left = {id(owner) for owner in function.owners if id(owner) not in done}
         if left:

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.drop_in import graph_mode
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.kinds import user_object
 from reference_impl.v1.live_program import LiveProgram
 from reference_impl.v1.live_signatures import prune
@@ -29,7 +29,7 @@ class Initializer(api.SharedResource):
     initialisers.
     """
 
-    def __init__(self, function: Optional[LoadedConcreteFunction]):
+    def __init__(self, function: Optional[RegisteredFunction]):
         self._function = function
         super().__init__()
 
@@ -46,7 +46,7 @@ class Loaded:
 
     live: LiveProgram
     restore: Restore
-    init: Optional[LoadedConcreteFunction]
+    init: Optional[RegisteredFunction]
 
 
 class V1Root(user_object.LoadedObject):
@@ -108,7 +108,7 @@ class V1Root(user_object.LoadedObject):
         name: Optional[str] = None,
         input_signature: Optional[tuple[Any, Any]] = None,
         are_keyword_args_also_positional: bool = False,
-    ) -> LoadedConcreteFunction:
+    ) -> RegisteredFunction:
         """Return a function from some tensors of the graph to others.
 
         Args:

@@ -34,7 +34,7 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
     if targets:
         extracted = program.function(f"initialize_{name}", [], {}, targets)
         fill = resource.functions[INITIALIZE] = function(extracted, {}, {})
-        fill.belong_to(resource)
+        fill.refer_weakly_to(resource)
     node = program.graph.nodes[name]
     if node.op.startswith("Mutable"):
         key, value = node.attr["key_dtype"].type, node.attr["value_dtype"].type
@@ -45,7 +45,7 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
         save = function(_export(name, key, value), {}, specs)
         restore = function(_import(name, key, value), (specs,), None)
         for made in (save, restore):
-            made.belong_to(resource)
+            made.refer_weakly_to(resource)
         resource.set_content(save, restore)
 
 

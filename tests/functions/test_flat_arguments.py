@@ -126,16 +126,14 @@ def test_a_flat_function_with_variables_and_one_without_results(tf, tmp_path):
 
 def test_functions_in_containers_are_not_rebuilt_by_a_load(tf, tmp_path, monkeypatch):
     """TensorFlow's containers ask what they hold for attributes of variables."""
-    from reference_impl.functions.concrete_function import LoadedConcreteFunction
+    from reference_impl.functions.registered_function import RegisteredFunction
 
     root = tf.Module()
     root.f = pruned(tf)
     root.held = [root.f, {"f": root.f}, (root.f, root.f)]
     tf.saved_model.save(root, str(tmp_path / "m"))
     built = []
-    monkeypatch.setattr(
-        LoadedConcreteFunction, "_build", lambda self: built.append(self.saved_name)
-    )
+    monkeypatch.setattr(RegisteredFunction, "rebuilt", lambda self: built.append(self.saved_name))
     loaded = reference_impl.load(tmp_path / "m")
     assert not built and len(loaded.held) == 3
 
