@@ -12,7 +12,7 @@ from typing import Any
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
-from reference_impl.functions import concrete_function
+from reference_impl.functions import saved_functions
 from reference_impl.functions.load_context import Load
 from reference_impl.graph import node_kinds
 from reference_impl.kinds.kind import Export, Kind, SavedNode, write_dependencies
@@ -29,7 +29,7 @@ class BareConcreteFunctionKind(Kind):
 
     def read(self, load: Load, number: int, node: schema.SavedObject) -> Any:
         """Make the function of a `bare_concrete_function` node."""
-        return concrete_function.read(load, number, node)
+        return saved_functions.read(load, number, node)
 
     def matches(self, obj: object) -> bool:
         return isinstance(obj, (api.ConcreteFunction, FunctionOfExport))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from reference_impl.format import schema
 from reference_impl.functions.captured_tensor import CapturedTensor
 from reference_impl.functions.load_context import Load
+from reference_impl.functions.names import FileName
 from reference_impl.graph import node_kinds
 from reference_impl.kinds.kind import Export, Kind, SavedNode
 
@@ -19,7 +20,8 @@ class CapturedTensorKind(Kind):
 
     def read(self, load: Load, number: int, node: schema.SavedObject) -> CapturedTensor:
         """Make the object of a `captured_tensor` node."""
-        return CapturedTensor(node.captured_tensor.name, node.captured_tensor.concrete_function)
+        captured = node.captured_tensor
+        return CapturedTensor(captured.name, FileName(captured.concrete_function))
 
     def matches(self, obj: object) -> bool:
         return isinstance(obj, CapturedTensor)

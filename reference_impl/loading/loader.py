@@ -25,8 +25,9 @@ from reference_impl.errors import CycleError, MalformedError, UnsupportedModelEr
 from reference_impl.format import extension, schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import SIGNATURES_CHILD
-from reference_impl.functions import concrete_function, graph_versions
+from reference_impl.functions import graph_versions, saved_functions
 from reference_impl.functions.load_context import Load, Origin
+from reference_impl.functions.model_gradients import add_custom_gradients
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import containers, dangling, dangling_captures, misfits
@@ -159,7 +160,6 @@ class Loader(Load):
 
     selected: Optional[frozenset[int]] = None  # the nodes to make, None for all
     hooks: Sequence[LoadHook] = ()
-    trace_class = concrete_function.LoadedConcreteFunction
 
     @property
     def has_resources(self) -> bool:
@@ -291,8 +291,8 @@ class Loader(Load):
             if self.watch is not None:
                 steps.tell_captures(self.watch, self, name, bound)
             for number in owned.get(name, ()):
-                made.belong_to(self.objects[number])
-        concrete_function.add_custom_gradients(self)
+                made.refer_weakly_to(self.objects[number])
+        add_custom_gradients(self)
 
     def describe(self, start: int) -> None:
         """Give the object of a node the attributes that every root has, unless the model has a
@@ -305,7 +305,7 @@ class Loader(Load):
             ]
             aliases = self.meta_graph.meta_info_def.function_aliases
             add_function_aliases(
-                root, aliases, functools.partial(concrete_function.find, self), polymorphic
+                root, aliases, functools.partial(saved_functions.find, self), polymorphic
             )
         if getattr(root, SIGNATURES_CHILD, None) is None:
             user_object.set_plain(root, SIGNATURES_CHILD, signature_map.of_node(self, start))

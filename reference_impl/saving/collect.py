@@ -18,7 +18,8 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, is_generated_gradient
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.names import ExportName, LiveName
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.node_attributes import text_of
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
 from reference_impl.saving import cached_reads, contents, optimizer_writer, signatures
@@ -41,16 +42,17 @@ class Functions:
 
     library: ExportLibrary
     traces: Mapping[int, Trace]
-    names: Mapping[int, str]  # in the library
+    names: Mapping[int, ExportName]
     bound: Mapping[int, Sequence[int]]  # the numbers of the objects that the function captures
     replicas: Mapping[
         int, Mapping[int, int]
     ]  # {index of a capture: replica of a distributed variable}, if not the first
-    described: Mapping[str, Any]  # name in the library -> SavedConcreteFunction
-    gradients: Mapping[str, str]  # op type of a custom gradient -> name of its function
+    described: Mapping[ExportName, Any]  # the SavedConcreteFunctions
+    # Op type of a custom gradient -> name of its function, or "" if there is none.
+    gradients: Mapping[ExportName, str]
     traced: Sequence[Any]  # concrete functions that were traced in this process
 
-    def captures(self, number: int) -> tuple[str, list[Union[int, tuple[int, int]]]]:
+    def captures(self, number: int) -> tuple[ExportName, list[Union[int, tuple[int, int]]]]:
         """Return the name of a function and its captures: numbers of nodes, or of a variable and
         one of its replicas.
         """
@@ -59,7 +61,7 @@ class Functions:
             (n, replicas[i]) if i in replicas else n for i, n in enumerate(bound)
         ]
 
-    def name_of(self, function: object, tree: Tree) -> Optional[str]:
+    def name_of(self, function: object, tree: Tree) -> Optional[ExportName]:
         """Return the name of a concrete function, which need not be in the tree, or None if the
         export does not have it.
         """
@@ -68,9 +70,9 @@ class Functions:
         number = tree.number_of(function)
         if number is not None and number in self.names:
             return self.names[number]
-        if isinstance(function, LoadedConcreteFunction):
+        if isinstance(function, RegisteredFunction):
             return self.library.find(function.library, function.saved_name)
-        return self.library.find(None, function.function_def.signature.name)
+        return self.library.find(None, LiveName(function.function_def.signature.name))
 
 
 @dataclass(frozen=True)
@@ -132,9 +134,9 @@ class _Collector:
         self._annotations = Annotations(self._library)
         self._captures = Captures(tree, self._library)
         self._traces: dict[int, Trace] = {}
-        self._names: dict[int, str] = {}
+        self._names: dict[int, ExportName] = {}
         self._bound: dict[int, list[int]] = {}
-        self._described: dict[str, Any] = {}
+        self._described: dict[ExportName, Any] = {}
 
     def finish(self) -> Functions:
         """Add the functions of custom gradients; return all functions."""
@@ -148,7 +150,7 @@ class _Collector:
             for node in self._tree.nodes
             if isinstance(node.object, SignatureFunction)
         ]
-        traced = [function for function in live if not isinstance(function, LoadedConcreteFunction)]
+        traced = [function for function in live if not isinstance(function, RegisteredFunction)]
         gradients = self._gradients(Gradients(self._library))
         replicas = self._captures.replicas
         return Functions(
@@ -194,7 +196,7 @@ class _Collector:
 
     def _check_saveable(self, node: Node) -> None:
         function = getattr(node.object, "target", node.object)
-        marks = [] if isinstance(function, LoadedConcreteFunction) else api.saving_errors(function)
+        marks = [] if isinstance(function, RegisteredFunction) else api.saving_errors(function)
         if marks:
             reason = f"its code says that it cannot be saved: {'; '.join(marks)}"
             raise SaveError(reason, node=self._path(node), clause="FN-05")
@@ -239,18 +241,18 @@ class _Collector:
         self._captures.check()
         return out
 
-    def _exported_name(self, function: object) -> Optional[str]:
+    def _exported_name(self, function: object) -> Optional[ExportName]:
         number = self._tree.number_of(function)
         return None if number is None else self._names.get(number)
 
     # Custom gradients
 
-    def _gradients(self, finder: Gradients) -> dict[str, str]:
+    def _gradients(self, finder: Gradients) -> dict[ExportName, str]:
         """Add functions for the custom gradients that nodes name; return op type -> name of the
         function.
         """
-        done: dict[str, str] = {}
-        refused: dict[str, str] = {}
+        done: dict[ExportName, str] = {}
+        refused: dict[ExportName, str] = {}
         users = self._users_of_gradients()
         orders = dict.fromkeys(
             self._library.gradients, 1
@@ -327,7 +329,7 @@ class _Collector:
         return users
 
     def _gradient(
-        self, finder: Gradients, op_type: str, order: int, path: str
+        self, finder: Gradients, op_type: ExportName, order: int, path: str
     ) -> Union[str, SaveError]:
         """Return the name of a gradient function, or "" if there is none; `path` is where it is
         used.

@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format import schema
+from reference_impl.functions.names import LiveName
 from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.gradients import traced_graphs
 
@@ -32,7 +33,7 @@ def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:
     """
     out = schema.GraphDebugInfo()
     files: dict[str, int] = {}
-    seen: set[str] = set()
+    seen: set[LiveName] = set()
     for function in functions:
         for name, graph in traced_graphs(function, library):
             if name in seen:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import tensorflow as tf
 
@@ -25,11 +25,12 @@ from reference_impl.format.names import (
     GRADIENT_NOT_SAVED,
     IMPLEMENTS,
     NO_GRADIENT_BECAUSE,
+    base_name,
     is_generated_gradient,
-    stem,
 )
 from reference_impl.functions.gradients import REFUSED
-from reference_impl.functions.library import FunctionLibrary, find_live, find_suffix
+from reference_impl.functions.library import FunctionLibrary, original_name, registered_name
+from reference_impl.functions.names import ExportName, FileName, LiveName
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.graph.node_attributes import argument_shape, text_of
@@ -55,23 +56,25 @@ _TOO_NEW = {"VarHandleOp": ("debug_name",)}
 _HINTS = ("DisableCopyOnRead",)
 
 Source = Optional[FunctionLibrary]  # None: the eager runtime
+# The name of a function in its source: a library has file names, the runtime has live names.
+SourceName = Union[FileName, LiveName]
+Origin = tuple[Source, SourceName]
 
 
 class ExportLibrary:
     """Collects functions and everything that they refer to."""
 
     def __init__(self) -> None:
-        self.definitions: dict[str, Any] = {}  # name in this export -> FunctionDef
-        self.gradients: dict[
-            str, tuple[Source, str]
-        ] = {}  # custom gradients: op type in this export -> (library, op type there)
+        self.definitions: dict[ExportName, Any] = {}  # the FunctionDefs
+        # Custom gradients: op type in this export -> source, and op type there.
+        self.gradients: dict[ExportName, Origin] = {}
         self.sites = GradientSites()
-        self._names: dict[tuple[Source, str], str] = {}
-        self._op_types: dict[tuple[Source, str], str] = {}
-        self._sources: dict[str, Source] = {}
-        self._shared: dict[tuple[Source, str], str] = {}
+        self._names: dict[Origin, ExportName] = {}
+        self._op_types: dict[Origin, ExportName] = {}
+        self._sources: dict[ExportName, Source] = {}
+        self._shared: dict[Origin, ExportName] = {}
 
-    def add(self, source: Source, name: str, traced: Optional[Any] = None) -> str:
+    def add(self, source: Source, name: SourceName, traced: Optional[Any] = None) -> ExportName:
         """Add a function and its closure, and return its name in this export.
 
         `traced` is the concrete function, if it is in the eager runtime. Its graph says which of
@@ -83,9 +86,9 @@ class ExportLibrary:
         if traced is not None:
             self.sites.visit(traced)
         self._complete([self._claim(source, name)])
-        return self._names[self._key(source, name)]
+        return self._names[_function_origin(source, name)]
 
-    def derive(self, definition: schema.FunctionDef, hint: str) -> str:
+    def derive(self, definition: schema.FunctionDef, hint: str) -> ExportName:
         """Add a FunctionDef derived from a function of the eager runtime, with the runtime's names.
         Return its name in this export.
         """
@@ -93,25 +96,27 @@ class ExportLibrary:
         self._complete(reversed(list(self._rename(None, definition, name))))
         return name
 
-    def write(self, definition: schema.FunctionDef, hint: str) -> str:
+    def write(self, definition: schema.FunctionDef, hint: str) -> ExportName:
         """Add a new function whose references are names of this export already. Return its name."""
-        name = definition.signature.name = self._put(definition, hint)
+        name = self._put(definition, hint)
+        definition.signature.name = name
         add_input_shapes(definition)
         return name
 
-    def _put(self, definition: schema.FunctionDef, hint: str) -> str:
-        name = f"{_PREFIX}{hint}_{len(self._names)}"
-        self._names[None, name] = name
+    def _put(self, definition: schema.FunctionDef, hint: str) -> ExportName:
+        name = ExportName(f"{_PREFIX}{hint}_{len(self._names)}")
+        # A function that a save makes: the runtime has none of this name.
+        self._names[None, LiveName(name)] = name
         self.definitions[name], self._sources[name] = definition, None
         return name
 
-    def _complete(self, claimed: Iterable[tuple[Source, str, str]]) -> None:
+    def _complete(self, claimed: Iterable[tuple[Origin, ExportName]]) -> None:
         """Add functions that already have a name, and everything that they refer to."""
         pending = list(claimed)
         while pending:
-            source, old, new = pending.pop()
+            origin, new = pending.pop()
             if new not in self.definitions:
-                definition = self._fetch(source, old)
+                definition, source = self._fetch(origin), origin[0]
                 self.definitions[new], self._sources[new] = definition, source
                 pending += reversed(list(self._rename(source, definition, new)))
 
@@ -119,16 +124,18 @@ class ExportLibrary:
         """Return the FunctionDefs sorted by name."""
         return [self.definitions[name] for name in sorted(self.definitions)]
 
-    def find(self, source: Source, name: str) -> Optional[str]:
+    def find(self, source: Source, name: SourceName) -> Optional[ExportName]:
         """Return the name of a function in this export, or None if the export does not have it."""
-        return self._names.get(self._key(source, name))
+        return self._names.get(_function_origin(source, name))
 
-    def site_of_gradient(self, op_type: str) -> Optional[Site]:
+    def site_of_gradient(self, op_type: ExportName) -> Optional[Site]:
         """Return an operation of this process that has the custom gradient with this op type in the
         export, or None.
         """
         traced = {
-            exported: name for (source, name), exported in self._names.items() if source is None
+            exported: LiveName(name)
+            for (source, name), exported in self._names.items()
+            if source is None
         }
         found = self.sites.find(self.gradients[op_type][1], traced.values())
         if found is not None:
@@ -141,43 +148,46 @@ class ExportLibrary:
                     return self.sites.site(name, node.name)
         return None
 
-    def file_aliases(self) -> dict[str, list[str]]:
+    def file_aliases(self) -> dict[str, list[ExportName]]:
         """Return the aliases in the files of loaded functions, each with the functions of this
         export that have it.
         """
         sources = dict.fromkeys(source for source, _ in self._names if source is not None)
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[ExportName]] = {}
         for source in sources:
             for name, alias in sorted(source.aliases.items()):
                 found.setdefault(alias, []).extend(filter(None, [self._names.get((source, name))]))
         return found
 
-    def made_here(self, name: str) -> bool:
+    def made_here(self, name: ExportName) -> bool:
         """Return whether a function of the export comes from this process, not from a loaded
         model.
         """
         return self._sources[name] is None
 
-    def _key(self, source: Source, name: str) -> tuple[Source, str]:
-        return (find_live(name) if source is None else None) or (source, name)
+    def _claim(self, source: Source, name: str) -> tuple[Origin, ExportName]:
+        """Return where a function comes from, and its name in this export.
 
-    def _claim(self, source: Source, name: str) -> tuple[Source, str, str]:
-        key = self._key(source, name)
+        This is the only place where a live name or a file name becomes an export name.
+        """
+        key = _function_origin(source, name)
         if key not in self._names:
-            self._names[key] = f"{_PREFIX}{stem(key[1])}_{len(self._names)}"
-        return (*key, self._names[key])
+            self._names[key] = ExportName(f"{_PREFIX}{base_name(key[1])}_{len(self._names)}")
+        return key, self._names[key]
 
-    def _fetch(self, source: Source, name: str) -> Any:
+    def _fetch(self, origin: Origin) -> schema.FunctionDef:
+        """Return a copy of a FunctionDef. Raises SaveError if the runtime does not have it."""
+        source, name = origin
         if source is None:
             definition = api.function_definition(name)
             if definition is None:
                 raise SaveError("the runtime has no such function", node=name)
             return definition
-        return schema.copy_of(source.get(name))
+        return schema.copy_of(source.get(FileName(name)))
 
     def _rename(
-        self, source: Source, definition: schema.FunctionDef, name: str
-    ) -> Iterator[tuple[Source, str, str]]:
+        self, source: Source, definition: schema.FunctionDef, name: ExportName
+    ) -> Iterator[tuple[Origin, ExportName]]:
         """Rename a copied FunctionDef and its references; yield the functions that it refers to."""
         original, definition.signature.name = definition.signature.name, name
         if source is None:
@@ -189,7 +199,7 @@ class ExportLibrary:
             node.ClearField("experimental_debug_info")
             if self._is_function(source, node.op):
                 found = self._claim(source, node.op)
-                node.op = found[2]
+                node.op = found[1]
                 yield found
             for value in function_attributes(node.attr):
                 yield from self._rename_values(source, value)
@@ -199,7 +209,7 @@ class ExportLibrary:
         for key in _TEXT_REFERENCES:
             if key in definition.attr and self._is_function(source, text_of(definition.attr, key)):
                 found = self._claim(source, text_of(definition.attr, key))
-                definition.attr[key].s = found[2].encode()
+                definition.attr[key].s = found[1].encode()
                 yield found
         if IMPLEMENTS in definition.attr:
             found_here = (
@@ -231,7 +241,7 @@ class ExportLibrary:
     def _is_meant(self, source: Source, function: str, gradient: str) -> bool:
         """Return whether the name of a custom gradient in a function can be followed."""
         if source is None:
-            return self.sites.is_meant(function, gradient)
+            return self.sites.is_meant(LiveName(function), gradient)
         return gradient in source.index.gradients or not is_generated_gradient(gradient)
 
     @functools.cached_property
@@ -240,11 +250,11 @@ class ExportLibrary:
 
     def _rename_values(
         self, source: Source, value: schema.AttrValue
-    ) -> Iterator[tuple[Source, str, str]]:
+    ) -> Iterator[tuple[Origin, ExportName]]:
         for function in function_values(value):
             if function.name and (source is None or function.name in source):
                 found = self._claim(source, function.name)
-                function.name = found[2]
+                function.name = found[1]
                 yield found
 
     def _is_function(self, source: Source, name: str) -> bool:
@@ -252,15 +262,17 @@ class ExportLibrary:
             return name in source
         return api.op_def(name) is None and api.function_definition(name) is not None
 
-    def _op_type(self, source: Source, op_type: str) -> str:
+    def _op_type(self, source: Source, op_type: str) -> ExportName:
         """Return the name of a custom gradient's op type in this export."""
-        key = self._suffix_key(source, op_type)
+        key = _origin(source, op_type)
         if key not in self._op_types:
-            self._op_types[key] = f"CustomGradient-{len(self._op_types)}"
+            self._op_types[key] = ExportName(f"CustomGradient-{len(self._op_types)}")
             self.gradients[self._op_types[key]] = key
         return self._op_types[key]
 
-    def keep_op_types(self, lost: Collection[str], refused: Mapping[str, str]) -> dict[str, str]:
+    def keep_op_types(
+        self, lost: Collection[ExportName], refused: Mapping[ExportName, str]
+    ) -> dict[ExportName, ExportName]:
         """Restore the original names of custom gradients that the export lacks, since a program may
         have registered these names.
 
@@ -268,13 +280,13 @@ class ExportLibrary:
         is renamed. `refused` maps the op type of a gradient that must not be looked up to the
         reason; its nodes get both.
         """
-        names = {op_type: self.gradients[op_type][1] for op_type in lost}
+        names = {op_type: ExportName(self.gradients[op_type][1]) for op_type in lost}
         taken = set(names.values())
-        names.update(dict.fromkeys(refused, GRADIENT_NOT_SAVED))
+        names.update(dict.fromkeys(refused, ExportName(GRADIENT_NOT_SAVED)))
         free = (
             name
             for number in itertools.count(len(self.gradients))
-            if (name := f"CustomGradient-{number}") not in taken
+            if (name := ExportName(f"CustomGradient-{number}")) not in taken
         )
         kept = {
             op_type: next(free) if op_type in taken else op_type
@@ -286,14 +298,14 @@ class ExportLibrary:
             for definition in self.definitions.values():
                 for node in definition.node_def:
                     if CUSTOM_GRADIENT in node.attr:
-                        old = text_of(node.attr, CUSTOM_GRADIENT)
+                        old = ExportName(text_of(node.attr, CUSTOM_GRADIENT))
                         if old in refused:
                             _refuse_gradient(node, refused[old])
                         else:
                             node.attr[CUSTOM_GRADIENT].s = names.get(old, old).encode()
         return kept
 
-    def share(self, creator: str, name: str) -> None:
+    def share(self, creator: ExportName, name: str) -> None:
         """Set the name from which the shared name of the resource that the function `creator` makes
         is derived.
 
@@ -305,10 +317,10 @@ class ExportLibrary:
         for function in self.closure(creator):
             for node in self.definitions[function].node_def:
                 if shared := text_of(node.attr, "shared_name"):
-                    key = self._suffix_key(self._sources[function], shared)
+                    key = _origin(self._sources[function], shared)
                     self._shared.setdefault(
                         key,
-                        (
+                        ExportName(
                             name
                             if name not in self._shared.values()
                             else f"{name}_{len(self._shared)}"
@@ -324,27 +336,39 @@ class ExportLibrary:
         for function, definition in self.definitions.items():
             for node in definition.node_def:
                 if shared := text_of(node.attr, "shared_name"):
-                    key = self._suffix_key(self._sources[function], shared)
+                    key = _origin(self._sources[function], shared)
                     if key not in self._shared and (plain := without_load(key[1])) != key[1]:
                         taken = {*self._shared.values(), *found}
-                        self._shared[key] = (
+                        self._shared[key] = ExportName(
                             f"{plain}_{len(self._shared)}" if plain in taken else plain
                         )
                     node.attr["shared_name"].s = self._shared.get(key, key[1]).encode()
 
-    def _suffix_key(self, source: Source, name: str) -> tuple[Source, str]:
-        """Return the library and the original name of a shared resource or a gradient."""
-        return (find_suffix(name) if source is None else None) or (source, name)
-
-    def closure(self, name: str) -> list[str]:
+    def closure(self, name: ExportName) -> list[ExportName]:
         """Return a function and all functions of the export that it calls, in the order of
         discovery.
         """
         return list(reachable([name], self._called))
 
-    def _called(self, name: str) -> Iterator[str]:
+    def _called(self, name: ExportName) -> Iterator[ExportName]:
         named = itertools.chain.from_iterable(map(named_by, self.definitions[name].node_def))
-        return (other for other in named if other in self.definitions)
+        return (ExportName(other) for other in named if other in self.definitions)
+
+
+def _function_origin(source: Source, name: str) -> Origin:
+    """Return where a function comes from: a live name of a loaded function is followed to its
+    library.
+    """
+    if source is not None:
+        return source, FileName(name)
+    return registered_name(LiveName(name)) or (None, LiveName(name))
+
+
+def _origin(source: Source, name: str) -> Origin:
+    """Return where a shared resource or a gradient comes from, as `_function_origin` does."""
+    if source is not None:
+        return source, FileName(name)
+    return original_name(LiveName(name)) or (None, LiveName(name))
 
 
 def _refuse_gradient(node: schema.NodeDef, reason: str) -> None:

@@ -22,7 +22,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.functions.captured_tensor import CapturedTensor
-from reference_impl.saving.export_library import ExportLibrary, eager_tensor
+from reference_impl.functions.names import ExportName, FileName, LiveName
+from reference_impl.saving.export_library import ExportLibrary, SourceName, eager_tensor
 from reference_impl.saving.gradient_sites import Site, function_graphs
 from reference_impl.saving.traces import Trace, trace_of
 
@@ -38,17 +39,17 @@ class Gradients:
 
     def __init__(self, library: ExportLibrary):
         self._library = library
-        self._functions: dict[str, Any] = {}
+        self._functions: dict[SourceName, Any] = {}
         self.made: list[Any] = []
 
-    def trace(self, op_type: str) -> Optional[Trace]:
+    def trace(self, op_type: ExportName) -> Optional[Trace]:
         """Return the gradient function of an op type of the export, or None.
 
         Raises SaveError if it cannot be traced.
         """
         source, original = self._library.gradients[op_type]
         if source is not None:
-            make = source.custom_gradients.get(original)
+            make = source.custom_gradients.get(FileName(original))
             return None if make is None else self._renamed(trace_of(make(source)))
         gradient = api.gradient_function(original)
         if gradient is None:
@@ -78,7 +79,7 @@ class Gradients:
         self._functions[trace.name] = function
         return trace
 
-    def add(self, trace: Trace) -> str:
+    def add(self, trace: Trace) -> ExportName:
         """Add a gradient function to the export and return its name."""
         function = self._functions.get(trace.name) if trace.source is None else None
         if function is not None:
@@ -110,7 +111,7 @@ class Gradients:
 
     def _renamed(self, trace: Trace) -> Trace:
         trace.captures = [
-            CapturedTensor(c.tensor, self._library.add(trace.source, c.function))
+            CapturedTensor(c.tensor, self._library.add(trace.source, FileName(c.function)))
             if isinstance(c, CapturedTensor)
             else c
             for c in trace.captures
@@ -120,7 +121,7 @@ class Gradients:
 
 def traced_graphs(
     function: tf.types.experimental.ConcreteFunction, library: ExportLibrary
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[LiveName, Any]]:
     """Yield name and FuncGraph of a traced function and of its callees in the export.
 
     A differentiated function refers to rewritten forms of its callees, which the export lacks.

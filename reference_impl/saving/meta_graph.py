@@ -62,9 +62,9 @@ class _Builder:
         extension.write(out, self._extension)
         self._add_aliases()
         out.graph_def.library.function.extend(library.sorted())
-        for op_type, name in sorted(self._functions.gradients.items()):
+        for op_type, gradient in sorted(self._functions.gradients.items()):
             out.graph_def.library.registered_gradients.add(
-                gradient_func=name, registered_op_type=op_type
+                gradient_func=gradient, registered_op_type=op_type
             )
         if self._options.namespaces is not None:
             check_namespaces(out.graph_def, self._options.namespaces)

@@ -20,7 +20,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
-from reference_impl.format.names import CALLS, stem
+from reference_impl.format.names import CALLS, base_name
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.function_builder import remove_nodes, replace_tensors, select_arguments
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.references import named_by, nodes_of
@@ -50,7 +51,7 @@ class Merger:
         self,
         tree: GrowingTree,
         library: ExportLibrary,
-        names: dict[int, str],
+        names: dict[int, ExportName],
         bound: dict[int, list[int]],
     ):
         self._tree, self._library, self._names, self._bound = tree, library, names, bound
@@ -59,7 +60,7 @@ class Merger:
         self._problems: dict[
             str, str
         ] = {}  # name of a function -> the node that cannot use one variable instead of several
-        self._shortened: dict[tuple[str, tuple[tuple[int, int], ...]], str] = {}
+        self._shortened: dict[tuple[ExportName, tuple[tuple[int, int], ...]], ExportName] = {}
 
     def use_first_replica(self, replicas: Mapping[int, Mapping[int, int]], expand: bool) -> None:
         """Change all functions to use the first replica of each variable.
@@ -108,7 +109,7 @@ class Merger:
             self._bound[number]
         )
 
-    def _merge(self, function: str, arguments: Mapping[int, str]) -> bool:
+    def _merge(self, function: ExportName, arguments: Mapping[int, str]) -> bool:
         """Change a function and its callees to use one replica; return whether there were updates.
 
         `arguments`: index of an argument that is the handle of a replica other than the first ->
@@ -133,7 +134,7 @@ class Merger:
     ) -> bool:
         if node.op in CALLS:
             places = {place: kind for place, source in enumerate(node.input) if source == handle}
-            return self._merge(node.attr["f"].func.name, places)
+            return self._merge(ExportName(node.attr["f"].func.name), places)
         if node.op == "ReadVariableOp" and kind == SUM:
             self._drop_terms(definition, node)
         elif node.op not in VARIABLE_READS:
@@ -170,7 +171,7 @@ class Merger:
 
         Changes `names` and `bound`.
         """
-        before: dict[str, None] = {}
+        before: dict[ExportName, None] = {}
         for number in numbers:
             first, repeats = self._first_capture(number), _repeats(self._bound[number])
             if repeats:
@@ -178,14 +179,14 @@ class Merger:
                 same = {first + index: first + earlier for index, earlier in repeats.items()}
                 self._names[number] = self._with_fewer(self._names[number], same)
                 self._bound[number] = list(dict.fromkeys(self._bound[number]))
-        used = set(self._names.values())
+        used: set[str] = set(self._names.values())
         for node in nodes_of(self._library.definitions.values()):
             used.update(named_by(node))
         for name in before:
             if name not in used:
                 del self._library.definitions[name]
 
-    def _with_fewer(self, name: str, same: Mapping[int, int]) -> str:
+    def _with_fewer(self, name: ExportName, same: Mapping[int, int]) -> ExportName:
         """Return the name of a function without some arguments.
 
         `same`: position of an argument -> that of its replacement.
@@ -200,7 +201,7 @@ class Merger:
                 if node.op in CALLS:
                     self._shorten_call(node, set(renamed.values()))
             select_arguments(out, [index for index in range(len(arguments)) if index not in same])
-            self._shortened[key] = self._library.write(out, stem(name))
+            self._shortened[key] = self._library.write(out, base_name(name))
         return self._shortened[key]
 
     def _shorten_call(self, node: schema.NodeDef, shared: set[str]) -> None:
@@ -210,7 +211,8 @@ class Merger:
             if node.input[index] in shared
         }
         if same:
-            node.attr["f"].func.name = self._with_fewer(node.attr["f"].func.name, same)
+            called = ExportName(node.attr["f"].func.name)
+            node.attr["f"].func.name = self._with_fewer(called, same)
             for index in sorted(same, reverse=True):
                 del node.input[index]
                 del node.attr["Tin"].list.type[index]

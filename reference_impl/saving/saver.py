@@ -16,6 +16,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
 from reference_impl.functions import specs
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_defs import string_tensor
 from reference_impl.saving.collect import Functions
@@ -75,7 +76,7 @@ class _SaverFunction(FunctionBuilder):
         node.attr["dtypes"].list.type.extend(types)
         return str(node.name)
 
-    def finish(self, hint: str) -> str:
+    def finish(self, hint: str) -> ExportName:
         """Write the function into the library and return its name."""
         node = self.identity("Identity", self.prefix, schema.DT_STRING, self.effects)
         self.result("identity", f"{node.name}:output:0", schema.DT_STRING)
@@ -94,7 +95,9 @@ def add_saver(graph: MainGraph, frozen: Frozen) -> Any:
         builder = _SaverFunction(graph, functions)
         add_body(builder, frozen, keys, types)
         written.append((builder.finish(name), builder.inputs))
-    saved, restored = (graph.call(function, [prefix.name, *inputs]) for function, inputs in written)
+    saved, restored = (
+        graph.call_function(function, [prefix.name, *inputs]) for function, inputs in written
+    )
     out = schema.SaverDef(version=schema.SaverDef.V2)
     out.filename_tensor_name = f"{prefix.name}:0"
     out.save_tensor_name = f"{saved.name}:0"

@@ -15,7 +15,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.names import ExportName, LiveName
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.specs import shape_of, shape_proto
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
@@ -40,14 +41,14 @@ class Annotations:
 
     def __init__(self, library: ExportLibrary):
         self._library = library
-        self._done: set[str] = set()
+        self._done: set[LiveName] = set()
 
     def complete(self, function: object) -> None:
         """Complete a concrete function and the functions it calls.
 
         A loaded function is already complete.
         """
-        if isinstance(function, LoadedConcreteFunction):
+        if isinstance(function, RegisteredFunction):
             return
         for live, graph in traced_graphs(function, self._library):
             if live not in self._done:
@@ -145,7 +146,7 @@ def infer_outputs(
             said = nodes[call].attr[_SHAPES].list.shape if _SHAPES in nodes[call].attr else ()
             if int(index) < len(said):
                 said[int(index)].CopyFrom(info.tensor_shape)
-            _annotate(library.definitions[function], int(index), info.tensor_shape)
+            _annotate(library.definitions[ExportName(function)], int(index), info.tensor_shape)
 
 
 def _annotate(definition: schema.FunctionDef, result: int, shape: schema.TensorShapeProto) -> None:
@@ -168,9 +169,9 @@ def _shapes(
     part.node.extend(node for name, node in zip(nodes.names, nodes.messages) if name in needed)
     for node in part.node:
         node.attr.pop(_SHAPES, None)  # the import refuses false ones
-    called = set(itertools.chain.from_iterable(map(named_by, part.node)))
-    closure: set[str] = set()
-    for name in called & library.definitions.keys():
+    called = map(ExportName, itertools.chain.from_iterable(map(named_by, part.node)))
+    closure: set[ExportName] = set()
+    for name in set(called) & library.definitions.keys():
         closure.update(library.closure(name))
     part.library.function.extend(library.definitions[name] for name in sorted(closure))
     graph = tf.Graph()

@@ -25,11 +25,12 @@ from reference_impl.format.names import (
     DEFAULT_SIGNATURE,
     RESERVED_SIGNATURES,
     SIGNATURES_CHILD,
+    base_name,
     plain_name,
-    stem,
 )
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
-from reference_impl.functions.rebuild import SETTABLE_ATTRIBUTES
+from reference_impl.functions.function_settings import SETTABLE_ATTRIBUTES
+from reference_impl.functions.names import ExportName, LiveName
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_name, python_names
 from reference_impl.graph.function_builder import FunctionBuilder
@@ -187,7 +188,7 @@ def signature_function(key: str, function: object, strict: bool) -> SignatureFun
     trace = traces.trace_of(concrete)
     definition = getattr(concrete, "signature_def", None)
     defaults = dict(getattr(concrete, "defaults", None) or {})
-    if (isinstance(concrete, LoadedConcreteFunction) or _is_wrapper(concrete)) and traces.is_flat(
+    if (isinstance(concrete, RegisteredFunction) or _is_wrapper(concrete)) and traces.is_flat(
         trace
     ):
         given = [trace.inputs[1][name] for name in sorted(trace.inputs[1])]
@@ -201,7 +202,7 @@ def signature_function(key: str, function: object, strict: bool) -> SignatureFun
                 concrete, names, inputs, outputs, order, defaults, definition, direct=True
             )
     inputs = _inputs(key, trace, strict)
-    if not isinstance(concrete, LoadedConcreteFunction):  # their names are kept
+    if not isinstance(concrete, RegisteredFunction):  # their names are kept
         _check_names(key, inputs)
     if signature is not None:
         defaults.update(_defaults(key, trace, signature, list(inputs), strict))
@@ -470,7 +471,9 @@ def _outputs(key: str, outputs: object) -> tuple[dict[str, Any], list[int]]:
     return {name: items[name] for name in names}, ordered
 
 
-def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibrary) -> Trace:
+def write_wrapper(
+    signature: SignatureFunction, target: ExportName, library: ExportLibrary
+) -> Trace:
     """Write the function of a signature, which calls the function `target` of the library, and
     return its Trace.
 
@@ -506,12 +509,12 @@ def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibr
             builder.function.attr[key].CopyFrom(inner.attr[key])
     if inner.signature.is_stateful:
         builder.control_output(call.name)
-    written = library.write(builder.function, f"{_WRAPPER}{stem(target)}")
+    written = library.write(builder.function, f"{_WRAPPER}{base_name(target)}")
     structure = _structure(signature)
     captures = traces.trace_of(signature.target).captures
     return Trace(
         None,
-        written,
+        LiveName(written),  # under which the library finds what a save wrote
         captures,
         lambda: structure,
         names,

@@ -107,7 +107,7 @@ def test_an_identifier_is_a_package_and_a_name(kind, name):
         identifier = name
 
     for options in (LoadOptions, SaveOptions):
-        with pytest.raises((errors.OptionError, errors.SaveOptionError), match="identifier|kinds"):
+        with pytest.raises((errors.OptionError, errors.SaveOptionError), match=r"identifier|kinds"):
             options(kinds=[Misnamed()])
 
 

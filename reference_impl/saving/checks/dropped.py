@@ -40,7 +40,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, listed
 from reference_impl.format.values import tensor_proto
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.names import ExportName
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.references import nodes_of
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.saving.checks.authorship import is_installed_file, package
@@ -133,9 +134,7 @@ def _with_code(tree: Tree) -> Iterator[Node]:
         traces.update(id(tree.nodes[number].object) for number in node.children.values())
     for node in tree.nodes:
         function = getattr(node.object, "target", node.object)  # of a signature
-        known = (
-            isinstance(function, (LoadedFunction, LoadedConcreteFunction)) or id(function) in traces
-        )
+        known = isinstance(function, (LoadedFunction, RegisteredFunction)) or id(function) in traces
         if not known and is_function(function):
             yield node
 
@@ -178,7 +177,7 @@ class ExportedCode:
             (self._node.number, *self._node.children.values()),
         )
         traces = [number for number in numbers if number in self._functions.names]
-        names: dict[str, None] = {}
+        names: dict[ExportName, None] = {}
         for number in traces:
             names.update(dict.fromkeys(library.closure(self._functions.names[number])))
         bound = itertools.chain.from_iterable(self._functions.bound[number] for number in traces)

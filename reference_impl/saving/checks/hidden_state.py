@@ -14,7 +14,7 @@ RFC: V1-17
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Union, cast
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, listed
@@ -41,7 +41,8 @@ def check(tree: Tree, functions: Functions) -> None:
     """
     created = [functions.names[number] for _, number in tree.of_resources(CREATE)]
     initialized = [functions.names[number] for _, number in tree.of_resources(INITIALIZE)]
-    found = sorted(_hidden(functions.library.definitions, created, initialized))
+    definitions = cast("Mapping[str, Any]", functions.library.definitions)
+    found = sorted(_hidden(definitions, created, initialized))
     if found:
         reason = (
             f"the functions keep {len(found)} variables or tables of TF 1.x inside, whose values no"
