@@ -168,7 +168,7 @@ def _count(load: Load, values: schema.StructuredValue) -> None:
         kind = value.WhichOneof("kind")
         if kind in ("tensor_value", "numpy_value"):
             with contextlib.suppress(MalformedError, DtypeError):  # the default is unknown then
-                load.count(tensor_proto.growth(getattr(value, kind)))
+                load.count(tensor_proto.bytes_added(getattr(value, kind)))
 
 
 def _default(value: object) -> Any:

@@ -108,7 +108,7 @@ class Load:
         file.
         """
         try:
-            self.count(tensor_proto.growth(proto))
+            self.count(tensor_proto.bytes_added(proto))
             return specs.tensor_to_tf(proto)
         except SavedModelError as error:
             error.file, error.node = self.file, node

@@ -194,7 +194,7 @@ def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
     Raises MalformedError: the value is damaged; DtypeError: there is no such dtype; LimitError: a
     few bytes claim an enormous tensor.
     """
-    check_growth(tensor_proto.growth(proto))
+    check_growth(tensor_proto.bytes_added(proto))
     if proto.variant_val:  # parsing trusts them
         node_attributes.check_tensor(proto)
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
