@@ -7,7 +7,8 @@ references         references between functions: the one walk over all that name
 closure            reachable vertices, and reversed edges
 order              orders of nodes and functions; strongly connected components
 unique_names       names that occur once; `argument_names` of arguments and results
-function_builder   builds FunctionDefs, `node_defs` NodeDefs
+node_builder       adds nodes to a graph or a function; `node_defs` fills in NodeDefs
+function_builder   builds FunctionDefs
 node_attributes    reads attributes of nodes
 return_nodes       the results of a body
 signature_tensors  the tensors that a SignatureDef names

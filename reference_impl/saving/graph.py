@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -23,7 +23,7 @@ from reference_impl.functions import specs
 from reference_impl.functions.names import ExportName
 from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_names
-from reference_impl.graph.node_defs import set_call
+from reference_impl.graph.node_builder import NodeBuilder
 from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.kinds import variable
@@ -38,7 +38,7 @@ Key = Union[
 ]  # the number of a node, or of a variable's node and one of its replicas
 
 
-class MainGraph:
+class MainGraph(NodeBuilder):
     """Builds the GraphDef."""
 
     def __init__(self, tree: Tree, functions: Functions):
@@ -49,14 +49,30 @@ class MainGraph:
         self.handles: dict[
             int, list[str]
         ] = {}  # of a variable's node: the first, and one for each saved replica
-        self._names = UniqueNames(
-            key=str.lower
-        )  # some tools write names that differ only in case to the same file
+        # Some tools write names that differ only in case to the same file.
+        super().__init__(UniqueNames(key=str.lower))
         self._tensors: dict[Key, str] = {}
         self._fresh: dict[Key, str] = {}  # assets read after they are assigned, for initialisers
         self._assigns: list[str] = []
 
     # Nodes
+
+    def _new_node(self, name: str) -> schema.NodeDef:
+        return self.graph_def.node.add(name=name)
+
+    def _first_output(self, node: schema.NodeDef) -> str:
+        return str(node.name)
+
+    def node(
+        self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()
+    ) -> schema.NodeDef:
+        """Add a node as every builder does, with a name that is valid in C++ too.
+
+        TensorFlow allows a backslash in Python but not in C++.
+        """
+        valid = re.sub(r"[^A-Za-z0-9_./-]", "_", name)
+        valid = valid if re.match(r"[A-Za-z0-9.]", valid) else "n" + valid
+        return super().node(valid, op, inputs, controls)
 
     def add(
         self,
@@ -69,11 +85,7 @@ class MainGraph:
         """Add a node with a free name like `name` and, if they are given, with the attributes
         ``dtype`` and ``shape``.
         """
-        wanted = re.sub(
-            r"[^A-Za-z0-9_./-]", "_", name
-        )  # TensorFlow allows a backslash in Python but not in C++
-        wanted = wanted if re.match(r"[A-Za-z0-9.]", wanted) else "n" + wanted
-        node = self.graph_def.node.add(name=self._names.take(wanted), op=op, input=inputs)
+        node = self.node(name, op, inputs)
         if dtype is not None:
             node.attr["dtype"].type = dtype
         if shape is not None:
@@ -84,13 +96,12 @@ class MainGraph:
         """Add a node with one string."""
         return self.add(name, op, dtype=schema.DT_STRING, shape=schema.TensorShapeProto())
 
-    def call(self, function: ExportName, inputs: Sequence[str], name: Optional[str] = None) -> Any:
+    def call_function(
+        self, function: ExportName, inputs: Sequence[str], name: Optional[str] = None
+    ) -> schema.NodeDef:
         """Add a call of a function of the library with tensors of this graph."""
         signature = self._library.definitions[function].signature
-        op = "StatefulPartitionedCall" if signature.is_stateful else "PartitionedCall"
-        node = self.add(name or op, op, inputs)
-        set_call(node, function, signature)
-        return node
+        return self.call(name or None, function, signature, inputs)
 
     def call_bound(
         self,
@@ -101,7 +112,7 @@ class MainGraph:
     ) -> Any:
         """Add a call of the function of a node, with its captures."""
         function, captures = self._functions.captures(number)
-        return self.call(
+        return self.call_function(
             function, [*inputs, *(self.tensor(capture, fresh) for capture in captures)], name
         )
 

@@ -95,7 +95,9 @@ def add_saver(graph: MainGraph, frozen: Frozen) -> Any:
         builder = _SaverFunction(graph, functions)
         add_body(builder, frozen, keys, types)
         written.append((builder.finish(name), builder.inputs))
-    saved, restored = (graph.call(function, [prefix.name, *inputs]) for function, inputs in written)
+    saved, restored = (
+        graph.call_function(function, [prefix.name, *inputs]) for function, inputs in written
+    )
     out = schema.SaverDef(version=schema.SaverDef.V2)
     out.filename_tensor_name = f"{prefix.name}:0"
     out.save_tensor_name = f"{saved.name}:0"

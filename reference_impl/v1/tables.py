@@ -16,8 +16,8 @@ from reference_impl.format import schema
 from reference_impl.format.names import INITIALIZE
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.kinds.resource import LoadedResource
-from reference_impl.v1.extract import Extracted
-from reference_impl.v1.program import Program
+from reference_impl.v1.reading.extract import Extracted
+from reference_impl.v1.reading.program import Program
 
 KEYS, VALUES = "-keys", "-values"  # the names under which TF 2 stores the content of a table
 

@@ -11,7 +11,7 @@ innermost condition are the branches of one If, whose results are the Merges:
 
 Each call of tf.cond has its own predicate tensor (``pred_id``), so nodes are also grouped by that
 tensor: one If for each tf.cond. If one If would wait for itself, several are made
-(:mod:`reference_impl.v1.control_flow.stages`).
+(:mod:`reference_impl.v1.reading.control_flow.stages`).
 
 RFC: V1-11
 """
@@ -28,7 +28,7 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.node_defs import int_tensor
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
-from reference_impl.v1.control_flow.editable_function import (
+from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
     Tensor,
     Unprovable,
@@ -377,7 +377,7 @@ class _Conversion:
             )
             if name in self.indices:
                 index = function.data(function.nodes[name]).index(function.resolve(text))
-                made = function.add_constant(f"{scope}/Index", int_tensor(index))
+                made = function.constant(f"{scope}/Index", int_tensor(index))
                 helpers.append(source(made))
                 results.append(Tensor(made, INT32, schema.TensorShapeProto()))
         for text, owner in self.group.handed.items():
@@ -393,7 +393,7 @@ class _Conversion:
         function, group = self.function, self.group
         stateful = any(made.signature.is_stateful for made in functions)
         entering = [tensor.text for tensor in self.arguments.values()]
-        node = function.add(
+        node = function.node(
             f"{scope}/If",
             "If" if stateful else "StatelessIf",
             [group.predicate, *entering],

@@ -16,13 +16,17 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import V1_CONTROL_FLOW, V1_TENSOR_ARRAY
 from reference_impl.graph.op_table import V1_FLOW, OpTable, has_v1_flow
-from reference_impl.v1.control_flow import stages
-from reference_impl.v1.control_flow.conditionals import Conditions, convert_conditionals
-from reference_impl.v1.control_flow.dead_results import guard, in_branches
-from reference_impl.v1.control_flow.editable_function import EditableFunction, Unprovable, order
-from reference_impl.v1.control_flow.frames import find_frames
-from reference_impl.v1.control_flow.loops import convert_loop
-from reference_impl.v1.control_flow.tensor_arrays import convert_tensor_arrays
+from reference_impl.v1.reading.control_flow import stages
+from reference_impl.v1.reading.control_flow.conditionals import Conditions, convert_conditionals
+from reference_impl.v1.reading.control_flow.dead_results import guard, in_branches
+from reference_impl.v1.reading.control_flow.editable_function import (
+    EditableFunction,
+    Unprovable,
+    order,
+)
+from reference_impl.v1.reading.control_flow.frames import find_frames
+from reference_impl.v1.reading.control_flow.loops import convert_loop
+from reference_impl.v1.reading.control_flow.tensor_arrays import convert_tensor_arrays
 
 # Ops that tf.gradients of TF 1.x made for a loop.
 _BACKWARD = {

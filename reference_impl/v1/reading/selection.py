@@ -22,8 +22,8 @@ from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import data_inputs, input_source, parse_input
 from reference_impl.graph.function_builder import replace_tensors
 from reference_impl.graph.node_defs import constant_strings, set_constant, string_tensor
-from reference_impl.v1.extract import Extracted
-from reference_impl.v1.program import Program
+from reference_impl.v1.reading.extract import Extracted
+from reference_impl.v1.reading.program import Program
 
 
 class Part:

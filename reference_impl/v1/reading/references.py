@@ -321,13 +321,11 @@ def _before(graph: Graph, ref: Edge) -> list[Edge]:
 
 def _add_read(graph: Graph, name: str, alias: Alias, controls: list[str]) -> str:
     """Add a read of a variable; return the name of the node."""
-    read = schema.NodeDef(
-        name=graph.free_name(name), op="ReadVariableOp", device=graph.nodes[alias.variable].device
-    )
-    read.input.append(alias.handle.text)
+    variable = graph.nodes[alias.variable]
+    read = graph.node(name, "ReadVariableOp", [alias.handle.text])
+    read.device = variable.device
     add_controls(read, [alias.after, *controls] if alias.after else controls)
-    read.attr["dtype"].type = graph.nodes[alias.variable].attr["dtype"].type
-    graph.add(read)
+    read.attr["dtype"].type = variable.attr["dtype"].type
     return str(read.name)
 
 

@@ -12,8 +12,8 @@ RFC: V1-11
 from __future__ import annotations
 
 from reference_impl.format import schema
-from reference_impl.v1.control_flow.conditionals import Conditions, Group
-from reference_impl.v1.control_flow.editable_function import (
+from reference_impl.v1.reading.control_flow.conditionals import Conditions, Group
+from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
     Unprovable,
     order,

@@ -73,20 +73,13 @@ def rewrite_one_shot_iterators(graph: Graph) -> dict[str, str]:
         for node in graph
         if node.op == "OneShotIterator" and node.attr["dataset_factory"].func.name
     ]:
-        dataset = schema.NodeDef(
-            name=graph.free_name(f"{node.name}/dataset"),
-            op="StatefulPartitionedCall",
-            device=node.device,
-        )
+        dataset = graph.node(f"{node.name}/dataset", "StatefulPartitionedCall")
+        dataset.device = node.device
         dataset.attr["f"].CopyFrom(node.attr["dataset_factory"])
         dataset.attr["Tin"].list.SetInParent()
         dataset.attr["Tout"].list.type.append(schema.DT_VARIANT)
-        graph.add(dataset)
-        fill = schema.NodeDef(
-            name=graph.free_name(f"{node.name}/fill"), op="MakeIterator", device=node.device
-        )
-        fill.input.extend([dataset.name, node.name])
-        graph.add(fill)
+        fill = graph.node(f"{node.name}/fill", "MakeIterator", [dataset.name, node.name])
+        fill.device = node.device
         del node.attr["dataset_factory"]
         node.op = "IteratorV2"
         node.attr["shared_name"].s = node.attr["shared_name"].s or node.name.encode()

@@ -85,7 +85,7 @@ def extract(
     """
     fed = {feed.tensor: feed for feed in feeds}
     for target in targets:
-        graph.node(target, name)
+        graph.needed(target, name)
     roots = [*fetches.values(), *(Edge(target, CONTROL) for target in targets)]
     needed = graph.ancestors(roots, stop=fed, stop_nodes=hoisted)
     captures = _needed_captures(graph, needed, roots, fed, hoisted)
@@ -174,7 +174,7 @@ class _Translator:
 
     def outputs(self, node: str) -> list[Output]:
         if node not in self._outputs:
-            self._outputs[node] = self._ops.outputs(self._graph.node(node, node))
+            self._outputs[node] = self._ops.outputs(self._graph.needed(node, node))
         return self._outputs[node]
 
     def data(self, ref: Edge, wanted_by: str) -> str:

@@ -24,7 +24,11 @@ from typing import Optional
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.node_defs import clear_op_attributes, int_tensor
-from reference_impl.v1.control_flow.editable_function import EditableFunction, Unprovable, source
+from reference_impl.v1.reading.control_flow.editable_function import (
+    EditableFunction,
+    Unprovable,
+    source,
+)
 
 _PASSING = frozenset({"Identity", "Enter", "Exit", "NextIteration", "Merge", "Switch"})
 # op -> (position of the flow, output argument that is the flow afterwards or "")
@@ -276,9 +280,9 @@ class _Conversion:
         if (
             after in function.nodes and function.nodes[after].op == "Switch"
         ):  # a control edge does not tell its branch
-            after = source(function.add_identity(f"{name}/size", beside, INT32))
+            after = source(function.identity_text(f"{name}/size", beside, INT32))
         shape = int_tensor(-1 if sizes is None else sizes)
-        return function.add_constant(
+        return function.constant(
             f"{name}/element_shape", shape, [after] if after in function.nodes else []
         )
 
@@ -342,7 +346,7 @@ class _Conversion:
 
     def _shape(self, node: schema.NodeDef, flow: str) -> str:
         """Return the known part of the shape of a list's elements."""
-        made = self.function.add(f"{node.name}/element_shape", "TensorListElementShape", [flow])
+        made = self.function.node(f"{node.name}/element_shape", "TensorListElementShape", [flow])
         made.attr["shape_type"].type = INT32
         made.device = node.device
         return f"{made.name}:element_shape:0"

@@ -28,14 +28,14 @@ from reference_impl.graph.closure import Edges, reachable, reversed_edges
 from reference_impl.graph.node_defs import int_tensor
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
-from reference_impl.v1.control_flow.editable_function import (
+from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
     Tensor,
     Unprovable,
     source,
     static_shapes,
 )
-from reference_impl.v1.control_flow.frames import Frame
+from reference_impl.v1.reading.control_flow.frames import Frame
 
 INT32, BOOL = schema.DT_INT32, schema.DT_BOOL
 
@@ -223,7 +223,7 @@ def convert_loop(
     waits = function.controls(function.nodes[loop.loop_cond])
     extra = []
     if any(name not in loop.structure for name in waits):
-        condition = function.add_identity(f"{scope}/Condition", condition, BOOL, waits)
+        condition = function.identity_text(f"{scope}/Condition", condition, BOOL, waits)
         extra.append(source(condition))
     condition_nodes = [*predicate, *ready["cond"], *extra]
     body_nodes = [*inside, *ready["body"], *counter, *following]
@@ -261,7 +261,7 @@ def _wait_for_variables(loop: Loop, names: list[str], scope: str) -> list[str]:
                 if merge not in made:
                     dtype = function.dtype(f"{merge}:output:0")
                     made[merge] = source(
-                        function.add_identity(f"{scope}/Ready", f"{merge}:output:0", dtype)
+                        function.identity_text(f"{scope}/Ready", f"{merge}:output:0", dtype)
                     )
                 node.input[position] = "^" + made[merge]
     return list(made.values())
@@ -317,9 +317,9 @@ def _new_values(
     results of the body function.
     """
     function = loop.function
-    one = function.add_constant(f"{scope}/One", int_tensor(1))
+    one = function.constant(f"{scope}/One", int_tensor(1))
     names = list(arguments)
-    count = function.add(f"{scope}/Count", "AddV2", [names[0], one])
+    count = function.node(f"{scope}/Count", "AddV2", [names[0], one])
     count.attr["T"].type = INT32
     results = [Tensor(f"{count.name}:z:0", INT32), Tensor(names[1], INT32)]
     following = []
@@ -328,7 +328,7 @@ def _new_values(
         (text,) = function.data(node, 1)
         waits = [other for other in function.controls(node) if other not in loop.structure]
         if waits:
-            text = function.add_identity(f"{scope}/Next", text, arguments[name].dtype, waits)
+            text = function.identity_text(f"{scope}/Next", text, arguments[name].dtype, waits)
             following.append(source(text))
         results.append(Tensor(text, arguments[name].dtype))
     results += [Tensor(name, arguments[name].dtype) for name in names[len(results) :]]
@@ -342,11 +342,11 @@ def _replace(loop: Loop, scope: str, arguments: dict[str, Tensor], functions: li
     controls = list(itertools.chain.from_iterable(map(function.controls, enters)))
     entering = [tensor.text for tensor in arguments.values()][2:]
     counts = [
-        function.add_constant(f"{scope}/{name}", int_tensor(value))
+        function.constant(f"{scope}/{name}", int_tensor(value))
         for name, value in (("Start", 0), ("Limit", -1))
     ]
     stateful = any(made.signature.is_stateful for made in functions)
-    node = function.add(
+    node = function.node(
         f"{scope}/While", "While" if stateful else "StatelessWhile", [*counts, *entering], controls
     )
     node.attr["T"].list.type.extend(tensor.dtype for tensor in arguments.values())

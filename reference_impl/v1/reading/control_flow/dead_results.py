@@ -13,8 +13,12 @@ from typing import Any
 
 from reference_impl.format import schema
 from reference_impl.graph.node_defs import scalar_tensor, string_tensor
-from reference_impl.v1.control_flow.conditionals import BOOL, Condition, Conditions
-from reference_impl.v1.control_flow.editable_function import EditableFunction, Unprovable, source
+from reference_impl.v1.reading.control_flow.conditionals import BOOL, Condition, Conditions
+from reference_impl.v1.reading.control_flow.editable_function import (
+    EditableFunction,
+    Unprovable,
+    source,
+)
 
 
 def in_branches(conditions: Conditions) -> dict[str, Condition]:
@@ -65,26 +69,26 @@ def _join(conditions: Conditions, condition: Condition, text: str, name: str) ->
         if key == condition.key and conditions.of[switch] is condition.outer
     )
     dtype = function.dtype(text)
-    switch = function.add(f"{name}/not_taken/Switch", "Switch", [predicate, predicate])
+    switch = function.node(f"{name}/not_taken/Switch", "Switch", [predicate, predicate])
     switch.attr["T"].type = BOOL
     if condition.branch:
-        fails = function.add_identity(
+        fails = function.identity_text(
             f"{name}/not_taken/Identity", f"{switch.name}:output_false:0", BOOL
         )
     else:
         taken = f"{switch.name}:output_true:0"
-        negation = function.add(f"{name}/not_taken/LogicalNot", "LogicalNot", [taken])
+        negation = function.node(f"{name}/not_taken/LogicalNot", "LogicalNot", [taken])
         fails = f"{negation.name}:y:0"
     text_of_reason = f"{name} is in a branch that is not taken, so it has no value".encode()
-    reason = function.add_constant(
+    reason = function.constant(
         f"{name}/not_taken/reason", string_tensor(text_of_reason), [source(fails)]
     )
-    check = function.add(f"{name}/not_taken/Assert", "Assert", [fails, reason])
+    check = function.node(f"{name}/not_taken/Assert", "Assert", [fails, reason])
     check.attr["T"].list.type.append(schema.DT_STRING)
     check.attr["summarize"].i = 3
     empty = scalar_tensor(dtype)
     empty.tensor_shape.dim.add(size=0)
-    nothing = function.add_constant(f"{name}/not_taken/nothing", empty, [check.name])
-    merge = function.add(f"{name}/not_taken/Merge", "Merge", [text, nothing])
+    nothing = function.constant(f"{name}/not_taken/nothing", empty, [check.name])
+    merge = function.node(f"{name}/not_taken/Merge", "Merge", [text, nothing])
     merge.attr["T"].type, merge.attr["N"].i = dtype, 2
     return f"{merge.name}:output:0"

@@ -29,36 +29,39 @@ from typing import Any, Optional
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container.layout import asset_definitions
-from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
-from reference_impl.graph.closure import reachable, reversed_edges
+from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.damage import NONE as NO_DAMAGE
 from reference_impl.graph.damage import Damage
 from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_index import Graph
-from reference_impl.graph.op_table import OpTable, has_v1_flow
+from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
-from reference_impl.graph.variable_defs import trainable_nodes, variable_defs
-from reference_impl.v1.control_flow.editable_function import EditableFunction
-from reference_impl.v1.control_flow.frames import inside_of_loops
-from reference_impl.v1.control_flow.functionalise import (
+from reference_impl.graph.variable_defs import trainable_nodes
+from reference_impl.v1.reading.control_flow.editable_function import EditableFunction
+from reference_impl.v1.reading.control_flow.frames import inside_of_loops
+from reference_impl.v1.reading.control_flow.functionalise import (
     functionalise,
     functionalise_library,
     is_functional,
-    results_in_branches,
 )
-from reference_impl.v1.extract import (
-    PLACEHOLDERS,
+from reference_impl.v1.reading.extract import (
     Extracted,
     Feed,
     UnfedPlaceholderError,
     extract,
-    placeholder_shape,
 )
-from reference_impl.v1.inlining import inline_makers
-from reference_impl.v1.references import rewrite_references
-from reference_impl.v1.session_ops import call_gradient_functions, rewrite_one_shot_iterators
-from reference_impl.v1.signatures import GraphCheck, read_signature
+from reference_impl.v1.reading.feed_check import check_feed
+from reference_impl.v1.reading.init_nodes import init_nodes
+from reference_impl.v1.reading.inlining import inline_makers
+from reference_impl.v1.reading.references import rewrite_references
+from reference_impl.v1.reading.session_ops import (
+    call_gradient_functions,
+    rewrite_one_shot_iterators,
+)
+from reference_impl.v1.reading.shared_handles import makes_shared_handle, merge_by_shared_name
+from reference_impl.v1.reading.signatures import GraphCheck, read_signature
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class Program:
             for output in signature.outputs:
                 fetched += output.tensors
         self.rewrite = rewrite_references(self.graph, self.ops, fetched)
-        self._merge_by_shared_name(inlined)
+        merge_by_shared_name(self.graph, self.ops, inlined)
         self.variables = self._variables()
         self.assets = {
             parse_input(asset.tensor_info.name): asset.filename
@@ -151,51 +154,8 @@ class Program:
             ]
         )
 
-    def _merge_by_shared_name(self, inlined: frozenset[str]) -> None:
-        """Merge the nodes of one shared name: the first makes the handle, the others pass it on.
-
-        A session finds variables and resources by their shared name alone. Resources are merged
-        only if a function makes one, so that one of the nodes is `inlined`.
-        """
-        found: dict[tuple[Any, ...], list[Any]] = {}
-        for node in self.graph:
-            shared = node.attr["shared_name"].s if "shared_name" in node.attr else b""
-            if not shared or not (node.op == "VarHandleOp" or self._makes_shared_handle(node)):
-                continue
-            kinds = [
-                node.attr[key].type
-                for key in ("dtype", "key_dtype", "value_dtype")
-                if key in node.attr
-            ]
-            container = node.attr["container"].s if "container" in node.attr else b""
-            found.setdefault((node.op, container, shared, *kinds), []).append(node)
-        for first, *others in found.values():
-            if first.op != "VarHandleOp" and not any(
-                node.name in inlined for node in (first, *others)
-            ):
-                continue
-            for node in others:
-                handed = schema.NodeDef(
-                    name=node.name, op="Identity", input=[first.name], device=node.device
-                )
-                handed.attr["T"].type = schema.DT_RESOURCE
-                node.CopyFrom(handed)
-
     def _makes_shared_handle(self, node: schema.NodeDef) -> bool:
-        """Return whether the one result of a node is a handle that outlives a call.
-
-        Variables are excluded.
-
-        Resources of one call (TensorArrays, stacks) have no shared name.
-        """
-        definition = self.ops.get(node.op) if node.op != "VarHandleOp" else None
-        if definition is None or not definition.is_stateful:
-            return False
-        if [result.type for result in definition.output_arg] != [schema.DT_RESOURCE]:
-            return False
-        return "shared_name" in node.attr or any(
-            attr.name == "shared_name" for attr in definition.attr
-        )
+        return makes_shared_handle(self.ops, node)
 
     # -- functions
     # ----------------------------------------------------------------------------------------------
@@ -209,10 +169,10 @@ class Program:
         *,
         unfed: bool = False,
     ) -> Extracted:
-        """Cut a function out of the graph; see :func:`reference_impl.v1.extract.extract`."""
+        """Cut a function out of the graph, as `extract` does."""
         fed = {feed.tensor for feed in feeds}
         for ref in fed:
-            self._check_feed(ref)
+            check_feed(self.graph, self.ops, self.hoisted, ref)
         hoisted = self.hoisted - {ref.source for ref in fed}
         values = {
             result: ref if ref in fed else self.rewrite.value(ref)
@@ -222,36 +182,6 @@ class Program:
             self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted, unfed=unfed
         )
         return self._functional(cut)
-
-    def _check_feed(self, ref: Edge) -> None:
-        """Raise MalformedError if a tensor of a loop or a branch is fed, which a session refuses as
-        well.
-        """
-        if (
-            ref.source not in self.graph
-            or self.graph.nodes[ref.source].op.startswith("Placeholder")
-            or ref.source in self.hoisted
-        ):
-            return
-        try:
-            cut = extract(
-                self.graph, self.ops, "fed", [], {"fed": ref}, hoisted=self.hoisted, unfed=True
-            ).function
-            reason = ""
-            if has_v1_flow(cut) and inside_of_loops(EditableFunction(cut, self.ops)):
-                reason = (
-                    "cannot be fed, since it is inside of a while loop; feed what enters the loop"
-                    " or leaves it through an Exit"
-                )
-            elif has_v1_flow(cut) and results_in_branches(cut, self.ops):
-                reason = (
-                    "cannot be fed, since it is in one branch of a condition; feed what enters it"
-                    " or the Merge that ends it"
-                )
-        except errors.SavedModelError:  # the inputs of a fed tensor are not needed
-            return
-        if reason:
-            raise errors.MalformedError(reason, file=self.file, node=ref.source, clause="V1-11")
 
     def _functional(self, extracted: Extracted) -> Extracted:
         """Convert the TF 1.x control flow of a function to While and If.
@@ -343,19 +273,8 @@ class Program:
         A collected initialiser that needs a placeholder was meant for training only and is left
         out. A named init op that needs one is an error.
         """
-        targets = self._named_init()
-        if targets is None:
-            targets = self._collected_initializers()
-            unfed = self._unfed if targets else ()
-            targets = [target for target in targets if target not in unfed]
+        targets = init_nodes(self.meta_graph, self.graph, self.hoisted, self.file)
         return self.function("init", [], {}, targets) if targets else None
-
-    @functools.cached_property
-    def _unfed(self) -> Mapping[str, None]:
-        """The nodes that need a placeholder."""
-        nodes = [node for node in self.graph if node.name not in self.hoisted]
-        users = reversed_edges((node.name, map(input_source, node.input)) for node in nodes)
-        return reachable([node.name for node in nodes if node.op in PLACEHOLDERS], users)
 
     def initializers_of(self, resource: str) -> list[str]:
         """Return the nodes that fill a resource: those of the init function, or the one that fills
@@ -409,70 +328,3 @@ class Program:
                 break
             ref = parse_input(node.input[ref.number])
         return ref
-
-    def _named_init(self) -> Optional[list[str]]:
-        if INIT_SIGNATURE in self.meta_graph.signature_def:
-            return [
-                parse_input(info.name).source
-                for info in self.meta_graph.signature_def[INIT_SIGNATURE].outputs.values()
-            ]
-        return self._listed(MAIN_OP) or self._listed(LEGACY_INIT_OP) or None
-
-    def _collected_initializers(self) -> list[str]:
-        found = self._listed("table_initializer")
-        for _, _, definition in variable_defs(self.meta_graph, ["local_variables"], self.file):
-            found.append(parse_input(definition.initializer_name).source)
-        return [name for name in dict.fromkeys(found) if name in self.graph]
-
-    def _listed(self, collection: str) -> list[str]:
-        """Return the nodes that a collection lists."""
-        if collection not in self.meta_graph.collection_def:
-            return []
-        return [
-            parse_input(text).source
-            for text in self.meta_graph.collection_def[collection].node_list.value
-        ]
-
-
-def feeds_of(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
-    """Return the feeds of :meth:`Program.function` for pairs of argument name and tensor name."""
-    out = []
-    for name, tensor in feeds:
-        ref, dtype = tensor_of(program, tensor)
-        out.append(Feed(name, ref, dtype, placeholder_shape(program.graph, ref)))
-    return out
-
-
-def tensor_of(program: Program, name: str) -> tuple[Edge, int]:
-    """Return a tensor of the graph and its DataType, for a name that a caller gives.
-
-    Raises UnknownTensorError.
-    """
-    ref = parse_input(name)
-    if ":" in ref.source:
-        reason = (
-            f"The name {name!r} is not a valid name of a tensor, which is '<operation>:<number of"
-            " the output>'"
-        )
-        raise errors.UnknownTensorError(reason, file=program.file)
-    reason = (
-        f"The name {name!r} refers to a Tensor which does not exist. The operation, {ref.source!r},"
-    )
-    if ref.source not in program.graph:
-        raise errors.UnknownTensorError(f"{reason} does not exist in the graph", file=program.file)
-    found = program.ops.output(program.graph.nodes[ref.source], ref)
-    if found is None:
-        count = len(program.ops.outputs(program.graph.nodes[ref.source]))
-        raise errors.UnknownTensorError(
-            f"{reason} exists but only has {count} outputs", file=program.file
-        )
-    return ref, found[2]
-
-
-def check_operations(program: Program, names: Sequence[str]) -> None:
-    """Raise UnknownTensorError if the graph has no operation of a name that a caller gives."""
-    for name in names:
-        if name not in program.graph:
-            raise errors.UnknownTensorError(
-                f"The name {name!r} refers to an Operation not in the graph", file=program.file
-            )

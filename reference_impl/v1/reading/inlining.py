@@ -3,7 +3,7 @@
 A graph may make a table in a function: TF 1.15 does so for each table of a TF 2 model that it
 loads. A session finds such a table by its shared name. A function that is exported again must get
 the handle as a capture. So the node that makes it must be in the main graph, where
-:class:`reference_impl.v1.program.Program` looks for state.
+:class:`reference_impl.v1.reading.program.Program` looks for state.
 
 All other calls are kept, and so are calls with their own gradient or dtypes, recursive calls, and
 handles made in the branch or body of an If or While. `reference_impl.saving.checks.hidden_state`
@@ -136,7 +136,7 @@ class _Inlined:
         added += [self._inner(node) for node in self.function.node_def]
         stub = self._stub()
         for node in added:
-            self.graph.add(node)
+            self.graph.copy_node(node)
         self.call.CopyFrom(stub)
         return [node.name for node in added]
 

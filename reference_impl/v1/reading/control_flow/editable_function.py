@@ -18,7 +18,8 @@ from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_attributes import argument_shape
-from reference_impl.graph.node_defs import int_tensor, scalar_tensor, set_constant
+from reference_impl.graph.node_builder import NodeBuilder
+from reference_impl.graph.node_defs import int_tensor, scalar_tensor
 from reference_impl.graph.op_table import VARIABLE_READS, OpTable
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.unique_names import UniqueNames
@@ -44,7 +45,7 @@ class Tensor(NamedTuple):
     shape: Any = None
 
 
-class EditableFunction:
+class EditableFunction(NodeBuilder):
     """The nodes of a FunctionDef by name, and its arguments (name -> DataType). :meth:`store`
     writes the result back.
     """
@@ -68,7 +69,7 @@ class EditableFunction:
         self._positions = {name: index for index, name in enumerate(self.arguments)}
         # A name stays taken when its node is removed, because edges may still refer to the old
         # node.
-        self._names = UniqueNames([*self.arguments, *self.nodes])
+        super().__init__(UniqueNames([*self.arguments, *self.nodes]))
 
     def replace(self, text: str, by: str) -> None:
         """Replace a tensor by another one, or a control edge (``^node``) by another one."""
@@ -147,34 +148,25 @@ class EditableFunction:
     def is_stateful(self, names: Iterable[str]) -> bool:
         return any(self.ops.is_stateful(self.nodes[name]) for name in names)
 
-    def add(
-        self, name: str, op: str, inputs: Sequence[str] = (), controls: Iterable[str] = ()
-    ) -> Any:
-        """Add a node; return its NodeDef.
+    def _new_node(self, name: str) -> schema.NodeDef:
+        self.nodes[name] = schema.NodeDef(name=name)
+        return self.nodes[name]
 
-        A number is added to a name that is taken. Arguments in `controls` are left out.
-        """
-        node = schema.NodeDef(name=self._names.take(name), op=op)
-        node.input.extend(inputs)
-        node.input.extend(
-            "^" + control for control in dict.fromkeys(controls) if control not in self.arguments
-        )
-        self.nodes[node.name] = node
-        return node
+    def _first_output(self, node: schema.NodeDef) -> str:
+        return f"{node.name}:output:0"
 
-    def add_constant(
-        self, name: str, tensor: schema.TensorProto, controls: Iterable[str] = ()
+    def node(
+        self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()
+    ) -> schema.NodeDef:
+        """Add a node as every builder does. Arguments in `controls` are left out."""
+        waits = [control for control in dict.fromkeys(controls) if control not in self.arguments]
+        return super().node(name, op, inputs, waits)
+
+    def identity_text(
+        self, name: str, tensor: str, dtype: int, controls: Iterable[str] = ()
     ) -> str:
-        """Add a Const that holds a TensorProto; return the text of its tensor."""
-        node = self.add(name, "Const", (), controls)
-        set_constant(node, tensor)
-        return f"{node.name}:output:0"
-
-    def add_identity(self, name: str, text: str, dtype: int, controls: Iterable[str] = ()) -> str:
         """Add an Identity of a tensor; return the text of its tensor."""
-        node = self.add(name, "Identity", [text], controls)
-        node.attr["T"].type = dtype
-        return f"{node.name}:output:0"
+        return self._first_output(self.identity(name, tensor, dtype, controls))
 
     def add_zeros(self, name: str, tensor: Tensor) -> tuple[str, list[str]]:
         """Add zeros with the dtype and the known part of the shape of a tensor; return their text
@@ -190,10 +182,10 @@ class EditableFunction:
                 f"notes the shape {sizes}, too large for zeros in the other branch",
             )
         inputs = [
-            self.add_constant(f"{name}/Sizes", int_tensor(sizes)),
-            self.add_constant(f"{name}/Zero", scalar_tensor(tensor.dtype)),
+            self.constant(f"{name}/Sizes", int_tensor(sizes)),
+            self.constant(f"{name}/Zero", scalar_tensor(tensor.dtype)),
         ]
-        filled = self.add(f"{name}/Nothing", "Fill", inputs)
+        filled = self.node(f"{name}/Nothing", "Fill", inputs)
         filled.attr["T"].type, filled.attr["index_type"].type = tensor.dtype, schema.DT_INT32
         return f"{filled.name}:output:0", [*map(source, inputs), str(filled.name)]
 

@@ -14,7 +14,7 @@ from typing import Optional
 
 from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reversed_edges
-from reference_impl.v1.control_flow.editable_function import (
+from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
     Unprovable,
 )
