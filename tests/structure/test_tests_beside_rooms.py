@@ -15,7 +15,6 @@ PACKAGE, TESTS = ROOT / "reference_impl", ROOT / "tests"
 FOLDERS = {
     "extension": "beyond_tensorflow",
     "inspection": "views",  # a former name
-    "kinds": "load_tf2",
     "tensorflow_api": "structure",  # which symbols may be used; what they do is tested by the users
 }
 
@@ -50,6 +49,7 @@ FILES = {
     "graph/node_attributes": "test_damaged_constants.py",
     "graph/node_defs": "test_node_builder.py",
     "graph/node_index": "test_node_builder.py",
+    "graph/node_kinds": "test_object_roles.py",
     "graph/object_references": "test_object_roles.py",
     "graph/op_rules": "test_damaged_constants.py",
     "graph/op_table": "test_node_builder.py",
