@@ -49,7 +49,6 @@ FILES = {
     "graph/node_attributes": "test_damaged_constants.py",
     "graph/node_defs": "test_node_builder.py",
     "graph/node_index": "test_node_builder.py",
-    "graph/node_kinds": "test_object_roles.py",
     "graph/object_references": "test_object_roles.py",
     "graph/op_rules": "test_damaged_constants.py",
     "graph/op_table": "test_node_builder.py",
