@@ -102,6 +102,45 @@ def named_by(node: schema.NodeDef) -> Iterator[str]:
             yield function.name
 
 
+def names_in(nodes: Iterable[schema.NodeDef]) -> dict[str, None]:
+    """Return what `named_by` yields for nodes: each name once, in the order of first mention."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        found.update(dict.fromkeys(named_by(node)))
+    return found
+
+
+def names_in_graph(graph: schema.GraphDef) -> set[str]:
+    """Return what `names_in` gives for the main graph and all functions."""
+    names = set(names_in(graph.node))
+    for function in graph.library.function:
+        names.update(names_in(function.node_def))
+    return names
+
+
+def calls_between(functions: Mapping[str, schema.FunctionDef]) -> dict[str, list[str]]:
+    """Return name of a function -> those of the functions that its nodes call, in order of first
+    mention.
+    """
+    calls = {}
+    for name, function in functions.items():
+        calls[name] = [other for other in names_in(function.node_def) if other in functions]
+    return calls
+
+
+def function_values_of(nodes: Iterable[schema.NodeDef]) -> list[list[schema.NameAttrList]]:
+    """Return for each node the function values of its attributes, as `function_values` yields
+    them.
+    """
+    found = []
+    for node in nodes:
+        values: list[schema.NameAttrList] = []
+        for attribute in function_attributes(node.attr):
+            values += function_values(attribute)
+        found.append(values)
+    return found
+
+
 class FunctionIndex:
     """The functions of a MetaGraph by name, and the references between them.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import tensorflow as tf
 
@@ -27,20 +27,18 @@ from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.kinds import variable
 from reference_impl.saving import traces
-from reference_impl.saving.collect import Functions
-from reference_impl.saving.export_library import strip_defaults
-from reference_impl.saving.signatures import SignatureFunction, set_output_shapes
+from reference_impl.saving.exported_functions import Capture, ExportedFunctions
+from reference_impl.saving.node_defaults import strip_defaults
+from reference_impl.saving.saver_functions import SaverFunction, SaverFunctions
+from reference_impl.saving.signature_function import SignatureFunction
+from reference_impl.saving.signature_wrapper import set_output_shapes
 from reference_impl.saving.tree import Tree
-
-Key = Union[
-    int, tuple[int, int]
-]  # the number of a node, or of a variable's node and one of its replicas
 
 
 class MainGraph:
     """Builds the GraphDef."""
 
-    def __init__(self, tree: Tree, functions: Functions):
+    def __init__(self, tree: Tree, functions: ExportedFunctions):
         self.graph_def = schema.GraphDef()
         self.graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         self.graph_def.versions.min_consumer = 12
@@ -51,8 +49,10 @@ class MainGraph:
         self._names = UniqueNames(
             key=str.lower
         )  # some tools write names that differ only in case to the same file
-        self._tensors: dict[Key, str] = {}
-        self._fresh: dict[Key, str] = {}  # assets read after they are assigned, for initialisers
+        self._tensors: dict[Capture, str] = {}
+        self._fresh: dict[
+            Capture, str
+        ] = {}  # assets read after they are assigned, for initialisers
         self._assigns: list[str] = []
 
     # Nodes
@@ -99,14 +99,13 @@ class MainGraph:
         fresh: bool = False,
     ) -> Any:
         """Add a call of the function of a node, with its captures."""
-        function, captures = self._functions.captures(number)
-        return self.call(
-            function, [*inputs, *(self.tensor(capture, fresh) for capture in captures)], name
-        )
+        function = self._functions.by_number[number]
+        captured = [self.tensor(capture, fresh) for capture in function.bound()]
+        return self.call(function.name, [*inputs, *captured], name)
 
     # State
 
-    def tensor(self, number: Key, fresh: bool = False) -> str:
+    def tensor(self, number: Capture, fresh: bool = False) -> str:
         """Return the tensor of a node of the object graph.
 
         With `fresh`, assets are read after their assignment.
@@ -128,8 +127,9 @@ class MainGraph:
                     "the resource has no function that creates it", node=node.path, clause="RES-03"
                 )
             trace, name = self._tree.concrete(creator), _node_name(node.path)
-            function, captures = self._functions.captures(trace)
-            table = self._table(function, [self.tensor(capture) for capture in captures], name)
+            function = self._functions.by_number[trace]
+            captured = [self.tensor(capture) for capture in function.bound()]
+            table = self._table(function.name, captured, name)
             self._tensors[number] = (
                 self.call_bound(trace, (), name).name if table is None else table
             )
@@ -234,6 +234,21 @@ class MainGraph:
             self.add("NoOp", "NoOp", [f"^{name}" for name in [*self._assigns, *initialized]]).name
         )
 
+    def add_saver(self, functions: SaverFunctions) -> schema.SaverDef:
+        """Add the calls of the functions that save and restore; return the SaverDef."""
+        prefix = self.add_string("saver_filename", "Placeholder")
+        saved = self._call_saver(functions.save, prefix.name)
+        restored = self._call_saver(functions.restore, prefix.name)
+        out = schema.SaverDef(version=schema.SaverDef.V2)
+        out.filename_tensor_name = f"{prefix.name}:0"
+        out.save_tensor_name = f"{saved.name}:0"
+        out.restore_op_name = restored.name
+        return out
+
+    def _call_saver(self, function: SaverFunction, prefix: str) -> schema.NodeDef:
+        captured = [self.tensor(capture) for capture in function.captures]
+        return self.call(function.name, [prefix, *captured])
+
     # Signatures
 
     def add_signature(self, key: str, signature: SignatureFunction, number: int) -> Any:
@@ -277,8 +292,8 @@ class MainGraph:
         return str(self.add(name, op, inputs, dtype, shape_proto(spec.shape)).name)
 
     def finish(self) -> Any:
-        for node in self.graph_def.node:
-            strip_defaults(node)
+        op_defs = api.op_defs({node.op for node in self.graph_def.node})
+        strip_defaults(self.graph_def.node, op_defs)
         return self.graph_def
 
 

@@ -14,6 +14,7 @@ from reference_impl.drop_in.strict_mode import is_strict
 from reference_impl.errors import SaveError
 from reference_impl.format.container import files
 from reference_impl.load_options import is_local_device, translated
+from reference_impl.tracing import Step
 
 SERVE = "serve"
 DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
@@ -67,6 +68,8 @@ class SaveOptions:
       sync: wait until the files are on disk (the default). If false, a killed process still leaves
         the old export or the new one, but a power failure soon after may leave empty files. Turn it
         off for exports that are copied elsewhere or thrown away.
+      trace: is called with a `reference_impl.tracing.Step` after each stage of the save;
+        ``trace=print`` prints them.
     """
 
     strict: bool = field(default_factory=is_strict)
@@ -88,6 +91,7 @@ class SaveOptions:
     extra_assets: Optional[Mapping[str, Union[str, os.PathLike[str]]]] = None
     stage: Optional[Union[str, os.PathLike[str]]] = None
     sync: bool = True
+    trace: Optional[Callable[[Step], Any]] = None
 
     @property
     def tags(self) -> list[str]:

@@ -135,6 +135,11 @@ def variable_components(obj: object) -> list[Any]:
     return variable_components(value) if isinstance(value, tf.Variable) else [obj]
 
 
+def variable_parts(obj: object) -> list[Any]:
+    """Return the plain variables behind a variable; an empty list for any other object."""
+    return variable_components(obj) if is_variable(obj) else []
+
+
 def whole(tensor: tf.Tensor) -> tf.Tensor:
     """Return a sharded DTensor as one that every device has whole, and any other eager tensor as it
     is.

@@ -23,8 +23,9 @@ def frozen(tf):
     """
     from reference_impl.saving.collect import collect
     from reference_impl.saving.freeze import freeze
-    from reference_impl.saving.options import SaveOptions
     from reference_impl.saving.reach import reach
+
+    from reference_impl.saving.options import SaveOptions
     from reference_impl.saving.signatures import choose
     from reference_impl.saving.tree import GrowingTree
 

@@ -25,7 +25,7 @@ from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, nodes_of
 from reference_impl.graph.variable_defs import REFERENCE_OPS
-from reference_impl.saving.collect import Functions
+from reference_impl.saving.exported_functions import ExportedFunctions
 from reference_impl.saving.tree import Tree
 
 _VARIABLES = REFERENCE_OPS | {"AutoReloadVariable"}
@@ -34,13 +34,13 @@ _FILLED = ("VarHandleOp", "Iterator", "IteratorV2", "DecisionTreeResourceHandleO
 _FILLED_MARKS = ("HashTable", "BoostedTrees")
 
 
-def check(tree: Tree, functions: Functions) -> None:
+def check(tree: Tree, functions: ExportedFunctions) -> None:
     """Report all internal state of functions that the export would lose.
 
     Functions must have their final shared names.
     """
-    created = [functions.names[number] for _, number in tree.of_resources(CREATE)]
-    initialized = [functions.names[number] for _, number in tree.of_resources(INITIALIZE)]
+    created = [functions.name(number) for _, number in tree.of_resources(CREATE)]
+    initialized = [functions.name(number) for _, number in tree.of_resources(INITIALIZE)]
     found = sorted(_hidden(functions.library.definitions, created, initialized))
     if found:
         reason = (
@@ -50,7 +50,7 @@ def check(tree: Tree, functions: Functions) -> None:
         reason += (
             f"{listed(found)}. Load the model with reference_impl.load, which makes objects of them"
         )
-        tree.lose(SaveError(reason, node=found[0], clause="V1-17"), "state is left out")
+        tree.report_loss(SaveError(reason, node=found[0], clause="V1-17"), "state is left out")
 
 
 class _Maker(NamedTuple):

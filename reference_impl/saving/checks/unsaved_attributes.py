@@ -45,11 +45,11 @@ from reference_impl.graph.references import nodes_of
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.saving.checks.authorship import is_installed_file, package
 from reference_impl.saving.checks.traced_code import TracedCode
-from reference_impl.saving.collect import Functions
-from reference_impl.saving.export_library import eager_tensor, is_function
-from reference_impl.saving.reach import holds_python_values
+from reference_impl.saving.children import holds_python_values
+from reference_impl.saving.exported_functions import ExportedFunctions
+from reference_impl.saving.traces import is_function
 from reference_impl.saving.tree import Node, Tree
-from reference_impl.saving.values import of_tensor
+from reference_impl.saving.values import eager_tensor, of_tensor
 
 # Packages whose classes have internal attributes, which are not the user's state.
 _FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "reference_impl"})
@@ -89,7 +89,7 @@ class Lost(NamedTuple):
     value: Any = None
 
 
-def check(tree: Tree, functions: Functions) -> None:
+def check(tree: Tree, functions: ExportedFunctions) -> None:
     """Report all values with numbers that an export leaves out.
 
     Raises:
@@ -119,7 +119,7 @@ def check(tree: Tree, functions: Functions) -> None:
         " dicts. "
     )
     reason += "Save with strict=False to leave them out."
-    tree.lose(SaveError(reason, node=found[0].place, clause="PRIM-06"))
+    tree.report_loss(SaveError(reason, node=found[0].place, clause="PRIM-06"))
 
 
 def _with_code(tree: Tree) -> Iterator[Node]:
@@ -153,7 +153,7 @@ def _is_captured(tree: Tree, item: Lost) -> bool:
 class ExportedCode:
     """A function of the export: the constants of its graphs, and what its Python code reads."""
 
-    def __init__(self, tree: Tree, functions: Functions, node: Node):
+    def __init__(self, tree: Tree, functions: ExportedFunctions, node: Node):
         self._tree, self._functions, self._node = tree, functions, node
 
     def has(self, item: Lost) -> bool:
@@ -177,11 +177,12 @@ class ExportedCode:
             self._functions.library,
             (self._node.number, *self._node.children.values()),
         )
-        traces = [number for number in numbers if number in self._functions.names]
+        by_number = self._functions.by_number
+        traces = [by_number[number] for number in numbers if number in by_number]
         names: dict[str, None] = {}
-        for number in traces:
-            names.update(dict.fromkeys(library.closure(self._functions.names[number])))
-        bound = itertools.chain.from_iterable(self._functions.bound[number] for number in traces)
+        for trace in traces:
+            names.update(dict.fromkeys(library.closure(trace.name)))
+        bound = itertools.chain.from_iterable(trace.captures for trace in traces)
         for captured in (self._tree.nodes[number].object for number in bound):
             if eager_tensor(captured) and not api.is_variable(captured):
                 found.setdefault(tuple(captured.shape), []).append(
@@ -235,7 +236,7 @@ def _same(array: np.ndarray[Any, Any], constant: object) -> bool:
 
 def _of_node(tree: Tree, node: Node) -> Iterator[Lost]:
     obj = node.object
-    if api.is_variable(obj):
+    if node.is_variable:
         if _constraint(obj) is not None:
             yield Lost(f"{node.path}.constraint", "the constraint of a variable")
     elif isinstance(obj, (list, tuple, Mapping)):
