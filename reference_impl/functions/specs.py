@@ -13,7 +13,7 @@ import contextlib
 import dataclasses
 import functools
 import keyword
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 import numpy as np
@@ -161,14 +161,7 @@ def _container_from_tf(value: Any, depth: int) -> Any:
 def _leaf_from_tf(value: object) -> Any:
     """Return one of TensorFlow's objects as data; the state of a TypeSpec stays as it is."""
     if isinstance(value, tf.TensorSpec):
-        shape, dtype = shape_from_tf(value.shape), dtype_from_tf(value.dtype)
-        if isinstance(value, api.BoundedTensorSpec):
-            lowest, highest = (
-                structure.Tensor(tensor_bytes(tf.constant(bound)))
-                for bound in (value.minimum, value.maximum)
-            )
-            return structure.BoundedTensorSpec(shape, dtype, lowest, highest, value.name)
-        return structure.TensorSpec(shape, dtype, value.name)
+        return _spec_from_tf(value)
     if isinstance(value, tf.TypeSpec):
         return _type_spec_from_tf(value)
     if isinstance(value, tf.DType):
@@ -180,6 +173,17 @@ def _leaf_from_tf(value: object) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return structure.Tensor(tensor_bytes(tf.convert_to_tensor(value)), is_numpy=True)
     return value
+
+
+def _spec_from_tf(value: tf.TensorSpec) -> Any:
+    spec = structure.tensor_spec(dims_of(value.shape), value.dtype.as_datatype_enum, value.name)
+    if not isinstance(value, api.BoundedTensorSpec):
+        return spec
+    lowest, highest = (
+        structure.Tensor(tensor_bytes(tf.constant(bound)))
+        for bound in (value.minimum, value.maximum)
+    )
+    return structure.BoundedTensorSpec(spec.shape, spec.dtype, lowest, highest, value.name)
 
 
 def tf_dtype(number: int, file: str = "", node: str = "") -> tf.DType:
@@ -206,13 +210,23 @@ def shape_of(proto: schema.TensorShapeProto) -> tf.TensorShape:
     return tf.TensorShape(structure.decode_shape(proto).dims)
 
 
+def dims_of(shape: tf.TensorShape) -> Optional[tuple[Optional[int], ...]]:
+    """Return the sizes of a shape, None for an unknown size; None for an unknown rank."""
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
 def shape_from_tf(shape: tf.TensorShape) -> structure.TensorShape:
-    return structure.TensorShape(None if shape.rank is None else tuple(shape.as_list()))
+    return structure.TensorShape(dims_of(shape))
 
 
 def shape_proto(shape: tf.TensorShape) -> schema.TensorShapeProto:
     """Return the TensorShapeProto of a shape."""
-    return shapes.shape_proto(None if shape.rank is None else shape.as_list())
+    return shapes.shape_proto(dims_of(shape))
+
+
+def shape_protos(given: Iterable[tf.TensorShape]) -> list[schema.TensorShapeProto]:
+    """Return the TensorShapeProtos of several shapes."""
+    return shapes.shape_protos([dims_of(shape) for shape in given])
 
 
 def check_growth(grown: int) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from reference_impl.errors import DuplicateKeyError
 from reference_impl.format import schema
@@ -118,14 +118,23 @@ def names_in_graph(graph: schema.GraphDef) -> set[str]:
     return names
 
 
-def calls_between(functions: Mapping[str, schema.FunctionDef]) -> dict[str, list[str]]:
-    """Return name of a function -> those of the functions that its nodes call, in order of first
-    mention.
+class Mentions(NamedTuple):
+    """What the nodes of a function name: their ops, and the functions that they call, in order of
+    first mention.
     """
-    calls = {}
+
+    ops: frozenset[str]
+    calls: list[str]
+
+
+def mentions(functions: Mapping[str, schema.FunctionDef]) -> dict[str, Mentions]:
+    """Return name of a function -> what its nodes name. Only calls of these functions count."""
+    found = {}
     for name, function in functions.items():
-        calls[name] = [other for other in names_in(function.node_def) if other in functions]
-    return calls
+        ops = frozenset(node.op for node in function.node_def)
+        calls = [other for other in names_in(function.node_def) if other in functions]
+        found[name] = Mentions(ops, calls)
+    return found
 
 
 def function_values_of(nodes: Iterable[schema.NodeDef]) -> list[list[schema.NameAttrList]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_impl.format import schema
-from reference_impl.format.names import VALUE, checkpoint_key, key_prefix, slot_prefix
+from reference_impl.format.names import VALUE, checkpoint_key, child_prefixes, slot_prefix
 from reference_impl.kinds import variable
 from reference_impl.kinds.optimizer import SavedSlot, write_slot
 from reference_impl.saving.saveable_state import SaveableState
@@ -25,9 +25,9 @@ class Keys:
         for node in tree.nodes:
             if node.number not in self._prefixes:
                 continue
-            for name, child in node.children.items():
-                if child not in self._prefixes:
-                    self._prefixes[child] = self._prefixes[node.number] + key_prefix((name,))
+            prefixes = child_prefixes(self._prefixes[node.number], node.children)
+            for child, prefix in zip(node.children.values(), prefixes):
+                self._prefixes.setdefault(child, prefix)
         for slot in slots:
             optimizer, trained = self._prefixes[slot.optimizer], self._prefixes[slot.variable]
             self._prefixes.setdefault(slot.value, slot_prefix(trained, optimizer, slot.name))

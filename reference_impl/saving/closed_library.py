@@ -5,7 +5,8 @@ RFC: FN-05, FMT-03
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
@@ -28,6 +29,7 @@ class ClosedLibrary:
       names: source, name there -> name in the export.
       sources: name -> the source.
       calls: name -> the functions of the export that the function calls, in order of first mention.
+      ops: name -> the ops of its nodes.
       runtime: the source of the functions that this process traced or wrote.
     """
 
@@ -35,6 +37,7 @@ class ClosedLibrary:
     names: Mapping[tuple[FunctionSource, str], str]
     sources: Mapping[str, FunctionSource]
     calls: Mapping[str, list[str]]
+    ops: Mapping[str, frozenset[str]]
     runtime: RuntimeFunctions
 
     def sorted(self) -> list[schema.FunctionDef]:
@@ -49,6 +52,13 @@ class ClosedLibrary:
     def closure(self, name: str) -> list[str]:
         """Return a function and all functions that it calls, in the order of discovery."""
         return list(reachable([name], self.calls))
+
+    def with_op(self, wanted: Callable[[str], bool]) -> list[schema.FunctionDef]:
+        """Return the functions that have a node whose op is wanted."""
+        known = {op: wanted(op) for op in set(itertools.chain.from_iterable(self.ops.values()))}
+        return [
+            self.definitions[name] for name, ops in self.ops.items() if any(map(known.get, ops))
+        ]
 
     def made_here(self, name: str) -> bool:
         """Return whether a function comes from this process, not from a loaded model."""

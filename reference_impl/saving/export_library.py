@@ -29,8 +29,8 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.graph.node_attributes import text_of
 from reference_impl.graph.references import (
-    calls_between,
     function_values_of,
+    mentions,
     names_in,
 )
 from reference_impl.saving.closed_library import ClosedLibrary
@@ -146,11 +146,13 @@ class ExportLibrary:
 
     def close(self) -> ClosedLibrary:
         """Return the library with its present functions."""
+        mentioned = mentions(self.definitions)
         return ClosedLibrary(
             MappingProxyType(dict(self.definitions)),
             MappingProxyType(dict(self._names)),
             MappingProxyType(dict(self._sources)),
-            MappingProxyType(calls_between(self.definitions)),
+            MappingProxyType({name: found.calls for name, found in mentioned.items()}),
+            MappingProxyType({name: found.ops for name, found in mentioned.items()}),
             self.runtime,
         )
 

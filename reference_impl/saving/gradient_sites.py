@@ -43,9 +43,8 @@ class GradientSites:
     def __init__(self) -> None:
         self._of_function: dict[str, dict[str, Site]] = {}  # function -> op type -> the first site
         self._graphs: dict[str, Any] = {}
-        self.doubtful: list[
-            Site
-        ] = []  # TensorFlow loaded a gradient with the name, and it may not be the one meant
+        # TensorFlow loaded a gradient with the name, and it may not be the one meant.
+        self.doubtful: list[Site] = []
 
     def visit(self, function: object) -> None:
         """Look at a concrete function and at the functions that its graph knows."""
@@ -58,12 +57,8 @@ class GradientSites:
         """Return the sites of a graph by op type: the first of each whose gradient this process
         has.
         """
-        found: dict[str, list[Any]] = {}
-        for operation in graph.get_operations():
-            if operation.type not in ("Placeholder", "Const") and api.gradient_op_type(operation):
-                found.setdefault(api.gradient_op_type(operation), []).append(operation)
         sites = {}
-        for op_type, operations in found.items():
+        for op_type, operations in api.operations_with_gradients(graph).items():
             site = Site(operations[0], name)
             meaning = _meaning(operations, op_type)
             if meaning is Meaning.OURS:

@@ -16,7 +16,7 @@ import tensorflow as tf
 from reference_impl.format import schema
 from reference_impl.format.names import stem
 from reference_impl.functions.rebuild import SETTABLE_ATTRIBUTES
-from reference_impl.functions.specs import shape_proto
+from reference_impl.functions.specs import shape_proto, shape_protos
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.saving import traces
@@ -141,4 +141,4 @@ def set_output_shapes(node: schema.NodeDef, specs: Sequence[tf.TensorSpec], coun
     """
     if len(specs) == count:
         node.attr["_output_shapes"].list.SetInParent()
-        node.attr["_output_shapes"].list.shape.extend(shape_proto(spec.shape) for spec in specs)
+        node.attr["_output_shapes"].list.shape.extend(shape_protos([spec.shape for spec in specs]))

@@ -5,13 +5,15 @@ RFC: FN-17
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS
 from reference_impl.functions.concrete_function import LoadedConcreteFunction
-from reference_impl.functions.specs import shape_proto
+from reference_impl.functions.specs import shape_protos
 from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.traced_graphs import traced_graphs
 
@@ -59,14 +61,19 @@ def _add_graph_shapes(definition: schema.FunctionDef, graph: tf.Graph) -> None:
             # keeps one (GOAL-13).
             if len(behind) == 1:
                 argument.handle_data.extend(behind)
-    operations = {operation.name: operation for operation in graph.get_operations()}
+    _add_result_shapes(definition, {item.name: item for item in graph.get_operations()})
+
+
+def _add_result_shapes(
+    definition: schema.FunctionDef, operations: Mapping[str, tf.Operation]
+) -> None:
     for node in definition.node_def:
         operation = operations.get(node.name)
         if operation is not None and operation.type == node.op and _SHAPES not in node.attr:
             shapes = [output.shape for output in operation.outputs[: _results(node, operation)]]
             # Readers count the results of a call by this attribute.
             if node.op in CALLS or any(shape.rank is not None for shape in shapes):
-                node.attr[_SHAPES].list.shape.extend(shape_proto(shape) for shape in shapes)
+                node.attr[_SHAPES].list.shape.extend(shape_protos(shapes))
 
 
 def _results(node: schema.NodeDef, operation: tf.Operation) -> int:

@@ -62,13 +62,19 @@ class Trace:
     traced: Any = None
     flat: bool = False
 
-    @functools.cached_property
+    @property
     def inputs(self) -> Any:
-        return self.structure()[0]
+        """``((args), {kwargs})``"""
+        return self._structured[0]
+
+    @property
+    def outputs(self) -> Any:
+        """The results."""
+        return self._structured[1]
 
     @functools.cached_property
-    def outputs(self) -> Any:
-        return self.structure()[1]
+    def _structured(self) -> tuple[Any, Any]:
+        return self.structure()
 
 
 def trace_of(function: tf.types.experimental.ConcreteFunction) -> Trace:

@@ -25,6 +25,13 @@ def shape_proto(sizes: Optional[Iterable[Optional[int]]]) -> schema.TensorShapeP
     return out
 
 
+def shape_protos(
+    shapes: Iterable[Optional[Iterable[Optional[int]]]],
+) -> list[schema.TensorShapeProto]:
+    """Return the messages of several shapes."""
+    return [shape_proto(sizes) for sizes in shapes]
+
+
 def covers(
     general: Optional[Sequence[Optional[int]]], special: Optional[Sequence[Optional[int]]]
 ) -> bool:

@@ -55,6 +55,13 @@ class TensorSpec:
     name: Optional[str] = None
 
 
+def tensor_spec(
+    dims: Optional[tuple[Optional[int], ...]], dtype: int, name: Optional[str]
+) -> TensorSpec:
+    """Return a TensorSpec from the number of its dtype. Raises DtypeError."""
+    return TensorSpec(TensorShape(dims), dtypes.by_number(dtype), name)
+
+
 @dataclass(frozen=True)
 class Tensor:
     """A constant inside a nest: a tensor, or a NumPy array if `is_numpy` (A4: defaults of
