@@ -6,13 +6,44 @@ key, an object), the reason, and the clause of the RFC if there is one.
 
 The classes also derive from the class that callers of `tf.saved_model` catch for the same problem
 (OSError, ValueError, TypeError, KeyError, FileNotFoundError, AssertionError).
+
+Those about bytes are defined in `reference_impl.format.errors`, which needs nothing of the other
+rooms. Those of loading and saving are defined here.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from typing import Any, Optional, Union
+from reference_impl.format import errors as _of_format
+from reference_impl.format.error_text import like as like
+from reference_impl.format.error_text import listed as listed
+from reference_impl.format.error_text import nearest as nearest
+from reference_impl.format.error_text import printable as printable
+from reference_impl.format.error_text import shortened as shortened
+from reference_impl.format.errors import (
+    ChecksumError,
+    CorruptTableError,
+    DtypeError,
+    DuplicateKeyError,
+    FileAccessError,
+    LimitError,
+    MalformedError,
+    MissingFileError,
+    MissingKeyError,
+    MissingPackageError,
+    MissingValueError,
+    NoMetaGraphError,
+    NotASavedModelError,
+    PathEscapeError,
+    SavedModelError,
+    SchemaVersionError,
+    ShapeError,
+    SplitFileError,
+    StructureError,
+    TruncatedError,
+    UnsupportedError,
+    V1CheckpointError,
+)
+from reference_impl.format.errors import not_a_file as not_a_file
 
 __all__ = [
     "AliasError",
@@ -36,8 +67,10 @@ __all__ = [
     "NoMetaGraphError",
     "NotASavedModelError",
     "NotTrackableError",
+    "OptionError",
     "PathEscapeError",
     "SaveError",
+    "SaveOptionError",
     "SavedModelError",
     "SchemaVersionError",
     "ShapeError",
@@ -56,210 +89,20 @@ __all__ = [
     "V1CheckpointError",
 ]
 
-
-class SavedModelError(Exception):
-    """The base class of all errors of this package.
-
-    Args:
-      reason: what is wrong, in one sentence.
-      file: the file it was found in.
-      node: where in that file: a field path, a checkpoint key, an object or function name.
-      clause: id of the violated clause; by default the clause of the class.
-    """
-
-    clause: Optional[str] = None
-    ag_pass_through = (
-        True  # otherwise AutoGraph replaces an error that leaves a function while it is traced
-    )
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        file: Optional[Union[str, os.PathLike[str]]] = None,
-        node: Optional[str] = None,
-        clause: Optional[str] = None,
-    ) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.file = None if file is None else os.fspath(file)
-        self.node = node
-        if clause is not None:
-            self.clause = clause
-
-    def __str__(self) -> str:
-        where = ": ".join(printable(part) for part in (self.file, self.node) if part)
-        text = f"{where}: {printable(self.reason)}" if where else printable(self.reason)
-        return f"{text} [{self.clause}]" if self.clause else text
-
-
-def printable(text: str, kept: str = "") -> str:
-    """Return text with everything that could control a terminal written as an escape: names come
-    from untrusted files.
-
-    Control characters (C0, DEL, C1), bidirectional overrides, invisible format characters and lone
-    surrogates become ``\\x1b`` or ``\\u202e``, unless they are among ``kept``. The backslash itself
-    is left alone.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text
-    )
-
-
-_LONG = 200  # characters of a name that are compared with others
-
-
-def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
-    """Return up to three of the ``known`` names that are like a name, the most similar first.
-
-    Case does not count.
-    """
-    import difflib  # only where a name is wrong
-
-    folded = {one.lower(): one for one in known}
-    return [
-        folded[one]
-        for one in difflib.get_close_matches(name.lower()[:_LONG], list(folded), cutoff=cutoff)
-    ]
-
-
-def like(name: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean NAME?`` for a name that is not among the ``known`` names; "" when none
-    is similar.
-    """
-    near = nearest(name, known)
-    return f" Did you mean {' or '.join(near)}?" if near else ""
-
-
-class NotASavedModelError(SavedModelError, OSError):
-    """The path holds no saved_model.pb, .pbtxt or .cpb."""
-
-
-class MissingFileError(SavedModelError, FileNotFoundError):
-    """A file that the model refers to (a checkpoint index or shard, an asset) does not exist."""
-
-
-class FileAccessError(SavedModelError, OSError):
-    """The operating system refuses to read or write: permissions, a directory in place of a file, a
-    full disk.
-
-    Attributes:
-      of_the_model: the model has a pipe, a socket, a device, a directory or a cycle of links
-        instead of a file, so other machines cannot read it either.
-    """
-
-    of_the_model = False
-
-
-class PathEscapeError(SavedModelError):
-    """A file name in the model is not a plain path below the model's directory."""
-
-    clause = "RES-14"
-
-
-class MalformedError(SavedModelError, OSError):
-    """Bytes or text are not the expected protocol message, or break one of its invariants."""
-
-
-class TruncatedError(SavedModelError, OSError):
-    """A file ends before a length or offset that the model stores."""
-
-
-class ChecksumError(SavedModelError):
-    """Stored and computed checksums differ."""
-
-
-class SchemaVersionError(SavedModelError, OSError):
-    """saved_model_schema_version is neither 1 nor absent, or a checkpoint requires a newer
-    reader.
-    """
-
-
-class NoMetaGraphError(SavedModelError, ValueError):
-    """A SavedModel has no MetaGraph, or not the requested one."""
-
-    clause = "V1-05"
-
-
-class SplitFileError(SavedModelError):
-    """The split (chunked) format is inconsistent: chunk metadata, field tags, record structure."""
-
-    clause = "DR-09"
-
-
-class UnsupportedError(SavedModelError):
-    """A well-formed file uses a feature that is not supported (a compression, an encryption, a file
-    system).
-    """
-
-
-class MissingPackageError(SavedModelError, ImportError):
-    """A file is compressed, and the package that unpacks it is not installed."""
-
-    def __init__(self, compression: str, package: str, **where: Any) -> None:
-        super().__init__(
-            f"compressed with {compression}, which needs the package {package}: pip install"
-            f" {package}",
-            **where,
-        )
-
-
-class LimitError(SavedModelError):
-    """A size, depth or count exceeds a limit of `reference_impl.format.limits`.
-
-    Args:
-      reason, where: as for every error.
-      limit: name of the limit, which may be raised.
-    """
-
-    def __init__(self, reason: str, *, limit: str = "", **where: Any) -> None:
-        super().__init__(reason, **where)
-        self.limit = limit
-
-
-class CorruptTableError(SavedModelError):
-    """The index of a tensor bundle (a sorted table of blocks) is inconsistent."""
-
-
-class DtypeError(SavedModelError):
-    """A dtype is unknown, invalid here, or not the one expected."""
-
-
-class ShapeError(SavedModelError):
-    """A shape is negative, overflows or does not fit the stored bytes, or slices do not cover their
-    tensor.
-    """
-
-
-class DuplicateKeyError(SavedModelError):
-    """Something that must be unique occurs twice: a checkpoint key, a node or function name, a tag
-    set.
-    """
-
-
-class MissingKeyError(SavedModelError):
-    """A checkpoint key, signature, function or node that is referred to does not exist."""
-
-
-class StructureError(SavedModelError):
-    """A StructuredValue cannot be decoded, or a Python value cannot be encoded as one."""
-
-    clause = "FN-09"
+# The public name of a class is the one in this module. Reports and known failures record it.
+for _name in _of_format.__all__:
+    getattr(_of_format, _name).__module__ = __name__
 
 
 class CycleError(SavedModelError):
     """Objects or functions that must form a tree or an acyclic graph refer to themselves."""
 
 
-class V1CheckpointError(SavedModelError):
-    """A checkpoint in the V1 format (one file of SavedTensorSlices) where a tensor bundle is
-    needed.
+class OptionError(SavedModelError, ValueError):
+    """An option of a load or a save is unknown or has an invalid value.
+
+    It is raised when the options are made: ``LoadOptions(weights="lazy")``.
     """
-
-
-# Errors of loading and saving
 
 
 class MetaGraphChoiceError(NoMetaGraphError, RuntimeError):
@@ -270,10 +113,6 @@ class MetaGraphChoiceError(NoMetaGraphError, RuntimeError):
 
     RFC: V1-04, V1-05
     """
-
-
-class MissingValueError(MissingKeyError, FileNotFoundError):
-    """The checkpoint holds no value for a variable or a table of the object graph."""
 
 
 class UnsupportedModelError(SavedModelError, ValueError):
@@ -342,6 +181,10 @@ class SaveError(SavedModelError, ValueError):
     """The object cannot be saved, or not without a loss (strict mode)."""
 
 
+class SaveOptionError(OptionError, SaveError):
+    """An option of a save is unknown or has an invalid value."""
+
+
 class InsideFunctionError(SaveError, AssertionError):
     """A save was started while a `tf.function` is traced."""
 
@@ -377,20 +220,6 @@ class UntrackedCaptureError(SaveError, AssertionError, KeyError):
     clause = "FN-07"
 
 
-def shortened(text: str, most: int, mark: str = "…") -> str:
-    """Cut a text to at most `most` characters; a mark at its end shows that something was left
-    out.
-    """
-    return text if len(text) <= most else text[: most - len(mark)] + mark
-
-
-def listed(texts: Iterable[str], most: int = 8, between: str = ", ") -> str:
-    """Join the first texts for a message, with the number of texts left out."""
-    texts = list(texts)
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return between.join(texts[:most]) + more
-
-
 def about_the_model(error: BaseException) -> bool:
     """Return whether an error reports a defect of the model, not of the machine (permissions, a
     full disk, a missing package).
@@ -400,12 +229,3 @@ def about_the_model(error: BaseException) -> bool:
     return isinstance(error, SavedModelError) and (
         not isinstance(error, FileAccessError) or error.of_the_model
     )
-
-
-def not_a_file(what: str, file: Union[str, os.PathLike[str]]) -> FileAccessError:
-    """Return the error for a path in a model that is not a regular file; `what` is the kind of
-    file.
-    """
-    error = FileAccessError(f"{what}, not a regular file", file=file)
-    error.of_the_model = True
-    return error

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Optional, Protocol, Union
 
+from reference_impl.errors import OptionError
 from reference_impl.safety.machine_ops import CHOICES
 from reference_impl.tracing import Sink
 
@@ -64,6 +65,9 @@ class LoadOptions:
       trace: called with each step of the load, a `reference_impl.tracing.Step`: ``print`` prints
         one line for each. It is called later too, when a function is called for the first time.
 
+    Raises:
+      OptionError: an option has an invalid value.
+
     RFC: DR-03
     """
 
@@ -81,16 +85,14 @@ class LoadOptions:
 
     def __post_init__(self) -> None:
         if self.io_device is not None and not is_local_device(self.io_device):
-            raise ValueError(
-                f"io_device = {self.io_device!r}: not a device of this process, which reads the"
-                " files"
-            )
+            reason = f"{self.io_device!r} is not a device of this process, which reads the files"
+            raise OptionError(reason, node="options.io_device")
         if self.machine_ops not in CHOICES:
-            raise ValueError(
-                f"machine_ops is one of {', '.join(CHOICES)}, not {self.machine_ops!r}"
-            )
+            reason = f"machine_ops is one of {', '.join(CHOICES)}, not {self.machine_ops!r}"
+            raise OptionError(reason, node="options.machine_ops")
         if self.weights not in ("copied", "mapped"):
-            raise ValueError(f"weights is 'copied' or 'mapped', not {self.weights!r}")
+            reason = f"weights is 'copied' or 'mapped', not {self.weights!r}"
+            raise OptionError(reason, node="options.weights")
 
     @staticmethod
     def of(options: Union[LoadOptions, TensorFlowLoadOptions, None]) -> LoadOptions:
@@ -98,7 +100,7 @@ class LoadOptions:
 
         Raises:
           TypeError: the argument has another type.
-          ValueError: an option is unknown or has an invalid value.
+          OptionError: an option is unknown or has an invalid value.
         """
         if options is None:
             return LoadOptions()
@@ -120,7 +122,7 @@ def translated(options: object, names: Mapping[str, str]) -> dict[str, Any]:
       names: TensorFlow's name of an option -> our name.
 
     Raises:
-      ValueError: an option has no name of ours.
+      OptionError: an option has no name of ours.
     """
     given, unknown = {}, []
     for name in getattr(type(options), "__slots__", None) or vars(options):
@@ -131,7 +133,7 @@ def translated(options: object, names: Mapping[str, str]) -> dict[str, Any]:
         elif name not in names and (value or (value == 0 and value is not False)):
             unknown.append(f"{name}={value!r}")
     if unknown:
-        raise ValueError(f"unknown options: {', '.join(sorted(unknown))}")
+        raise OptionError(f"unknown options: {', '.join(sorted(unknown))}", node="options")
     return given
 
 

@@ -65,14 +65,14 @@ class Traveller:
         steps: list[dict[str, Any]] = []
         work = self._work / order.replace(" ", "-")
         with ExitStack() as stack:
-            servers: dict[str, _Server] = {}
+            servers: dict[str, TwoExports] = {}
             load: Load | None = None
             before: Place | None = None
             for place in sides.places(order):
                 doing = sides.step(before, place) if before else f"start: {place}"
                 try:
                     if place.server not in servers:
-                        server = _Server(
+                        server = TwoExports(
                             self._drivers[place.server],
                             work / place.server,
                             self._exports,
@@ -116,7 +116,7 @@ class Traveller:
         return clients
 
 
-class _Server:
+class TwoExports:
     """A running server that holds both exports of every model, and serves one of them."""
 
     def __init__(

@@ -21,8 +21,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Optional
 
-from reference_impl.errors import MalformedError
 from reference_impl.format import schema
+from reference_impl.format.errors import MalformedError
 
 KEY = "savedmodel_compat.extension"
 VERSION = 1  # of the message; raise MIN_CONSUMER too if older readers would misunderstand it

@@ -66,6 +66,11 @@ TENSOR_BYTES = 2**30
 # several thousand digits.
 RANK = 254
 
+# The most dimensions of a shape in an attribute of a node: one fewer. Ops that stack tensors of the
+# shape (ExpandDims, Pack, TensorListStack) add a dimension, and a dimension beyond RANK ends the
+# process.
+NODE_RANK = RANK - 1
+
 # Elements of a shape that a node states. The graph optimizer multiplies such shapes by others
 # without looking for overflow.
 SHAPE_ELEMENTS = 2**40
@@ -140,3 +145,56 @@ TABLE_KEYS_RATIO = 64
 # Comparisons made to see whether the slices of a partitioned tensor overlap: enough for 4096 slices
 # in a square grid.
 SLICE_COMPARISONS = 2**18
+
+# Work of an analysis: after that many steps it gives up and says so. A step is a node or an edge.
+
+# To follow what the restore op of a TF 1.x model assigns. Functions that call others twice each
+# would take exponential time. Real restore ops have a few calls, one inside the other.
+RESTORE_STEPS = 10**6
+RESTORE_CALL_DEPTH = 64
+
+# To find what each signature of a MetaGraph reaches: nodes times signatures.
+SIGNATURE_REACH_STEPS = 2 * 10**7
+
+# To find the effects of a model on the machine; beyond it, the time of an effect is unknown. The
+# second number is that of different arguments for which one function is visited.
+EFFECT_STEPS = 10**6
+EFFECT_ARGUMENTS = 8
+
+# To find where a path comes from, and the strings of one constant that are looked at.
+PATH_STEPS = 64
+PATH_TEXTS = 8
+
+# To find what TensorFlow computes while it imports a graph; beyond it, every argument counts as
+# needed.
+FOLDING_STEPS = 2 * 10**6
+
+# A tensor that TensorFlow computes while it infers shapes, in elements (2 GB of the largest dtype),
+# and the outputs that a node promises. Both take memory before anything runs.
+FOLDED_ELEMENTS = 2**27
+FOLDED_OUTPUTS = 10**5
+
+# Numbers of a tensor that are known one by one where sizes are computed. A shape has fewer.
+KNOWN_NUMBERS = 1000
+
+# To find how large the tensors of a load are: nodes, calls inside calls, rounds of one loop.
+LOAD_SIZE_STEPS = 500_000
+LOAD_SIZE_CALL_DEPTH = 60
+LOAD_SIZE_ROUNDS = 1000
+
+# Nodes that come out of functions when calls of a TF 1.x graph are inlined. If functions call
+# others twice each, their number grows exponentially.
+INLINED_NODES = 10**5
+
+# Loops or conditions inside each other, and Switches in sequence (nested conditions without a
+# frame). Each level is a function inside a function.
+CONTROL_FLOW_DEPTH = 100
+SWITCHES_IN_SEQUENCE = 1000
+
+# The version in the head of a StableHLO program, and the names of its custom calls that are listed.
+PROGRAM_VERSION_BYTES = 200
+PROGRAM_NAMES = 200
+
+# Values that a save visits to find arrays that traced code reads. Those that it has not reached by
+# then are reported as lost.
+TRACED_CODE_VALUES = 2**15

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
@@ -16,7 +16,6 @@ from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.signature_tensors import tensor_names
 
 # Work (signatures times nodes) above which the reach of each signature is not computed.
-_REACH_BUDGET = 20_000_000
 
 
 class Body(NamedTuple):
@@ -102,7 +101,7 @@ class GraphView:
         """
         signatures = sorted(self.proto.signature_def.items())
         work = len(self.main.names) + sum(map(len, self.calls.values()))
-        if work * len(signatures) > _REACH_BUDGET:
+        if work * len(signatures) > limits.SIGNATURE_REACH_STEPS:
             return None
         return {
             key: self.reached(map(input_source, tensor_names(signature.outputs)))

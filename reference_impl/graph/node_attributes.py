@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Optional
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes
+from reference_impl.format.values.shapes import check_rank
 from reference_impl.format.values.tensor_proto import STRING_COST
 from reference_impl.graph import variant_values
 from reference_impl.graph.edges import data_inputs, input_source
@@ -149,7 +150,8 @@ def check_item(item: Any, field: str, key: str) -> None:
         else:
             check_shape(item, -1)
     except (errors.ShapeError, errors.LimitError, errors.MalformedError) as error:
-        raise type(error)(f"attribute {key!r}: {error.reason}") from None
+        error.reason = f"attribute {key!r}: {error.reason}"
+        raise
 
 
 def check_table(node: schema.NodeDef, file: str, where: str) -> None:
@@ -199,10 +201,7 @@ def _check_variant(value: schema.VariantTensorDataProto) -> None:
 
 def check_shape(shape: schema.TensorShapeProto, least: int) -> int:
     """Return the number of elements, unknown sizes counted as one. Raises ShapeError."""
-    if len(shape.dim) >= limits.RANK:
-        raise errors.ShapeError(
-            f"a shape has {len(shape.dim)} dimensions, TensorFlow has room for {limits.RANK - 1}"
-        )
+    check_rank(len(shape.dim), limits.NODE_RANK)
     count, largest = 1, 1
     for dim in shape.dim:
         if dim.size < least:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Optional, Union
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.names import CALLS
+from reference_impl.format.values.shapes import has_valid_rank
 from reference_impl.graph import node_attributes
 from reference_impl.graph.op_table import no_attribute
 from reference_impl.graph.references import function_attributes, function_values
@@ -279,7 +280,7 @@ def _check_number(number: int, one: AttrRule) -> None:
         raise errors.MalformedError(
             f"attribute {one.name!r} is {number}, the op needs at least {one.least}"
         )
-    if one.name in _DIMENSIONS and abs(number) > limits.RANK:
+    if one.name in _DIMENSIONS and not has_valid_rank(abs(number)):
         raise errors.MalformedError(
             f"attribute {one.name!r} is {number}, a tensor has at most {limits.RANK} dimensions"
         )

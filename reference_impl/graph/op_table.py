@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from reference_impl import errors
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.edges import Edge
 
 # Stateful ops that only read a variable.
@@ -22,7 +22,6 @@ VARIABLE_READS = frozenset(
 # made them has.
 _V1_FLOW = ("Switch", "Merge", "Enter", "Exit", "NextIteration")
 V1_FLOW = frozenset([*_V1_FLOW, *(f"Ref{op}" for op in _V1_FLOW), "LoopCond"])
-_MAX_OUTPUTS = 1 << 20  # a number_attr is read from the file
 
 
 Output = tuple[str, int, int]  # argument name, position inside the argument, DataType
@@ -92,11 +91,12 @@ class OpTable:
         if not argument.number_attr:
             return [kind]
         count = self._attr(node, argument.number_attr).i
-        if not 0 <= count <= _MAX_OUTPUTS:
+        if not 0 <= count <= limits.TENSORS_OF_NODE:
             raise errors.LimitError(
                 f"attr {argument.number_attr!r} asks for {count} outputs",
                 file=self.file,
                 node=node.name,
+                limit="TENSORS_OF_NODE",
             )
         return [kind] * count
 

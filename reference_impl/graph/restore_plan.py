@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
 from reference_impl import errors
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL, Edge, data_inputs, input_source, parse_input
@@ -37,8 +37,6 @@ _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
 _PASS_THROUGH = frozenset(
     {"Identity", "IdentityN", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"}
 )
-_STEPS = 1_000_000  # edges followed and nodes visited in total
-_DEPTH = 64  # calls inside calls
 
 
 class Restored(NamedTuple):
@@ -167,18 +165,18 @@ class _Walk:
 
     def _step(self, where: str) -> None:
         self.steps += 1
-        if self.steps > _STEPS:
+        if self.steps > limits.RESTORE_STEPS:
             raise errors.LimitError(
                 "too many nodes to follow what is restored",
                 file=self.file,
                 node=where,
-                limit="_STEPS",
+                limit="RESTORE_STEPS",
             )
 
     def _enter(self, frame: _Frame, node: schema.NodeDef, called: str) -> _Frame:
-        if frame.depth == _DEPTH:
+        if frame.depth == limits.RESTORE_CALL_DEPTH:
             reason = "calls nest too deeply to follow what is restored"
-            raise errors.LimitError(reason, file=self.file, node=called, limit="_DEPTH")
+            raise errors.LimitError(reason, file=self.file, node=called, limit="RESTORE_CALL_DEPTH")
         function = self.library.functions[called]
         if called not in self.bodies:
             arguments = {

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.called_children import called_children
 from reference_impl.graph.closure import reachable, reversed_edges
@@ -32,7 +32,7 @@ from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
 from reference_impl.graph.signature_tensors import init_ops, tensor_names
 from reference_impl.safety.effect import Effect
-from reference_impl.safety.folded_sizes import LIMIT, MOST_OUTPUTS, Sizes, too_many_outputs
+from reference_impl.safety.folded_sizes import Sizes, too_many_outputs
 from reference_impl.safety.import_folding import imported as imported_bodies
 from reference_impl.safety.load_sizes import Large, LoadSizes
 from reference_impl.safety.op_effects import (
@@ -66,17 +66,16 @@ from reference_impl.safety.path_origins import (
 )
 
 LOAD, CALL = "load", "call"
-_STEPS = 1_000_000  # visited nodes; beyond this limit, the time of effects is unknown
-_WAYS = 8  # sets of arguments for which one function is visited
 # Functions of a resource that run without being called: the last one when the object is collected
 # (RP-04).
 _OWN = (CREATE, INITIALIZE, DESTROY)
 
 
 _LARGE = OpEffect(
-    MEMORY, f"may make a tensor of more than {LIMIT} elements while shapes are inferred"
+    MEMORY,
+    f"may make a tensor of more than {limits.FOLDED_ELEMENTS} elements while shapes are inferred",
 )
-_MANY_OUTPUTS = OpEffect(MEMORY, f"promises more than {MOST_OUTPUTS} outputs")
+_MANY_OUTPUTS = OpEffect(MEMORY, f"promises more than {limits.FOLDED_OUTPUTS} outputs")
 
 
 class Start(NamedTuple):
@@ -307,10 +306,10 @@ class Search:
     @property
     def complete(self) -> bool:
         """Whether the search visited everything within its limits."""
-        return self.steps <= _STEPS
+        return self.steps <= limits.EFFECT_STEPS
 
     def follow(self, start: Start) -> None:
-        """Visit everything that a start runs, up to _STEPS nodes."""
+        """Visit everything that a start runs, up to `limits.EFFECT_STEPS` nodes."""
         ways: dict[str, set[Arguments]] = {}
         pending: list[tuple[str, Arguments]] = []
         if start.nodes:
@@ -328,7 +327,7 @@ class Search:
             known = ways.setdefault(name, set())
             if arguments in known:
                 continue
-            if len(known) >= _WAYS:
+            if len(known) >= limits.EFFECT_ARGUMENTS:
                 arguments = (UNSEEN_PATH,) * len(arguments)
                 if arguments in known:
                     continue

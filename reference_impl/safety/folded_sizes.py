@@ -1,6 +1,7 @@
 """Bound how many elements the tensors have that TensorFlow computes while it imports a graph.
 
-The bounds are crude: they may be too high, and only tensors beyond LIMIT are reported. Nothing is
+The bounds are crude: they may be too high, and only tensors beyond
+`limits.FOLDED_ELEMENTS` are reported. Nothing is
 computed but products of sizes.
 """
 
@@ -11,14 +12,11 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.node_defs import integers_of_constant
 from reference_impl.safety.folding_tables import OF_SHAPES, asked_of, output_counts
 
-LIMIT = 1 << 27  # elements of one tensor: 2 GB of the largest dtype
-MOST_OUTPUTS = 100_000
-_NUMBERS = 1000  # of a constant that holds sizes
 _HUGE = 1 << 200
 # Dtype -> format of an element in `tensor_content`, and the field that lists elements.
 _FLOATS = {
@@ -70,7 +68,6 @@ _PRODUCTS = (
         """)
 )
 _DOUBLING = _ADDING | _ops("Sum Cumsum")
-_RANK = 254  # dimensions of a tensor
 
 
 class Sizes:
@@ -99,11 +96,13 @@ class Sizes:
                 self._crude.add(node.name)
 
     def is_large(self, node: schema.NodeDef) -> bool:
-        """Return whether a node may make a tensor of more than LIMIT elements out of smaller
-        ones.
+        """Return whether a node may make a tensor of more than `limits.FOLDED_ELEMENTS` elements
+        out of smaller ones.
         """
         inputs = [self._known(text, self._sizes) for text in data_inputs(node)]
-        return node.op != "Const" and self._sizes[node.name] > LIMIT >= max(inputs, default=1)
+        return node.op != "Const" and self._sizes[node.name] > limits.FOLDED_ELEMENTS >= max(
+            inputs, default=1
+        )
 
     def has_large_value(self, node: schema.NodeDef, limit: int) -> bool:
         """Return whether the numbers of a node's output may have a product of more than `limit`, as
@@ -157,13 +156,13 @@ class Sizes:
             "new_axis_mask" not in node.attr or not node.attr["new_axis_mask"].i
         ):
             return ranks[0] if ranks else 0
-        return _RANK
+        return limits.RANK
 
     def _size(self, node: schema.NodeDef) -> int:
         if node.op == "Const":
             return _constant_size(node)
         if node.op in OF_SHAPES:
-            return _RANK
+            return limits.RANK
         sizes = [self._known(text, self._sizes) for text in data_inputs(node)]
         largest = max(sizes, default=1)
         if node.op in _NOT_LARGER:
@@ -184,7 +183,11 @@ class Sizes:
         if node.op == "Const":
             return _product(node)
         if node.op in OF_SHAPES:
-            return _RANK if node.op == "Rank" else math.prod(map(self._promised, data_inputs(node)))
+            return (
+                limits.RANK
+                if node.op == "Rank"
+                else math.prod(map(self._promised, data_inputs(node)))
+            )
         inputs = data_inputs(node)
         if node.op in _NOT_LARGER:
             asked = asked_of(node)
@@ -197,11 +200,11 @@ class Sizes:
 
 def _shape_size(shape: schema.TensorShapeProto) -> int:
     """Return the number of elements of a shape, 1 for each dimension that is not known."""
-    return min(math.prod([max(dim.size, 1) for dim in shape.dim[:_RANK]]), _HUGE)
+    return min(math.prod([max(dim.size, 1) for dim in shape.dim[: limits.RANK]]), _HUGE)
 
 
 def _product(node: schema.NodeDef) -> int:
-    numbers = integers_of_constant(node, _NUMBERS)
+    numbers = integers_of_constant(node, limits.KNOWN_NUMBERS)
     if numbers is None:
         numbers = [
             math.ceil(abs(value)) if math.isfinite(value) else _HUGE
@@ -217,7 +220,7 @@ def floats_of_constant(node: schema.NodeDef) -> list[float]:
     They are read without NumPy, whose import takes longer than an inspection.
     """
     tensor, size = node.attr["value"].tensor, _constant_size(node)
-    if tensor.dtype not in _FLOATS or size > _NUMBERS:
+    if tensor.dtype not in _FLOATS or size > limits.KNOWN_NUMBERS:
         return []
     code, field = _FLOATS[tensor.dtype]
     content = tensor.tensor_content
@@ -242,8 +245,8 @@ def _constant_size(node: schema.NodeDef) -> int:
 
 def too_many_outputs(node: schema.NodeDef) -> Optional[int]:
     """Return the number of outputs that an attribute of a node promises, if that is more than
-    MOST_OUTPUTS.
+    `limits.FOLDED_OUTPUTS`.
     """
     names = output_counts().get(node.op, ())
     most = max([node.attr[name].i for name in names if name in node.attr], default=0)
-    return most if most > MOST_OUTPUTS else None
+    return most if most > limits.FOLDED_OUTPUTS else None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.graph_view import Body, GraphView
@@ -32,7 +32,6 @@ _CONTROL_FLOW = frozenset(
 _NEVER = _CONTROL_FLOW | PLACEHOLDERS | {"PlaceholderWithDefault"}
 # Ops of whose inputs some are computed where others are not known.
 _IN_PARTS = frozenset({"Pack", "Concat", "ConcatV2", "StridedSlice", "Cast", "Slice", "Identity"})
-_STEPS = 2_000_000  # nodes visited; beyond it all arguments count as asked for
 
 
 class ImportedBody:
@@ -142,7 +141,7 @@ def imported(view: GraphView) -> Iterator[tuple[ImportedBody, list[schema.NodeDe
             {called: asked[called] for called in view.calls[name] if called in asked}
         )
         steps += len(body.nodes)
-        if steps > _STEPS:
+        if steps > limits.FOLDING_STEPS:
             asked = {name: range(len(bodies[name].arguments)) for name in view.calls}
             found.update((name, bodies[name].computed(asked)) for name in pending)
             break

@@ -17,10 +17,10 @@ from typing import NamedTuple, Optional
 from reference_impl.errors import SavedModelError
 from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes
+from reference_impl.format.values.shapes import has_valid_rank
 from reference_impl.graph.node_defs import integers_of_constant, strings_of_constant
 from reference_impl.safety.folded_sizes import floats_of_constant
 
-_NUMBERS = 1000  # of a tensor whose numbers are followed
 _TEXT = 24  # bytes of an empty text in a tensor
 _ARRAY_ENTRY = 64  # bytes of an entry of a tensor array, at least
 _LIST_ENTRY = 32  # bytes of an entry of a list of tensors
@@ -76,7 +76,7 @@ def shape_of(proto: schema.TensorShapeProto) -> Optional[tuple[int, ...]]:
     sizes = tuple([dim.size for dim in proto.dim[: limits.RANK + 1]])
     return (
         None
-        if proto.unknown_rank or min(sizes, default=0) < 0 or len(sizes) > limits.RANK
+        if proto.unknown_rank or min(sizes, default=0) < 0 or not has_valid_rank(len(sizes))
         else sizes
     )
 
@@ -87,7 +87,7 @@ def _shape_attribute(node: schema.NodeDef, name: str = "shape") -> Optional[tupl
 
 def _sizes(known: Known) -> Optional[tuple[int, ...]]:
     """Return the numbers of a tensor that is a shape; None if they are unknown or not a shape."""
-    if known.values is None or len(known.values) > limits.RANK:
+    if known.values is None or not has_valid_rank(len(known.values)):
         return None
     sizes = tuple(map(int, known.values))
     return sizes if min(sizes, default=0) >= 0 else None
@@ -101,7 +101,7 @@ def _made(
     dtype: int, shape: Optional[tuple[int, ...]], values: Optional[Iterable[Number]] = None
 ) -> Known:
     """Return a tensor whose numbers, if they are known, are what its dtype makes of them."""
-    listed = None if values is None else tuple(itertools.islice(values, _NUMBERS + 1))
+    listed = None if values is None else tuple(itertools.islice(values, limits.KNOWN_NUMBERS + 1))
     if listed is None or shape is None or len(listed) != math.prod(shape):
         return Known(dtype, shape)
     if dtype in _INTEGERS:
@@ -117,11 +117,11 @@ def constant(node: schema.NodeDef, inputs: Sequence[Known] = ()) -> Known:
     tensor = node.attr["value"].tensor if "value" in node.attr else schema.TensorProto()
     shape = shape_of(tensor.tensor_shape)
     if tensor.dtype == schema.DT_STRING:
-        texts = strings_of_constant(node, _NUMBERS)
+        texts = strings_of_constant(node, limits.KNOWN_NUMBERS)
         return Known(tensor.dtype, shape, text=sum(map(len, texts)))
-    if shape is None or math.prod(shape) > _NUMBERS:
+    if shape is None or math.prod(shape) > limits.KNOWN_NUMBERS:
         return Known(tensor.dtype, shape)
-    values: Optional[Sequence[Number]] = integers_of_constant(node, _NUMBERS)
+    values: Optional[Sequence[Number]] = integers_of_constant(node, limits.KNOWN_NUMBERS)
     if values is None and tensor.dtype == schema.DT_BOOL:
         listed = [*tensor.tensor_content] or [int(value) for value in tensor.bool_val] or [0]
         values = listed + listed[-1:] * (math.prod(shape) - len(listed))
@@ -139,7 +139,7 @@ def _shaped_by(position: int, *types: str) -> Rule:
 
 def _fill(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     shape, value = _sizes(inputs[0]), _single(inputs[1])
-    small = value is not None and shape is not None and math.prod(shape) <= _NUMBERS
+    small = value is not None and shape is not None and math.prod(shape) <= limits.KNOWN_NUMBERS
     text = inputs[1].text * (0 if shape is None else math.prod(shape))
     return _made(
         _dtype(node, "T"), shape, [value or 0] * math.prod(shape or ()) if small else None
@@ -164,7 +164,11 @@ def _range(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     if start is None or limit is None or not delta:
         return UNKNOWN
     count = max(0, math.ceil((limit - start) / delta))
-    values = [start + number * delta for number in range(count)] if count <= _NUMBERS else None
+    values = (
+        [start + number * delta for number in range(count)]
+        if count <= limits.KNOWN_NUMBERS
+        else None
+    )
     return _made(_dtype(node, "Tidx"), (count,), values)
 
 
@@ -667,7 +671,7 @@ def parts(node: schema.NodeDef, inputs: Sequence[Known]) -> list[Known]:
         node.op, _number_of(node, "axis")
     )
     count = _number_of(node, "num" if node.op == "Unpack" else "num_split")
-    if not data.shape or axis is None or not 0 < count <= _NUMBERS:
+    if not data.shape or axis is None or not 0 < count <= limits.KNOWN_NUMBERS:
         return [UNKNOWN]
     at = int(axis) % len(data.shape)
     before, after = data.shape[:at], data.shape[at + 1 :]

@@ -29,9 +29,6 @@ from reference_impl.safety.known_tensors import (
 from reference_impl.safety.path_origins import first_argument
 from reference_impl.safety.size_operands import UNMEASURED, size_operands
 
-_STEPS = 500_000  # nodes visited for one MetaGraph
-_DEPTH = 60  # calls in calls
-_ROUNDS = 1000  # of one loop
 _LOOPS = ("While", "StatelessWhile")
 _BACK = ("NextIteration", "RefNextIteration")  # their input comes from the round before
 _MERGES = ("Merge", "RefMerge")  # they run when one of their inputs is there
@@ -128,7 +125,7 @@ class LoadSizes:
         given = tuple(arguments[: len(names)]) + (UNKNOWN,) * (len(names) - len(arguments))
         if (name, given) in self._results:
             return self._results[name, given]
-        if self._depth >= _DEPTH or self._steps > _STEPS:
+        if self._depth >= limits.LOAD_SIZE_CALL_DEPTH or self._steps > limits.LOAD_SIZE_STEPS:
             self._give_up(name, function.node_def)
             return [UNKNOWN] * len(function.signature.output_arg)
         self._results[name, given] = [UNKNOWN] * len(
@@ -160,7 +157,7 @@ class LoadSizes:
         sources = {node.name: _sources(node, in_function) for node in nodes}
         for each in sources_first(sources) or ():  # a circle is refused by TensorFlow
             self._steps += 1
-            if self._steps > _STEPS:
+            if self._steps > limits.LOAD_SIZE_STEPS:
                 self._give_up(name, nodes)
                 break
             node = by_name[each]
@@ -249,11 +246,11 @@ class LoadSizes:
         if condition not in self._library.functions or body not in self._library.functions:
             return [UNKNOWN]
         state, before = list(inputs), self._total
-        for _ in range(_ROUNDS):
+        for _ in range(limits.LOAD_SIZE_ROUNDS):
             goes_on = self._call(condition, state)
             if goes_on and goes_on[0].values is not None and not any(goes_on[0].values):
                 return state
-            if not goes_on or goes_on[0].values is None or self._steps > _STEPS:
+            if not goes_on or goes_on[0].values is None or self._steps > limits.LOAD_SIZE_STEPS:
                 break
             self._total = before  # what a round makes is freed after it
             state = self._call(body, state)
@@ -261,7 +258,7 @@ class LoadSizes:
         while True:
             after = self._call(body, state)
             kept = [_either(known) for known in zip(state, after)]
-            if kept == state or self._steps > _STEPS:
+            if kept == state or self._steps > limits.LOAD_SIZE_STEPS:
                 return kept
             state = kept
 

@@ -14,7 +14,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.edges import Edge, data_inputs, parse_input
 from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.references import CALL_OPS
@@ -62,8 +62,6 @@ _NESTED = {
 }
 # Ops that neither change the value of a variable nor pass its handle on.
 _READERS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "VariableShape", "DisableCopyOnRead"})
-_STEPS = 64  # nodes visited for one path
-_TEXTS = 8  # strings of one constant
 
 
 class Origin(NamedTuple):
@@ -110,7 +108,7 @@ class Body:
             if entry in seen:
                 continue
             seen.add(entry)
-            if len(seen) > _STEPS:
+            if len(seen) > limits.PATH_STEPS:
                 return UNSEEN_PATH
             text, behind = entry
             edge = parse_input(text, self.name is not None)
@@ -240,7 +238,7 @@ def _is_kept(body: Optional[schema.FunctionDef], number: int) -> bool:
         return False
     nodes = {node.name: node for node in body.node_def}
     text = body.ret.get(body.signature.output_arg[number].name, "")
-    for _ in range(_STEPS):
+    for _ in range(limits.PATH_STEPS):
         edge = parse_input(text, True)
         if edge == Edge(body.signature.input_arg[number].name):
             return True
@@ -270,7 +268,7 @@ def _component(item: Origin) -> Origin:
 
 def _made(node: schema.NodeDef, hands_on: bool) -> frozenset[Origin]:
     if node.op == "Const":
-        return _literals(strings_of_constant(node, _TEXTS + 1)) or COMPUTED_PATH
+        return _literals(strings_of_constant(node, limits.PATH_TEXTS + 1)) or COMPUTED_PATH
     if node.op in PLACEHOLDERS or node.op == "PlaceholderWithDefault":
         return GIVEN_PATH
     if node.op == "StringJoin" and "separator" in node.attr and node.attr["separator"].s:
@@ -279,9 +277,12 @@ def _made(node: schema.NodeDef, hands_on: bool) -> frozenset[Origin]:
 
 
 def _literals(texts: Sequence[bytes]) -> frozenset[Origin]:
-    """Return the origins of texts in the model. Beyond the first _TEXTS they are not looked at."""
-    found = frozenset(Origin(LITERAL, _text(text)) for text in texts[:_TEXTS])
-    return found | UNSEEN_PATH if len(texts) > _TEXTS else found
+    """Return the origins of texts in the model.
+
+    Beyond the first `limits.PATH_TEXTS`, they are not looked at.
+    """
+    found = frozenset(Origin(LITERAL, _text(text)) for text in texts[: limits.PATH_TEXTS])
+    return found | UNSEEN_PATH if len(texts) > limits.PATH_TEXTS else found
 
 
 def _text(text: bytes) -> str:
@@ -291,7 +292,9 @@ def _text(text: bytes) -> str:
 def of_attribute(node: schema.NodeDef, name: str) -> frozenset[Origin]:
     """Return the paths in an attribute, which is a string or a list of strings."""
     value = node.attr[name] if name in node.attr else schema.AttrValue()
-    texts: Sequence[bytes] = value.list.s[: _TEXTS + 1] if value.HasField("list") else [value.s]
+    texts: Sequence[bytes] = (
+        value.list.s[: limits.PATH_TEXTS + 1] if value.HasField("list") else [value.s]
+    )
     return _literals(texts) or frozenset({Origin(LITERAL)})
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, Protocol, Union
 
 from reference_impl.drop_in.strict_mode import is_strict
-from reference_impl.errors import SaveError
+from reference_impl.errors import OptionError, SaveOptionError
 from reference_impl.format.container import files
 from reference_impl.load_options import is_local_device, translated
-from reference_impl.tracing import Step
+from reference_impl.tracing import Sink
 
 SERVE = "serve"
 DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
@@ -68,8 +68,11 @@ class SaveOptions:
       sync: wait until the files are on disk (the default). If false, a killed process still leaves
         the old export or the new one, but a power failure soon after may leave empty files. Turn it
         off for exports that are copied elsewhere or thrown away.
-      trace: is called with a `reference_impl.tracing.Step` after each stage of the save;
-        ``trace=print`` prints them.
+      trace: called with a `reference_impl.tracing.Step` after each stage of the save:
+        ``print`` prints them.
+
+    Raises:
+      SaveOptionError: an option has an invalid value.
     """
 
     strict: bool = field(default_factory=is_strict)
@@ -91,7 +94,10 @@ class SaveOptions:
     extra_assets: Optional[Mapping[str, Union[str, os.PathLike[str]]]] = None
     stage: Optional[Union[str, os.PathLike[str]]] = None
     sync: bool = True
-    trace: Optional[Callable[[Step], Any]] = None
+    trace: Optional[Sink] = None
+
+    def __post_init__(self) -> None:
+        _check(self)
 
     @property
     def tags(self) -> list[str]:
@@ -126,7 +132,7 @@ def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOpt
     """Return our options for the caller's: None, SaveOptions, or `tf.saved_model.SaveOptions`.
 
     Raises:
-      SaveError: an option is unknown or has an invalid value.
+      SaveOptionError: an option is unknown or has an invalid value.
       TypeError: the argument has another type.
     """
     if (
@@ -137,22 +143,16 @@ def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOpt
         raise TypeError(
             f"options are SaveOptions, not {type(options).__name__}: {options!r}"
         )  # all of TensorFlow's have that
-    chosen = (
-        options
-        if isinstance(options, SaveOptions)
-        else SaveOptions()
-        if options is None
-        else _translate(options)
-    )
-    _check(chosen)
-    return chosen
+    if options is None:
+        return SaveOptions()
+    return options if isinstance(options, SaveOptions) else _translate(options)
 
 
 def _translate(options: object) -> SaveOptions:
     try:
         given = translated(options, _THEIRS)
-    except ValueError as error:
-        raise SaveError(str(error), node="options") from None
+    except OptionError as error:
+        raise SaveOptionError(error.reason, node=error.node) from None
     given["extra_tags"] = tuple(given.get("extra_tags", ()))
     given["function_aliases"] = dict(given.get("function_aliases", ()))
     return SaveOptions(**given)
@@ -160,7 +160,8 @@ def _translate(options: object) -> SaveOptions:
 
 def _check(options: SaveOptions) -> None:
     def refuse(name: str, reason: str) -> None:
-        raise SaveError(f"{name} = {getattr(options, name)!r}: {reason}", node=f"options.{name}")
+        text = f"{name} = {getattr(options, name)!r}: {reason}"
+        raise SaveOptionError(text, node=f"options.{name}")
 
     for name in ("extra_tags", "namespaces"):
         value = getattr(options, name)

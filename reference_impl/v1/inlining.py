@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Optional
 
 from reference_impl import errors
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.format.names import CALLS, CUSTOM_GRADIENT
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import Edge, input_source, parse_input
@@ -27,8 +27,6 @@ from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
-
-MAX_NODES = 100_000  # if functions call others twice each, inlining grows exponentially
 
 MakesHandle = Callable[[Any], bool]
 
@@ -54,7 +52,7 @@ def inline_makers(
     while work:
         name, callers = work.pop()
         called = _called(library, graph.nodes[name], makers)
-        if called is None or called in callers or len(added) > MAX_NODES:
+        if called is None or called in callers or len(added) > limits.INLINED_NODES:
             continue
         try:
             inner = _Inlined(

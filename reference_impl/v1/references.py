@@ -26,15 +26,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from reference_impl import errors
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.variable_defs import REFERENCE_OPS
-
-MAX_SWITCHES = 1000  # in sequence: nested conditions
 
 # Updates whose resource form is not simply "Resource" + op.
 _RENAMED_UPDATES = {
@@ -311,7 +309,7 @@ def _before(graph: Graph, ref: Edge) -> list[Edge]:
 
     A control edge from a Switch would not tell the branch.
     """
-    for _ in range(MAX_SWITCHES):
+    for _ in range(limits.SWITCHES_IN_SEQUENCE):
         node = graph.nodes.get(ref.source)
         if node is None or not node.input:  # a constant or placeholder is always available
             return []

@@ -13,16 +13,14 @@ import contextlib
 import re
 from typing import Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.graph_view import GraphView
 from reference_impl.views.types import Program
 
 OP = "XlaCallModule"
 _MAGIC = b"ML\xefR"
 _PRODUCER = re.compile(rb"StableHLO_v(\d{1,6}\.\d{1,6}\.\d{1,6})\Z")
-_MAX_PRODUCER = 200  # bytes
 _STRINGS = 0  # the id of the section with all strings
-_MAX_NAMES = 200
 _TARGET = re.compile(r"custom_call\s+@\"?([\w.$-]+)")
 _CALL = re.compile(r"custom_call_v\d+\Z")
 # Not a target: ops and dialects of the bytecode, visibilities, and the location that is not known.
@@ -70,7 +68,7 @@ def program(node: schema.NodeDef, function: Optional[str] = None) -> Program:
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))[:_MAX_NAMES]
+    return tuple(dict.fromkeys(names))[: limits.PROGRAM_NAMES]
 
 
 class _Bytecode:
@@ -102,7 +100,7 @@ class _Bytecode:
         byte.
         """
         self.number()
-        end = self.data.find(b"\0", self.at, self.at + _MAX_PRODUCER)
+        end = self.data.find(b"\0", self.at, self.at + limits.PROGRAM_VERSION_BYTES)
         if end < 0:
             raise EOFError
         return self.take(end + 1 - self.at)[:-1]

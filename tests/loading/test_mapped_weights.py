@@ -203,8 +203,9 @@ def test_a_saved_copy_of_a_mapped_model_is_whole(model, tmp_path):
 
 
 def test_unknown_ways_are_refused():
-    with pytest.raises(ValueError, match="'copied' or 'mapped', not 'lazy'"):
+    with pytest.raises(ValueError, match="'copied' or 'mapped', not 'lazy'") as info:
         reference_impl.LoadOptions(weights="lazy")
+    assert isinstance(info.value, reference_impl.OptionError)
 
 
 def test_many_loads_of_many_large_values_at_the_same_time(model):

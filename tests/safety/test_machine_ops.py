@@ -222,7 +222,7 @@ def test_an_op_that_is_given_no_file_does_nothing(tmp_path, path, acts):
 
 
 def test_functions_beyond_counting_are_left_open(tmp_path, monkeypatch):
-    monkeypatch.setattr("reference_impl.safety.effects._STEPS", 3)
+    monkeypatch.setattr("reference_impl.safety.effects.limits.EFFECT_STEPS", 3)
     attacks.write_in_nested_calls(tmp_path / "model")
     (effect,) = found(tmp_path / "model")
     assert (effect.at_load, effect.at_call) == (None, None)
@@ -311,7 +311,7 @@ def test_a_load_that_runs_too_much_to_follow_is_not_silent(monkeypatch):
     from reference_impl.errors import MachineOpError
     from reference_impl.safety.machine_ops import MachineOpWarning
 
-    monkeypatch.setattr("reference_impl.safety.effects._STEPS", 0)
+    monkeypatch.setattr("reference_impl.safety.effects.limits.EFFECT_STEPS", 0)
     model = edits.fixture("while_loop")
     with pytest.warns(MachineOpWarning, match="too much to follow"):
         reference_impl.load(model)

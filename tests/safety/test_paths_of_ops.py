@@ -292,7 +292,7 @@ def test_the_parts_of_a_joined_path_may_lead_to_the_model(tmp_path):
 @pytest.mark.parametrize("op", ["SaveV2", "WriteFile"])
 def test_a_write_that_is_not_reached_within_the_limit_is_not_clean(tmp_path, op, monkeypatch):
     """A million nodes are followed, here a thousand. The signatures need more."""
-    monkeypatch.setattr("reference_impl.safety.effects._STEPS", 1000)
+    monkeypatch.setattr("reference_impl.safety.effects.limits.EFFECT_STEPS", 1000)
     message = forge.seed("table_static")
     graph = message.meta_graphs[0]
     waits = [

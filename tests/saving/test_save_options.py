@@ -92,6 +92,8 @@ def test_what_has_no_meaning_is_refused(ours, model, tmp_path):
     for name, value in wrong.items():
         with pytest.raises(errors.SaveError, match=rf"options\.{name}"):
             reference_impl.save(model, tmp_path / "m", options=ours(**{name: value}))
+        with pytest.raises(errors.OptionError, match=rf"options\.{name}"):
+            ours(**{name: value})  # at once, as LoadOptions does
     assert list(tmp_path.iterdir()) == []
 
 

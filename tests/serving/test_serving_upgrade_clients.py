@@ -10,10 +10,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from compat_matrix.cli import main
+from compat_matrix.requests.artifact import Artifact
+from compat_matrix.requests.compare import EXACT
+from compat_matrix.serving import drivers
+from compat_matrix.serving.drivers import Endpoint
+from compat_matrix.upgrade.client_requests import ClientRequest
+from compat_matrix.upgrade.clients import Clients, Lost, learn
+from compat_matrix.upgrade.load import Load
+from compat_matrix.upgrade.sides import NEW, OLD
+from compat_matrix.upgrade.switching import LIMITS, TwoExports
+from compat_matrix.workers.tensors import Tensor
 
 HERE = "standin@local"
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
@@ -111,7 +122,50 @@ def test_a_new_export_whose_signature_def_breaks_a_promise_goes_with_no_order(
     assert [way["works"] for way in record["orders"]] == [False, False]
 
 
-@pytest.mark.parametrize("change", ANSWERS)
+def learned(endpoint: Endpoint, model: str) -> Clients:
+    """The clients of an old export that doubles."""
+    asked, answer = np.float32([1, 2]), {"y": Tensor("float32", np.float32([2, 4]))}
+    request = ClientRequest(
+        model, "request-1", "", {"x": Tensor("float32", asked)}, {OLD: answer, NEW: answer}, EXACT
+    )
+    return learn(endpoint, [request])
+
+
+def test_answers_of_a_new_export_that_break_old_clients_are_noticed(tmp_path: Path) -> None:
+    """One server has a model for each change: the same clients as in an upgrade, which would start
+    six servers for each.
+    """
+    saved(tmp_path / "old" / "model", doubled)
+    old = Artifact(tmp_path / "old", False, EXACT, ())
+    exports = {"unchanged": {OLD: old, NEW: old}}
+    for change, (facts, _) in ANSWERS.items():
+        name = change.replace(" ", "_")
+        saved(tmp_path / name / "model", **facts)
+        exports[name] = {OLD: old, NEW: Artifact(tmp_path / name, False, EXACT, ())}
+    driver = drivers.of(HERE)
+    server = TwoExports(driver, tmp_path / "work", exports, LIMITS)
+    try:
+        server.hold(OLD)
+        clients = {model: learned(server.endpoint, model) for model in exports}
+        server.hold(NEW)
+        lost = {}
+        for model, ours in clients.items():
+            assert ours.questions
+            with Load(ours) as load:
+                load.aim(server.endpoint, NEW)
+                try:
+                    load.settle()
+                except Lost as error:
+                    lost[model] = str(error)
+    finally:
+        server.close()
+        driver.close()
+    assert "unchanged" not in lost
+    for change, (_, said) in ANSWERS.items():
+        assert said in lost[change.replace(" ", "_")], change
+
+
+@pytest.mark.parametrize("change", ["an output renamed", "batches of two alone"])
 def test_a_new_export_whose_answers_break_old_clients_goes_with_no_order(
     tmp_path: Path, change: str
 ) -> None:

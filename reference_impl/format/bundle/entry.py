@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from reference_impl.errors import DtypeError, ShapeError
-from reference_impl.format import limits, schema
+from reference_impl.format import schema
 from reference_impl.format.bundle.slices import Slice
+from reference_impl.format.errors import DtypeError, ShapeError
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.dtypes import DType
+from reference_impl.format.values.shapes import check_rank
 
 HEADER_KEY = b""
 VERSION = 1  # of the format, as TensorFlow counts
@@ -76,8 +77,7 @@ def _check_shape(entry: Entry) -> None:
     bytes.
     """
     dtype, shape, elements = entry.dtype, entry.shape, entry.elements
-    if len(shape) > limits.RANK:
-        raise ShapeError(f"a shape of {len(shape)} dimensions is more than TensorFlow can count")
+    check_rank(len(shape))
     if shape and min(shape) < 0:
         raise ShapeError(f"the shape {shape} has a negative dimension")
     # The other dimensions of an empty tensor count as well: NumPy multiplies them.

@@ -18,18 +18,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from reference_impl.errors import (
-    ChecksumError,
-    CorruptTableError,
-    MalformedError,
-    MissingFileError,
-    MissingKeyError,
-    SavedModelError,
-    SchemaVersionError,
-    ShapeError,
-    TruncatedError,
-    V1CheckpointError,
-)
 from reference_impl.format import schema
 from reference_impl.format.bundle import tensor_data
 from reference_impl.format.bundle.checksum import PIECE, crc32c, crc32c_of_array, masked
@@ -44,6 +32,18 @@ from reference_impl.format.bundle.entry import (
 from reference_impl.format.bundle.slices import Box, check_cover, slice_key, to_box
 from reference_impl.format.bundle.table import MAGIC, TableReader
 from reference_impl.format.container.files import accessing, map_file, open_regular
+from reference_impl.format.errors import (
+    ChecksumError,
+    CorruptTableError,
+    MalformedError,
+    MissingFileError,
+    MissingKeyError,
+    SavedModelError,
+    SchemaVersionError,
+    ShapeError,
+    TruncatedError,
+    V1CheckpointError,
+)
 from reference_impl.format.names import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
 from reference_impl.format.values.tensor_proto import object_array
 

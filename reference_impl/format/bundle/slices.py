@@ -10,8 +10,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from reference_impl.errors import LimitError, ShapeError
 from reference_impl.format import limits
+from reference_impl.format.errors import LimitError, ShapeError
 
 # (start, length) for each dimension. A length of -1, with start 0, is the whole dimension; on disk
 # it differs from the explicit length.

@@ -19,7 +19,9 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, Optional, Union
 
-from reference_impl.errors import (
+from reference_impl.format import limits
+from reference_impl.format.bundle.checksum import crc32c, masked, masked_crc32c
+from reference_impl.format.errors import (
     ChecksumError,
     CorruptTableError,
     DuplicateKeyError,
@@ -28,8 +30,6 @@ from reference_impl.errors import (
     TruncatedError,
     UnsupportedError,
 )
-from reference_impl.format import limits
-from reference_impl.format.bundle.checksum import crc32c, masked, masked_crc32c
 from reference_impl.format.wire import read_varint, write_varint
 
 MAGIC = 0xDB4775248B80FB57

@@ -22,8 +22,8 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO, Union
 
-from reference_impl.errors import ChecksumError, DtypeError, MalformedError, ShapeError
 from reference_impl.format.bundle.checksum import PIECE, crc32c, crc32c_of_array, masked
+from reference_impl.format.errors import ChecksumError, DtypeError, MalformedError, ShapeError
 from reference_impl.format.values.dtypes import DType
 from reference_impl.format.wire import cut, read_varint, read_varints, write_varint
 

@@ -11,18 +11,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Optional, Union
 
-from reference_impl.errors import (
+from reference_impl.format import schema
+from reference_impl.format.bundle import tensor_data
+from reference_impl.format.bundle.entry import HEADER_KEY, VERSION, index_file, shard_file
+from reference_impl.format.bundle.slices import FULL, Slice, slice_key, to_box
+from reference_impl.format.bundle.table import TableWriter
+from reference_impl.format.errors import (
     DtypeError,
     DuplicateKeyError,
     FileAccessError,
     SavedModelError,
     ShapeError,
 )
-from reference_impl.format import schema
-from reference_impl.format.bundle import tensor_data
-from reference_impl.format.bundle.entry import HEADER_KEY, VERSION, index_file, shard_file
-from reference_impl.format.bundle.slices import FULL, Slice, slice_key, to_box
-from reference_impl.format.bundle.table import TableWriter
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.dtypes import DType
 from reference_impl.format.values.shapes import shape_proto

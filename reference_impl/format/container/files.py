@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO, Optional, Union
 
-from reference_impl import errors
-from reference_impl.format import limits
+from reference_impl.format import errors, limits
 
 AnyPath = Union[str, "os.PathLike[str]"]
 

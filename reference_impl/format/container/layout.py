@@ -19,18 +19,20 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, NamedTuple, Optional, TypeVar, Union
 
 from google.protobuf.message import Message
 
-from reference_impl import errors
-from reference_impl.format import limits, schema
+from reference_impl.format import error_text, errors, limits, schema
 from reference_impl.format.container import files
 from reference_impl.format.names import ASSETS_COLLECTION
 from reference_impl.format.names import CPB as CPB
 from reference_impl.format.names import FORMATS as FORMATS
 from reference_impl.format.names import PB as PB
 from reference_impl.format.names import PBTXT as PBTXT
+
+if TYPE_CHECKING:
+    from reference_impl.format.bundle.reader import BundleReader
 
 M = TypeVar("M", bound=Message)
 _T = TypeVar("_T")
@@ -123,6 +125,18 @@ class Layout:
     def has_checkpoint(self) -> bool:
         return self.root.exists(f"{CHECKPOINT}.index")
 
+    def open_checkpoint(self) -> BundleReader:
+        """Open the checkpoint: the values of the variables by key.
+
+        Raises MissingValueError if there is no checkpoint, and the errors of `checkpoint_prefix`
+        and of `BundleReader`.
+        """
+        from reference_impl.format.bundle.reader import BundleReader  # many callers need no values
+
+        if not self.has_checkpoint:
+            raise self.no_checkpoint()
+        return BundleReader(self.checkpoint_prefix)
+
     def no_checkpoint(self) -> errors.MissingValueError:
         """Return the error for a model with variables and without a checkpoint."""
         reason = (
@@ -212,7 +226,7 @@ class Layout:
         if not matching:
             reason = (
                 f"no MetaGraph has exactly the tags {asked}; there are:"
-                f" {available}.{errors.like(asked, there)}"
+                f" {available}.{error_text.like(asked, there)}"
             )
             raise errors.NoMetaGraphError(reason, file=self.file)
         if len(matching) > 1:

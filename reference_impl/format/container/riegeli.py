@@ -12,8 +12,7 @@ import bisect
 import struct
 from typing import NamedTuple
 
-from reference_impl import errors
-from reference_impl.format import limits
+from reference_impl.format import errors, limits
 from reference_impl.format.container import files
 from reference_impl.format.container.highwayhash import highwayhash64
 from reference_impl.format.wire import cut, read_varint, read_varints

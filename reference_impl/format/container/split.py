@@ -11,8 +11,7 @@ from typing import Any, Optional, TypeVar, cast
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from reference_impl import errors
-from reference_impl.format import limits, schema
+from reference_impl.format import errors, limits, schema
 from reference_impl.format.container import files
 from reference_impl.format.container.riegeli import RecordFile
 from reference_impl.format.schema import is_repeated

@@ -22,8 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Optional, Union
 
-from reference_impl import errors
-from reference_impl.format import schema
+from reference_impl.format import errors, schema
 from reference_impl.format.container import files, layout, staging
 
 # What an export may consist of. A directory that holds anything else is not replaced: the rest

@@ -9,8 +9,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, EncodeError, Message
 
-from reference_impl import errors
-from reference_impl.format import limits
+from reference_impl.format import errors, limits
 from reference_impl.format.schema import _count, _examine, _pool
 
 M = TypeVar("M", bound=Message)
@@ -101,7 +100,8 @@ def serialize(message: Message) -> bytes:
         return message.SerializeToString(deterministic=True)
     except (EncodeError, RecursionError, ValueError) as error:
         raise errors.LimitError(
-            f"{message.DESCRIPTOR.full_name} cannot be serialised: {error}", limit="MESSAGE_BYTES"
+            f"{message.DESCRIPTOR.full_name} cannot be serialised: {error}",
+            limit="SAVED_MODEL_BYTES",
         ) from error
 
 

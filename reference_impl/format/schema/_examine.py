@@ -10,8 +10,7 @@ from typing import Any, Optional
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from reference_impl import errors
-from reference_impl.format import limits
+from reference_impl.format import errors, limits
 from reference_impl.format.wire import (
     BYTES,
     END_GROUP,

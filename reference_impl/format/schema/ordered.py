@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Optional
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from reference_impl import errors
-from reference_impl.format import limits, schema
+from reference_impl.format import errors, limits, schema
 from reference_impl.format.schema._examine import holds_maps
 from reference_impl.format.wire import bytes_field, write_varint
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
-from reference_impl.errors import DtypeError, UnsupportedError
+from reference_impl.format.errors import DtypeError, UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
+from reference_impl.format.errors import ShapeError
 
 Shape = Optional[tuple[Optional[int], ...]]
 
@@ -30,6 +31,21 @@ def shape_protos(
 ) -> list[schema.TensorShapeProto]:
     """Return the messages of several shapes."""
     return [shape_proto(sizes) for sizes in shapes]
+
+
+def has_valid_rank(rank: int, most: Optional[int] = None) -> bool:
+    """Return whether TensorFlow can represent a tensor of so many dimensions.
+
+    `most` is `limits.RANK` by default. For example, 254 dimensions are valid, and 255 are not.
+    """
+    return rank <= (limits.RANK if most is None else most)
+
+
+def check_rank(rank: int, most: Optional[int] = None) -> None:
+    """Refuse a rank that `has_valid_rank` refuses. Raises ShapeError."""
+    if not has_valid_rank(rank, most):
+        most = limits.RANK if most is None else most
+        raise ShapeError(f"a shape has {rank} dimensions, TensorFlow has room for {most}")
 
 
 def covers(

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
-from reference_impl import errors
-from reference_impl.format import limits, schema
+from reference_impl.format import errors, limits, schema
 from reference_impl.format.container.files import AnyPath
 from reference_impl.format.values import dtypes, tensor_proto
 from reference_impl.format.values.dtypes import DType

@@ -12,11 +12,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from reference_impl import errors
-from reference_impl.format import limits, schema
+from reference_impl.format import errors, limits, schema
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.dtypes import DType
-from reference_impl.format.values.shapes import shape_proto
+from reference_impl.format.values.shapes import check_rank, has_valid_rank, shape_proto
 from reference_impl.format.wire import cut, read_varints
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def growth(proto: schema.TensorProto) -> int:
     if (
         any(size < 0 for size in sizes)
         or proto.tensor_shape.unknown_rank
-        or len(sizes) > limits.RANK
+        or not has_valid_rank(len(sizes))
     ):
         raise errors.MalformedError(
             "the shape of a constant is unknown, negative or has too many dimensions"
@@ -196,8 +195,7 @@ def _shape(shape: schema.TensorShapeProto) -> tuple[int, ...]:
     sizes = tuple(dim.size for dim in shape.dim)
     if shape.unknown_rank or any(size < 0 for size in sizes):
         raise errors.ShapeError("a tensor has an unknown or negative dimension")
-    if len(sizes) > limits.RANK:
-        raise errors.ShapeError(f"a tensor has {len(sizes)} dimensions, more than TensorFlow knows")
+    check_rank(len(sizes))
     return sizes
 
 

@@ -35,12 +35,12 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.format import limits
 from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.saving.checks import byte_code
 from reference_impl.saving.checks.authorship import is_framework_file, is_installed_file
 from reference_impl.saving.checks.trace_frames import traced_codes
 
-_MOST = 1 << 15  # values that are visited: what the walk has not reached by then is reported
 _PLAIN = (
     bool,
     int,
@@ -103,9 +103,9 @@ class TracedCode:
 
     def _walk(self) -> None:
         while self._pending:
-            while self._pending and len(self._seen) < _MOST:
+            while self._pending and len(self._seen) < limits.TRACED_CODE_VALUES:
                 self._visit(self._pending.pop())
-            if len(self._seen) >= _MOST:
+            if len(self._seen) >= limits.TRACED_CODE_VALUES:
                 return
             self._pending = list(self._named())
             if not self._pending:

@@ -23,13 +23,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.node_defs import int_tensor
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
 from reference_impl.v1.control_flow.editable_function import (
-    MAX_NESTING,
     EditableFunction,
     Tensor,
     Unprovable,
@@ -165,8 +164,8 @@ class Conditions:
             return self._merge(name, node, found)
         for text in self.function.data(node):
             found = _deeper(found, self.behind(text), name)
-        if found is not None and found.depth > MAX_NESTING:
-            raise Unprovable(name, f"is nested in more than {MAX_NESTING} branches")
+        if found is not None and found.depth > limits.CONTROL_FLOW_DEPTH:
+            raise Unprovable(name, f"is nested in more than {limits.CONTROL_FLOW_DEPTH} branches")
         if node.op == "Switch":
             _, predicate = self.function.data(node, 2)
             self.predicates[name], self.keys[name] = predicate, self._key(predicate)

@@ -23,8 +23,6 @@ from reference_impl.graph.op_table import VARIABLE_READS, OpTable
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.unique_names import UniqueNames
 
-MAX_NESTING = 100
-
 
 class Unprovable(Exception):
     """The graph was not provably made by tf.while_loop, tf.cond and tf.TensorArray, so it is not

@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Optional
 
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.v1.control_flow.editable_function import (
-    MAX_NESTING,
     EditableFunction,
     Unprovable,
 )
@@ -90,8 +89,10 @@ def _frame_after(
     if node.op == "Enter":
         name = _frame_name(node)
         if (id(frame), name) not in children:
-            if frame.depth == MAX_NESTING:
-                raise Unprovable(node.name, f"is nested in more than {MAX_NESTING} loops")
+            if frame.depth == limits.CONTROL_FLOW_DEPTH:
+                raise Unprovable(
+                    node.name, f"is nested in more than {limits.CONTROL_FLOW_DEPTH} loops"
+                )
             children[id(frame), name] = Frame(name, frame, frame.depth + 1)
         return children[id(frame), name]
     if node.op == "Exit":
