@@ -119,7 +119,7 @@ def names_in_graph(graph: schema.GraphDef) -> set[str]:
 
 
 class Mentions(NamedTuple):
-    """What the nodes of a function name: their ops, and the functions that they call, in order of
+    """The names in the nodes of a function: their ops, and the functions that they call, in order of
     first mention.
     """
 

@@ -50,7 +50,7 @@ class SavedVariable:
 
 @dataclass(frozen=True)
 class CheckpointLayout:
-    """What a checkpoint says of its values.
+    """The keys and the object graph of a checkpoint.
 
     Attributes:
       variables: number of a variable's node -> the variable.

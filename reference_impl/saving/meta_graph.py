@@ -249,7 +249,7 @@ class _Builder:
             tf.version.GIT_VERSION,
         )
         info.stripped_default_attrs = True
-        # Functions of the export are no ops.
+        # Names of functions of the export are not ops.
         named = names_in_graph(self._out.graph_def) - self._functions.library.definitions.keys()
         for _, definition in sorted(api.op_defs(named).items()):
             info.stripped_op_list.op.add().CopyFrom(definition)

@@ -1,4 +1,4 @@
-"""What an export leaves out of nodes, and what it adds to functions, so that readers of every
+"""Attributes that an export leaves out of nodes, or adds to functions, so that readers of every
 release understand them.
 
 RFC: COMPAT-04

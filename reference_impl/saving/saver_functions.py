@@ -70,7 +70,7 @@ def add_saver_functions(
 
 
 class _SavedState:
-    """What a checkpoint holds: the variables, then the states that functions save, then others."""
+    """The values of a checkpoint: variables, then the states that functions save, then others."""
 
     def __init__(
         self,
