@@ -119,8 +119,8 @@ def names_in_graph(graph: schema.GraphDef) -> set[str]:
 
 
 class Mentions(NamedTuple):
-    """The names in the nodes of a function: their ops, and the functions that they call, in order of
-    first mention.
+    """The ops of the nodes of a function, and the functions that they call, in order of first
+    mention.
     """
 
     ops: frozenset[str]

@@ -23,7 +23,7 @@ class Keys:
     def __init__(self, tree: Tree, slots: Sequence[SavedSlot]):
         self._prefixes = {0: ""}
         for node in tree.nodes:
-            if node.number not in self._prefixes:
+            if node.number not in self._prefixes or not node.children:
                 continue
             prefixes = child_prefixes(self._prefixes[node.number], node.children)
             for child, prefix in zip(node.children.values(), prefixes):

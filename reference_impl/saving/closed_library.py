@@ -47,7 +47,8 @@ class ClosedLibrary:
     def find(self, library: Optional[FunctionLibrary], name: str) -> Optional[str]:
         """Return the name of a function in this export, or None if the export does not have it."""
         source = self.runtime if library is None else FileFunctions(library)
-        return self.names.get(source.owner(name))
+        found = self.names.get((source, name))
+        return found if found is not None else self.names.get(source.owner(name))
 
     def closure(self, name: str) -> list[str]:
         """Return a function and all functions that it calls, in the order of discovery."""

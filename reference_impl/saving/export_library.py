@@ -107,7 +107,9 @@ class ExportLibrary:
 
     def find(self, library: Optional[FunctionLibrary], name: str) -> Optional[str]:
         """Return the name of a function in this export, or None if the export does not have it."""
-        return self._names.get(self._source(library).owner(name))
+        source = self._source(library)
+        found = self._names.get((source, name))
+        return found if found is not None else self._names.get(source.owner(name))
 
     def source(self, name: str) -> FunctionSource:
         """Return the source of a function of the export."""

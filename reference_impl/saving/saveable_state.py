@@ -29,6 +29,7 @@ from reference_impl.format.names import CREATE, escape
 from reference_impl.graph.references import nodes_of
 from reference_impl.kinds import object_state
 from reference_impl.kinds.resource import TENSORS, LoadedResource
+from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving.traces import is_function
 from reference_impl.saving.tree import Tree, TreeBuilder
 from reference_impl.saving.values import eager_tensor, of_tensors
@@ -94,11 +95,8 @@ def add_states(tree: TreeBuilder) -> dict[int, list[SaveableState]]:
     """
     out: dict[int, list[SaveableState]] = {}
     for node in list(tree.nodes):
-        if (
-            not isinstance(node.object, api.Trackable)
-            or node.is_variable
-            or is_function(node.object)
-        ):
+        stateless = node.is_variable or isinstance(node.object, SignatureMap)
+        if not isinstance(node.object, api.Trackable) or is_function(node.object) or stateless:
             continue
         with api.eager_mode() if _is_eager(node.object) else contextlib.nullcontext():
             found = states_of(node.object, node.path, tree)

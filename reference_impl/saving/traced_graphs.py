@@ -12,7 +12,6 @@ import tensorflow as tf
 
 from reference_impl.saving.closed_library import ClosedLibrary
 from reference_impl.saving.export_library import ExportLibrary
-from reference_impl.saving.gradient_sites import function_graphs
 
 
 def traced_graphs(
@@ -23,7 +22,7 @@ def traced_graphs(
 
     A differentiated function refers to rewritten forms of its callees, which the export lacks.
     """
-    for name, graph in function_graphs(function):
+    for name, graph in library.runtime.sites.graphs(function):
         exported = library.find(None, name)
         if exported is not None:
             yield exported, graph

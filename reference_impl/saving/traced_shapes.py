@@ -5,6 +5,7 @@ RFC: FN-17
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 import tensorflow as tf
@@ -67,13 +68,17 @@ def _add_graph_shapes(definition: schema.FunctionDef, graph: tf.Graph) -> None:
 def _add_result_shapes(
     definition: schema.FunctionDef, operations: Mapping[str, tf.Operation]
 ) -> None:
+    noted: list[tuple[schema.NodeDef, list[tf.TensorShape]]] = []
     for node in definition.node_def:
         operation = operations.get(node.name)
         if operation is not None and operation.type == node.op and _SHAPES not in node.attr:
             shapes = [output.shape for output in operation.outputs[: _results(node, operation)]]
             # Readers count the results of a call by this attribute.
             if node.op in CALLS or any(shape.rank is not None for shape in shapes):
-                node.attr[_SHAPES].list.shape.extend(shape_protos(shapes))
+                noted.append((node, shapes))
+    protos = iter(shape_protos(itertools.chain.from_iterable(shapes for _, shapes in noted)))
+    for node, shapes in noted:
+        node.attr[_SHAPES].list.shape.extend(itertools.islice(protos, len(shapes)))
 
 
 def _results(node: schema.NodeDef, operation: tf.Operation) -> int:

@@ -58,7 +58,8 @@ class Node:
     @property
     def is_user_object(self) -> bool:
         """Whether no kind of its own describes the object: a module, an optimizer, a container."""
-        described = (api.Function, api.ConcreteFunction, api.CapturableResource, api.Asset)
+        functions = (api.Function, api.ConcreteFunction, LoadedFunction, SignatureMap)
+        described = (*functions, api.CapturableResource, api.Asset)
         return (
             isinstance(self.object, api.Trackable)
             and not self.is_variable
@@ -192,7 +193,7 @@ class TreeBuilder(Tree):
         Raises SaveError if one is not part of the export.
         """
         obj = node.object
-        functions = (api.Function, api.ConcreteFunction, LoadedFunction)
+        functions = (api.Function, api.ConcreteFunction, LoadedFunction, SignatureMap)
         if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or node.is_variable:
             return {}
         kept = registered_objects.kept(obj)

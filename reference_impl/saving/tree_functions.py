@@ -40,12 +40,13 @@ def add_functions(
     """
     found: dict[int, ExportedFunction] = {}
     changed = set()
+    targets = _traces_of_targets(tree)
     for node in tree.nodes:  # constants are added meanwhile
         if not isinstance(node.object, (api.ConcreteFunction, SignatureFunction)):
             continue
         path = path_of_function(tree, node)
         _check_saveable(node, path)
-        trace = _trace(node, library)
+        trace = _trace(node, targets, library)
         name = library.add(trace.source, trace.name, trace.traced)
         trace, read = cached_reads.read_variables(trace, name, library)
         if read != name:
@@ -75,13 +76,19 @@ def _check_saveable(node: Node, path: str) -> None:
         raise SaveError(reason, node=path, clause="FN-05")
 
 
-def _trace(node: Node, library: ExportLibrary) -> Trace:
+def _traces_of_targets(tree: Tree) -> dict[int, Trace]:
+    """Return the Traces of the functions behind signatures, by the identity of the function."""
+    signatures = [node.object for node in tree.nodes if isinstance(node.object, SignatureFunction)]
+    return {id(signature.target): signature.trace for signature in signatures}
+
+
+def _trace(node: Node, targets: Mapping[int, Trace], library: ExportLibrary) -> Trace:
     """Return the Trace of a function; a signature may need a wrapper, which joins the library."""
     signature = node.object
     if not isinstance(signature, SignatureFunction):
         renamed = with_renamed_inputs(node.object)
         if renamed is None:
-            return trace_of(node.object)
+            return targets.get(id(node.object)) or trace_of(node.object)
         signature = renamed
     if signature.direct:
         return signature_wrapper.direct_trace(signature)
