@@ -45,8 +45,8 @@ from reference_impl.format.names import RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
 from reference_impl.graph.variable_defs import VARIABLE_OPS
-from reference_impl.v1 import selection
-from reference_impl.v1.program import Program
+from reference_impl.v1.reading import selection
+from reference_impl.v1.reading.program import Program
 from reference_impl.views import programs
 
 SCHEMA = 1

@@ -14,7 +14,6 @@ from reference_impl.extension import initial_values, registered_objects
 from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.functions.load_context import Load
 from reference_impl.kinds import optimizer, user_object
 
@@ -51,8 +50,6 @@ class Origin:
 
 class Hooks:
     """The hooks of one load."""
-
-    trace_class: type[LoadedConcreteFunction] = LoadedConcreteFunction
 
     def __init__(self, origin: Origin):
         self.origin = origin

@@ -11,7 +11,7 @@ RFC: INIT-03, INIT-08
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
@@ -22,6 +22,8 @@ from reference_impl.errors import MalformedError
 from reference_impl.format import schema
 from reference_impl.functions.captures import handle_of
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import FileName
+from reference_impl.functions.registration import register
 
 _ATTRIBUTE = "_reference_initial_value"
 
@@ -41,10 +43,9 @@ class InitialValue:
     """
 
     library: FunctionLibrary  # holds only this function
-    name: str
-    inputs: Sequence[
-        Any
-    ]  # an Argument, a tensor, or a weak reference to a variable, table or asset for each argument
+    name: FileName
+    # An Argument, a tensor, or a weak reference to a variable, table or asset for each argument.
+    inputs: Sequence[Any]
     trace: Optional[Callable[[], Any]] = None
 
     @property
@@ -70,7 +71,7 @@ class InitialValue:
             flat.append(
                 tensors[given] if isinstance(given, Argument) else handle_of(given, self.name)
             )
-        return api.call_registered(self.library.register(self.name), flat, 1)[0]
+        return api.call_registered(register(self.library, self.name), flat, 1)[0]
 
 
 def initializer(variable: tf.Variable, function: Callable[[], Any]) -> Any:
@@ -115,7 +116,7 @@ def of(variable: tf.Variable) -> Union[InitialValue, Callable[[], Any], None]:
 def attach(
     items: dict[int, Any],
     objects: Sequence[Any],
-    functions: dict[str, Any],
+    functions: Mapping[FileName, Any],
     library: FunctionLibrary,
 ) -> None:
     """Attach the initial values of a file, `items` by the number of the variable's node, to loaded
@@ -130,18 +131,18 @@ def attach(
     if not present:
         return
     proto = schema.FunctionDefLibrary()
-    names: dict[str, None] = {}
+    names: dict[FileName, None] = {}
     for item in present.values():
-        names.update(dict.fromkeys(library.closure(item.function)))
+        names.update(dict.fromkeys(library.closure(FileName(item.function))))
     proto.function.extend(library.get(name) for name in names)
     own = FunctionLibrary(proto, library.file)
     for number, item in present.items():
         inputs = [_input(given, objects) for given in item.inputs]
-        trace = functions.get(item.trace)
+        trace = functions.get(FileName(item.trace))
         known = trace is not None or not any(isinstance(given, Argument) for given in inputs)
         if known and all(given is not None for given in inputs):  # else only a part was loaded
             reference = None if trace is None else weakref.ref(trace)
-            set_on(objects[number], InitialValue(own, item.function, inputs, reference))
+            set_on(objects[number], InitialValue(own, FileName(item.function), inputs, reference))
 
 
 def _input(given: schema.FunctionInput, objects: Sequence[Any]) -> Any:

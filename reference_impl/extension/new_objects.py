@@ -14,7 +14,7 @@ RFC: INIT-02, INIT-03, INIT-04, INIT-05, INIT-06, INIT-07, INIT-08, INIT-09, INI
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -25,8 +25,8 @@ from reference_impl.extension import initial_values
 from reference_impl.extension.hooks import Hooks, Origin
 from reference_impl.format import schema
 from reference_impl.functions.captures import used_arguments
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.functions.load_context import Load
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.closure import reachable
 from reference_impl.kinds import user_object
 
@@ -62,44 +62,50 @@ def construct(
         vars(instance)[_INIT](*args, **kwargs)
 
 
-class FreshConcreteFunction(LoadedConcreteFunction):
-    """A concrete function of an object whose variables may have no values yet."""
+class _Initialisation:
+    """What happens before a function of a new object runs, until all its variables have values.
 
-    made: tuple[
-        Any, ...
-    ] = ()  # weak references to the variables that the function made when it was traced
+    `made` are weak references to the variables that the function made when it was traced.
+    """
+
+    def __init__(self, made: Sequence[Callable[[], Optional[tf.Variable]]]):
+        self._made = made
 
     @api.without_autograph
-    def run(self, tensors: list[tf.Tensor], fitted: bool = False) -> Any:
-        """Initialise the function's variables without a value, then run it.
+    def __call__(self, function: RegisteredFunction, tensors: Sequence[tf.Tensor]) -> None:
+        """Initialise the variables of the function that have no value.
 
         Raises UninitializedVariableError.
         """
-        own = [made() for made in self.made]
+        made = [reference() for reference in self._made]
         wanted = {
-            id(variable): variable for variable in (*own, *self.variables) if variable is not None
+            id(variable): variable
+            for variable in (*made, *function.variables)
+            if variable is not None
         }
         for variable in wanted.values():
-            _initialize(variable, self, tensors, ())
+            _initialize(variable, function, tensors, ())
         missing = [variable for variable in wanted.values() if not _has_value(variable)]
-        if not missing:
-            self.__class__ = LoadedConcreteFunction
+        if missing:
+            _check_assigned(function, missing)
         else:
-            # TensorFlow would read undefined data. A function that assigns the variable may run.
-            assigned = used_arguments(self.library, self.saved_name, _assigns)
-            first = len(self.library.get(self.saved_name).signature.input_arg) - len(self.owners)
-            for position, owner in enumerate(self.owners, first):
-                if any(owner is variable for variable in missing) and position not in assigned:
-                    raise _error(
-                        owner, self, "nothing in the model says how it gets its first value"
-                    )
-        return LoadedConcreteFunction.run(self, tensors, fitted)
+            function.before_run = None
+
+
+def _check_assigned(function: RegisteredFunction, missing: Sequence[tf.Variable]) -> None:
+    """Raise UninitializedVariableError unless the function assigns the variables without a value.
+
+    TensorFlow would read undefined data.
+    """
+    assigned = used_arguments(function.library, function.saved_name, _assigns)
+    first = len(function.definition.signature.input_arg) - len(function.owners)
+    for position, owner in enumerate(function.owners, first):
+        if any(owner is variable for variable in missing) and position not in assigned:
+            raise _error(owner, function, "nothing in the model says how it gets its first value")
 
 
 class _NewObject(Hooks):
     """The hooks of a load into an existing object."""
-
-    trace_class = FreshConcreteFunction
 
     def __init__(self, origin: Origin, number: int, instance: object):
         super().__init__(origin)
@@ -160,7 +166,7 @@ class _NewObject(Hooks):
             if trace is not None:
                 made.setdefault(id(trace), []).append(weakref.ref(variable))
         for function in load.functions.values():
-            function.made = tuple(made.get(id(function), ()))
+            function.before_run = _Initialisation(made.get(id(function), ()))
 
 
 def _assigns(node: schema.NodeDef, position: int) -> bool:
@@ -174,8 +180,8 @@ def _has_value(variable: tf.Variable) -> bool:
 
 def _initialize(
     variable: tf.Variable,
-    function: LoadedConcreteFunction,
-    tensors: list[tf.Tensor],
+    function: RegisteredFunction,
+    tensors: Sequence[tf.Tensor],
     above: tuple[Any, ...],
 ) -> None:
     """Give a variable its first value, after the variables that the value depends on.
@@ -221,7 +227,7 @@ def _initialize(
 
 
 def _error(
-    variable: tf.Variable, function: LoadedConcreteFunction, why: str
+    variable: tf.Variable, function: RegisteredFunction, why: str
 ) -> UninitializedVariableError:
     fix = (
         "Assign one, restore a checkpoint into the object, or save the model with"

@@ -17,6 +17,8 @@ from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import schema
 from reference_impl.functions import rebuild, specs
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import FileName
+from reference_impl.functions.registration import register
 from reference_impl.kinds.optimizer import LoadedOptimizer, Slot, slots_of
 
 
@@ -26,7 +28,7 @@ class Rule:
     returns nothing.
     """
 
-    function: str
+    function: FileName
     inputs: Sequence[Any]  # FunctionInput messages
     slots: dict[str, tf.Tensor]  # slot name -> the scalar that a new slot is filled with
 
@@ -47,7 +49,7 @@ class UpdateRules:
         self.rules: dict[int, Rule] = {}
         for update in state.updates:
             slots = {slot.name: specs.tensor_to_tf(slot.value) for slot in update.slots}
-            self.rules[update.dtype] = Rule(update.function, list(update.inputs), slots)
+            self.rules[update.dtype] = Rule(FileName(update.function), list(update.inputs), slots)
 
     def slot_names(self) -> set[str]:
         """Return the names of the slots that the rules use."""
@@ -73,7 +75,7 @@ class UpdateRules:
         optimizer: LoadedOptimizer,
         gradient: Union[tf.Tensor, tf.IndexedSlices],
         variable: tf.Variable,
-    ) -> tuple[str, list[tf.Tensor]]:
+    ) -> tuple[FileName, list[tf.Tensor]]:
         """Return the name and inputs of the function that updates a variable."""
         inner = api.variable_components(variable)[0]
         rule = self.rules.get(inner.dtype.as_datatype_enum)
@@ -131,10 +133,10 @@ def _slot(optimizer: LoadedOptimizer, variable: tf.Variable, name: str, rule: Ru
     return found
 
 
-def _run(library: FunctionLibrary, name: str, inputs: list[tf.Tensor]) -> None:
+def _run(library: FunctionLibrary, name: FileName, inputs: list[tf.Tensor]) -> None:
     if tf.executing_eagerly():
         api.call_registered(
-            library.register(name), inputs, len(library.get(name).signature.output_arg)
+            register(library, name), inputs, len(library.get(name).signature.output_arg)
         )
     else:
         rebuild.specialised(library, name, inputs)(*inputs)

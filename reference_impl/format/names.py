@@ -44,9 +44,12 @@ CUSTOM_GRADIENT = "_gradient_op_type"
 # reason. Without it the operation would be differentiated with the standard gradient of its op,
 # wrongly.
 GRADIENT_NOT_SAVED, NO_GRADIENT_BECAUSE = "ReferenceImplGradientNotSaved", "_no_gradient_because"
+# What our loader puts before the number of the load in the names that it makes: `table__load3`.
+LOAD_MARK = "__load"
 # Names that a process makes with a running number: `tf.custom_gradient`, and our loader for each
 # load.
-_OF_A_PROCESS = re.compile(r"CustomGradient-\d+|.*__load\d+", re.DOTALL)
+_OF_A_PROCESS = re.compile(rf"CustomGradient-\d+|.*{LOAD_MARK}\d+", re.DOTALL)
+_LOAD_MARKS = re.compile(rb"(?:%b\d+)+\Z" % LOAD_MARK.encode())
 
 # Attributes of nodes: why a function keeps control flow of TF 1.x, and why a node stays an
 # operation on a TensorArray. They stand at nodes because tf.saved_model.load refuses unknown
@@ -80,6 +83,13 @@ def is_generated_gradient(op_type: str) -> bool:
     return _OF_A_PROCESS.fullmatch(op_type) is not None
 
 
+def without_load_marks(shared_name: bytes) -> bytes:
+    """Return the shared name in a file without the marks of loads in the process that wrote it:
+    ``table`` of ``table__load3__load1``.
+    """
+    return _LOAD_MARKS.sub(b"", shared_name)
+
+
 def plain_name(name: str) -> str:
     """Return the Python name inside a generated one: ``f_1`` of ``__inference_f_1_2``.
 
@@ -95,7 +105,7 @@ def plain_name(name: str) -> str:
     return name
 
 
-def stem(name: str) -> str:
+def base_name(name: str) -> str:
     """Return the part of a function's name that is the same in other files: its plain name;
     ``cond_true`` of ``cond_true_7``, ``cond_true_grad`` of ``cond_true_7_grad_9``.
 

@@ -19,7 +19,9 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, UnsupportedModelError
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import FileName
 from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.functional_ops import first_argument
 from reference_impl.graph.op_table import VARIABLE_READS
 
 DISTRIBUTED = tf.distribute.DistributedValues
@@ -28,7 +30,7 @@ _FIX = "call it in a replica (strategy.run), or load the model outside of the sc
 
 
 def handles(
-    library: FunctionLibrary, name: str, owners: Sequence[Any], building: bool = False
+    library: FunctionLibrary, name: FileName, owners: Sequence[Any], building: bool = False
 ) -> list[tf.Tensor]:
     """Return the tensors of the objects that a function captures, its last arguments.
 
@@ -48,7 +50,7 @@ def handles(
     )
 
 
-def handle_of(owner: object, function: str) -> tf.Tensor:
+def handle_of(owner: object, function: FileName) -> tf.Tensor:
     """Return the tensor that a function takes for a captured object.
 
     Raises MalformedError, UnsupportedModelError, UnknownOpError for a resource that lacks its
@@ -95,7 +97,7 @@ def _first_replicas(
 
 
 def _cross_replica(
-    library: FunctionLibrary, name: str, owners: Sequence[Any], handles: Sequence[Any]
+    library: FunctionLibrary, name: FileName, owners: Sequence[Any], handles: Sequence[Any]
 ) -> list[tf.Tensor]:
     """Return the handles with which a function is called outside replicas, where variables may have
     no handle.
@@ -123,7 +125,7 @@ def _cross_replica(
 
 
 def used_arguments(
-    library: FunctionLibrary, name: str, used: Callable[[Any, int], bool]
+    library: FunctionLibrary, name: FileName, used: Callable[[Any, int], bool]
 ) -> frozenset[int]:
     """Return the positions of the arguments that a function, or a function that it calls, uses in a
     certain way.
@@ -131,7 +133,7 @@ def used_arguments(
     `used` tells whether a node, which calls no function, uses its input at a position in this way.
     Raises CycleError.
     """
-    known: dict[str, frozenset[int]] = {}
+    known: dict[FileName, frozenset[int]] = {}
     for function in reversed(library.closure(name)):  # callees first
         known[function] = _used(library, function, used, known)
     return known[name]
@@ -139,9 +141,9 @@ def used_arguments(
 
 def _used(
     library: FunctionLibrary,
-    name: str,
+    name: FileName,
     used: Callable[[Any, int], bool],
-    known: Mapping[str, frozenset[int]],
+    known: Mapping[FileName, frozenset[int]],
 ) -> frozenset[int]:
     definition = library.get(name)
     places = {argument.name: index for index, argument in enumerate(definition.signature.input_arg)}
@@ -151,9 +153,7 @@ def _used(
         if all(place is None for place in inputs):
             continue
         called = list(library.functions_of(node))
-        shift = (
-            1 if "If" in node.op or "Case" in node.op else 0
-        )  # the first input chooses the branch
+        shift = first_argument(node.op) or 0
         used_inside = frozenset[int]().union(*(known[function] for function in called))
         inner = {position + shift for position in used_inside}
         for position, place in enumerate(inputs):

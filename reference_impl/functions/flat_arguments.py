@@ -28,7 +28,7 @@ class ArgumentDtypeError(AlsoTensorFlowError, BindingError, tf.errors.InvalidArg
 def to_tensors(
     function: tf.types.experimental.ConcreteFunction, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> list[tf.Tensor]:
-    """Return the tensors of a call of a LoadedConcreteFunction with flat arguments, in FunctionDef
+    """Return the tensors of a call of a RegisteredFunction with flat arguments, in FunctionDef
     order.
 
     Raises BindingError: an argument is missing, unknown, given twice or not a tensor of the right

@@ -25,6 +25,7 @@ from reference_impl.format.names import (
     is_generated_gradient,
 )
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import FileName, LiveName
 
 REFUSED = "ReferenceImplNoGradient"  # op type of the gradient; an export leaves it out
 
@@ -51,7 +52,7 @@ def note_arguments(graph: tf.Graph, arguments: dict[str, tf.Tensor]) -> None:
     )
 
 
-def register(library: FunctionLibrary, op_type: str) -> str:
+def register(library: FunctionLibrary, op_type: FileName) -> LiveName:
     """Register the model's gradient for `op_type` and return its name in this process.
 
     If the model has no gradient for the type but the program has registered one, the type keeps its
@@ -62,11 +63,11 @@ def register(library: FunctionLibrary, op_type: str) -> str:
     RFC: FMT-14
     """
     if op_type in (REFUSED, GRADIENT_NOT_SAVED):
-        return op_type
+        return LiveName(op_type)
     brought = op_type in library.index.gradients
     foreign = not brought and not is_generated_gradient(op_type)
     if foreign and api.gradient_function(op_type) is not None:
-        return op_type
+        return LiveName(op_type)
     live = library.live_name(op_type)
     if api.gradient_function(live) is None:
         of = weakref.ref(library)

@@ -17,6 +17,7 @@ from reference_impl.format.values import tensor_proto
 from reference_impl.functions import specs
 from reference_impl.functions.checkpoint import Checkpoint
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import FileName
 from reference_impl.load_options import LoadOptions
 from reference_impl.tracing import Watch
 
@@ -30,7 +31,6 @@ class Load:
     the numbers of `whole`; nodes that are left out are empty.
     """
 
-    trace_class: Any  # of concrete functions
     assets: Any  # a `reference_impl.kinds.asset.Assets`
 
     def __init__(
@@ -51,7 +51,7 @@ class Load:
         self.library.watch = watch
         self.checkpoint = Checkpoint(directory, graph, options, watch)
         self.objects: list[Any] = [None] * len(graph.nodes)  # made so far
-        self.functions: dict[str, Any] = {}  # made so far, by name of the FunctionDef
+        self.functions: dict[FileName, Any] = {}  # made so far
         self.grown = 0  # bytes by which the tensors made so far are larger than in the file
 
     @property

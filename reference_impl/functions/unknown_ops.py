@@ -17,6 +17,7 @@ from reference_impl.drop_in.tensorflow_errors import AlsoTensorFlowError
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import schema
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import FileName
 
 
 class UnknownOpError(AlsoTensorFlowError, UnsupportedModelError, tf.errors.NotFoundError):
@@ -28,7 +29,9 @@ class UnknownOpError(AlsoTensorFlowError, UnsupportedModelError, tf.errors.NotFo
     clause = "DR-05"
 
 
-def unknown_op(library: FunctionLibrary, node: schema.NodeDef, function: str) -> UnknownOpError:
+def unknown_op(
+    library: FunctionLibrary, node: schema.NodeDef, function: FileName
+) -> UnknownOpError:
     """Return the error for a node whose op is not registered."""
     reason = (
         f"Op type not registered {node.op!r} in TensorFlow {tf.__version__}: node {node.name!r} of"
@@ -38,7 +41,7 @@ def unknown_op(library: FunctionLibrary, node: schema.NodeDef, function: str) ->
     return UnknownOpError(reason, file=library.file, node=function)
 
 
-def why_not_found(library: FunctionLibrary, function: str) -> Optional[UnknownOpError]:
+def why_not_found(library: FunctionLibrary, function: FileName) -> Optional[UnknownOpError]:
     """Return the error for the first unregistered op in a function and its callees, or None."""
     for name in library.closure(function):
         for node in library.get(name).node_def:
@@ -48,7 +51,7 @@ def why_not_found(library: FunctionLibrary, function: str) -> Optional[UnknownOp
 
 
 def nodes_needing_unknown_ops(
-    library: FunctionLibrary, nodes: Iterable[Any], function: str
+    library: FunctionLibrary, nodes: Iterable[Any], function: FileName
 ) -> dict[str, UnknownOpError]:
     """Return the nodes of a function that need an unregistered op, also in functions that they
     call, each with the error.
@@ -72,7 +75,7 @@ def is_unknown(library: FunctionLibrary, node: schema.NodeDef) -> bool:
 
 
 def cannot_be_rebuilt(
-    library: FunctionLibrary, node: schema.NodeDef, function: str, error: Exception
+    library: FunctionLibrary, node: schema.NodeDef, function: FileName, error: Exception
 ) -> UnsupportedModelError:
     """Return the error for a node whose attributes or shapes this TensorFlow refuses."""
     reason = (

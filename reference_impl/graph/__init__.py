@@ -7,7 +7,8 @@ references         references between functions: the one walk over all that name
 closure            reachable vertices, and reversed edges
 order              orders of nodes and functions; strongly connected components
 unique_names       names that occur once; `argument_names` of arguments and results
-function_builder   builds FunctionDefs, `node_defs` NodeDefs
+node_builder       adds nodes to a graph or a function; `node_defs` fills in NodeDefs
+function_builder   builds FunctionDefs
 node_attributes    reads attributes of nodes
 return_nodes       the results of a body
 signature_tensors  the tensors that a SignatureDef names
@@ -17,6 +18,7 @@ called_children    children that TensorFlow calls; `called_names` has their name
 saved_variables    the variables of an object graph; `variable_defs` those of TF 1.x
 restore_plan       what the restore op of a TF 1.x model assigns
 op_table           the outputs of a node; `op_rules` checks a node against its OpDef
+functional_ops     ops that run functions as branches and loops
 damage             damaged nodes of TF 1.x graphs; `device_names`, `variant_values` parts of it
 trusted_inputs     nodes whose inputs a kernel takes for granted
 """

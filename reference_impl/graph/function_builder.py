@@ -11,14 +11,14 @@ from typing import Any, Optional, Union
 
 from reference_impl.format import schema
 from reference_impl.graph.argument_names import argument_name
-from reference_impl.graph.node_defs import set_call, set_constant
+from reference_impl.graph.node_builder import NodeBuilder
 from reference_impl.graph.unique_names import UniqueNames
 
 _INPUT_SHAPES = "_input_shapes"
 USER_NAME = "_user_specified_name"
 
 
-class FunctionBuilder:
+class FunctionBuilder(NodeBuilder):
     """A FunctionDef under construction, in the attribute `function`.
 
     A number is added to names of arguments, nodes and results that are taken; the methods return
@@ -30,7 +30,7 @@ class FunctionBuilder:
         self.function = schema.FunctionDef()
         self.function.signature.name = name
         self.function.signature.is_stateful = is_stateful
-        self._names = UniqueNames(reserved)
+        super().__init__(UniqueNames(reserved))
         self._results = UniqueNames()
 
     @classmethod
@@ -70,16 +70,11 @@ class FunctionBuilder:
             self.function.arg_attr[position].attr["_output_shapes"].list.shape.add().CopyFrom(shape)
         return added
 
-    def node(
-        self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()
-    ) -> Any:
-        """Add a node, which takes tensors and waits for nodes; return its NodeDef, which has no
-        attributes yet.
-        """
-        node = self.function.node_def.add(name=self._names.take(name), op=op)
-        node.input.extend(inputs)
-        node.input.extend(f"^{control}" for control in controls)
-        return node
+    def _new_node(self, name: str) -> schema.NodeDef:
+        return self.function.node_def.add(name=name)
+
+    def _first_output(self, node: schema.NodeDef) -> str:
+        return f"{node.name}:output:0"
 
     def copy_node(
         self, node: schema.NodeDef, inputs: Iterable[str], without: Collection[str] = ()
@@ -94,37 +89,6 @@ class FunctionBuilder:
             copy.attr.pop(key, None)
         self._names.reserve([copy.name])
         return copy
-
-    def constant(self, name: str, tensor: schema.TensorProto) -> str:
-        """Add a Const that holds a TensorProto; return the text of its tensor."""
-        node = self.node(name, "Const")
-        set_constant(node, tensor)
-        return f"{node.name}:output:0"
-
-    def identity(self, name: str, tensor: str, dtype: int, controls: Iterable[str] = ()) -> Any:
-        """Add an Identity of a tensor; return its NodeDef."""
-        node = self.node(name, "Identity", [tensor], controls)
-        node.attr["T"].type = dtype
-        return node
-
-    def call(
-        self,
-        name: Optional[str],
-        function: str,
-        signature: schema.OpDef,
-        inputs: Iterable[str],
-        is_stateful: Optional[bool] = None,
-    ) -> Any:
-        """Add a call of a function; return its NodeDef.
-
-        By default its name is that of the op, and the signature, an OpDef, decides about
-        `is_stateful`.
-        """
-        stateful = signature.is_stateful if is_stateful is None else is_stateful
-        op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
-        node = self.node(op if name is None else name, op, inputs)
-        set_call(node, function, signature)
-        return node
 
     def result(self, name: str, tensor: str, kind: Union[int, Any]) -> str:
         """Add a result; return its name. `kind` is its DataType, or an ArgDef to copy."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, TypeVar
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
@@ -60,6 +60,9 @@ def argument_shape(function: schema.FunctionDef, index: int) -> Optional[schema.
     return shapes[0] if shapes else None
 
 
+Name = TypeVar("Name", bound=str)
+
+
 class Text(NamedTuple):
     """A text in an attribute of a node: the function of the node, the node, the text."""
 
@@ -68,7 +71,7 @@ class Text(NamedTuple):
     value: str
 
 
-def texts_of(functions: Mapping[str, schema.FunctionDef], key: str) -> list[Text]:
+def texts_of(functions: Mapping[Name, schema.FunctionDef], key: str) -> list[Text]:
     """Return the texts, except empty ones, that nodes of functions have in the attribute `key`."""
     found = []
     for name, function in functions.items():

@@ -17,6 +17,7 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, input_sources, parse_input
+from reference_impl.graph.node_builder import NodeBuilder
 from reference_impl.graph.unique_names import UniqueNames
 
 
@@ -51,7 +52,7 @@ class Nodes:
         return dict(zip(self.names, self.sources))
 
 
-class Graph:
+class Graph(NodeBuilder):
     """A main graph to rewrite, with its nodes by name.
 
     The GraphDef is used, not copied.
@@ -73,9 +74,8 @@ class Graph:
         self.graph_def = graph_def
         self.nodes: dict[str, Any] = {}
         self._places: dict[str, int] = {}  # node -> its place among the nodes
-        self._names = (
-            UniqueNames()
-        )  # no node ever goes; a save op wants one name for the read of each variable
+        # No node ever goes. A save op wants one name for the read of each variable.
+        super().__init__(UniqueNames())
         # Node -> tensors that must be computed before it runs, unless they are fed. They are not
         # edges, since the node does not need them.
         self.waits: dict[str, list[Edge]] = {}
@@ -101,7 +101,7 @@ class Graph:
             return iter(self.nodes.values())
         return iter([node for name, node in self.nodes.items() if name not in self._damaged])
 
-    def node(self, name: str, wanted_by: str) -> Any:
+    def needed(self, name: str, wanted_by: str) -> Any:
         """Return a node that is needed.
 
         Raises:
@@ -120,15 +120,17 @@ class Graph:
                 node=wanted_by,
             ) from None
 
-    def add(self, node: schema.NodeDef) -> None:
-        """Append a copy of ``node``; its name must be free (see :meth:`free_name`)."""
-        added = self.graph_def.node.add()
-        added.CopyFrom(node)
+    def _new_node(self, name: str) -> schema.NodeDef:
+        added = self.graph_def.node.add(name=name)
         self._list(added)
+        return added
 
-    def free_name(self, wanted: str) -> str:
-        """Return a name like ``wanted`` that no node has."""
-        return self._names.free(wanted)
+    def _first_output(self, node: schema.NodeDef) -> str:
+        return str(node.name)
+
+    def copy_node(self, node: schema.NodeDef) -> None:
+        """Add a copy of a NodeDef whose name is free."""
+        self._new_node(node.name).CopyFrom(node)
 
     def ancestors(
         self, roots: Iterable[Edge], stop: Iterable[Edge] = (), stop_nodes: Iterable[str] = ()
@@ -151,7 +153,7 @@ class Graph:
             for ref in refs:
                 after_feed = ref.is_control and ref.source in placeholders
                 if ref not in fed and ref.source not in outside and not after_feed:
-                    yield self.node(ref.source, wanted_by).name
+                    yield self.needed(ref.source, wanted_by).name
 
         found = reachable(
             needed(roots, ""), lambda name: needed(map(parse_input, self.nodes[name].input), name)

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Optional
+from dataclasses import dataclass
+from typing import Generic, Optional, TypeVar
 
 from reference_impl.errors import DuplicateKeyError
 from reference_impl.format import schema
@@ -29,6 +30,7 @@ CALL_OPS = frozenset(
     {"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall"}
 )
 
+Name = TypeVar("Name", bound=str)
 _Attributes = Mapping[str, schema.AttrValue]
 
 
@@ -118,21 +120,23 @@ def names_in_graph(graph: schema.GraphDef) -> set[str]:
     return names
 
 
-class Mentions(NamedTuple):
+@dataclass(frozen=True)
+class Mentions(Generic[Name]):
     """The ops of the nodes of a function, and the functions that they call, in order of first
     mention.
     """
 
     ops: frozenset[str]
-    calls: list[str]
+    calls: list[Name]
 
 
-def mentions(functions: Mapping[str, schema.FunctionDef]) -> dict[str, Mentions]:
+def mentions(functions: Mapping[Name, schema.FunctionDef]) -> dict[Name, Mentions[Name]]:
     """Return name of a function -> what its nodes name. Only calls of these functions count."""
+    known = {str(name): name for name in functions}
     found = {}
     for name, function in functions.items():
         ops = frozenset(node.op for node in function.node_def)
-        calls = [other for other in names_in(function.node_def) if other in functions]
+        calls = [known[other] for other in names_in(function.node_def) if other in known]
         found[name] = Mentions(ops, calls)
     return found
 

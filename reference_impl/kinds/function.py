@@ -17,21 +17,18 @@ from reference_impl.errors import FunctionMatchError, SavedModelError
 from reference_impl.format import schema
 from reference_impl.functions import binding, patterns, specs
 from reference_impl.functions.binding import Binder
-from reference_impl.functions.concrete_function import (
-    LoadedConcreteFunction,
-    refuse_to_reduce,
-    trace,
-)
 from reference_impl.functions.load_context import Load
+from reference_impl.functions.names import FileName
+from reference_impl.functions.registered_function import RegisteredFunction, refuse_to_reduce
+from reference_impl.functions.saved_functions import trace
 
 
 def read(load: Load, number: int, node: schema.SavedObject) -> LoadedFunction:
     """Make the function of a `function` node."""
     name = load.name(number)
     binder = binding.read(load, node.function.function_spec, name)
-    return LoadedFunction(
-        name, binder, [trace(load, each, binder) for each in node.function.concrete_functions]
-    )
+    names = map(FileName, node.function.concrete_functions)
+    return LoadedFunction(name, binder, [trace(load, each, binder) for each in names])
 
 
 class LoadedFunction(api.RestoredFunction):
@@ -42,7 +39,7 @@ class LoadedFunction(api.RestoredFunction):
     TensorFlow's own writer recognise it. Its traces are in the order in which they were saved.
     """
 
-    def __init__(self, name: str, binder: Binder, functions: Sequence[LoadedConcreteFunction]):
+    def __init__(self, name: str, binder: Binder, functions: Sequence[RegisteredFunction]):
         # The base class is initialised when one of its own attributes is accessed; see __getattr__.
         self.binder = binder
         self.concrete_functions = list(functions)
@@ -98,7 +95,7 @@ class LoadedFunction(api.RestoredFunction):
         RFC: FN-13
         """
         function, tensors = self._choose(args, kwargs)
-        return function.run(tensors, fitted=self.binder.input_signature is None)
+        return function.run(tensors, for_shapes=self.binder.input_signature is None)
 
     @api.without_autograph
     def get_concrete_function(self, *args: object, **kwargs: object) -> Any:
@@ -141,7 +138,7 @@ class LoadedFunction(api.RestoredFunction):
 
     def _choose(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False
-    ) -> tuple[LoadedConcreteFunction, patterns.Tensors]:
+    ) -> tuple[RegisteredFunction, patterns.Tensors]:
         """Return the trace that fits, and the tensors for it.
 
         With `specs`, TypeSpecs may stand for values.

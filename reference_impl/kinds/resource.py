@@ -16,9 +16,9 @@ from reference_impl.drop_in import graph_mode
 from reference_impl.errors import MalformedError, MissingKeyError, UnsupportedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, escape
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.functions.devices import checked_device
 from reference_impl.functions.load_context import Load
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.unknown_ops import UnknownOpError
 from reference_impl.graph import function_builder
 from reference_impl.graph.node_defs import string_tensor
@@ -81,7 +81,7 @@ def fill(load: Load, number: int) -> None:
         )
     for name, pair in pairs.items():
         functions = load.objects[pair.save_function], load.objects[pair.restore_function]
-        if not all(isinstance(function, LoadedConcreteFunction) for function in functions):
+        if not all(isinstance(function, RegisteredFunction) for function in functions):
             reason = "its save and restore functions are not concrete functions"
             raise MalformedError(reason, file=load.file, node=load.path(number))
         if name != TENSORS:
@@ -134,7 +134,7 @@ class LoadedResource(api.Resource):
 
     def __init__(self, device: str = ""):
         self.functions: dict[str, Any] = {}
-        self.content: Optional[tuple[LoadedConcreteFunction, LoadedConcreteFunction]] = None
+        self.content: Optional[tuple[RegisteredFunction, RegisteredFunction]] = None
         self.unfilled: Optional[UnknownOpError] = None
         self.fails = ""
         super().__init__(device=device)
@@ -160,7 +160,7 @@ class LoadedResource(api.Resource):
         function = self.functions.get(DESTROY)
         return None if function is None else function()
 
-    def set_content(self, save: LoadedConcreteFunction, restore: LoadedConcreteFunction) -> None:
+    def set_content(self, save: RegisteredFunction, restore: RegisteredFunction) -> None:
         """Set the functions that return and take the content as a dict of tensors, for checkpoints.
 
         They become TensorFlow's hooks for objects with content.
@@ -182,7 +182,7 @@ def _key(name: str, keys: Mapping[str, str]) -> str:
     return keys[beginnings[0]] + name[len(beginnings[0]) :] if beginnings else name
 
 
-def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> Any:
+def _run_once(save: RegisteredFunction, key: str, owners: Sequence[Any]) -> Any:
     """Return the result of a save function.
 
     While a graph is being built, run it on a temporary resource.
@@ -190,7 +190,7 @@ def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> 
     if tf.executing_eagerly():
         return save(tf.constant(key))
     with api.eager_mode():
-        twin = LoadedConcreteFunction(save.library, save.saved_name, save.signature)
+        twin = RegisteredFunction(save.library, save.saved_name, save.signature)
         twin.capture([owner().create() for owner in owners])
         return twin(tf.constant(key))
 
@@ -213,8 +213,8 @@ def _are_named(parts: object) -> bool:
 
 
 def named_content(
-    key: str, save: LoadedConcreteFunction, restore: LoadedConcreteFunction, owners: Sequence[Any]
-) -> tuple[LoadedConcreteFunction, LoadedConcreteFunction]:
+    key: str, save: RegisteredFunction, restore: RegisteredFunction, owners: Sequence[Any]
+) -> tuple[RegisteredFunction, RegisteredFunction]:
     """Turn the older form of save and restore functions into the form with a dict.
 
     In the older form the save function takes a checkpoint key and returns a list of {name,
@@ -256,8 +256,8 @@ def named_content(
         wrapped, [*order, *range(len(order), len(order) + len(handles))]
     )
     outer_restore = library.add(wrapped)
-    new_save = LoadedConcreteFunction(library, outer_save, lambda: (((), {}), specs))
-    new_restore = LoadedConcreteFunction(library, outer_restore, lambda: (((specs,), {}), None))
+    new_save = RegisteredFunction(library, outer_save, lambda: (((), {}), specs))
+    new_restore = RegisteredFunction(library, outer_restore, lambda: (((specs,), {}), None))
     for function in (new_save, new_restore):
         function.capture(owners)
     return new_save, new_restore

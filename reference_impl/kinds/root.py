@@ -15,6 +15,7 @@ from reference_impl.errors import SavedModelError, UnsupportedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.container.layout import Layout
+from reference_impl.functions.names import FileName
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +111,7 @@ def extra_assets_of(root: object) -> ExtraAssets:
 def add_function_aliases(
     root: object,
     aliases: Mapping[str, str],
-    find: Callable[[str], Optional[Any]],
+    find: Callable[[FileName], Optional[Any]],
     polymorphic: Iterable[Any],
 ) -> None:
     """Set ``function_aliases`` of the root: alias -> the function if all of its traces have the
@@ -128,7 +129,7 @@ def add_function_aliases(
         raise UnsupportedModelError(reason, node="root")
     traces: dict[str, list[Any]] = {}
     for name, alias in aliases.items():
-        function = find(name)
+        function = find(FileName(name))
         if function is not None:
             traces.setdefault(alias, []).append(function)
     found: dict[str, Any] = {}

@@ -15,8 +15,8 @@ from reference_impl.errors import MalformedError, SavedModelError, UnknownSignat
 from reference_impl.format import schema
 from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
 from reference_impl.functions import specs
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
 from reference_impl.functions.load_context import Load
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.steps import type_text
 from reference_impl.functions.unknown_ops import why_not_found
 from reference_impl.tracing import Watch
@@ -33,7 +33,7 @@ class SignatureMap(Mapping[str, Any], api.Trackable):
     def __init__(self, functions: Mapping[str, Any]):
         self._functions = dict(functions)
         for key, function in functions.items():
-            if isinstance(function, LoadedConcreteFunction):
+            if isinstance(function, RegisteredFunction):
                 function.label = f"signature {key}"
 
     @property
@@ -78,7 +78,7 @@ def read(load: Load, number: int) -> SignatureMap:
     """
     functions = load.children(number)
     for key, function in functions.items():
-        if not isinstance(function, LoadedConcreteFunction):
+        if not isinstance(function, RegisteredFunction):
             raise MalformedError(
                 "a signature is not a concrete function",
                 file=load.file,
@@ -107,7 +107,7 @@ def of_node(load: Load, number: int) -> SignatureMap:
 
 
 def _complete(
-    function: LoadedConcreteFunction,
+    function: RegisteredFunction,
     definition: schema.SignatureDef,
     defaults: dict[str, tf.Tensor],
 ) -> None:
@@ -159,7 +159,7 @@ def tell_signatures(watch: Watch, file: str, signatures: Mapping[str, Any], rule
         except SavedModelError as error:
             said = f"cannot be called: {error.reason}"
         refused = getattr(function, "reason", None)
-        if refused is None and isinstance(function, LoadedConcreteFunction):
+        if refused is None and isinstance(function, RegisteredFunction):
             refused = why_not_found(function.library, function.saved_name)
         if refused is not None:
             said += f"; cannot be called: {refused.reason}"

@@ -29,8 +29,9 @@ from reference_impl.extension.hooks import Hooks, Origin
 from reference_impl.format import extension, schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import SIGNATURES_CHILD
-from reference_impl.functions import captured_tensor, concrete_function, graph_versions
+from reference_impl.functions import captured_tensor, graph_versions, saved_functions
 from reference_impl.functions.load_context import Load
+from reference_impl.functions.model_gradients import add_custom_gradients
 from reference_impl.functions.unknown_ops import UnknownOpError
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
@@ -60,7 +61,7 @@ _log = logging.getLogger(__name__)
 # The function that makes the object of a node, by kind. An optimizer is a user object with slots.
 READERS: dict[Optional[str], Callable[[Load, int, Any], Any]] = {
     "asset": asset.read,
-    "bare_concrete_function": concrete_function.read,
+    "bare_concrete_function": saved_functions.read,
     "captured_tensor": captured_tensor.read,
     "constant": constant.read,
     "function": function.read,
@@ -180,7 +181,7 @@ class Loader(Load):
 
     def load(self, hooks: Hooks, start: int = 0) -> Any:
         """Make all objects and return the object of the node `start`."""
-        self.hooks, self.trace_class = hooks, hooks.trace_class
+        self.hooks = hooks
         hooks.check(self)
         self.assets = asset.Assets(self.directory, self.meta_graph)
         try:
@@ -281,8 +282,8 @@ class Loader(Load):
             if self.watch is not None:
                 steps.tell_captures(self.watch, self, name, bound)
             for number in owned.get(name, ()):
-                made.belong_to(self.objects[number])
-        concrete_function.add_custom_gradients(self)
+                made.refer_weakly_to(self.objects[number])
+        add_custom_gradients(self)
 
     def each_resource(self, action: Callable[[Load, int], None]) -> None:
         """Apply an action to every resource.
@@ -321,7 +322,7 @@ class Loader(Load):
             ]
             aliases = self.meta_graph.meta_info_def.function_aliases
             add_function_aliases(
-                root, aliases, functools.partial(concrete_function.find, self), polymorphic
+                root, aliases, functools.partial(saved_functions.find, self), polymorphic
             )
         if getattr(root, SIGNATURES_CHILD, None) is None:
             user_object.set_plain(root, SIGNATURES_CHILD, signature_map.of_node(self, start))

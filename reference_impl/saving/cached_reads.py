@@ -13,13 +13,16 @@ import dataclasses
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
-from reference_impl.format.names import stem
+from reference_impl.format.names import base_name
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.function_builder import FunctionBuilder, replace_tensors
 from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.traces import Trace
 
 
-def read_variables(trace: Trace, name: str, library: ExportLibrary) -> tuple[Trace, str]:
+def read_variables(
+    trace: Trace, name: ExportName, library: ExportLibrary
+) -> tuple[Trace, ExportName]:
     """Return a trace that captures variables instead of their cached values, and the name of its
     function.
 
@@ -34,7 +37,7 @@ def read_variables(trace: Trace, name: str, library: ExportLibrary) -> tuple[Tra
     for index, variable in cached.items():
         captures[index] = api.variable_components(variable)[0].handle
         _read(builder, first + index)
-    changed = library.write(builder.function, stem(name))
+    changed = library.write(builder.function, base_name(name))
     return dataclasses.replace(trace, captures=captures), changed
 
 

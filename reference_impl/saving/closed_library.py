@@ -12,11 +12,14 @@ from typing import Optional
 
 from reference_impl.format import schema
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.closure import reachable
 from reference_impl.saving.function_sources import (
     FileFunctions,
     FunctionSource,
+    Origin,
     RuntimeFunctions,
+    SourceName,
 )
 
 
@@ -33,24 +36,24 @@ class ClosedLibrary:
       runtime: the source of the functions that this process traced or wrote.
     """
 
-    definitions: Mapping[str, schema.FunctionDef]
-    names: Mapping[tuple[FunctionSource, str], str]
-    sources: Mapping[str, FunctionSource]
-    calls: Mapping[str, list[str]]
-    ops: Mapping[str, frozenset[str]]
+    definitions: Mapping[ExportName, schema.FunctionDef]
+    names: Mapping[Origin, ExportName]
+    sources: Mapping[ExportName, FunctionSource]
+    calls: Mapping[ExportName, list[ExportName]]
+    ops: Mapping[ExportName, frozenset[str]]
     runtime: RuntimeFunctions
 
     def sorted(self) -> list[schema.FunctionDef]:
         """Return the FunctionDefs sorted by name."""
         return [self.definitions[name] for name in sorted(self.definitions)]
 
-    def find(self, library: Optional[FunctionLibrary], name: str) -> Optional[str]:
+    def find(self, library: Optional[FunctionLibrary], name: SourceName) -> Optional[ExportName]:
         """Return the name of a function in this export, or None if the export does not have it."""
         source = self.runtime if library is None else FileFunctions(library)
         found = self.names.get((source, name))
         return found if found is not None else self.names.get(source.owner(name))
 
-    def closure(self, name: str) -> list[str]:
+    def closure(self, name: ExportName) -> list[ExportName]:
         """Return a function and all functions that it calls, in the order of discovery."""
         return list(reachable([name], self.calls))
 
@@ -61,15 +64,15 @@ class ClosedLibrary:
             self.definitions[name] for name, ops in self.ops.items() if any(map(known.get, ops))
         ]
 
-    def made_here(self, name: str) -> bool:
+    def made_here(self, name: ExportName) -> bool:
         """Return whether a function comes from this process, not from a loaded model."""
         return self.sources[name] is self.runtime
 
-    def file_aliases(self) -> dict[str, list[str]]:
+    def file_aliases(self) -> dict[str, list[ExportName]]:
         """Return the aliases in the files of loaded functions, each with the functions of this
         export that have it.
         """
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[ExportName]] = {}
         for source in dict.fromkeys(source for source, _ in self.names):
             if not isinstance(source, FileFunctions):
                 continue

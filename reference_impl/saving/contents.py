@@ -16,7 +16,8 @@ from typing import Any, Optional
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.names import ExportName
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
 from reference_impl.saving import optimizer_writer
 from reference_impl.saving.captures import Captures
@@ -117,7 +118,7 @@ def _add_slots(tree: TreeBuilder) -> list[SavedSlot]:
 
 def _described(
     functions: Mapping[int, ExportedFunction], tree: Tree
-) -> dict[str, schema.SavedConcreteFunction]:
+) -> dict[ExportName, schema.SavedConcreteFunction]:
     """Return name of a function -> its SavedConcreteFunction."""
     return {
         function.name: saved_concrete(function.trace, function.captures, tree.nodes[number].path)
@@ -138,7 +139,7 @@ def _extension(
     Its functions are added to the library, and the constants they capture to the tree.
     """
 
-    def exported_name(function: object) -> Optional[str]:
+    def exported_name(function: object) -> Optional[ExportName]:
         number = tree.number_of(function)
         return functions[number].name if number is not None and number in functions else None
 
@@ -157,4 +158,4 @@ def _traced(tree: Tree) -> list[Any]:
     live += [
         node.object.target for node in tree.nodes if isinstance(node.object, SignatureFunction)
     ]
-    return [function for function in live if not isinstance(function, LoadedConcreteFunction)]
+    return [function for function in live if not isinstance(function, RegisteredFunction)]

@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format import schema
+from reference_impl.functions.names import ExportName
 from reference_impl.saving.closed_library import ClosedLibrary
 from reference_impl.saving.traced_graphs import traced_graphs
 
@@ -32,7 +33,7 @@ def debug_info(library: ClosedLibrary, functions: Iterable[Any]) -> schema.Graph
     """
     out = schema.GraphDebugInfo()
     files: dict[str, int] = {}
-    seen: set[str] = set()
+    seen: set[ExportName] = set()
     for function in functions:
         for name, graph in traced_graphs(function, library):
             if name in seen:

@@ -21,10 +21,11 @@ from reference_impl.format.names import (
     GRADIENT_NOT_SAVED,
     IMPLEMENTS,
     NO_GRADIENT_BECAUSE,
-    stem,
+    base_name,
 )
 from reference_impl.functions.gradients import REFUSED
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import ExportName, LiveName
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.graph.node_attributes import text_of
@@ -37,7 +38,9 @@ from reference_impl.saving.closed_library import ClosedLibrary
 from reference_impl.saving.function_sources import (
     FileFunctions,
     FunctionSource,
+    Origin,
     RuntimeFunctions,
+    SourceName,
 )
 from reference_impl.saving.gradient_sites import Site
 from reference_impl.saving.node_defaults import add_input_shapes, strip_defaults
@@ -50,7 +53,7 @@ _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")
 # a copy (COMPAT-04).
 _HINTS = ("DisableCopyOnRead",)
 
-_Claim = tuple[FunctionSource, str, str]  # a source, the name there, the name in the export
+_Claim = tuple[FunctionSource, SourceName, ExportName]
 
 
 class ExportLibrary:
@@ -63,16 +66,16 @@ class ExportLibrary:
     """
 
     def __init__(self) -> None:
-        self.definitions: dict[str, schema.FunctionDef] = {}
-        self.gradients: dict[str, tuple[FunctionSource, str]] = {}
+        self.definitions: dict[ExportName, schema.FunctionDef] = {}
+        self.gradients: dict[ExportName, Origin] = {}
         self.runtime = RuntimeFunctions()
-        self._names: dict[tuple[FunctionSource, str], str] = {}
-        self._op_types: dict[tuple[FunctionSource, str], str] = {}
-        self._sources: dict[str, FunctionSource] = {}
+        self._names: dict[Origin, ExportName] = {}
+        self._op_types: dict[Origin, ExportName] = {}
+        self._sources: dict[ExportName, FunctionSource] = {}
 
     def add(
-        self, library: Optional[FunctionLibrary], name: str, traced: Optional[Any] = None
-    ) -> str:
+        self, library: Optional[FunctionLibrary], name: SourceName, traced: Optional[Any] = None
+    ) -> ExportName:
         """Add a function and its closure, and return its name in this export.
 
         Args:
@@ -90,7 +93,7 @@ class ExportLibrary:
         self._complete([claim])
         return claim[2]
 
-    def derive(self, definition: schema.FunctionDef, hint: str) -> str:
+    def derive(self, definition: schema.FunctionDef, hint: str) -> ExportName:
         """Add a FunctionDef derived from a function of the eager runtime, with the runtime's names.
         Return its name in this export.
         """
@@ -99,39 +102,40 @@ class ExportLibrary:
         self._complete(reversed(list(self._rename(self.runtime, definition, name))))
         return name
 
-    def write(self, definition: schema.FunctionDef, hint: str) -> str:
+    def write(self, definition: schema.FunctionDef, hint: str) -> ExportName:
         """Add a new function whose references are names of this export already. Return its name."""
-        name = definition.signature.name = self._put(definition, hint)
+        name = self._put(definition, hint)
+        definition.signature.name = name
         add_input_shapes(definition)
         return name
 
-    def find(self, library: Optional[FunctionLibrary], name: str) -> Optional[str]:
+    def find(self, library: Optional[FunctionLibrary], name: SourceName) -> Optional[ExportName]:
         """Return the name of a function in this export, or None if the export does not have it."""
         source = self._source(library)
         found = self._names.get((source, name))
         return found if found is not None else self._names.get(source.owner(name))
 
-    def source(self, name: str) -> FunctionSource:
+    def source(self, name: ExportName) -> FunctionSource:
         """Return the source of a function of the export."""
         return self._sources[name]
 
-    def closure(self, name: str) -> list[str]:
+    def closure(self, name: ExportName) -> list[ExportName]:
         """Return a function and all functions of the export that it calls, in the order of
         discovery.
         """
         return list(reachable([name], self._called))
 
-    def _called(self, name: str) -> list[str]:
+    def _called(self, name: ExportName) -> list[ExportName]:
         names = names_in(self.definitions[name].node_def)
-        return [other for other in names if other in self.definitions]
+        return [ExportName(other) for other in names if other in self.definitions]
 
-    def site_of_gradient(self, op_type: str) -> Optional[Site]:
+    def site_of_gradient(self, op_type: ExportName) -> Optional[Site]:
         """Return an operation of this process that has the custom gradient with this op type in the
         export, or None.
         """
         sites = self.runtime.sites
         traced = {
-            exported: name
+            exported: LiveName(name)
             for (source, name), exported in self._names.items()
             if source is self.runtime
         }
@@ -163,18 +167,22 @@ class ExportLibrary:
     def _source(self, library: Optional[FunctionLibrary]) -> FunctionSource:
         return self.runtime if library is None else FileFunctions(library)
 
-    def _put(self, definition: schema.FunctionDef, hint: str) -> str:
-        name = f"{_PREFIX}{hint}_{len(self._names)}"
-        self._names[self.runtime, name] = name
+    def _put(self, definition: schema.FunctionDef, hint: str) -> ExportName:
+        name = ExportName(f"{_PREFIX}{hint}_{len(self._names)}")
+        # A function that a save makes: the runtime has none of this name.
+        self._names[self.runtime, LiveName(name)] = name
         self.definitions[name], self._sources[name] = definition, self.runtime
         return name
 
     def _claim(self, source: FunctionSource, name: str) -> _Claim:
-        """Give a function its name in this export, before it is read."""
+        """Give a function its name in this export, before it is read.
+
+        This is the only place where a live name or a file name becomes an export name.
+        """
         owner, original = source.owner(name)
         exported = self._names.get((owner, original))
         if exported is None:
-            exported = f"{_PREFIX}{stem(original)}_{len(self._names)}"
+            exported = ExportName(f"{_PREFIX}{base_name(original)}_{len(self._names)}")
             self._names[owner, original] = exported
         return owner, original, exported
 
@@ -189,10 +197,11 @@ class ExportLibrary:
                 pending += reversed(list(self._rename(source, definition, new)))
 
     def _rename(
-        self, source: FunctionSource, definition: schema.FunctionDef, name: str
+        self, source: FunctionSource, definition: schema.FunctionDef, name: ExportName
     ) -> Iterator[_Claim]:
         """Rename a copied FunctionDef and its references; yield the functions that it refers to."""
-        original, definition.signature.name = definition.signature.name, name
+        original = LiveName(definition.signature.name)
+        definition.signature.name = name
         add_input_shapes(definition)
         if hints := {node.name for node in definition.node_def if node.op in _HINTS}:
             remove_nodes(definition, hints)
@@ -238,7 +247,9 @@ class ExportLibrary:
                 definition.attr[key].s = claim[2].encode()
                 yield claim
 
-    def _rename_gradient(self, source: FunctionSource, function: str, node: schema.NodeDef) -> None:
+    def _rename_gradient(
+        self, source: FunctionSource, function: SourceName, node: schema.NodeDef
+    ) -> None:
         """Give a node the name that its custom gradient has in this export.
 
         `function` has the name that it has in `source`.
@@ -258,11 +269,11 @@ class ExportLibrary:
                 " have it",
             )
 
-    def _op_type(self, source: FunctionSource, op_type: str) -> str:
+    def _op_type(self, source: FunctionSource, op_type: str) -> ExportName:
         """Return the name of a custom gradient's op type in this export."""
         key = source.owner_of_name(op_type)
         if key not in self._op_types:
-            self._op_types[key] = f"CustomGradient-{len(self._op_types)}"
+            self._op_types[key] = ExportName(f"CustomGradient-{len(self._op_types)}")
             self.gradients[self._op_types[key]] = key
         return self._op_types[key]
 

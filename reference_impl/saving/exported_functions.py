@@ -11,7 +11,8 @@ from typing import Any, Optional, Union
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.names import ExportName, LiveName
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.saving.closed_library import ClosedLibrary
 from reference_impl.saving.traces import Trace
 from reference_impl.saving.tree import Tree
@@ -31,7 +32,7 @@ class ExportedFunction:
         other than the first.
     """
 
-    name: str
+    name: ExportName
     trace: Trace
     captures: Sequence[int]
     replicas: Mapping[int, int] = field(default_factory=dict)
@@ -58,20 +59,20 @@ class ExportedFunctions:
 
     library: ClosedLibrary
     by_number: Mapping[int, ExportedFunction]
-    described: Mapping[str, schema.SavedConcreteFunction]
-    gradients: Mapping[str, str]
+    described: Mapping[ExportName, schema.SavedConcreteFunction]
+    gradients: Mapping[ExportName, str]
     traced: Sequence[Any]
 
     @property
-    def names(self) -> dict[int, str]:
+    def names(self) -> dict[int, ExportName]:
         """Number of a concrete function's node -> its name in the library."""
         return {number: function.name for number, function in self.by_number.items()}
 
-    def name(self, number: int) -> str:
+    def name(self, number: int) -> ExportName:
         """Return the name of the function of a node."""
         return self.by_number[number].name
 
-    def name_of(self, function: object, tree: Tree) -> Optional[str]:
+    def name_of(self, function: object, tree: Tree) -> Optional[ExportName]:
         """Return the name of a concrete function, which need not be in the tree, or None if the
         export does not have it.
         """
@@ -80,6 +81,6 @@ class ExportedFunctions:
         number = tree.number_of(function)
         if number is not None and number in self.by_number:
             return self.by_number[number].name
-        if isinstance(function, LoadedConcreteFunction):
+        if isinstance(function, RegisteredFunction):
             return self.library.find(function.library, function.saved_name)
-        return self.library.find(None, function.function_def.signature.name)
+        return self.library.find(None, LiveName(function.function_def.signature.name))

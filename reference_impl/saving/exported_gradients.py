@@ -16,6 +16,7 @@ from typing import Union
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, is_generated_gradient
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.node_attributes import texts_of
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.export_library import ExportLibrary
@@ -40,8 +41,8 @@ class ExportedGradients:
       described: name of a gradient function -> SavedConcreteFunction.
     """
 
-    functions: Mapping[str, str]
-    described: Mapping[str, schema.SavedConcreteFunction]
+    functions: Mapping[ExportName, str]
+    described: Mapping[ExportName, schema.SavedConcreteFunction]
 
 
 def add_gradients(
@@ -49,7 +50,7 @@ def add_gradients(
     library: ExportLibrary,
     captures: Captures,
     shapes: TracedShapes,
-    names: Mapping[int, str],
+    names: Mapping[int, ExportName],
     wanted: bool,
 ) -> ExportedGradients:
     """Add a function to the library for each custom gradient that its nodes name.
@@ -65,12 +66,16 @@ def add_gradients(
 
 class _GradientAdder:
     def __init__(
-        self, tree: Tree, library: ExportLibrary, captures: Captures, names: Mapping[int, str]
+        self,
+        tree: Tree,
+        library: ExportLibrary,
+        captures: Captures,
+        names: Mapping[int, ExportName],
     ):
         self._tree, self._library, self._captures = tree, library, captures
         self._tracer = GradientTracer(library)
         self._users = _users_of_gradients(library, tree.paths(names) if library.gradients else {})
-        self._described: dict[str, schema.SavedConcreteFunction] = {}
+        self._described: dict[ExportName, schema.SavedConcreteFunction] = {}
 
     def add_all(self, shapes: TracedShapes, wanted: bool) -> ExportedGradients:
         found = self._followed() if wanted else dict.fromkeys(self._library.gradients, "")
@@ -86,9 +91,9 @@ class _GradientAdder:
             {final: functions[op_type] for op_type, final in kept.items()}, self._described
         )
 
-    def _followed(self) -> dict[str, Union[str, SaveError]]:
+    def _followed(self) -> dict[ExportName, Union[str, SaveError]]:
         """Return op type -> what `_add` returns, also for the gradients of gradients."""
-        found: dict[str, Union[str, SaveError]] = {}
+        found: dict[ExportName, Union[str, SaveError]] = {}
         gradients = self._library.gradients  # grows
         # The order of the derivative that needs the gradient.
         orders = dict.fromkeys(gradients, 1)
@@ -100,7 +105,7 @@ class _GradientAdder:
                         orders.setdefault(other, orders[op_type] + 1)
         return found
 
-    def _add(self, op_type: str, order: int) -> Union[str, SaveError]:
+    def _add(self, op_type: ExportName, order: int) -> Union[str, SaveError]:
         """Return the name of a gradient function, or "" if there is none.
 
         An error is returned, to be stored at the nodes, in two cases: if it concerns the gradient
@@ -135,13 +140,13 @@ class _GradientAdder:
         return name
 
     def _lost(
-        self, found: Mapping[str, Union[str, SaveError]], wanted: bool
-    ) -> tuple[list[str], dict[str, str]]:
+        self, found: Mapping[ExportName, Union[str, SaveError]], wanted: bool
+    ) -> tuple[list[ExportName], dict[ExportName, str]]:
         """Return the op types of lost gradients that keep their name, and those of gradients that
         must not be looked up with the reason.
         """
-        lost: list[str] = []
-        refused: dict[str, str] = {}
+        lost: list[ExportName] = []
+        refused: dict[ExportName, str] = {}
         why = (
             "the custom gradient was not in the model that was loaded, or does not say what it"
             " captures"
@@ -172,13 +177,16 @@ class _GradientAdder:
                 self._tree.report_loss(error, "the custom gradient is left out")
 
 
-def _users_of_gradients(library: ExportLibrary, paths: Mapping[str, str]) -> dict[str, str]:
+def _users_of_gradients(
+    library: ExportLibrary, paths: Mapping[ExportName, str]
+) -> dict[ExportName, str]:
     """Return op type of a custom gradient -> the first function that has such a node, by its path
     if it has one.
     """
     if not library.gradients:
         return {}
-    users: dict[str, str] = {}
+    users: dict[ExportName, str] = {}
     for text in texts_of(library.definitions, CUSTOM_GRADIENT):
-        users.setdefault(text.value, paths.get(text.function, text.function))
+        path = paths.get(ExportName(text.function), text.function)
+        users.setdefault(ExportName(text.value), path)
     return users

@@ -12,30 +12,35 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Union
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import is_generated_gradient
-from reference_impl.functions.library import FunctionLibrary, find_live, find_suffix
+from reference_impl.functions.library import FunctionLibrary, original_name, registered_name
+from reference_impl.functions.names import FileName, LiveName
 from reference_impl.saving.gradient_sites import GradientSites
 from reference_impl.saving.process_numbers import remove_process_numbers
+
+# The name of a function in its source: a file has file names, the runtime has live names.
+SourceName = Union[FileName, LiveName]
+Origin = tuple["FunctionSource", SourceName]
 
 
 class FunctionSource(ABC):
     """A set of functions, by name."""
 
     @abstractmethod
-    def owner(self, name: str) -> tuple[FunctionSource, str]:
+    def owner(self, name: str) -> Origin:
         """Return the source that a function is read from, and its name there."""
 
     @abstractmethod
-    def owner_of_name(self, name: str) -> tuple[FunctionSource, str]:
+    def owner_of_name(self, name: str) -> Origin:
         """Return the source of another name: of a shared resource, or of a custom gradient."""
 
     @abstractmethod
-    def definition(self, name: str) -> schema.FunctionDef:
+    def definition(self, name: SourceName) -> schema.FunctionDef:
         """Return a copy of a FunctionDef. Raises SaveError if there is no such function."""
 
     @abstractmethod
@@ -47,7 +52,7 @@ class FunctionSource(ABC):
         """Return whether the type of a node is a function, not one of the ops of the runtime."""
 
     @abstractmethod
-    def means_gradient(self, function: str, op_type: str) -> bool:
+    def means_gradient(self, function: SourceName, op_type: str) -> bool:
         """Return whether the name of a custom gradient in a function can be followed."""
 
     @abstractmethod
@@ -61,15 +66,18 @@ class RuntimeFunctions(FunctionSource):
     def __init__(self) -> None:
         self.sites = GradientSites()
 
-    def owner(self, name: str) -> tuple[FunctionSource, str]:
-        found = find_live(name)
-        return (self, name) if found is None else (FileFunctions(found[0]), found[1])
+    def owner(self, name: str) -> Origin:
+        return self._origin(registered_name(LiveName(name)), name)
 
-    def owner_of_name(self, name: str) -> tuple[FunctionSource, str]:
-        found = find_suffix(name)
-        return (self, name) if found is None else (FileFunctions(found[0]), found[1])
+    def owner_of_name(self, name: str) -> Origin:
+        return self._origin(original_name(LiveName(name)), name)
 
-    def definition(self, name: str) -> schema.FunctionDef:
+    def _origin(self, found: Optional[tuple[FunctionLibrary, FileName]], name: str) -> Origin:
+        if found is None:
+            return self, LiveName(name)
+        return FileFunctions(found[0]), found[1]
+
+    def definition(self, name: SourceName) -> schema.FunctionDef:
         found: Optional[schema.FunctionDef] = api.function_definition(name)
         if found is None:
             raise SaveError("the runtime has no such function", node=name)
@@ -82,8 +90,8 @@ class RuntimeFunctions(FunctionSource):
     def is_called(self, op: str, known_ops: Container[str]) -> bool:
         return op not in known_ops and api.function_definition(op) is not None
 
-    def means_gradient(self, function: str, op_type: str) -> bool:
-        return self.sites.is_meant(function, op_type)
+    def means_gradient(self, function: SourceName, op_type: str) -> bool:
+        return self.sites.is_meant(LiveName(function), op_type)
 
     def implementations(self) -> Mapping[bytes, Sequence[str]]:
         return self._implementations
@@ -99,14 +107,14 @@ class FileFunctions(FunctionSource):
 
     library: FunctionLibrary
 
-    def owner(self, name: str) -> tuple[FunctionSource, str]:
-        return self, name
+    def owner(self, name: str) -> Origin:
+        return self, FileName(name)
 
-    def owner_of_name(self, name: str) -> tuple[FunctionSource, str]:
-        return self, name
+    def owner_of_name(self, name: str) -> Origin:
+        return self, FileName(name)
 
-    def definition(self, name: str) -> schema.FunctionDef:
-        return schema.copy_of(self.library.get(name))
+    def definition(self, name: SourceName) -> schema.FunctionDef:
+        return schema.copy_of(self.library.get(FileName(name)))
 
     def may_have(self, name: str) -> bool:
         return name in self.library
@@ -114,7 +122,7 @@ class FileFunctions(FunctionSource):
     def is_called(self, op: str, known_ops: Container[str]) -> bool:
         return op in self.library
 
-    def means_gradient(self, function: str, op_type: str) -> bool:
+    def means_gradient(self, function: SourceName, op_type: str) -> bool:
         return op_type in self.library.index.gradients or not is_generated_gradient(op_type)
 
     def implementations(self) -> Mapping[bytes, Sequence[str]]:

@@ -10,13 +10,14 @@ from collections.abc import Collection, Mapping
 
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.node_attributes import text_of
 from reference_impl.saving.export_library import ExportLibrary, refuse_gradient
 
 
 def restore_names(
-    library: ExportLibrary, lost: Collection[str], refused: Mapping[str, str]
-) -> dict[str, str]:
+    library: ExportLibrary, lost: Collection[ExportName], refused: Mapping[ExportName, str]
+) -> dict[ExportName, ExportName]:
     """Restore the original names of custom gradients that the export lacks, since a program may
     have registered these names.
 
@@ -28,12 +29,12 @@ def restore_names(
       The present op type of each other gradient -> its final op type. ``CustomGradient-0`` becomes
       ``CustomGradient-2`` if a lost gradient has the first name.
     """
-    originals = {op_type: name for op_type, (_, name) in library.gradients.items()}
+    originals = {op_type: ExportName(name) for op_type, (_, name) in library.gradients.items()}
     taken = {originals[op_type] for op_type in lost}
     free = (
         name
         for number in itertools.count(len(originals))
-        if (name := f"CustomGradient-{number}") not in taken
+        if (name := ExportName(f"CustomGradient-{number}")) not in taken
     )
     kept = {
         op_type: next(free) if op_type in taken else op_type
@@ -47,15 +48,15 @@ def restore_names(
 
 
 def _rename(
-    definitions: Mapping[str, schema.FunctionDef],
-    names: Mapping[str, str],
-    refused: Mapping[str, str],
+    definitions: Mapping[ExportName, schema.FunctionDef],
+    names: Mapping[ExportName, ExportName],
+    refused: Mapping[ExportName, str],
 ) -> None:
     for definition in definitions.values():
         for node in definition.node_def:
             if CUSTOM_GRADIENT not in node.attr:
                 continue
-            old = text_of(node.attr, CUSTOM_GRADIENT)
+            old = ExportName(text_of(node.attr, CUSTOM_GRADIENT))
             if old in refused:
                 refuse_gradient(node, refused[old])
             else:

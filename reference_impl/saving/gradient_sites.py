@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format.names import is_generated_gradient
+from reference_impl.functions.names import LiveName
 
 
 class Meaning(enum.Enum):
@@ -34,17 +35,19 @@ class Site(NamedTuple):
     """An operation with a custom gradient, and the function whose graph contains it."""
 
     operation: Any
-    function: str
+    function: LiveName
 
 
 class GradientSites:
     """The operations with custom gradients in the functions of the runtime that it has visited."""
 
     def __init__(self) -> None:
-        self._of_function: dict[str, dict[str, Site]] = {}  # function -> op type -> the first site
-        self._graphs: dict[str, Any] = {}
+        self._of_function: dict[
+            LiveName, dict[str, Site]
+        ] = {}  # function -> op type -> the first site
+        self._graphs: dict[LiveName, Any] = {}
         # Identity of a concrete function -> the function, the graphs that it knows.
-        self._of_traced: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
+        self._of_traced: dict[int, tuple[Any, list[tuple[LiveName, Any]]]] = {}
         # TensorFlow loaded a gradient with the name, and it may not be the one meant.
         self.doubtful: list[Site] = []
 
@@ -55,7 +58,9 @@ class GradientSites:
                 self._graphs[name] = graph
                 self._of_function[name] = self._in_graph(name, graph)
 
-    def graphs(self, function: tf.types.experimental.ConcreteFunction) -> list[tuple[str, Any]]:
+    def graphs(
+        self, function: tf.types.experimental.ConcreteFunction
+    ) -> list[tuple[LiveName, Any]]:
         """Return name and FuncGraph of a traced function and of all functions that its graph knew
         when this was first asked.
         """
@@ -63,7 +68,7 @@ class GradientSites:
             self._of_traced[id(function)] = function, list(function_graphs(function))
         return self._of_traced[id(function)][1]
 
-    def _in_graph(self, name: str, graph: tf.Graph) -> dict[str, Site]:
+    def _in_graph(self, name: LiveName, graph: tf.Graph) -> dict[str, Site]:
         """Return the sites of a graph by op type: the first of each whose gradient this process
         has.
         """
@@ -77,13 +82,13 @@ class GradientSites:
                 self.doubtful.append(site)
         return sites
 
-    def is_meant(self, function: str, op_type: str) -> bool:
+    def is_meant(self, function: LiveName, op_type: str) -> bool:
         """Return whether a node of a function means the gradient that this process has under the
         name `op_type`.
         """
         return not is_generated_gradient(op_type) or op_type in self._of_function.get(function, ())
 
-    def find(self, op_type: str, functions: Iterable[str]) -> Optional[Site]:
+    def find(self, op_type: str, functions: Iterable[LiveName]) -> Optional[Site]:
         """Return an operation with the gradient `op_type` in one of several functions, or None."""
         for function in functions:
             site = self._of_function.get(function, {}).get(op_type)
@@ -91,7 +96,7 @@ class GradientSites:
                 return site
         return None
 
-    def site(self, function: str, node: str) -> Optional[Site]:
+    def site(self, function: LiveName, node: str) -> Optional[Site]:
         """Return the operation of a node of a function, or None if there is no graph of the
         function.
         """
@@ -101,18 +106,20 @@ class GradientSites:
             return None
 
 
-def function_graphs(function: tf.types.experimental.ConcreteFunction) -> Iterator[tuple[str, Any]]:
+def function_graphs(
+    function: tf.types.experimental.ConcreteFunction,
+) -> Iterator[tuple[LiveName, Any]]:
     """Yield name and FuncGraph of a traced function and of all functions that its graph knows, each
     name once.
     """
-    seen: set[str] = set()
-    stack = [(function.function_def.signature.name, function.graph)]
+    seen: set[LiveName] = set()
+    stack = [(LiveName(function.function_def.signature.name), function.graph)]
     while stack:
         name, graph = stack.pop()
         if name not in seen:
             seen.add(name)
             yield name, graph
-            stack.extend(api.nested_graphs(graph))
+            stack += [(LiveName(inner), of) for inner, of in api.nested_graphs(graph)]
 
 
 def _meaning(operations: list[Any], op_type: str) -> Meaning:

@@ -18,8 +18,9 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.functions.captured_tensor import CapturedTensor
+from reference_impl.functions.names import ExportName, FileName
 from reference_impl.saving.export_library import ExportLibrary
-from reference_impl.saving.function_sources import FileFunctions
+from reference_impl.saving.function_sources import FileFunctions, SourceName
 from reference_impl.saving.gradient_sites import Site
 from reference_impl.saving.traces import Trace, trace_of
 from reference_impl.saving.values import eager_tensor
@@ -32,17 +33,17 @@ class GradientTracer:
 
     def __init__(self, library: ExportLibrary):
         self._library = library
-        self._functions: dict[str, Any] = {}
+        self._functions: dict[SourceName, Any] = {}
         self.made: list[Any] = []
 
-    def trace(self, op_type: str) -> Optional[Trace]:
+    def trace(self, op_type: ExportName) -> Optional[Trace]:
         """Return the gradient function of an op type of the export, or None.
 
         Raises SaveError if it cannot be traced.
         """
         source, original = self._library.gradients[op_type]
         if isinstance(source, FileFunctions):
-            make = source.library.custom_gradients.get(original)
+            make = source.library.custom_gradients.get(FileName(original))
             return None if make is None else self._renamed(trace_of(make(source.library)))
         gradient = api.gradient_function(original)
         if gradient is None:
@@ -72,7 +73,7 @@ class GradientTracer:
         captures = [self._located(capture, site) for capture in trace.captures]
         return dataclasses.replace(trace, captures=captures)
 
-    def add(self, trace: Trace) -> str:
+    def add(self, trace: Trace) -> ExportName:
         """Add a gradient function to the export and return its name."""
         function = self._functions.get(trace.name) if trace.source is None else None
         if function is not None:
@@ -103,7 +104,7 @@ class GradientTracer:
 
     def _renamed(self, trace: Trace) -> Trace:
         captures = [
-            CapturedTensor(c.tensor, self._library.add(trace.source, c.function))
+            CapturedTensor(c.tensor, self._library.add(trace.source, FileName(c.function)))
             if isinstance(c, CapturedTensor)
             else c
             for c in trace.captures

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -20,9 +20,10 @@ from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CREATE, INITIALIZE
 from reference_impl.functions import specs
+from reference_impl.functions.names import ExportName
 from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_names
-from reference_impl.graph.node_defs import set_call
+from reference_impl.graph.node_builder import NodeBuilder
 from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.kinds import variable
@@ -35,7 +36,7 @@ from reference_impl.saving.signature_wrapper import set_output_shapes
 from reference_impl.saving.tree import Tree
 
 
-class MainGraph:
+class MainGraph(NodeBuilder):
     """Builds the GraphDef."""
 
     def __init__(self, tree: Tree, functions: ExportedFunctions):
@@ -46,16 +47,31 @@ class MainGraph:
         self.handles: dict[
             int, list[str]
         ] = {}  # of a variable's node: the first, and one for each saved replica
-        self._names = UniqueNames(
-            key=str.lower
-        )  # some tools write names that differ only in case to the same file
+        # Some tools write names that differ only in case to the same file.
+        super().__init__(UniqueNames(key=str.lower))
         self._tensors: dict[Capture, str] = {}
-        self._fresh: dict[
-            Capture, str
-        ] = {}  # assets read after they are assigned, for initialisers
+        # Assets that are read after they are assigned, for initialisers.
+        self._fresh: dict[Capture, str] = {}
         self._assigns: list[str] = []
 
     # Nodes
+
+    def _new_node(self, name: str) -> schema.NodeDef:
+        return self.graph_def.node.add(name=name)
+
+    def _first_output(self, node: schema.NodeDef) -> str:
+        return str(node.name)
+
+    def node(
+        self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()
+    ) -> schema.NodeDef:
+        """Add a node as every builder does, with a name that is valid in C++ too.
+
+        TensorFlow allows a backslash in Python but not in C++.
+        """
+        valid = re.sub(r"[^A-Za-z0-9_./-]", "_", name)
+        valid = valid if re.match(r"[A-Za-z0-9.]", valid) else "n" + valid
+        return super().node(valid, op, inputs, controls)
 
     def add(
         self,
@@ -68,11 +84,7 @@ class MainGraph:
         """Add a node with a free name like `name` and, if they are given, with the attributes
         ``dtype`` and ``shape``.
         """
-        wanted = re.sub(
-            r"[^A-Za-z0-9_./-]", "_", name
-        )  # TensorFlow allows a backslash in Python but not in C++
-        wanted = wanted if re.match(r"[A-Za-z0-9.]", wanted) else "n" + wanted
-        node = self.graph_def.node.add(name=self._names.take(wanted), op=op, input=inputs)
+        node = self.node(name, op, inputs)
         if dtype is not None:
             node.attr["dtype"].type = dtype
         if shape is not None:
@@ -83,13 +95,12 @@ class MainGraph:
         """Add a node with one string."""
         return self.add(name, op, dtype=schema.DT_STRING, shape=schema.TensorShapeProto())
 
-    def call(self, function: str, inputs: Sequence[str], name: Optional[str] = None) -> Any:
+    def call_function(
+        self, function: ExportName, inputs: Sequence[str], name: Optional[str] = None
+    ) -> schema.NodeDef:
         """Add a call of a function of the library with tensors of this graph."""
         signature = self._library.definitions[function].signature
-        op = "StatefulPartitionedCall" if signature.is_stateful else "PartitionedCall"
-        node = self.add(name or op, op, inputs)
-        set_call(node, function, signature)
-        return node
+        return self.call(name or None, function, signature, inputs)
 
     def call_bound(
         self,
@@ -101,7 +112,7 @@ class MainGraph:
         """Add a call of the function of a node, with its captures."""
         function = self._functions.by_number[number]
         captured = [self.tensor(capture, fresh) for capture in function.bound()]
-        return self.call(function.name, [*inputs, *captured], name)
+        return self.call_function(function.name, [*inputs, *captured], name)
 
     # State
 
@@ -135,7 +146,7 @@ class MainGraph:
             )
         return self._tensors[number]
 
-    def _table(self, function: str, arguments: Sequence[str], name: str) -> Optional[str]:
+    def _table(self, function: ExportName, arguments: Sequence[str], name: str) -> Optional[str]:
         """Add the node for a table that a function makes from constants only; return None for other
         functions.
 
@@ -165,7 +176,7 @@ class MainGraph:
             for text, source in sources
         ]
         return (
-            self._table(node.attr["f"].func.name, inputs, name)
+            self._table(ExportName(node.attr["f"].func.name), inputs, name)
             if inner
             else self._copy(node, name, inputs)
         )
@@ -247,7 +258,7 @@ class MainGraph:
 
     def _call_saver(self, function: SaverFunction, prefix: str) -> schema.NodeDef:
         captured = [self.tensor(capture) for capture in function.captures]
-        return self.call(function.name, [prefix, *captured])
+        return self.call_function(function.name, [prefix, *captured])
 
     # Signatures
 

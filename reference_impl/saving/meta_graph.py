@@ -17,6 +17,7 @@ from reference_impl.format import extension, schema
 from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
 from reference_impl.functions import captured_tensor
 from reference_impl.functions.captured_tensor import CapturedTensor
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.references import names_in_graph
 from reference_impl.kinds import (
     asset,
@@ -109,9 +110,9 @@ class _Builder:
             elif eager_tensor(node.object):
                 self._constants[node.number] = self._graph.add_constant(node.number, node.object)
 
-    def _add_signatures(self) -> dict[str, schema.SignatureDef]:
+    def _add_signatures(self) -> dict[ExportName, schema.SignatureDef]:
         """Add the signatures; return name of a function -> the SignatureDef that calls it."""
-        called: dict[str, schema.SignatureDef] = {}
+        called: dict[ExportName, schema.SignatureDef] = {}
         for key, signature in sorted(self._contents.signatures.items()):
             number = self._tree.number(signature)
             added = self._graph.add_signature(key, signature, number)
@@ -119,7 +120,7 @@ class _Builder:
             called[self._functions.name(number)] = self._out.signature_def[key]
         return called
 
-    def _inferred(self, called: Mapping[str, schema.SignatureDef]) -> list[InferredSpec]:
+    def _inferred(self, called: Mapping[ExportName, schema.SignatureDef]) -> list[InferredSpec]:
         """Return the shapes of outputs that the main graph tells."""
         of_graphs = {
             self._functions.name(self._tree.number(signature))

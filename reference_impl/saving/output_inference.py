@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
+from reference_impl.functions.names import ExportName
 from reference_impl.functions.specs import shape_of, shape_proto
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
@@ -38,7 +39,7 @@ class InferredSpec(NamedTuple):
       call, result: the node that calls the function, and the number of the result.
     """
 
-    function: str
+    function: ExportName
     output: str
     call: str
     result: int
@@ -46,10 +47,10 @@ class InferredSpec(NamedTuple):
 
 
 def infer_output_specs(
-    signatures: Mapping[str, schema.SignatureDef],
+    signatures: Mapping[ExportName, schema.SignatureDef],
     graph_def: schema.GraphDef,
     library: ClosedLibrary,
-    unchecked: Collection[str] = (),
+    unchecked: Collection[ExportName] = (),
 ) -> list[InferredSpec]:
     """Return the shapes of outputs that their SignatureDef does not know, or states falsely.
 
@@ -59,7 +60,7 @@ def infer_output_specs(
       unchecked: the functions whose SignatureDef has the shapes that a TF 1.x graph states. Such a
         shape may be false, and TensorFlow refuses to load a false shape.
     """
-    asked: list[tuple[str, str, schema.TensorInfo]] = []
+    asked: list[tuple[ExportName, str, schema.TensorInfo]] = []
     for function, signature in signatures.items():
         asked += [
             (function, name, info)
@@ -96,7 +97,7 @@ def _adds(shape: tf.TensorShape, stated: tf.TensorShape, name: str) -> bool:
 
 def record_output_specs(
     meta_graph: schema.MetaGraphDef,
-    signatures: Mapping[str, schema.SignatureDef],
+    signatures: Mapping[ExportName, schema.SignatureDef],
     inferred: Sequence[InferredSpec],
 ) -> None:
     """Write inferred shapes into a MetaGraph: its SignatureDefs, calls, functions and their
@@ -156,7 +157,8 @@ def _needed_part(
     part.node.extend(node for name, node in zip(nodes.names, nodes.messages) if name in needed)
     for node in part.node:
         node.attr.pop(_SHAPES, None)  # the import refuses false ones
-    called = [name for name in names_in(part.node) if name in library.definitions]
+    names = map(ExportName, names_in(part.node))
+    called = [name for name in names if name in library.definitions]
     closure = set(itertools.chain.from_iterable(map(library.closure, called)))
     part.library.function.extend(library.definitions[name] for name in sorted(closure))
     return part

@@ -20,7 +20,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
-from reference_impl.format.names import CALLS, stem
+from reference_impl.format.names import CALLS, base_name
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.function_builder import remove_nodes, replace_tensors, select_arguments
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.references import names_in, nodes_of
@@ -46,11 +47,11 @@ class ReplicaMerger:
 
     def __init__(self, tree: Tree, library: ExportLibrary):
         self._tree, self._library = tree, library
-        self._done: set[tuple[str, int]] = set()
-        self._updated: set[str] = set()  # functions in which an update was dropped
+        self._done: set[tuple[ExportName, int]] = set()
+        self._updated: set[ExportName] = set()  # functions in which an update was dropped
         # Name of a function -> the node that cannot use one variable instead of several.
         self._problems: dict[str, str] = {}
-        self._shortened: dict[tuple[str, tuple[tuple[int, int], ...]], str] = {}
+        self._shortened: dict[tuple[ExportName, tuple[tuple[int, int], ...]], ExportName] = {}
 
     def merged(
         self, functions: Mapping[int, ExportedFunction], changed: Collection[int], expand: bool
@@ -111,7 +112,7 @@ class ReplicaMerger:
         arguments = self._library.definitions[function.name].signature.input_arg
         return len(arguments) - len(function.captures)
 
-    def _merge(self, function: str, arguments: Mapping[int, str]) -> bool:
+    def _merge(self, function: ExportName, arguments: Mapping[int, str]) -> bool:
         """Change a function and its callees to use one replica; return whether there were updates.
 
         `arguments`: index of an argument that is the handle of a replica other than the first ->
@@ -136,7 +137,7 @@ class ReplicaMerger:
     ) -> bool:
         if node.op in CALLS:
             places = {place: kind for place, source in enumerate(node.input) if source == handle}
-            return self._merge(node.attr["f"].func.name, places)
+            return self._merge(ExportName(node.attr["f"].func.name), places)
         if node.op == "ReadVariableOp" and kind == SUM:
             self._drop_terms(definition, node)
         elif node.op not in VARIABLE_READS:
@@ -176,7 +177,7 @@ class ReplicaMerger:
         A function that nothing uses any more leaves the library.
         """
         out = dict(functions)
-        replaced: dict[str, None] = {}
+        replaced: dict[ExportName, None] = {}
         for number in sorted(numbers):
             function = functions[number]
             first, repeats = self._first_capture(function), _repeats(function.captures)
@@ -191,14 +192,14 @@ class ReplicaMerger:
             self._remove_unused(replaced, {function.name for function in out.values()})
         return out
 
-    def _remove_unused(self, names: Iterable[str], used: set[str]) -> None:
+    def _remove_unused(self, names: Iterable[ExportName], used: set[ExportName]) -> None:
         """Remove functions that are not in `used` and that no function of the library names."""
         mentioned = names_in(nodes_of(self._library.definitions.values()))
         for name in names:
             if name not in used and name not in mentioned:
                 del self._library.definitions[name]
 
-    def _with_fewer(self, name: str, same: Mapping[int, int]) -> str:
+    def _with_fewer(self, name: ExportName, same: Mapping[int, int]) -> ExportName:
         """Return the name of a function without some arguments.
 
         `same`: position of an argument -> that of its replacement.
@@ -213,7 +214,7 @@ class ReplicaMerger:
                 if node.op in CALLS:
                     self._shorten_call(node, set(renamed.values()))
             select_arguments(out, [index for index in range(len(arguments)) if index not in same])
-            self._shortened[key] = self._library.write(out, stem(name))
+            self._shortened[key] = self._library.write(out, base_name(name))
         return self._shortened[key]
 
     def _shorten_call(self, node: schema.NodeDef, shared: set[str]) -> None:
@@ -223,7 +224,8 @@ class ReplicaMerger:
             if node.input[index] in shared
         }
         if same:
-            node.attr["f"].func.name = self._with_fewer(node.attr["f"].func.name, same)
+            called = ExportName(node.attr["f"].func.name)
+            node.attr["f"].func.name = self._with_fewer(called, same)
             for index in sorted(same, reverse=True):
                 del node.input[index]
                 del node.attr["Tin"].list.type[index]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from reference_impl.format import schema
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.functions import specs
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_defs import string_tensor
 from reference_impl.saving.checkpoint_layout import CheckpointLayout
@@ -33,7 +34,7 @@ class SaverFunction:
       captures: the objects whose handles it takes, in order.
     """
 
-    name: str
+    name: ExportName
     captures: Sequence[Capture]
 
 
@@ -158,7 +159,7 @@ class _SaverFunctionBuilder(FunctionBuilder):
         node.attr["dtypes"].list.type.extend(types)
         return str(node.name)
 
-    def finish(self, hint: str) -> str:
+    def finish(self, hint: str) -> ExportName:
         """Write the function into the library and return its name."""
         node = self.identity("Identity", self.prefix, schema.DT_STRING, self.effects)
         self.result("identity", f"{node.name}:output:0", schema.DT_STRING)

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.node_attributes import Text, texts_of
 from reference_impl.saving.export_library import ExportLibrary
-from reference_impl.saving.function_sources import FunctionSource
+from reference_impl.saving.function_sources import Origin
 from reference_impl.saving.process_numbers import without_load
 
-_Key = tuple[FunctionSource, str]
 
-
-def apply_shared_names(library: ExportLibrary, creators: Iterable[tuple[str, str]]) -> None:
+def apply_shared_names(library: ExportLibrary, creators: Iterable[tuple[ExportName, str]]) -> None:
     """Write the shared names of all resources into the functions of a library.
 
     Names without an object lose the numbers of the load by TensorFlow.
@@ -40,13 +39,13 @@ def apply_shared_names(library: ExportLibrary, creators: Iterable[tuple[str, str
 
 
 def _names_of_objects(
-    library: ExportLibrary, creators: Iterable[tuple[str, str]], found: Iterable[Text]
-) -> dict[_Key, str]:
+    library: ExportLibrary, creators: Iterable[tuple[ExportName, str]], found: Iterable[Text]
+) -> dict[Origin, str]:
     """Return the names of the resources that the functions `creators` make."""
     by_function: dict[str, list[Text]] = {}
     for text in found:
         by_function.setdefault(text.function, []).append(text)
-    names: dict[_Key, str] = {}
+    names: dict[Origin, str] = {}
     for creator, path in creators:
         for function in library.closure(creator):
             for text in by_function.get(function, ()):
@@ -57,6 +56,6 @@ def _names_of_objects(
     return names
 
 
-def _key(library: ExportLibrary, text: Text) -> _Key:
+def _key(library: ExportLibrary, text: Text) -> Origin:
     """Return the source and the original name of a shared resource."""
-    return library.source(text.function).owner_of_name(text.value)
+    return library.source(ExportName(text.function)).owner_of_name(text.value)

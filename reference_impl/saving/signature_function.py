@@ -19,7 +19,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SignatureError
 from reference_impl.format import schema
 from reference_impl.format.names import plain_name
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.argument_names import python_name, python_names
 from reference_impl.saving import signature_inputs, traces
 from reference_impl.saving.signature_outputs import outputs_of
@@ -70,7 +70,7 @@ def signature_function(key: str, function: object, strict: bool) -> SignatureFun
     trace = traces.trace_of(concrete)
     definition = getattr(concrete, "signature_def", None)
     defaults = dict(getattr(concrete, "defaults", None) or {})
-    if (isinstance(concrete, LoadedConcreteFunction) or _is_wrapper(concrete)) and traces.is_flat(
+    if (isinstance(concrete, RegisteredFunction) or _is_wrapper(concrete)) and traces.is_flat(
         trace
     ):
         given = [trace.inputs[1][name] for name in sorted(trace.inputs[1])]
@@ -84,7 +84,7 @@ def signature_function(key: str, function: object, strict: bool) -> SignatureFun
                 concrete, trace, names, inputs, outputs, order, defaults, definition, direct=True
             )
     inputs = signature_inputs.inputs_of(key, trace, strict)
-    if not isinstance(concrete, LoadedConcreteFunction):  # their names are kept
+    if not isinstance(concrete, RegisteredFunction):  # their names are kept
         signature_inputs.check_names(key, inputs)
     if signature is not None:
         defaults.update(signature_inputs.defaults_of(key, trace, signature, list(inputs), strict))

@@ -14,8 +14,9 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.format.names import stem
-from reference_impl.functions.rebuild import SETTABLE_ATTRIBUTES
+from reference_impl.format.names import base_name
+from reference_impl.functions.function_settings import SETTABLE_ATTRIBUTES
+from reference_impl.functions.names import ExportName, LiveName
 from reference_impl.functions.specs import shape_proto, shape_protos
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.function_builder import FunctionBuilder
@@ -25,7 +26,9 @@ from reference_impl.saving.signature_function import WRAPPER, SignatureFunction
 from reference_impl.saving.traces import Trace
 
 
-def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibrary) -> Trace:
+def write_wrapper(
+    signature: SignatureFunction, target: ExportName, library: ExportLibrary
+) -> Trace:
     """Write the function of a signature, which calls the function `target` of the library, and
     return its Trace.
 
@@ -60,12 +63,12 @@ def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibr
             builder.function.attr[key].CopyFrom(inner.attr[key])
     if inner.signature.is_stateful:
         builder.control_output(call.name)
-    written = library.write(builder.function, f"{WRAPPER}{stem(target)}")
+    written = library.write(builder.function, f"{WRAPPER}{base_name(target)}")
     structure = _structure(signature)
     captures = signature.trace.captures
     return Trace(
         None,
-        written,
+        LiveName(written),  # under which the library finds what a save wrote
         captures,
         lambda: structure,
         names,

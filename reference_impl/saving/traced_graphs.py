@@ -10,13 +10,14 @@ from typing import Union
 
 import tensorflow as tf
 
+from reference_impl.functions.names import ExportName
 from reference_impl.saving.closed_library import ClosedLibrary
 from reference_impl.saving.export_library import ExportLibrary
 
 
 def traced_graphs(
     function: tf.types.experimental.ConcreteFunction, library: Union[ExportLibrary, ClosedLibrary]
-) -> Iterator[tuple[str, tf.Graph]]:
+) -> Iterator[tuple[ExportName, tf.Graph]]:
     """Yield the FuncGraphs of a traced function and of its callees, each with the name of the
     function in the export.
 

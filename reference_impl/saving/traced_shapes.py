@@ -13,7 +13,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.names import ExportName
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.specs import shape_protos
 from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.traced_graphs import traced_graphs
@@ -33,14 +34,14 @@ class TracedShapes:
 
     def __init__(self, library: ExportLibrary):
         self._library = library
-        self._done: set[str] = set()
+        self._done: set[ExportName] = set()
 
     def complete(self, function: object) -> None:
         """Complete a concrete function and the functions it calls.
 
         A loaded function is already complete.
         """
-        if isinstance(function, LoadedConcreteFunction):
+        if isinstance(function, RegisteredFunction):
             return
         for name, graph in traced_graphs(function, self._library):
             if name not in self._done:

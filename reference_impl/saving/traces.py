@@ -13,16 +13,18 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format import schema
-from reference_impl.functions import binding, rebuild, specs
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions import binding, specs
+from reference_impl.functions.function_settings import signature_with
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import ExportName, FileName, LiveName
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.argument_names import result_name
 from reference_impl.graph.function_builder import USER_NAME
 from reference_impl.graph.node_attributes import argument_attributes, text_of
@@ -52,7 +54,7 @@ class Trace:
     """
 
     source: Optional[FunctionLibrary]
-    name: str
+    name: Union[FileName, LiveName]
     captures: Sequence[Any]
     structure: Callable[[], tuple[Any, Any]]
     keywords: Sequence[str] = ()
@@ -80,7 +82,7 @@ class Trace:
 def trace_of(function: tf.types.experimental.ConcreteFunction) -> Trace:
     """Return the Trace of a concrete function."""
     keywords, positional = api.flat_arguments(function)
-    if isinstance(function, LoadedConcreteFunction):
+    if isinstance(function, RegisteredFunction):
         binder = function.binder
         signature = binder.signature if binder is not None else None
         if not keywords:
@@ -90,7 +92,7 @@ def trace_of(function: tf.types.experimental.ConcreteFunction) -> Trace:
             if (
                 signature is None and function.structured[0][0]
             ):  # made by loading, not a signature: called with structures
-                signature = rebuild.signature_with(
+                signature = signature_with(
                     f"arg_{i}" for i in range(len(function.structured[0][0]))
                 )
         owners, saved = function.living_owners(), function.saved
@@ -107,7 +109,7 @@ def trace_of(function: tf.types.experimental.ConcreteFunction) -> Trace:
     api.make_known(function)
     flat = function.structured_input_signature is None
     signature = None if flat else api.python_signature(function)
-    name = function.function_def.signature.name
+    name = LiveName(function.function_def.signature.name)
     # before 2.13, TensorFlow names arguments only for functions that `get_concrete_function`
     # returned
     if not keywords:
@@ -159,7 +161,7 @@ def unserialisable(function: object) -> dict[str, str]:
 
     RFC: FN-09, PY-06, PY-07
     """
-    if isinstance(function, LoadedConcreteFunction):
+    if isinstance(function, RegisteredFunction):
         return {}
     try:
         args, kwargs = api.traced_arguments(function)
@@ -190,7 +192,9 @@ def _unserialisable(value: object) -> str:
     return ""
 
 
-def write_bare(out: schema.SavedBareConcreteFunction, trace: Trace, name: str, path: str) -> None:
+def write_bare(
+    out: schema.SavedBareConcreteFunction, trace: Trace, name: ExportName, path: str
+) -> None:
     """Write a concrete function that is itself an object of the tree as a
     SavedBareConcreteFunction.
 
@@ -257,7 +261,7 @@ def same_signature(one: object, other: object) -> bool:
 
 
 def _signature_key(function: object) -> bytes:
-    if isinstance(function, LoadedConcreteFunction):
+    if isinstance(function, RegisteredFunction):
         return b""
     try:
         return schema.serialize(specs.to_message(api.traced_arguments(function)))

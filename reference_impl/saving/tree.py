@@ -19,6 +19,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.extension import registered_objects
 from reference_impl.format.names import SIGNATURES_CHILD
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.order import circles
 from reference_impl.kinds import hidden_children
 from reference_impl.kinds.function import LoadedFunction
@@ -118,7 +119,7 @@ class Tree:
         ]
         return [(node, self.concrete(node.children[child])) for node in resources]
 
-    def paths(self, names: Mapping[int, str]) -> dict[str, str]:
+    def paths(self, names: Mapping[int, ExportName]) -> dict[ExportName, str]:
         """Return name of a function -> path of its first node.
 
         `names` has the names by the number of the node.

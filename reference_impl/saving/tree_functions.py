@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.saving import cached_reads, signature_wrapper
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.export_library import ExportLibrary
@@ -70,7 +70,7 @@ def path_of_function(tree: Tree, node: Node) -> str:
 
 def _check_saveable(node: Node, path: str) -> None:
     function = getattr(node.object, "target", node.object)
-    marks = [] if isinstance(function, LoadedConcreteFunction) else api.saving_errors(function)
+    marks = [] if isinstance(function, RegisteredFunction) else api.saving_errors(function)
     if marks:
         reason = f"its code says that it cannot be saved: {'; '.join(marks)}"
         raise SaveError(reason, node=path, clause="FN-05")

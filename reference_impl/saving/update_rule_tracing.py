@@ -23,6 +23,8 @@ from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import FileName
+from reference_impl.functions.registration import register
 from reference_impl.saving.export_library import ExportLibrary
 
 # Settings that make a step more than a sum of updates of single variables, or that treat some
@@ -175,7 +177,9 @@ def _check(optimizer: tf.keras.optimizers.Optimizer, rule: Rule, path: str) -> N
         ]
         try:
             api.call_registered(
-                functions.register(name), inputs, len(rule.definition.signature.output_arg)
+                register(functions, FileName(name)),
+                inputs,
+                len(rule.definition.signature.output_arg),
             )
         except tf.errors.InvalidArgumentError as error:
             raise failure from error

@@ -150,14 +150,50 @@ class RestoredFunction(Function):
         return list(self.concrete_functions)
 
 
+class _OfTraced:
+    """An attribute that TensorFlow's class sets when it traces a function; read from the traced
+    function, and set there.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, function: Any, owner: Optional[type] = None) -> Any:
+        return self if function is None else getattr(function.traced(), self._name)
+
+    def __set__(self, function: RestoredConcreteFunction, value: object) -> None:
+        setattr(function.traced(), self._name, value)
+
+
 class RestoredConcreteFunction(ConcreteFunction):
-    """A concrete function without a graph, whose flat arguments are passed by name.
+    """A concrete function that gets its graph on demand, and whose flat arguments are passed by
+    name.
+
+    TensorFlow's class keeps its graph in the attributes below, in some release from 2.12 to 2.21.
+    Its own methods and properties (`graph`, `inputs`, `function_def`, `name`, ...) read them.
 
     Attributes:
       flat_keywords: the names, or None for a function that takes no flat arguments.
       flat_positional: how many of them may be positional.
       flat_order: the names in the order of positional arguments.
     """
+
+    _attrs = _OfTraced()
+    _captured_inputs = _OfTraced()
+    _delayed_rewrite_functions = _OfTraced()
+    _first_order_tape_functions = _OfTraced()
+    _func_graph = _OfTraced()
+    _function_spec = _OfTraced()  # a property in 2.21
+    _function_type = _OfTraced()  # since 2.13
+    _garbage_collector = _OfTraced()
+    _higher_order_tape_functions = _OfTraced()
+    _inference_function = _OfTraced()
+    _output_shapes = _OfTraced()
+    _pre_initialized_function_spec = _OfTraced()  # in 2.12
+
+    def traced(self) -> ConcreteFunction:
+        """Return the concrete function that TensorFlow traced, which has the graph."""
+        raise NotImplementedError
 
     _arg_keywords: Optional[list[str]] = None
     _num_positional_args = 0

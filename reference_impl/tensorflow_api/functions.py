@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, TypeVar
 
@@ -63,13 +62,6 @@ def traces(function: tf.types.experimental.GenericFunction) -> list[Any]:
         if inner is not None:
             found += inner._list_all_concrete_functions()
     return found
-
-
-@functools.cache
-def attributes_of_traces() -> frozenset[str]:
-    """Return the names of the attributes that tracing gives to every concrete function."""
-    with tf.Graph().as_default():
-        return frozenset(vars(tf.function(lambda: None, autograph=False).get_concrete_function()))
 
 
 def untraced_copy(function: tf.types.experimental.GenericFunction) -> Any:

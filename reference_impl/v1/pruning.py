@@ -16,7 +16,7 @@ from reference_impl.errors import BindingError
 from reference_impl.format import schema
 from reference_impl.functions import specs
 from reference_impl.graph.unique_names import repeated
-from reference_impl.v1.signatures import Output, read_output
+from reference_impl.v1.reading.signatures import Output, read_output
 
 
 class Fetches:

@@ -1,4 +1,4 @@
-"""The root of a loaded TF 1.x model, and substitutes for functions that cannot be called.
+"""The root of a loaded TF 1.x model.
 
 The root has the attributes that `tf.saved_model.load` gives a TF 1.x model: ``signatures``,
 ``variables``, ``asset_paths``, ``prune``. The file has no object structure to restore.
@@ -9,43 +9,19 @@ RFC: V1-01, V1-03, V1-08, GOAL-14
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.drop_in import graph_mode
-from reference_impl.errors import SavedModelError
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.kinds import user_object
+from reference_impl.v1.live_program import LiveProgram
+from reference_impl.v1.live_signatures import prune
 from reference_impl.v1.pruning import Feeds
-
-
-class UnusableSignature:
-    """A signature that cannot be called. A call raises an error with the reason."""
-
-    def __init__(self, reason: SavedModelError):
-        self.reason = reason
-        self.structured_input_signature: tuple[tuple[()], dict[str, Any]] = ((), {})
-        self.structured_outputs: dict[str, Any] = {}
-
-    def __call__(self, *args: object, **kwargs: object) -> Any:
-        raise self.reason
-
-    def __repr__(self) -> str:
-        return f"<UnusableSignature: {self.reason}>"
-
-
-class UnfedSignature(LoadedConcreteFunction):
-    """A signature that needs a placeholder that its inputs do not feed.
-
-    It can be saved; a call raises the reason.
-    """
-
-    reason: SavedModelError
-
-    def __call__(self, *args: object, **kwargs: object) -> Any:
-        raise self.reason
+from reference_impl.v1.restore import Restore
 
 
 class Initializer(api.SharedResource):
@@ -53,7 +29,7 @@ class Initializer(api.SharedResource):
     initialisers.
     """
 
-    def __init__(self, function: Optional[LoadedConcreteFunction]):
+    def __init__(self, function: Optional[RegisteredFunction]):
         self._function = function
         super().__init__()
 
@@ -64,8 +40,17 @@ class Initializer(api.SharedResource):
         return None if self._function is None else self._function()
 
 
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """The parts of a load that the methods of its root use."""
+
+    live: LiveProgram
+    restore: Restore
+    init: Optional[RegisteredFunction]
+
+
 class V1Root(user_object.LoadedObject):
-    """The root object of a TF 1.x MetaGraph, with its loader.
+    """The root object of a TF 1.x MetaGraph.
 
     Attributes:
       signatures: key -> function.
@@ -77,6 +62,11 @@ class V1Root(user_object.LoadedObject):
     """
 
     _unsearched = user_object.LoadedObject._unsearched | {"uninitialized_variables", "initializer"}
+
+    @property
+    def _of_load(self) -> Loaded:
+        found: Loaded = vars(self)["_loaded"]
+        return found
 
     @property
     def graph(self) -> tf.Graph:
@@ -91,7 +81,7 @@ class V1Root(user_object.LoadedObject):
           ValueError: an op of the graph is not known here.
         """
         if "_graph" not in vars(self):
-            theirs = api.to_tf(vars(self)["_loader"].meta_graph, tf.compat.v1.MetaGraphDef)
+            theirs = api.to_tf(self._of_load.live.meta_graph, tf.compat.v1.MetaGraphDef)
             with tf.Graph().as_default() as graph:
                 ops = theirs.meta_info_def.stripped_op_list
                 tf.graph_util.import_graph_def(
@@ -106,7 +96,9 @@ class V1Root(user_object.LoadedObject):
         """The initialisation that ran after the restore; ``initializer.initialize()`` runs it
         again.
         """
-        found: Initializer = vars(self)["_loader"].initializer
+        if "_initializer" not in vars(self):
+            self.__dict__["_initializer"] = Initializer(self._of_load.init)
+        found: Initializer = vars(self)["_initializer"]
         return found
 
     def prune(
@@ -116,7 +108,7 @@ class V1Root(user_object.LoadedObject):
         name: Optional[str] = None,
         input_signature: Optional[tuple[Any, Any]] = None,
         are_keyword_args_also_positional: bool = False,
-    ) -> LoadedConcreteFunction:
+    ) -> RegisteredFunction:
         """Return a function from some tensors of the graph to others.
 
         Args:
@@ -141,8 +133,7 @@ class V1Root(user_object.LoadedObject):
             signature.
         """
         given = Feeds(feeds, input_signature, are_keyword_args_also_positional)
-        made: LoadedConcreteFunction = vars(self)["_loader"].prune(given, fetches, name or "pruned")
-        return made
+        return prune(self._of_load.live, given, fetches, name or "pruned")
 
     def restore(self, prefix: object) -> Optional[tf.Operation]:
         """Read the variables from another checkpoint of the same graph, written by its
@@ -157,12 +148,11 @@ class V1Root(user_object.LoadedObject):
         Raises:
           tf.errors.OpError: the checkpoint does not exist or lacks a variable.
         """
-        loader = vars(self)["_loader"]
+        if isinstance(prefix, (str, os.PathLike)):
+            prefix = tf.constant(os.fspath(prefix))
         with graph_mode.new_operations() as operations:
-            loader.restore(
-                tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix
-            )
-        return None if loader.library.eager else tf.group(*operations)
+            self._of_load.restore.run(prefix)
+        return None if self._of_load.live.library.eager else tf.group(*operations)
 
 
 def _add_collections(graph: tf.Graph, collections: Any) -> None:

@@ -14,7 +14,7 @@ from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.functions.steps import type_text
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.tracing import Watch
-from reference_impl.v1.program import Program
+from reference_impl.v1.reading.program import Program
 
 _ONLY = "not loaded: LoadOptions(only=...) leaves it out"
 

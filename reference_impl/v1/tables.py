@@ -16,8 +16,8 @@ from reference_impl.format import schema
 from reference_impl.format.names import INITIALIZE
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.kinds.resource import LoadedResource
-from reference_impl.v1.extract import Extracted
-from reference_impl.v1.program import Program
+from reference_impl.v1.reading.extract import Extracted
+from reference_impl.v1.reading.program import Program
 
 KEYS, VALUES = "-keys", "-values"  # the names under which TF 2 stores the content of a table
 
@@ -34,7 +34,7 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
     if targets:
         extracted = program.function(f"initialize_{name}", [], {}, targets)
         fill = resource.functions[INITIALIZE] = function(extracted, {}, {})
-        fill.belong_to(resource)
+        fill.refer_weakly_to(resource)
     node = program.graph.nodes[name]
     if node.op.startswith("Mutable"):
         key, value = node.attr["key_dtype"].type, node.attr["value_dtype"].type
@@ -45,7 +45,7 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
         save = function(_export(name, key, value), {}, specs)
         restore = function(_import(name, key, value), (specs,), None)
         for made in (save, restore):
-            made.belong_to(resource)
+            made.refer_weakly_to(resource)
         resource.set_content(save, restore)
 
 

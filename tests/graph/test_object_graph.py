@@ -110,7 +110,7 @@ def test_an_empty_object_graph_in_the_checkpoint_has_no_values(trained, tmp_path
     ],
 )
 def test_a_generated_name_has_one_plain_name(name, plain, stem):
-    assert (names.plain_name(name), names.stem(name)) == (plain, stem)
+    assert (names.plain_name(name), names.base_name(name)) == (plain, stem)
 
 
 def test_a_function_keeps_its_name_through_saves(tf, tmp_path):

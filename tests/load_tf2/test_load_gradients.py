@@ -89,9 +89,9 @@ def test_NG_03_calls_while_another_function_is_traced(tf, loaded):
 
 
 def test_AutoGraph_does_not_convert_loaded_functions(tf, original, monkeypatch):
-    from reference_impl.functions import rebuild
+    from reference_impl.functions import function_settings
 
-    converted, build = [], rebuild.as_tf_function
+    converted, build = [], function_settings.as_tf_function
 
     def record(*args):
         converted.extend(
@@ -99,7 +99,7 @@ def test_AutoGraph_does_not_convert_loaded_functions(tf, original, monkeypatch):
         )
         return build(*args)
 
-    monkeypatch.setattr(rebuild, "as_tf_function", record)
+    monkeypatch.setattr(function_settings, "as_tf_function", record)
     loaded = reference_impl.load(original[1])
 
     @tf.function

@@ -13,7 +13,7 @@ import pytest
 import reference_impl
 from reference_impl import errors
 from reference_impl.format.container import layout
-from reference_impl.v1.extract import UnfedPlaceholderError
+from reference_impl.v1.reading.extract import UnfedPlaceholderError
 
 pytestmark = pytest.mark.tensorflow
 

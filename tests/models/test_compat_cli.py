@@ -431,7 +431,7 @@ def test_the_first_release_that_lowers_control_flow_in_functions_does_not_lower_
 @pytest.mark.parametrize("given", [{"min_consumer": 99999}, {"bad_consumers": [2474]}], ids=list)
 def test_versions_of_the_graph_count_for_those_who_import_it(tmp_path, given):
     """`tf.saved_model.load` imports the main graph of models without objects alone
-    (tests/loading/test_graph_versions.py).
+    (tests/functions/test_graph_versions.py).
     """
 
     def exclude(saved_model):

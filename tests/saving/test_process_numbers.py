@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import reference_impl
-from reference_impl.format.names import stem
+from reference_impl.format.names import base_name
 
 tf = pytest.importorskip("tensorflow")
 
@@ -95,4 +95,4 @@ def test_a_table_that_tensorflow_loaded_keeps_no_number_of_the_load(tmp_path):
     ],
 )
 def test_the_stem_of_a_name_has_no_number_of_the_process(name, expected):
-    assert stem(name) == expected
+    assert base_name(name) == expected

@@ -18,9 +18,9 @@ from reference_impl.errors import MalformedError
 from reference_impl.format import schema
 from reference_impl.format.names import V1_CONTROL_FLOW
 from reference_impl.graph.op_table import V1_FLOW, OpTable
-from reference_impl.v1.control_flow.editable_function import EditableFunction
-from reference_impl.v1.control_flow.functionalise import functionalise
-from reference_impl.v1.control_flow.tensor_arrays import convert_tensor_arrays
+from reference_impl.v1.reading.control_flow.editable_function import EditableFunction
+from reference_impl.v1.reading.control_flow.functionalise import functionalise
+from reference_impl.v1.reading.control_flow.tensor_arrays import convert_tensor_arrays
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 WITH_FLOW = (
@@ -150,11 +150,11 @@ def test_V1_14_what_stays_as_it_is_runs_and_names_the_node_when_a_gradient_is_as
 def test_V1_11_a_tensor_inside_of_a_loop_is_not_to_be_fetched(tf):
     root = reference_impl.load(FIXTURES / "while_loop" / "model")
     inner = next(
-        node.name for node in vars(root)["_loader"].program.graph if node.op == "NextIteration"
+        node.name for node in vars(root)["_loaded"].live.program.graph if node.op == "NextIteration"
     )
     feeds = [
         argument.tensor
-        for argument in vars(root)["_loader"].program.signatures["serving_default"].inputs
+        for argument in vars(root)["_loaded"].live.program.signatures["serving_default"].inputs
     ]
     with pytest.raises(MalformedError, match="while loop"):
         root.prune(

@@ -10,7 +10,7 @@ import pytest
 from test_v1_program import BOOL, FLOAT, Builder
 
 from reference_impl.format import schema
-from reference_impl.v1.program import Program
+from reference_impl.v1.reading.program import Program
 
 LOAD = (
     "import sys, reference_impl, tensorflow as tf\ntry: root ="

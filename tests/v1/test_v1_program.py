@@ -13,8 +13,8 @@ from reference_impl.graph.argument_names import argument_name
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.unique_names import UniqueNames
-from reference_impl.v1.extract import UnfedPlaceholderError
-from reference_impl.v1.program import Program
+from reference_impl.v1.reading.extract import UnfedPlaceholderError
+from reference_impl.v1.reading.program import Program
 
 FLOAT, INT32, STRING, BOOL, RESOURCE = 1, 3, 7, 10, 20
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"

@@ -12,7 +12,7 @@ import pytest
 
 import reference_impl
 from reference_impl.errors import BindingError, MalformedError, UnknownTensorError
-from reference_impl.v1.program import UnfedPlaceholderError
+from reference_impl.v1.reading.program import UnfedPlaceholderError
 
 pytestmark = pytest.mark.tensorflow
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format.values import tensor_proto
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.names import ExportName
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.references import nodes_of
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.saving.checks.traced_code import TracedCode
@@ -44,9 +45,7 @@ def _with_code(tree: Tree) -> Iterator[Node]:
         traces.update(id(tree.nodes[number].object) for number in node.children.values())
     for node in tree.nodes:
         function = getattr(node.object, "target", node.object)  # of a signature
-        known = (
-            isinstance(function, (LoadedFunction, LoadedConcreteFunction)) or id(function) in traces
-        )
+        known = isinstance(function, (LoadedFunction, RegisteredFunction)) or id(function) in traces
         if not known and is_function(function):
             yield node
 
@@ -76,7 +75,7 @@ class ExportedCode:
         )
         by_number = self._functions.by_number
         traces = [by_number[number] for number in numbers if number in by_number]
-        names: dict[str, None] = {}
+        names: dict[ExportName, None] = {}
         for trace in traces:
             names.update(dict.fromkeys(library.closure(trace.name)))
         bound = itertools.chain.from_iterable(trace.captures for trace in traces)

@@ -12,7 +12,8 @@ from typing import Any
 
 from reference_impl.errors import SaveError, listed
 from reference_impl.format import limits, schema
-from reference_impl.format.names import stem
+from reference_impl.format.names import base_name
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.references import bodies
@@ -90,12 +91,12 @@ def check_python_calls(tree: Tree, functions: ExportedFunctions) -> None:
             calling[name] = nodes
     if not calling:
         return
-    callers: list[tuple[str, str]] = []
+    callers: list[tuple[str, ExportName]] = []
     for name, path in paths.items():
         callers += [(path, inner) for inner in library.closure(name) if inner in calling]
     named = {inner for _, inner in callers}
     callers += [
-        (stem(name), name) for name in sorted(calling.keys() - named)
+        (base_name(name), name) for name in sorted(calling.keys() - named)
     ]  # of resources, gradients
     found: dict[str, None] = {}
     for caller, inner in callers:

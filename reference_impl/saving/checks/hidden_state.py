@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from reference_impl.errors import SaveError, listed
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, INITIALIZE
+from reference_impl.functions.names import ExportName
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, nodes_of
@@ -49,7 +50,9 @@ def check(tree: Tree, functions: ExportedFunctions) -> None:
         tree.report_loss(SaveError(reason, node=found[0], clause="V1-17"), "state is left out")
 
 
-def _hidden(library: ClosedLibrary, created: Iterable[str], initialized: Iterable[str]) -> set[str]:
+def _hidden(
+    library: ClosedLibrary, created: Iterable[ExportName], initialized: Iterable[ExportName]
+) -> set[str]:
     """Return the nodes of all functions that hold state of no object.
 
     `created` and `initialized` are the functions that create and fill resource objects.
@@ -59,7 +62,7 @@ def _hidden(library: ClosedLibrary, created: Iterable[str], initialized: Iterabl
     if not any(map(maker_of, nodes_of(library.with_op(may_make)))):
         return found
     index = FunctionIndex(schema.FunctionDefLibrary())
-    index.functions = dict(library.definitions)
+    index.functions = {str(name): item for name, item in library.definitions.items()}
     calls = index.calls()
 
     def makers(roots: Iterable[str]) -> set[tuple[str, bytes, bytes]]:

@@ -36,7 +36,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import limits
-from reference_impl.functions.concrete_function import LoadedConcreteFunction
+from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.saving.checks import byte_code
 from reference_impl.saving.checks.authorship import is_framework_file, is_installed_file
 from reference_impl.saving.checks.trace_frames import traced_codes
@@ -174,7 +174,7 @@ class TracedCode:
             self._pending += [value.__func__, getattr(value, "__self__", None)]
 
     def _visit_concrete(self, function: object) -> None:
-        if not isinstance(function, LoadedConcreteFunction):
+        if not isinstance(function, RegisteredFunction):
             for code in traced_codes(function):
                 self._loads.add(byte_code.loads(code))
 
