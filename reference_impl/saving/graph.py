@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -23,9 +23,8 @@ from reference_impl.functions import specs
 from reference_impl.functions.names import ExportName
 from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_names
-from reference_impl.graph.node_builder import NodeBuilder
+from reference_impl.graph.graph_builder import GraphBuilder
 from reference_impl.graph.signature_tensors import parts_of
-from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.kinds import variable
 from reference_impl.saving import traces
 from reference_impl.saving.exported_functions import Capture, ExportedFunctions
@@ -36,64 +35,22 @@ from reference_impl.saving.signature_wrapper import set_output_shapes
 from reference_impl.saving.tree import Tree
 
 
-class MainGraph(NodeBuilder):
+class MainGraph(GraphBuilder):
     """Builds the GraphDef."""
 
     def __init__(self, tree: Tree, functions: ExportedFunctions):
-        self.graph_def = schema.GraphDef()
+        super().__init__()
         self.graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         self.graph_def.versions.min_consumer = 12
         self._tree, self._functions, self._library = tree, functions, functions.library
-        self.handles: dict[
-            int, list[str]
-        ] = {}  # of a variable's node: the first, and one for each saved replica
-        # Some tools write names that differ only in case to the same file.
-        super().__init__(UniqueNames(key=str.lower))
+        # Number of a variable's node -> its handle, and those of the other saved replicas.
+        self.handles: dict[int, list[str]] = {}
         self._tensors: dict[Capture, str] = {}
         # Assets that are read after they are assigned, for initialisers.
         self._fresh: dict[Capture, str] = {}
         self._assigns: list[str] = []
 
     # Nodes
-
-    def _new_node(self, name: str) -> schema.NodeDef:
-        return self.graph_def.node.add(name=name)
-
-    def _first_output(self, node: schema.NodeDef) -> str:
-        return str(node.name)
-
-    def node(
-        self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()
-    ) -> schema.NodeDef:
-        """Add a node as every builder does, with a name that is valid in C++ too.
-
-        TensorFlow allows a backslash in Python but not in C++.
-        """
-        valid = re.sub(r"[^A-Za-z0-9_./-]", "_", name)
-        valid = valid if re.match(r"[A-Za-z0-9.]", valid) else "n" + valid
-        return super().node(valid, op, inputs, controls)
-
-    def add(
-        self,
-        name: str,
-        op: str,
-        inputs: Sequence[str] = (),
-        dtype: Optional[int] = None,
-        shape: Optional[Any] = None,
-    ) -> Any:
-        """Add a node with a free name like `name` and, if they are given, with the attributes
-        ``dtype`` and ``shape``.
-        """
-        node = self.node(name, op, inputs)
-        if dtype is not None:
-            node.attr["dtype"].type = dtype
-        if shape is not None:
-            node.attr["shape"].shape.CopyFrom(shape)
-        return node
-
-    def add_string(self, name: str, op: str) -> Any:
-        """Add a node with one string."""
-        return self.add(name, op, dtype=schema.DT_STRING, shape=schema.TensorShapeProto())
 
     def call_function(
         self, function: ExportName, inputs: Sequence[str], name: Optional[str] = None

@@ -77,7 +77,8 @@ def _add_result_shapes(
             # Readers count the results of a call by this attribute.
             if node.op in CALLS or any(shape.rank is not None for shape in shapes):
                 noted.append((node, shapes))
-    protos = iter(shape_protos(itertools.chain.from_iterable(shapes for _, shapes in noted)))
+    every = list(itertools.chain.from_iterable([shapes for _, shapes in noted]))
+    protos = iter(shape_protos(every))
     for node, shapes in noted:
         node.attr[_SHAPES].list.shape.extend(itertools.islice(protos, len(shapes)))
 
