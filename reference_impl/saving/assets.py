@@ -10,11 +10,11 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reference_impl import tensorflow_api as api
 from reference_impl.errors import MissingFileError
 from reference_impl.format.container import layout
 from reference_impl.graph.unique_names import UniqueNames
-from reference_impl.kinds.root import extra_assets_of
+from reference_impl.kinds import asset
+from reference_impl.loaded_model import extra_assets_of
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.tree import Tree
 from reference_impl.saving.values import of_tensors
@@ -62,7 +62,7 @@ def asset_files(tree: Tree, options: SaveOptions) -> AssetFiles:
     known: dict[str, str] = {}  # path of a file -> its name
     free = UniqueNames()
     for node in tree.nodes:
-        if not isinstance(node.object, api.Asset):
+        if node.kind is not asset.KIND:
             continue
         (held,) = of_tensors([node.object.asset_path], node.path)
         source = os.path.realpath(held.decode("utf-8", "surrogateescape"))

@@ -18,6 +18,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CREATE
 from reference_impl.functions.names import ExportName
 from reference_impl.functions.registered_function import RegisteredFunction
+from reference_impl.kinds import optimizer
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
 from reference_impl.saving import optimizer_writer
 from reference_impl.saving.captures import Captures
@@ -105,7 +106,7 @@ def _add_slots(tree: TreeBuilder) -> list[SavedSlot]:
         slots: Sequence[tuple[Any, str, Any]] = ()
         if isinstance(node.object, LoadedOptimizer):
             slots = [(slot.variable, slot.name, slot.value) for slot in slots_of(node.object)]
-        elif node.is_user_object and api.is_optimizer(node.object):
+        elif node.kind is optimizer.KIND:
             slots = api.optimizer_slots(node.object, variables)
         for variable, name, value in slots:
             number = tree.number_of(variable)

@@ -14,6 +14,7 @@ from reference_impl.errors import SaveError
 from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
 from reference_impl.functions import specs
+from reference_impl.kinds import optimizer
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, rules_of
 from reference_impl.saving import update_rule_tracing
 from reference_impl.saving.captures import Captures
@@ -29,12 +30,7 @@ def messages(
 
     `updates` has the messages with update rules, by the number of the optimizer.
     """
-    found = {
-        node.number
-        for node in tree.nodes
-        if node.is_user_object
-        and (isinstance(node.object, LoadedOptimizer) or api.is_optimizer(node.object))
-    }
+    found = {node.number for node in tree.nodes if node.kind is optimizer.KIND}
     numbers = sorted(found | {slot.optimizer for slot in slots})
     out = {number: schema.OptimizerState(node_id=number) for number in numbers}
     for number, state in updates.items():

@@ -14,6 +14,7 @@ import tensorflow as tf
 from reference_impl import collector
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import InsideFunctionError
+from reference_impl.kinds.registry import Registry
 from reference_impl.saving.contents import collect_contents
 from reference_impl.saving.files import write_files
 from reference_impl.saving.meta_graph import saved_model
@@ -60,7 +61,7 @@ def _save(
     with contextlib.nullcontext() if options.expand else api.as_first_replica():
         found = stages.run(walk, obj, options)
         signatures = stages.run(choose_signatures, found, given)
-        tree = stages.run(number_objects, found, signatures)
+        tree = stages.run(number_objects, found, signatures, Registry(options.kinds))
     with collector.paused():  # not before: tracing makes garbage
         contents = stages.run(collect_contents, tree, signatures, options)
         with api.eager_mode():

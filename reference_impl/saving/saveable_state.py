@@ -27,11 +27,11 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format.names import CREATE, escape
 from reference_impl.graph.references import nodes_of
-from reference_impl.kinds import object_state
 from reference_impl.kinds.resource import TENSORS, LoadedResource
 from reference_impl.kinds.signature_map import SignatureMap
+from reference_impl.kinds.user_object import PYTHON_STATE
 from reference_impl.saving.traces import is_function
-from reference_impl.saving.tree import Tree, TreeBuilder
+from reference_impl.saving.tree import Node, Tree, TreeBuilder
 from reference_impl.saving.values import eager_tensor, of_tensors
 
 _log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ def add_states(tree: TreeBuilder) -> dict[int, list[SaveableState]]:
         if not isinstance(node.object, api.Trackable) or is_function(node.object) or stateless:
             continue
         with api.eager_mode() if _is_eager(node.object) else contextlib.nullcontext():
-            found = states_of(node.object, node.path, tree)
+            found = states_of(node, tree)
         if found:
             out[node.number] = found
         for state in found:
@@ -117,15 +117,16 @@ def _is_eager(obj: object) -> bool:
     return handle is not None and eager_tensor(handle)
 
 
-def states_of(obj: object, path: str, tree: Tree) -> list[SaveableState]:
+def states_of(node: Node, tree: Tree) -> list[SaveableState]:
     """Return the state of an object beside variables.
 
     Raises:
       SaveError: the state cannot be read, or (with ``strict``) no function can save and restore it.
     """
+    obj, path = node.object, node.path
     if isinstance(obj, LoadedResource):
         return [] if obj.content is None else [_loaded(*obj.content, _is_hash_table(obj))]
-    kept = object_state.of(obj)
+    kept = node.kind.state(obj)
     if kept:
         return [SaveableState(name, None, None, [name], [value]) for name, value in kept.items()]
     if isinstance(obj, tf.train.experimental.PythonState):
@@ -158,11 +159,7 @@ def _in_checkpoint_alone(obj: object, path: str) -> list[SaveableState]:
     try:
         with api.eager_mode():
             if isinstance(obj, tf.train.experimental.PythonState):
-                found = {
-                    object_state.PYTHON: {
-                        object_state.PYTHON: tf.constant(obj.serialize(), tf.string)
-                    }
-                }
+                found = {PYTHON_STATE: {PYTHON_STATE: tf.constant(obj.serialize(), tf.string)}}
             else:
                 found = api.checkpointed(obj)
     except Exception as error:  # hooks are user code

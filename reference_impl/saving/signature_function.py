@@ -21,6 +21,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.argument_names import python_name, python_names
+from reference_impl.kinds.bare_concrete_function import FunctionOfExport
 from reference_impl.saving import signature_inputs, traces
 from reference_impl.saving.signature_outputs import outputs_of
 from reference_impl.saving.traces import Trace
@@ -30,7 +31,7 @@ WRAPPER = "signature_wrapper_"  # TensorFlow's name for the functions of signatu
 
 
 @dataclass(frozen=True, eq=False)
-class SignatureFunction:
+class SignatureFunction(FunctionOfExport):
     """A signature, which takes flat tensors by name and returns a dict of tensors.
 
     Attributes:

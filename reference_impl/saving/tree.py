@@ -16,13 +16,16 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.drop_in import hidden_children
 from reference_impl.errors import SaveError
 from reference_impl.extension import registered_objects
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.functions.names import ExportName
 from reference_impl.graph.order import circles
-from reference_impl.kinds import hidden_children
+from reference_impl.kinds import variable
 from reference_impl.kinds.function import LoadedFunction
+from reference_impl.kinds.kind import Kind
+from reference_impl.kinds.registry import Registry
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving.children import step
 from reference_impl.saving.losses import report_loss
@@ -37,6 +40,7 @@ class Node:
       number: in the SavedObjectGraph.
       object: a trackable, a concrete function, a signature, or a captured tensor.
       path: the Python path, for messages.
+      kind: the kind of the object.
       children: name -> number.
       dependencies: name -> number of an object that a loader needs to make this one.
       of_library: whether a library, not the user, made it while the children of its parent were
@@ -47,6 +51,7 @@ class Node:
     number: int
     object: Any
     path: str
+    kind: Kind
     children: dict[str, int] = field(default_factory=dict)
     dependencies: dict[str, int] = field(default_factory=dict)
     of_library: bool = False
@@ -54,18 +59,7 @@ class Node:
 
     @property
     def is_variable(self) -> bool:
-        return bool(self.parts)
-
-    @property
-    def is_user_object(self) -> bool:
-        """Whether no kind of its own describes the object: a module, an optimizer, a container."""
-        functions = (api.Function, api.ConcreteFunction, LoadedFunction, SignatureMap)
-        described = (*functions, api.CapturableResource, api.Asset)
-        return (
-            isinstance(self.object, api.Trackable)
-            and not self.is_variable
-            and not isinstance(self.object, described)
-        )
+        return self.kind is variable.KIND
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +71,7 @@ class Tree:
     """
 
     walk: ObjectGraphWalk
+    kinds: Registry
     nodes: Sequence[Node]
     numbers: Mapping[int, int]
 
@@ -127,14 +122,14 @@ class Tree:
         return {name: self.nodes[number].path for number, name in reversed(list(names.items()))}
 
 
-def number_objects(walk: ObjectGraphWalk, signatures: Mapping[str, Any]) -> Tree:
+def number_objects(walk: ObjectGraphWalk, signatures: Mapping[str, Any], kinds: Registry) -> Tree:
     """Return the tree of a walk. The signatures become the root's child of that name.
 
     Raises:
       SaveError: an object is a reference variable of TF 1.x, or a variable made of shards; or
         objects depend on an object that is not in the export, or on each other in a cycle.
     """
-    builder = TreeBuilder(Tree(walk, (), {}))
+    builder = TreeBuilder(Tree(walk, kinds, (), {}))
     signature_map = SignatureMap(signatures)
     builder.add(walk.root, "root", walk.of_library(walk.root))
     for node in builder.nodes:  # grows
@@ -161,7 +156,7 @@ class TreeBuilder(Tree):
             replace(node, children=dict(node.children), dependencies=dict(node.dependencies))
             for node in tree.nodes
         ]
-        super().__init__(tree.walk, nodes, dict(tree.numbers))
+        super().__init__(tree.walk, tree.kinds, nodes, dict(tree.numbers))
         self._is_closed = False
 
     def add_dependencies(self) -> None:
@@ -239,7 +234,8 @@ class TreeBuilder(Tree):
         if self._is_closed:
             raise RuntimeError(f"{path}: no object can join a tree after it was closed")
         number = len(self.nodes)
-        self.nodes.append(Node(number, obj, path, of_library=of_library, parts=parts))
+        kind = self.kinds.of_object(obj)
+        self.nodes.append(Node(number, obj, path, kind, of_library=of_library, parts=parts))
         self.numbers[id(obj)] = number
         if parts:
             self.numbers[id(getattr(parts[0], "handle", parts[0]))] = number
@@ -257,7 +253,7 @@ class TreeBuilder(Tree):
             )
             for node in self.nodes
         ]
-        return Tree(self.walk, tuple(nodes), proxy(self.numbers))
+        return Tree(self.walk, self.kinds, tuple(nodes), proxy(self.numbers))
 
 
 def _check_variable(obj: object, parts: Sequence[Any], path: str) -> None:
