@@ -15,7 +15,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, MissingFileError, not_a_file
 from reference_impl.format import schema
-from reference_impl.format.container.files import special
+from reference_impl.format.container.files import special_kind
 from reference_impl.format.container.layout import Asset, Layout
 from reference_impl.functions.load_context import Load
 from reference_impl.graph import node_kinds
@@ -66,7 +66,7 @@ class Assets:
         self._missing = [asset for asset in self.definitions if not asset.exists]
         self._made: dict[str, Any] = {}
         for asset in self.definitions:
-            what = special(asset.path)
+            what = special_kind(asset.path)
             if what:  # TensorFlow would wait for a pipe or read a device forever
                 error = not_a_file(what, asset.path)
                 error.node = asset.tensor or None

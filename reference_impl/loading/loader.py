@@ -30,7 +30,12 @@ from reference_impl.functions.load_context import Load, Origin
 from reference_impl.functions.model_gradients import add_custom_gradients
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.object_references import containers, dangling, dangling_captures, misfits
+from reference_impl.graph.object_references import (
+    containers,
+    dangling,
+    dangling_captures,
+    mistyped_references,
+)
 from reference_impl.graph.saved_variables import invalid
 from reference_impl.kinds import asset, function, resource, signature_map, user_object
 from reference_impl.kinds import variable as variables
@@ -121,7 +126,7 @@ def _check(graph: schema.SavedObjectGraph, file: str) -> None:
         for number, item in variables
         if (why := invalid(item))
     )
-    for number, reason in itertools.chain(impossible, misfits(graph)):
+    for number, reason in itertools.chain(impossible, mistyped_references(graph)):
         raise MalformedError(reason, file=file, node=Paths(graph.nodes).from_root(number))
     _needed_first(containers(graph), file)
     for name, other in dangling_captures(graph):

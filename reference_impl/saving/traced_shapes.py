@@ -58,7 +58,7 @@ def _add_graph_shapes(definition: schema.FunctionDef, graph: tf.Graph) -> None:
         # A differentiated graph has more results than the function has.
         for argument, tensor in zip(arguments, tensors):
             unknown = tensor.dtype == tf.resource and not argument.handle_data
-            behind = api.behind_handle(tensor) if unknown else []
+            behind = api.handle_data(tensor) if unknown else []
             # One type for a variable. Of the two types behind a table's handle TensorFlow's load
             # keeps one (GOAL-13).
             if len(behind) == 1:

@@ -24,7 +24,7 @@ def objects(
 ) -> tuple[ObjectNode, ...]:
     """Describe every node of the object graph in the order of their ids.
 
-    `keys` are those of `object_graph.counterparts`.
+    `keys` are those of `object_graph.checkpoint_keys`.
     """
     found = []
     more = _extension_details(extension) if extension is not None else {}
