@@ -1,29 +1,48 @@
-"""The kind of a node of an object graph, by its message."""
+"""The kind of a node is read from its message alone, without TensorFlow."""
 
 from __future__ import annotations
 
-from reference_impl.format import schema
-from reference_impl.format.names import LIST, SIGNATURES
+import pytest
+
+from reference_impl.format import names, schema
 from reference_impl.graph import node_kinds
 
 
-def user_object(identifier):
+@pytest.mark.parametrize(
+    ("identifier", "kind"),
+    [
+        (names.LIST, node_kinds.CONTAINER),
+        (names.DICT, node_kinds.CONTAINER),
+        (names.TUPLE, node_kinds.CONTAINER),
+        (names.SIGNATURES, node_kinds.SIGNATURE_MAP),
+        ("_generic_user_object", node_kinds.USER_OBJECT),
+        ("an identifier of the future", node_kinds.USER_OBJECT),
+    ],
+)
+def test_the_identifier_tells_the_kinds_of_user_objects(identifier, kind):
     node = schema.SavedObject()
     node.user_object.identifier = identifier
-    return node
+    assert node_kinds.of_node(node) is kind
 
 
-def test_a_field_tells_the_kind():
+def test_a_user_object_with_slots_is_an_optimizer():
     node = schema.SavedObject()
-    assert node_kinds.of_node(node) is None
-    node.variable.SetInParent()
-    assert node_kinds.of_node(node) is node_kinds.VARIABLE
+    node.user_object.identifier = "optimizer"
+    assert node_kinds.of_node(node) is node_kinds.USER_OBJECT
+    node.slot_variables.add(slot_name="m")
+    assert node_kinds.of_node(node) is node_kinds.OPTIMIZER
 
 
-def test_user_objects_are_of_several_kinds():
-    assert node_kinds.of_node(user_object(LIST)) is node_kinds.CONTAINER
-    assert node_kinds.of_node(user_object(SIGNATURES)) is node_kinds.SIGNATURE_MAP
-    assert node_kinds.of_node(user_object("of_a_program")) is node_kinds.USER_OBJECT
-    with_slots = user_object("of_a_program")
-    with_slots.slot_variables.add(slot_name="m")
-    assert node_kinds.of_node(with_slots) is node_kinds.OPTIMIZER
+def test_every_other_field_of_the_message_is_one_kind():
+    fields = [field.name for field in schema.SavedObject.DESCRIPTOR.oneofs_by_name["kind"].fields]
+    for name in fields:
+        node = schema.SavedObject()
+        getattr(node, name).SetInParent()
+        found = node_kinds.of_node(node)
+        assert found is not None
+        assert found.field == name
+    assert len(fields) > 7
+
+
+def test_an_empty_node_has_no_kind():
+    assert node_kinds.of_node(schema.SavedObject()) is None
