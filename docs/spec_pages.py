@@ -182,8 +182,11 @@ def _faults_of_constraint(item: Constraint) -> Iterator[str]:
         yield "the id is malformed"
     if len(_ROLE.findall(item.text)) != 1:
         yield "a constraint names one role once: reader, writer, verifier or evaluator"
-    shown = [line for line in _ITEM.findall(_under(item.section, "Shown by")) if item.id in
-             _ANY_ID.findall(line)]
+    shown = [
+        line
+        for line in _ITEM.findall(_under(item.section, "Shown by"))
+        if item.id in _ANY_ID.findall(line)
+    ]
     if _MUST.search(item.text) and not any(map(_ARTIFACT.search, shown)):
         yield "a MUST without an artifact"
 
