@@ -19,8 +19,8 @@ from reference_impl.errors import BindingError, DtypeError, MalformedError, Save
 from reference_impl.format import schema
 from reference_impl.format.values import structure, tensor_proto
 from reference_impl.functions import specs
-from reference_impl.functions.load_context import Load
-from reference_impl.functions.patterns import shown
+from reference_impl.functions.load_context import LoadContext
+from reference_impl.functions.patterns import short_repr
 from reference_impl.graph.unique_names import repeated
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -69,10 +69,9 @@ class Binder:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            given = (
-                f"args: {shown(args, 300)} and kwargs: {shown(kwargs, 300)} for signature:"
-                f" {self.name}{self.signature}"
-            )
+            texts = short_repr(args, 300), short_repr(kwargs, 300)
+            given = f"args: {texts[0]} and kwargs: {texts[1]} for signature: "
+            given += f"{self.name}{self.signature}"
             reason = f"Binding inputs to tf.function failed due to `{error}`. Received {given}"
             raise BindingError(reason, node=self.name) from None
         bound.apply_defaults()
@@ -108,7 +107,7 @@ class UnknownDefault:
         return f"<unknown: {self.reason}>"
 
 
-def read(load: Load, spec: schema.FunctionSpec, name: str) -> Binder:
+def read(load: LoadContext, spec: schema.FunctionSpec, name: str) -> Binder:
     """Return the Python signature in a FunctionSpec.
 
     Raises:
@@ -132,7 +131,7 @@ def read(load: Load, spec: schema.FunctionSpec, name: str) -> Binder:
             isinstance(each, str) for each in names
         ):
             raise MalformedError(
-                f"the field {key!r} of the FullArgSpec is {shown(fields[key])}",
+                f"the field {key!r} of the FullArgSpec is {short_repr(fields[key])}",
                 file=file,
                 node=name,
             )
@@ -162,13 +161,13 @@ def read(load: Load, spec: schema.FunctionSpec, name: str) -> Binder:
     )
 
 
-def _count(load: Load, values: schema.StructuredValue) -> None:
+def _count(load: LoadContext, values: schema.StructuredValue) -> None:
     """Count the memory of the tensors among default values."""
     for value in structure.nested_values(values):
         kind = value.WhichOneof("kind")
         if kind in ("tensor_value", "numpy_value"):
             with contextlib.suppress(MalformedError, DtypeError):  # the default is unknown then
-                load.count(tensor_proto.bytes_added(getattr(value, kind)))
+                load.count(tensor_proto.extra_bytes(getattr(value, kind)))
 
 
 def _default(value: object) -> Any:
@@ -211,10 +210,13 @@ def write(
         ),
         "annotations": {},
     }
-    stored = out.fullargspec.named_tuple_value
-    stored.name = "FullArgSpec"
-    for key, value in fields.items():
-        stored.values.add(key=key).value.CopyFrom(specs.encode(value, path, key))
+    try:
+        stored = specs.to_message(structure.NamedTuple("FullArgSpec", tuple(fields.items())))
+    except SavedModelError:
+        for key, value in fields.items():
+            specs.encode(value, path, key)  # the error names the field
+        raise
+    out.fullargspec.CopyFrom(stored)
     out.input_signature.CopyFrom(
         structure.encode(None) if input_signature is None else input_signature
     )

@@ -46,7 +46,7 @@ class Origin:
         self.classes: dict[int, type] = {}  # of generic objects
 
 
-class Load:
+class LoadContext:
     """The state of one load, which every reader in `reference_impl.kinds` gets.
 
     The numbers in the graph have been checked. `watch` is None unless somebody watches the load.
@@ -78,7 +78,7 @@ class Load:
         self.objects: list[Any] = [None] * len(graph.nodes)  # made so far
         self.kinds: list[Any] = [None] * len(graph.nodes)  # each a `reference_impl.kinds.kind.Kind`
         self.functions: dict[FileName, Any] = {}  # made so far
-        self.grown = 0  # bytes by which the tensors made so far are larger than in the file
+        self.extra_bytes = 0  # bytes by which the tensors made so far are larger than in the file
 
     def has_saver(self, number: int) -> bool:
         """Return whether a registered saver wrote the state of an object, which thus has no value
@@ -108,19 +108,19 @@ class Load:
         file.
         """
         try:
-            self.count(tensor_proto.bytes_added(proto))
+            self.count(tensor_proto.extra_bytes(proto))
             return specs.tensor_to_tf(proto)
         except SavedModelError as error:
             error.file, error.node = self.file, node
             raise
 
-    def count(self, grown: int) -> None:
+    def count(self, extra: int) -> None:
         """Record that a tensor is larger than in the file.
 
         Raises LimitError if all tensors together grow too much.
         """
-        self.grown += grown
-        specs.check_growth(self.grown)
+        self.extra_bytes += extra
+        specs.check_extra_bytes(self.extra_bytes)
 
     def path(self, number: int) -> str:
         """Return the path of a node from the root, for messages."""

@@ -15,7 +15,6 @@ PACKAGE, TESTS = ROOT / "reference_impl", ROOT / "tests"
 FOLDERS = {
     "extension": "beyond_tensorflow",
     "inspection": "views",  # a former name
-    "kinds": "load_tf2",
     "tensorflow_api": "structure",  # which symbols may be used; what they do is tested by the users
 }
 
@@ -45,7 +44,6 @@ FILES = {
     "graph/device_names": "test_saved_variables.py",
     "graph/edges": "test_graphs.py",
     "graph/function_builder": "test_node_builder.py",
-    "graph/functional_ops": "test_return_nodes.py",
     "graph/graph_view": "test_object_roles.py",
     "graph/node_attributes": "test_damaged_constants.py",
     "graph/node_defs": "test_node_builder.py",

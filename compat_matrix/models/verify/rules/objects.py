@@ -147,7 +147,7 @@ def constant_damaged(model: Model, graph: Graph) -> Iterator[Fault]:
     for number, node in _constants(graph):
         try:
             tensor_proto.check(node.attr["value"].tensor)
-            grown += tensor_proto.bytes_added(node.attr["value"].tensor)
+            grown += tensor_proto.extra_bytes(node.attr["value"].tensor)
         except SavedModelError as error:
             yield Fault(
                 f"the constant {graph.paths.label(number)}: {error.reason}",
