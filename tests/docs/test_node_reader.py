@@ -85,19 +85,28 @@ def test_strings_and_empty_tensors(small):
     assert tensors_of_node(small) == tensors_of_ours(small)
 
 
-def test_damage_anywhere_is_refused_or_harmless(small):
-    """A bit that is flipped: both refuse the checkpoint, or both read the same."""
-    for suffix in (".index", ".data-00000-of-00001"):
-        file = small.with_name(f"variables{suffix}")
-        whole = file.read_bytes()
-        for position in range(0, len(whole), max(len(whole) // 12, 1)):
-            damaged = bytearray(whole)
-            damaged[position] ^= 4
-            file.write_bytes(damaged)
-            try:
-                expected = tensors_of_ours(small)
-            except SavedModelError:
-                assert run(small).returncode == 1, position
-            else:
-                assert tensors_of_node(small) == expected, position
-        file.write_bytes(whole)
+def outcome(tensors, prefix):
+    """What a reader gives: the tensors, or None when it refuses the checkpoint."""
+    try:
+        return tensors(prefix)
+    except SavedModelError:
+        return None
+
+
+def node_or_refused(prefix):
+    done = run(prefix)
+    return None if done.returncode == 1 else [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("suffix", [".index", ".data-00000-of-00001"])
+def test_both_refuse_a_flipped_bit_or_read_the_same(small, suffix):
+    file = small.with_name(f"variables{suffix}")
+    whole = file.read_bytes()
+    differ = []
+    for position in range(0, len(whole), max(len(whole) // 12, 1)):
+        damaged = bytearray(whole)
+        damaged[position] ^= 4
+        file.write_bytes(damaged)
+        if node_or_refused(small) != outcome(tensors_of_ours, small):
+            differ.append(position)
+    assert not differ
