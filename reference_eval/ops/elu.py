@@ -1,7 +1,7 @@
 """Elu: x above 0, e^x - 1 below.
 
 Dtypes: floats.
-Accuracy: 4 ulp in float32.
+Accuracy: 2 ulp of 1 in float32: kernels compute e^x - 1, which cancels near 0.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from reference_eval.registry import op
 
 @op("FloorMod")
 def floor_mod(x: Array, y: Array) -> Array:
-    if x.dtype.kind in "iu" and np.any(y == 0):
+    if x.dtype.kind in "iu" and x.size and np.any(y == 0):
         raise ZeroDivisionError("Integer division by zero")
     rest = np.fmod(x, y)
     return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)

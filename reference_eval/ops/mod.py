@@ -14,6 +14,6 @@ from reference_eval.registry import op
 
 @op("Mod", "TruncateMod")
 def mod(x: Array, y: Array) -> Array:
-    if x.dtype.kind in "iu" and np.any(y == 0):
+    if x.dtype.kind in "iu" and x.size and np.any(y == 0):
         raise ZeroDivisionError("Integer division by zero")
     return np.fmod(x, y)

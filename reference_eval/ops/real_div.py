@@ -16,7 +16,7 @@ from reference_eval.registry import op
 def real_div(x: Array, y: Array) -> Array:
     if x.dtype.kind not in "iu":
         return x / y
-    if np.any(y == 0):
+    if x.size and np.any(y == 0):
         raise ZeroDivisionError("Integer division by zero")
     floor, rest = np.floor_divide(x, y), np.remainder(x, y)
     inexact = (rest != 0) & ((x < 0) != (y < 0))
