@@ -14,4 +14,4 @@ from reference_eval.registry import op
 
 @op("ExpandDims")
 def expand_dims(value: Array, axis: Array) -> Array:
-    return np.expand_dims(value, int(axis))
+    return np.expand_dims(value, int(axis.item()))
