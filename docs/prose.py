@@ -28,7 +28,10 @@ from docs import site
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = Path(__file__).with_name("prose.toml")
-PACKAGES = ("reference_impl", "compat_matrix", "savedmodel_compat", "docs", "benchmarks")
+PACKAGES = (
+    *("reference_impl", "reference_eval", "compat_matrix", "savedmodel_compat"),
+    *("docs", "benchmarks"),
+)
 MOST_WORDS = 40  # of a sentence in a page
 # of a line in a page, generated ones included: a row of a table that is longer becomes a section or
 # a list
