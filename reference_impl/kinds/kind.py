@@ -32,7 +32,7 @@ from reference_impl.graph.node_kinds import NodeKind
 
 
 class SavedNode(Protocol):
-    """An object of an export: its number, the object, its Python path, children by name."""
+    """An object of an export: its number, the object, its path, its kind, children by name."""
 
     @property
     def number(self) -> int: ...
@@ -42,6 +42,9 @@ class SavedNode(Protocol):
 
     @property
     def path(self) -> str: ...
+
+    @property
+    def kind(self) -> Kind: ...
 
     @property
     def children(self) -> Mapping[str, int]: ...

@@ -9,57 +9,25 @@ RFC: RP-01, RP-02
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.drop_in import hidden_children
 from reference_impl.errors import SaveError
-from reference_impl.extension import registered_objects
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.functions.names import ExportName
 from reference_impl.graph.order import circles
-from reference_impl.kinds import variable
 from reference_impl.kinds.function import LoadedFunction
-from reference_impl.kinds.kind import Kind
 from reference_impl.kinds.registry import Registry
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving.children import step
+from reference_impl.saving.hooks import SaveHook, hooks_of
 from reference_impl.saving.losses import report_loss
+from reference_impl.saving.node import Node
 from reference_impl.saving.walk import ObjectGraphWalk
-
-
-@dataclass(frozen=True)
-class Node:
-    """An object of the export.
-
-    Attributes:
-      number: in the SavedObjectGraph.
-      object: a trackable, a concrete function, a signature, or a captured tensor.
-      path: the Python path, for messages.
-      kind: the kind of the object.
-      children: name -> number.
-      dependencies: name -> number of an object that a loader needs to make this one.
-      of_library: whether a library, not the user, made it while the children of its parent were
-        listed.
-      parts: the plain variables behind a variable, one for each replica; empty for other objects.
-    """
-
-    number: int
-    object: Any
-    path: str
-    kind: Kind
-    children: dict[str, int] = field(default_factory=dict)
-    dependencies: dict[str, int] = field(default_factory=dict)
-    of_library: bool = False
-    parts: Sequence[Any] = ()
-
-    @property
-    def is_variable(self) -> bool:
-        return self.kind is variable.KIND
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,12 +36,16 @@ class Tree:
 
     A variable is also known by the identity of its handle (GOAL-09), since it may have several
     wrappers.
+
+    Attributes:
+      hooks: the participants of the save beside the kinds.
     """
 
     walk: ObjectGraphWalk
     kinds: Registry
     nodes: Sequence[Node]
     numbers: Mapping[int, int]
+    hooks: Sequence[SaveHook] = ()
 
     @property
     def root(self) -> Any:
@@ -141,8 +113,9 @@ def number_objects(walk: ObjectGraphWalk, signatures: Mapping[str, Any], kinds: 
         # child as an element and fails (FMT-11).
         if node.number == 0 and (signatures or not isinstance(node.object, (list, tuple, dict))):
             node.children[SIGNATURES_CHILD] = builder.add(signature_map, "root.signatures")
-    builder.add_dependencies()
-    return builder.close()
+    hooks = hooks_of(builder.nodes)
+    builder.add_dependencies(hooks)
+    return replace(builder.close(), hooks=hooks)
 
 
 class TreeBuilder(Tree):
@@ -156,17 +129,17 @@ class TreeBuilder(Tree):
             replace(node, children=dict(node.children), dependencies=dict(node.dependencies))
             for node in tree.nodes
         ]
-        super().__init__(tree.walk, tree.kinds, nodes, dict(tree.numbers))
+        super().__init__(tree.walk, tree.kinds, nodes, dict(tree.numbers), tree.hooks)
         self._is_closed = False
 
-    def add_dependencies(self) -> None:
+    def add_dependencies(self, hooks: Sequence[SaveHook]) -> None:
         """Record the declared dependencies of all objects (RP-02).
 
         Raises SaveError if one is not part of the export, or objects depend on each other in a
         cycle.
         """
         for node in self.nodes:
-            node.dependencies.update(self._dependencies(node))
+            node.dependencies.update(self._dependencies(node, hooks))
         self._check_order()
 
     def _check_order(self) -> None:
@@ -183,7 +156,7 @@ class TreeBuilder(Tree):
             )
             raise SaveError(f"{reason}: {', '.join(paths)}", node=paths[0], clause="RP-02")
 
-    def _dependencies(self, node: Node) -> dict[str, int]:
+    def _dependencies(self, node: Node, hooks: Sequence[SaveHook]) -> dict[str, int]:
         """Return the declared dependencies of an object (RP-02).
 
         Raises SaveError if one is not part of the export.
@@ -192,14 +165,11 @@ class TreeBuilder(Tree):
         functions = (api.Function, api.ConcreteFunction, LoadedFunction, SignatureMap)
         if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or node.is_variable:
             return {}
-        kept = registered_objects.kept(obj)
-        if kept is not None:  # its class, which has the hook, is unknown here
-            held = {**vars(obj), **hidden_children.of(obj)}
-            named = {
-                item.local_name: self.number_of(held.get(item.local_name))
-                for item in kept[0].dependencies
-            }
-            return {name: number for name, number in named.items() if number is not None}
+        for hook in hooks:
+            needed = hook.dependencies(obj)
+            if needed is not None:
+                numbers = {name: self.number_of(other) for name, other in needed.items()}
+                return {name: number for name, number in numbers.items() if number is not None}
         found = {}
         for name, needed in api.needed_before(obj, dict(self.walk.children(obj))).items():
             number = self.number_of(needed)
@@ -253,7 +223,7 @@ class TreeBuilder(Tree):
             )
             for node in self.nodes
         ]
-        return Tree(self.walk, self.kinds, tuple(nodes), proxy(self.numbers))
+        return Tree(self.walk, self.kinds, tuple(nodes), proxy(self.numbers), self.hooks)
 
 
 def _check_variable(obj: object, parts: Sequence[Any], path: str) -> None:
