@@ -1,4 +1,4 @@
-"""What a hook of a save may read of the export, and add to it.
+"""The view that a hook of a save has of the export: it may read the objects and add functions.
 
 `reference_impl.saving.hook_context` implements this interface. The extension itself does not know
 the modules of a save.

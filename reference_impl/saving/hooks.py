@@ -19,7 +19,7 @@ from reference_impl.saving.node import Node
 
 
 class Addition(Protocol):
-    """What a hook adds to the messages of one export."""
+    """The part of one hook in the messages of an export."""
 
     def write(self, out: schema.MetaGraphDef, nodes: Sequence[SavedNode]) -> None:
         """Write into a MetaGraph whose object graph has all nodes."""
