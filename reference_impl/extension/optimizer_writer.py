@@ -50,7 +50,7 @@ def updates(save: SaveContext) -> dict[int, schema.OptimizerState]:
             rules = rules_of(node.object)
             if rules is not None:
                 out[node.number] = _loaded(rules, save, node)
-        elif save.functional_optimizers and api.is_optimizer(node.object):
+        elif save.functional_optimizers and node.kind is optimizer.KIND:
             try:
                 out[node.number] = _traced(node, save)
             except SaveError as error:

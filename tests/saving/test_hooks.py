@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import reference_impl
+from reference_impl.format import extension
 from reference_impl.format.container import layout
-from reference_impl.format.extension import KEY
 
 pytestmark = pytest.mark.tensorflow
 EXTENSION = "reference_impl.extension"
@@ -97,7 +97,7 @@ def test_a_plain_save_does_not_enter_the_extension(tf, entered, tmp_path):
     root = plain(tf)
     reference_impl.save(root, tmp_path / "first")  # imports what it needs
     assert entered(lambda: reference_impl.save(root, tmp_path / "m")) == set()
-    assert KEY not in layout.read(tmp_path / "m").meta_graph(None).collection_def
+    assert extension.KEY not in layout.read(tmp_path / "m").meta_graph(None).collection_def
     loaded = reference_impl.load(tmp_path / "m")
     assert entered(lambda: reference_impl.save(loaded, tmp_path / "again")) == set()
 
@@ -119,3 +119,26 @@ def test_a_save_of_what_the_shipped_format_lacks_enters_it(tf, entered, tmp_path
         reference_impl.save(loaded, tmp_path / "again")
         nodes = layout.read(tmp_path / "again").meta_graph(None).object_graph_def.nodes
         assert "test_hooks.Thing" in {node.registered_name for node in nodes}
+
+
+def test_an_optimizer_of_a_kind_of_the_program_has_no_update_rule(tf, tmp_path):
+    class OwnOptimizer(tf.keras.optimizers.SGD):
+        pass
+
+    class OwnKind(reference_impl.ObjectKind):
+        identifier = "test_hooks.optimizer"
+
+        def matches(self, obj):
+            return type(obj) is OwnOptimizer
+
+    root = with_optimizer(tf)
+    root.own = OwnOptimizer(0.1)
+    root.own.build([root.v])
+    options = reference_impl.SaveOptions(functional_optimizers=True, kinds=[OwnKind()])
+    reference_impl.save(root, tmp_path / "m", options=options)
+    meta_graph = layout.read(tmp_path / "m").meta_graph(None)
+    nodes = meta_graph.object_graph_def.nodes
+    own = {child.local_name: child.node_id for child in nodes[0].children}["own"]
+    assert nodes[own].user_object.identifier == OwnKind.identifier
+    with_rules = [item for item in extension.read(meta_graph).optimizers if item.updates]
+    assert with_rules and own not in {item.node_id for item in with_rules}
