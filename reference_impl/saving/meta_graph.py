@@ -40,6 +40,7 @@ def saved_model(plan: SavePlan, options: SaveOptions) -> schema.SavedModel:
 class _Builder:
     def __init__(self, plan: SavePlan, options: SaveOptions):
         self._plan, self._contents, self._options = plan, plan.contents, options
+        self.devices, self.expand = options.devices, options.expand
         self._tree, self._functions = plan.contents.tree, plan.contents.functions
         self._graph = MainGraph(self._tree, self._functions)
         self._assets: dict[int, int] = {}  # number of a node -> index of the asset
@@ -85,8 +86,8 @@ class _Builder:
         """Add variables, assets and constants."""
         # As TensorFlow: of variables of one name the last one has it without a number.
         for number, saved in reversed(list(self._contents.checkpoint.variables.items())):
-            parts = saved.parts[: None if self._options.expand else 1]
-            self._graph.add_variable(number, parts, saved.name, self._options.devices)
+            parts = saved.parts[: None if self.expand else 1]
+            self._graph.add_variable(number, parts, saved.name, self.devices)
         for node in self._tree.nodes:
             if node.kind is asset.KIND:
                 self._assets[node.number] = len(self._out.asset_file_def)
@@ -147,14 +148,6 @@ class _Builder:
             optimizer.write_slot(out.nodes, slot)
 
     # What kinds need (`reference_impl.kinds.kind.Export`)
-
-    @property
-    def devices(self) -> bool:
-        return self._options.devices
-
-    @property
-    def expand(self) -> bool:
-        return self._options.expand
 
     def function_name(self, number: int) -> str:
         return self._functions.name(number)

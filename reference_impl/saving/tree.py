@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import tensorflow as tf
 
@@ -21,13 +21,21 @@ from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.functions.names import ExportName
 from reference_impl.graph.order import circles
 from reference_impl.kinds.function import LoadedFunction
-from reference_impl.kinds.registry import Registry
+from reference_impl.kinds.registry import LiveObject, Registry
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving.children import step
 from reference_impl.saving.hooks import SaveHook, hooks_of
 from reference_impl.saving.losses import report_loss
 from reference_impl.saving.node import Node
 from reference_impl.saving.walk import ObjectGraphWalk
+
+
+class FoundObject(NamedTuple):
+    """An object on its way into a tree; the fields are those of its `Node`."""
+
+    object: Any
+    path: str
+    of_library: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,9 +114,11 @@ def number_objects(walk: ObjectGraphWalk, signatures: Mapping[str, Any], kinds: 
     builder.add(walk.root, "root", walk.of_library(walk.root))
     for node in builder.nodes:  # grows
         children = signatures if node.object is signature_map else walk.children(node.object)
-        for name, child in children.items():
-            path = step(node.path, node.object, name)
-            node.children[name] = builder.add(child, path, walk.of_library(child))
+        found = [
+            FoundObject(child, step(node.path, node.object, name), walk.of_library(child))
+            for name, child in children.items()
+        ]
+        node.children.update(zip(children, builder.add_all(found)))
         # A list or dict can only have its elements as children: TensorFlow reads any other
         # child as an element and fails (FMT-11).
         if node.number == 0 and (signatures or not isinstance(node.object, (list, tuple, dict))):
@@ -189,22 +199,35 @@ class TreeBuilder(Tree):
     def add(self, obj: object, path: str, of_library: bool = False) -> int:
         """Return the number of an object. An object without a number joins the tree.
 
-        Raises:
-          SaveError: the object is a reference variable of TF 1.x, or a variable made of shards.
-          RuntimeError: the tree is closed, and the object is not in it.
+        Raises the errors of `add_all`.
         """
-        found = self.numbers.get(id(obj))
-        if found is not None:
-            return found
-        parts = api.variable_parts(obj)
+        return self.add_all([FoundObject(obj, path, of_library)])[0]
+
+    def add_all(self, objects: Sequence[FoundObject]) -> list[int]:
+        """Return the numbers of objects. Objects without a number join the tree in this order.
+
+        Raises:
+          SaveError: an object is a reference variable of TF 1.x, or a variable made of shards.
+          RuntimeError: the tree is closed, and an object is not in it.
+        """
+        new = [found.object for found in objects if id(found.object) not in self.numbers]
+        live = dict(zip(map(id, new), self.kinds.of_objects(new))) if new else {}
+        return [self._add(found, live) for found in objects]
+
+    def _add(self, found: FoundObject, live: Mapping[int, LiveObject]) -> int:
+        """Return the number of an object. `live` has the new objects by identity."""
+        obj, path, of_library = found
+        number = self.numbers.get(id(obj))
+        if number is not None:
+            return number
+        kind, parts = live[id(obj)]
         _check_variable(obj, parts, path)
-        found = self._number_of_handle(parts)
-        if found is not None:
-            return found
+        number = self._number_of_handle(parts)
+        if number is not None:
+            return number
         if self._is_closed:
             raise RuntimeError(f"{path}: no object can join a tree after it was closed")
         number = len(self.nodes)
-        kind = self.kinds.of_object(obj)
         self.nodes.append(Node(number, obj, path, kind, of_library=of_library, parts=parts))
         self.numbers[id(obj)] = number
         if parts:
