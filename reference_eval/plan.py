@@ -89,8 +89,8 @@ def _needed(
     function: schema.FunctionDef, sources: dict[str, list[str]], ops: OpTable
 ) -> dict[str, None]:
     """Return the nodes that run, in the order of the function."""
-    waiting = [_source(text) for text in function.ret.values()]
-    waiting += function.control_ret.values()
+    waiting = [_source(function.ret[result.name]) for result in function.signature.output_arg]
+    waiting += sorted(function.control_ret.values())  # a protobuf map has no order
     waiting += [node.name for node in function.node_def if ops.is_stateful(node)]
     found: set[str] = set()
     while waiting:
