@@ -189,6 +189,11 @@ class Call:
         """The name of the node."""
         return self._step.name
 
+    @property
+    def precision(self) -> Optional[np.dtype[Any]]:
+        """The dtype that replaces the floats of the model, or None if they are kept."""
+        return self._run.executor.precision
+
     def function(self, name: FunctionName, arguments: Sequence[Any]) -> list[Any]:
         """Run a function that an attribute names."""
         return self._run.function(self._run.executor.plan(name.name), arguments)

@@ -35,6 +35,8 @@ def function(names):
 
 @pytest.mark.parametrize("names", ["abcd", "dcba", "cadb"])
 def test_the_order_does_not_depend_on_the_maps_of_a_function(names):
-    plan = make_plan(function(names), OpTable(schema.MetaGraphDef(), "saved_model.pb", definition_of))
+    plan = make_plan(
+        function(names), OpTable(schema.MetaGraphDef(), "saved_model.pb", definition_of)
+    )
     assert [step.name for step in plan.steps] == ["d", "b", "c", "a"]
     assert plan.results == ["d:y:0", "a:y:0"]
