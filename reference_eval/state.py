@@ -26,7 +26,8 @@ class Variable:
 class Table:
     """A hash table: `mutable` tables may be filled more than once.
 
-    `markers` are the keys that mean an empty or deleted bucket of a dense table.
+    `markers` are the keys that mean an empty or deleted bucket of a dense table. `why_empty` is the
+    reason why the init op could not run, if there is one.
     """
 
     key_dtype: np.dtype[Any]
@@ -35,6 +36,7 @@ class Table:
     items: dict[Any, Any] = field(default_factory=dict)
     filled: bool = False
     markers: tuple[Any, ...] = ()
+    why_empty: str = ""
 
 
 @dataclass(frozen=True, eq=False)
