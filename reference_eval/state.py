@@ -44,11 +44,18 @@ class TensorList:
     """A list of tensors, never changed in place; None is an element that was not set.
 
     `shape` is the shape of an element, -1 for an unknown dimension, None for an unknown rank.
+    `nbytes` is the size of all elements. An op that changes one element passes it, so that a loop
+    does not add up its whole list in each iteration; else it is computed.
     """
 
     dtype: np.dtype[Any]
     shape: Optional[tuple[int, ...]]
     elements: tuple[Optional[npt.NDArray[Any]], ...] = ()
+    nbytes: int = -1
+
+    def __post_init__(self) -> None:
+        if self.nbytes < 0:
+            object.__setattr__(self, "nbytes", sum(map(size_of, self.elements)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,3 +63,12 @@ class OptionalValue:
     """The result of ``OptionalFromValue``; `components` is None for an absent value."""
 
     components: Optional[tuple[Any, ...]]
+
+
+def size_of(value: Any) -> int:
+    """Return the bytes of a value: of an array, or of all tensors in a list or optional value."""
+    if isinstance(value, (np.ndarray, TensorList)):
+        return value.nbytes
+    if isinstance(value, OptionalValue):
+        return sum(map(size_of, value.components or ()))
+    return 0
