@@ -15,7 +15,6 @@ NOT_EVALUATED = {
     "contrib_op/serving_default": "Resampler",
     "defun_gradient": "SymbolicGradient",
     "estimator_boosted_trees": "BoostedTrees",
-    "estimator_dnn_classifier": "SparseCross",
     "image_strings": "DecodePng",
     "one_shot_iterator/next": "IteratorV2",
     "parse_example/sequence": "ParseSingleSequenceExample",

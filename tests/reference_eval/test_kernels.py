@@ -367,3 +367,28 @@ def test_gradients_of_strided_slices(tensorflow, begin, end, strides, masks):
     found = registry.known()["StridedSliceGrad"].evaluate(shape, *parts, dy, **masks)
     np.testing.assert_array_equal(found, wanted)
     assert found.dtype == wanted.dtype
+
+
+@pytest.mark.parametrize("batch", [3, 0])
+@pytest.mark.parametrize("buckets", [0, 7])
+@pytest.mark.parametrize("hashed", [True, False])
+def test_crosses_of_sparse_columns(tensorflow, hashed, buckets, batch):
+    columns = {
+        "indices": [np.int64([[0, 0], [0, 1], [2, 0]]), np.int64([[0, 0], [1, 0], [2, 0]])],
+        "values": [np.array([b"a", b"", b"a" * 40], object), np.int64([-5, 6, 2**62])],
+        "shapes": [np.int64([3, 2]), np.int64([3, 1])],
+        "dense_inputs": [np.array([[b"x", b"y"]] * 3, object)],
+    }
+    if not hashed:
+        columns["values"][1] = np.array([b"p", b"q", b"r"], object)
+    if batch == 0:
+        columns = {key: [part[:0] for part in parts] for key, parts in columns.items()}
+        columns["shapes"] = [np.int64([0, 2]), np.int64([0, 1])]
+    options = {"hashed_output": hashed, "num_buckets": buckets, "hash_key": 956888297470}
+    kind = np.dtype(np.int64 if hashed else object)
+    types = dict.fromkeys(("out_type", "internal_type"), np.int64 if hashed else tensorflow.string)
+    wanted = tensorflow.raw_ops.SparseCross(**columns, **options, **types)
+    found = registry.known()["SparseCross"].evaluate(
+        *columns.values(), **options, internal_type=kind
+    )
+    assert all_equal((found, [part.numpy() for part in wanted]))
