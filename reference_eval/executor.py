@@ -24,6 +24,7 @@ from reference_eval.errors import (
 from reference_eval.plan import Plan, Step, make_plan
 from reference_eval.reading import FunctionName, SavedModelError, Source
 from reference_eval.registry import REFUSED, Op
+from reference_eval.state import size_of
 
 Trace = Callable[[str], object]
 _FLOATS = ("float32", "float16", "bfloat16")
@@ -107,11 +108,11 @@ class Run:
             reason = f"functions call each other more than {sizes.DEPTH} deep"
             self._fail(EvaluationLimitError(reason, limit="DEPTH"), plan, None)
         values = {name: value for (name, _), value in zip(plan.arguments, arguments)}
-        live = 0
+        live = sum(map(size_of, arguments))
         for step in plan.steps:
             try:
                 results = self._step(step, values)
-                live += sum(_bytes(value) for value in results)
+                live += sum(map(size_of, results))
                 if live > sizes.LIVE_BYTES:
                     reason = f"the tensors of this function exceed {sizes.LIVE_BYTES} bytes"
                     raise EvaluationLimitError(reason, limit="LIVE_BYTES")
@@ -122,7 +123,7 @@ class Run:
             for (key, _), value in zip(step.outputs, results):
                 values[key] = value
             for key in step.last_used:
-                live -= _bytes(values.pop(key, None)) if key not in plan.results else 0
+                live -= size_of(values.pop(key, None)) if key not in plan.results else 0
         self.depth -= 1
         return [values[key] for key in plan.results]
 
@@ -188,6 +189,11 @@ class Call:
     def name(self) -> str:
         """The name of the node."""
         return self._step.name
+
+    @property
+    def precision(self) -> Optional[np.dtype[Any]]:
+        """The dtype that replaces the floats of the model, or None if they are kept."""
+        return self._run.executor.precision
 
     def function(self, name: FunctionName, arguments: Sequence[Any]) -> list[Any]:
         """Run a function that an attribute names."""
@@ -257,10 +263,6 @@ def _checked(value: Any, dtype: np.dtype[Any], key: str) -> Any:
     if dtype != np.dtype(object):
         raise TypeError(f"the result {key!r} is {type(value).__name__}, not a {dtype} array")
     return np.asarray(value, object) if isinstance(value, bytes) else value
-
-
-def _bytes(value: Any) -> int:
-    return value.nbytes if isinstance(value, np.ndarray) else 0
 
 
 def _shown(value: Any) -> str:

@@ -15,7 +15,7 @@ from reference_eval.executor import Executor, Run, Trace
 from reference_eval.plan import make_plan
 from reference_eval.reading import Extracted, SavedModelError, Source, dtype_of, shape_sizes
 from reference_eval.signature import Signature
-from reference_eval.state import Variable
+from reference_eval.state import Table, Variable
 
 
 def load(
@@ -64,6 +64,7 @@ class Model:
         for node, path in executor.source.asset_paths.items():
             self._handles[node] = np.asarray(path.encode(), object)
         self.failures: list[str] = []
+        self._init_failure = ""
         self._restore()
         self._initialize()
         self.signatures = Signatures(self)
@@ -81,10 +82,16 @@ class Model:
                 self._call(extracted, [prefix])
 
     def _initialize(self) -> None:
+        failed_before = len(self.failures)
         with self._recorded():
             extracted = self._program.init_function
             if extracted is not None:
                 self._call(extracted, [])
+        for failure in self.failures[failed_before:]:
+            self._init_failure = failure
+            for made in self._handles.values():
+                if isinstance(made, Table):
+                    made.why_empty = failure
 
     def _recorded(self) -> _Recorded:
         return _Recorded(self)
@@ -99,7 +106,10 @@ class Model:
     def handle(self, node: str) -> Any:
         """Return the state that a node makes: it is made at its first use."""
         if node not in self._handles:
-            self._handles[node] = self._call(self._program.create_function(node), [])[0]
+            made = self._call(self._program.create_function(node), [])[0]
+            if isinstance(made, Table):
+                made.why_empty = self._init_failure
+            self._handles[node] = made
         return self._handles[node]
 
     def signature(self, key: str) -> Signature:

@@ -21,11 +21,13 @@ from reference_impl.format import schema as schema
 from reference_impl.format import wire
 from reference_impl.format.bundle.reader import BundleReader as BundleReader
 from reference_impl.format.container.farmhash import fingerprint64 as fingerprint64
+from reference_impl.format.names import V1_CONTROL_FLOW as V1_CONTROL_FLOW
 from reference_impl.format.values.dtypes import by_number
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.format.values.tensor_proto import decode as tensor
 from reference_impl.graph.edges import Edge as Edge
 from reference_impl.graph.edges import parse_input as parse_input
+from reference_impl.graph.op_table import V1_FLOW as V1_FLOW
 from reference_impl.graph.op_table import OpTable as OpTable
 from reference_impl.graph.order import sources_first as sources_first
 from reference_impl.v1.reading.extract import Extracted as Extracted
