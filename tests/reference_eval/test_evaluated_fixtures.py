@@ -19,7 +19,6 @@ NOT_EVALUATED = {
     "one_shot_iterator/next": "IteratorV2",
     "parse_example/sequence": "ParseSingleSequenceExample",
     "py_func/serving_default": "runs Python",
-    "quantized_ops": "QuantizeV2",
     "random_op/serving_default": "draws random numbers",
     "random_op/dropout": "draws random numbers",
     "random_op/shuffle": "draws random numbers",

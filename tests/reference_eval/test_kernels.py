@@ -392,3 +392,32 @@ def test_crosses_of_sparse_columns(tensorflow, hashed, buckets, batch):
         *columns.values(), **options, internal_type=kind
     )
     assert all_equal((found, [part.numpy() for part in wanted]))
+
+
+@pytest.mark.parametrize("ends", [(-1, 1), (0, 1), (0.5, 3), (-3, -1), (0, 0), (-7.3, 100.1)])
+def test_quantized_numbers(tensorflow, ends):
+    """Quantizes two matrices, multiplies them, and returns to floats: equal at each step."""
+    low, high = np.float32(ends)
+    value = np.random.default_rng(0).normal(size=[30, 30]).astype(np.float32) * 5
+    value[0, :4] = [np.inf, -np.inf, 0, -0.0]
+    raw, known = tensorflow.raw_ops, registry.known()
+    mode = {"mode": "MIN_COMBINED"}
+    byte = {"T": np.dtype(np.uint8), "mode": b"MIN_COMBINED"}
+    wanted = raw.QuantizeV2(input=value, min_range=low, max_range=high, T=tensorflow.quint8, **mode)
+    found = known["QuantizeV2"].evaluate(value, low, high, **byte)
+    numbers = tensorflow.bitcast(wanted[0], tensorflow.uint8)
+    assert all_equal((found, [part.numpy() for part in (numbers, *wanted[1:])]))
+    floats = raw.Dequantize(
+        input=wanted[0], min_range=wanted[1], max_range=wanted[2], **mode
+    ).numpy()
+    assert equal((known["Dequantize"].evaluate(*found, **byte), floats))
+    given = {"min_a": wanted[1], "max_a": wanted[2], "min_b": wanted[1], "max_b": wanted[2]}
+    product = raw.QuantizedMatMul(
+        a=wanted[0], b=wanted[0], **given, Toutput=tensorflow.qint32, transpose_b=True
+    )
+    integers = tensorflow.bitcast(product[0], tensorflow.int32)
+    bytes_, *range_ = found
+    results_ = known["QuantizedMatMul"].evaluate(
+        bytes_, bytes_, *range_, *range_, Toutput=np.dtype(np.int32), transpose_b=True
+    )
+    assert all_equal((results_, [part.numpy() for part in (integers, *product[1:])]))
