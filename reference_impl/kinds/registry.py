@@ -50,7 +50,7 @@ _BY_MESSAGE = {kind.message: kind for kind in KINDS}
 
 
 class LiveObject(NamedTuple):
-    """What a registry knows of an object: its kind, and the plain variables behind a variable."""
+    """A live object with its kind, and the plain variables behind a variable."""
 
     kind: Kind
     parts: Sequence[Any]
