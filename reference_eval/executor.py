@@ -22,8 +22,8 @@ from reference_eval.errors import (
     UnknownOpError,
 )
 from reference_eval.plan import Plan, Step, make_plan
-from reference_eval.reading import FunctionName, SavedModelError, Source
-from reference_eval.registry import REFUSED, Op
+from reference_eval.reading import Extracted, FunctionName, SavedModelError, Source, schema
+from reference_eval.registry import Op, refusal
 from reference_eval.state import size_of
 
 Trace = Callable[[str], object]
@@ -72,20 +72,22 @@ class Executor:
         if name not in self._plans:
             if name not in self.source.functions:
                 raise EvaluationError(f"the model has no function {name!r}", file=self.source.file)
-            self._plans[name] = self.prepare(make_plan(self.source.functions[name], self._table()))
+            self._plans[name] = self._prepared(self.source.functions[name])
         return self._plans[name]
 
-    def prepare(self, plan: Plan) -> Plan:
-        """Convert the dtypes of a plan to those in which it is computed."""
+    def plan_of(self, extracted: Extracted) -> Plan:
+        """Return the plan of a function that was cut out of the main graph."""
+        return self._prepared(self.source.add(extracted))
+
+    def _prepared(self, function: schema.FunctionDef) -> Plan:
+        """Return the plan of a function, with the dtypes in which it is computed."""
+        plan = make_plan(function, self.source.program.ops)
         if self.precision is not None:
             plan.arguments = [(name, self.dtype(dtype)) for name, dtype in plan.arguments]
             for step in plan.steps:
                 step.outputs = [(name, self.dtype(dtype)) for name, dtype in step.outputs]
                 step.attributes = {key: self.convert(item) for key, item in step.attributes.items()}
         return plan
-
-    def _table(self) -> Any:
-        return self.source.program.ops
 
 
 class Run:
@@ -147,9 +149,10 @@ class Run:
 
     def _kernel(self, step: Step, given: list[Any]) -> list[Any]:
         found = self.executor.ops.get(step.op)
-        if found is None and step.op in REFUSED:
-            raise RefusedOpError(f"not evaluated: op {step.op!r} {REFUSED[step.op]}")
         if found is None:
+            reason = refusal(step.op)
+            if reason is not None:
+                raise RefusedOpError(f"not evaluated: op {step.op!r} {reason}")
             raise UnknownOpError(f"not evaluated: op {step.op!r}")
         keywords = {key: step.attributes[key] for key in found.attributes if key in step.attributes}
         if found.wants_call:
