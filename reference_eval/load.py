@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from reference_eval import registry
 from reference_eval.errors import EvaluationError
-from reference_eval.executor import Executor, Run, Trace
+from reference_eval.executor import Executor, Ran, Run, Watch
 from reference_eval.reading import Extracted, SavedModelError, Source, dtype_of, shape_sizes
 from reference_eval.signature import Signature
 from reference_eval.state import Table, Variable
@@ -23,7 +23,8 @@ def load(
     tags: Union[str, Iterable[str], None] = None,
     *,
     new_ops: Sequence[registry.Op] = (),
-    trace: Optional[Trace] = None,
+    trace: Optional[Callable[[str], object]] = None,
+    watch: Optional[Watch] = None,
     precision: Optional[npt.DTypeLike] = None,
 ) -> Model:
     """Load a SavedModel for evaluation.
@@ -33,16 +34,29 @@ def load(
       tags: the tags of the MetaGraph; None if there is only one.
       new_ops: functions for more ops, or instead of ours: ``registry.described(["MyOp"], my_op)``.
       trace: is called with one line for each node that runs, e.g. ``print``.
+      watch: is called with each node that runs, as an `executor.Ran` with its results. An exception
+        of its own ends the call.
       precision: ``np.float64`` computes float16, bfloat16 and float32 in double precision.
 
     Raises the errors of reading a SavedModel. A part that cannot be evaluated fails when it is
     used.
     """
-    ops = dict(registry.known())
-    for added in new_ops:
-        ops.update(dict.fromkeys(added.names, added))
     wanted = None if precision is None else np.dtype(precision)
-    return Model(Executor(Source(os.fspath(path), tags), ops, trace, wanted))
+    source = Source(os.fspath(path), tags)
+    return Model(Executor(source, registry.known(new_ops), _watch_of(trace, watch), wanted))
+
+
+def _watch_of(trace: Optional[Callable[[str], object]], watch: Optional[Watch]) -> Optional[Watch]:
+    """Return one function that calls both, or None if there is none."""
+    if trace is None:
+        return watch
+
+    def both(ran: Ran) -> None:
+        trace(str(ran))
+        if watch is not None:
+            watch(ran)
+
+    return both
 
 
 class Model:

@@ -7,6 +7,7 @@ session. `attribute` and `tensor` turn messages into Python values and arrays.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
@@ -83,14 +84,20 @@ class Source:
 
 
 @functools.cache
-def _definitions() -> dict[str, schema.OpDef]:
-    parsed = text_format.Parse(_DEFINITIONS.read_text(encoding="utf-8"), schema.OpList())
-    return {definition.name: definition for definition in parsed.op}
+def _definition_texts() -> dict[str, str]:
+    """Return the text of each OpDef. Few are asked for, and to parse all takes long."""
+    text = _DEFINITIONS.read_text(encoding="utf-8")
+    blocks = re.finditer(r'^op \{\n  name: "(\w+)"\n.*?^\}\n', text, re.MULTILINE | re.DOTALL)
+    return {block[1]: block[0] for block in blocks}
 
 
 def definition_of(op: str) -> Optional[schema.OpDef]:
     """Return the OpDef of an op that rewriting adds to a graph, or None for another op."""
-    return _definitions().get(op)
+    text = _definition_texts().get(op)
+    if text is None:
+        return None
+    definition: schema.OpDef = text_format.Parse(text, schema.OpList()).op[0]
+    return definition
 
 
 def dtype_of(number: int) -> np.dtype[Any]:

@@ -1,5 +1,7 @@
 """The evaluator alone: state, options, limits, errors. No TensorFlow is imported."""
 
+import importlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -140,6 +142,42 @@ def test_each_op_has_one_file_that_states_dtypes_and_accuracy():
         if "\nDtypes: " not in module.__doc__ or "\nAccuracy: " not in module.__doc__
     ]
     assert silent == []
+
+
+def test_every_op_in_the_modules_is_found_by_the_names_of_its_decorator():
+    folder = Path(registry.__file__).with_name("ops")
+    defined = []
+    for path in folder.glob("*.py"):
+        module = importlib.import_module(f"reference_eval.ops.{path.stem}")
+        ops = [value for value in vars(module).values() if isinstance(value, registry.Op)]
+        defined += [
+            name
+            for found in ops
+            for name in found.names
+            if found.evaluate.__module__ == module.__name__
+        ]
+    assert sorted(defined) == sorted(registry.known())
+    assert all(name in found.names for name, found in registry.known().items())
+
+
+def test_a_node_is_watched_with_its_results():
+    seen = []
+    model = reference_eval.load(FIXTURES / "half_plus_two" / "model", "serve", watch=seen.append)
+    seen.clear()
+    answer = model.signatures["serving_default"](x=np.float32([[2]]))["y"]
+    assert any(ran.op == "Mul" and np.array_equal(ran.values[0], [[1]]) for ran in seen)
+    assert np.array_equal(seen[-1].values[0], answer)
+    assert seen[-1].function == "signature_serving_default"
+
+
+def test_an_asset_that_cannot_be_read_is_named(tmp_path):
+    copy = tmp_path / "model"
+    shutil.copytree(FIXTURES / "index_table_oov" / "model", copy)
+    for asset in (copy / "assets").iterdir():
+        asset.unlink()
+        asset.mkdir()
+    model = reference_eval.load(copy)
+    assert any("cannot be read: Is a directory" in failure for failure in model.failures)
 
 
 def test_padding_is_limited_before_it_is_made():
