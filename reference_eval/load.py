@@ -144,15 +144,17 @@ class Model:
         extracted = self._program.signature_function(key)
         executor = self._executor
         plan = executor.plan_of(extracted)
+        names = executor.source.input_names(key)
         inputs = {
-            feed.name: (executor.dtype(dtype_of(feed.dtype)), shape_sizes(feed.shape))
+            names[feed.name]: (executor.dtype(dtype_of(feed.dtype)), shape_sizes(feed.shape))
             for feed in definition.inputs
         }
         captures = [self.handle(node) for node in extracted.captures]
         outputs = []
         for output in definition.outputs:
             outputs += output_names(output.key, output.kind, len(output.tensors))
-        return Signature(key, plan, inputs, captures, outputs, executor)
+        defaults = executor.source.defaults(key)
+        return Signature(key, plan, inputs, defaults, captures, outputs, executor)
 
     def signature_keys(self) -> list[str]:
         """Return the names of the signatures, sorted."""

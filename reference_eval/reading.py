@@ -30,6 +30,7 @@ from reference_impl.graph.edges import parse_input as parse_input
 from reference_impl.graph.op_table import V1_FLOW as V1_FLOW
 from reference_impl.graph.op_table import OpTable as OpTable
 from reference_impl.graph.order import sources_first as sources_first
+from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.safety import op_effects as op_effects
 from reference_impl.v1.reading.extract import Extracted as Extracted
 from reference_impl.v1.reading.program import Program
@@ -73,6 +74,21 @@ class Source:
             self.functions[function.signature.name] = function
         made: schema.FunctionDef = extracted.function
         return made
+
+    def input_names(self, key: str) -> dict[str, str]:
+        """Return the parts of the inputs of a signature: argument of its function -> name of the
+        input, e.g. ``ids_values`` -> ``ids/values`` for a sparse input ``ids``.
+        """
+        found = {}
+        for name, info in self.meta_graph.signature_def[key].inputs.items():
+            for part, _, _, _ in parts_of(info)[1]:
+                found[f"{name}_{part}" if part else name] = f"{name}/{part}" if part else name
+        return found
+
+    def defaults(self, key: str) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the values of the inputs of a signature that a call may leave out."""
+        defaults = self.meta_graph.signature_def[key].defaults
+        return {name: tensor(value) for name, value in sorted(defaults.items())}
 
     @functools.cached_property
     def asset_paths(self) -> dict[str, str]:

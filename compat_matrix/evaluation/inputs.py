@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
@@ -28,13 +28,14 @@ class InputError(ValueError):
     """Raised when an input cannot be read or does not fit the signature."""
 
 
-def parse(texts: Iterable[str], specs: Specs) -> dict[str, Array]:
+def parse(texts: Iterable[str], specs: Specs, defaults: Collection[str] = ()) -> dict[str, Array]:
     """Return the inputs that the texts give.
 
     Args:
       texts: ``x=[[1, 2]]``, ``x=rows.npy`` or ``x=rows.json`` for one input; ``inputs.npz`` or
         ``inputs.json`` for all.
       specs: the inputs of the signature.
+      defaults: the inputs that may be left out.
 
     Raises InputError: a file cannot be read, an input is unknown, missing, given twice, or does not
     fit.
@@ -47,7 +48,7 @@ def parse(texts: Iterable[str], specs: Specs) -> dict[str, Array]:
             if name in given:
                 raise InputError(f"the input {name!r} is given twice")
             given[name] = fitted(name, value, *specs[name])
-    missing = [name for name in specs if name not in given]
+    missing = [name for name in specs if name not in given and name not in defaults]
     if missing:
         raise InputError(f"the input {missing[0]!r} is missing; {_listed(specs)}")
     return given

@@ -90,7 +90,7 @@ def answer(
     watcher = watcher or Watcher()
     model = reference_eval.load(path, tags, precision=precision, watch=watcher)
     call = model.signatures[_chosen(list(model.signatures), key)]
-    arguments = inputs.parse(given, call.inputs)
+    arguments = inputs.parse(given, call.inputs, call.defaults)
     watcher.is_on = True
     try:
         outputs = call(**arguments)
