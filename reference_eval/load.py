@@ -13,7 +13,7 @@ import numpy.typing as npt
 from reference_eval import registry
 from reference_eval.errors import EvaluationError
 from reference_eval.executor import Executor, Ran, Run, Watch
-from reference_eval.reading import Extracted, SavedModelError, Source, dtype_of, shape_sizes
+from reference_eval.reading import Extracted, SavedModelError, Source, dtype_of, schema, shape_sizes
 from reference_eval.signature import Signature
 from reference_eval.state import Table, Variable
 
@@ -65,7 +65,7 @@ class Model:
     Attributes:
       signatures: key -> `Signature`, made at the first use.
       variables: name -> `state.Variable`.
-      failures: what the restore or the init op could not do, in words.
+      errors: those of the restore and of the init op; a session would not load such a model.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -77,7 +77,7 @@ class Model:
         self._handles: dict[str, Any] = dict(self.variables)
         for node, path in executor.source.asset_paths.items():
             self._handles[node] = np.asarray(path.encode(), object)
-        self.failures: list[str] = []
+        self.errors: list[SavedModelError] = []
         self._init_failure = ""
         self._restore()
         self._initialize()
@@ -85,27 +85,38 @@ class Model:
 
     def _restore(self) -> None:
         layout = self._executor.source.layout
+        if not layout.has_checkpoint:
+            # As in C++: this is a model without variables, and a call that reads one fails.
+            for variable in self.variables.values():
+                variable.why_empty = str(layout.no_checkpoint())
+            return
         with self._recorded():
-            if not layout.has_checkpoint:
-                if self.variables:
-                    raise layout.no_checkpoint()
-                return
             extracted = self._program.restore_function
             if extracted is not None:
                 prefix = np.asarray(str(layout.checkpoint_prefix).encode(), object)
                 self._call(extracted, [prefix])
 
     def _initialize(self) -> None:
-        failed_before = len(self.failures)
+        failed_before = len(self.errors)
         with self._recorded():
             extracted = self._program.init_function
             if extracted is not None:
                 self._call(extracted, [])
-        for failure in self.failures[failed_before:]:
-            self._init_failure = failure
+        for error in self.errors[failed_before:]:
+            self._init_failure = str(error)
             for made in self._handles.values():
                 if isinstance(made, Table):
-                    made.why_empty = failure
+                    made.why_empty = str(error)
+
+    @property
+    def meta_graph(self) -> schema.MetaGraphDef:
+        """The MetaGraph as it is in the file."""
+        return self._executor.source.meta_graph
+
+    @property
+    def failures(self) -> list[str]:
+        """The messages of `errors`."""
+        return [str(error) for error in self.errors]
 
     @contextlib.contextmanager
     def _recorded(self) -> Iterator[None]:
@@ -117,7 +128,7 @@ class Model:
         try:
             yield
         except SavedModelError as error:
-            self.failures.append(str(error))
+            self.errors.append(error)
             for variable in self.variables.values():
                 variable.why_empty = variable.why_empty or str(error)
 

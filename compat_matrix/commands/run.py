@@ -137,7 +137,7 @@ def _refused(error: Exception) -> int:
 
     Raises the error again if it is not about the model.
     """
-    from reference_eval import EvaluationLimitError, RefusedOpError, UnknownOpError
+    from reference_eval import EvaluationLimitError, NotEvaluatedError
     from reference_impl.errors import NoMetaGraphError, NotASavedModelError, SavedModelError
 
     if isinstance(error, (NoMetaGraphError, NotASavedModelError)):
@@ -145,6 +145,6 @@ def _refused(error: Exception) -> int:
     if not isinstance(error, SavedModelError):
         raise error
     click.echo(printable(told(error)), err=True)
-    if isinstance(error, (EvaluationLimitError, RefusedOpError, UnknownOpError)):
+    if isinstance(error, (EvaluationLimitError, NotEvaluatedError)):
         return ExitCode.INCOMPLETE
     return ExitCode.UNEXPECTED
