@@ -20,9 +20,9 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from compat_matrix.common import interrupts, moved_commands
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import like, printable, told
+from savedmodel_common import interrupts, moved_commands
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import like, printable, told
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -233,7 +233,7 @@ def _report(error: Exception) -> int:
         of_model = about_the_model(error)
         return ExitCode.UNEXPECTED if of_model else ExitCode.HARNESS_ERROR
     if isinstance(error, ModuleNotFoundError):
-        from compat_matrix.common.extras import missing
+        from savedmodel_common.extras import missing
 
         if words := missing((error.name or "").partition(".")[0]):
             click.echo(words, err=True)

@@ -269,9 +269,9 @@ class _Summary:
         for _, facts in self.facts:
             for outcome, count in facts["counts"].items():
                 counts[outcome] = counts.get(outcome, 0) + count
-        from compat_matrix.common.printable import (
-            counted,
-        )  # pytest loads this module wherever we are installed
+        from savedmodel_common.printable import (
+            counted,  # pytest loads this module wherever we are installed
+        )
 
         words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
         terminalreporter.section("savedmodel-compat", sep="-")

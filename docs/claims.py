@@ -10,8 +10,8 @@ import click
 
 from compat_matrix.cli import main
 from compat_matrix.commands.parts.claims import OF_EVERY, Claim, claim_of
-from compat_matrix.common.exit_codes import MEANINGS
 from docs.markdown import table
+from savedmodel_common.exit_codes import MEANINGS
 
 HEAD = """# What green means
 

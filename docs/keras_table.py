@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.common import toml
 from keras_models import groups, outcome
+from savedmodel_common import toml
 
 RECORD = Path(__file__).parent / "data" / "keras.json"
 REASONS = Path(__file__).parents[1] / "keras_models" / "reasons.toml"

@@ -13,10 +13,10 @@ from typing import IO, Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
-from compat_matrix.common import strict_json
-from compat_matrix.common.gist import of_graph_error
-from compat_matrix.common.writing import write_set
 from reference_impl.errors import shortened
+from savedmodel_common import strict_json
+from savedmodel_common.gist import of_graph_error
+from savedmodel_common.writing import write_set
 
 SCHEMA = 1
 MAX_MESSAGE = (

@@ -19,10 +19,10 @@ from typing import Any
 from packaging.version import Version
 
 from compat_matrix.cells.plan import PlanError
-from compat_matrix.common import strict_json
-from compat_matrix.common.writing import write_text
 from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
+from savedmodel_common import strict_json
+from savedmodel_common.writing import write_text
 
 RUN_FILE = "run.json"
 SCHEMA = 1

@@ -17,7 +17,6 @@ from compat_matrix.checks import export_bytes
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
 from compat_matrix.checks.table import RUN
-from compat_matrix.common.printable import first_of
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.requests.compare import Tolerance
@@ -25,6 +24,7 @@ from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, Worker
 from compat_matrix.skew import naming as skew
 from compat_matrix.verdict.pasts import EXPORTS
 from reference_impl.errors import SavedModelError
+from savedmodel_common.printable import first_of
 
 if TYPE_CHECKING:
     from compat_matrix.checks.wire import Wire

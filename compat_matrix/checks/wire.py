@@ -15,7 +15,6 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.checks.context import STEP_LIMIT, Finding
-from compat_matrix.common.interrupts import signal_name
 from compat_matrix.requests.artifact import Artifact
 from compat_matrix.serving.client import (
     Client,
@@ -29,6 +28,7 @@ from compat_matrix.serving.client import (
 from compat_matrix.serving.drivers import EngineTrouble, ExitState, NotHere
 from compat_matrix.serving.fleet import Fleet, NotServed, NotStarted, Served
 from compat_matrix.serving.verdicts import CRASHED, HUNG, KILLED, REFUSED
+from savedmodel_common.interrupts import signal_name
 
 # With these codes the server says that it, or this model, cannot do the request. Any other code is
 # an error.

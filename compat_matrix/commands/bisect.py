@@ -20,8 +20,8 @@ from compat_matrix.commands.parts.models import one_release
 from compat_matrix.commands.parts.planned import CELL_ID, asked_runtimes, exit_codes
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.cells.results import Result

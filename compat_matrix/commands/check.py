@@ -27,8 +27,8 @@ from compat_matrix.commands.parts.planned import (
 )
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.exports.options import Options

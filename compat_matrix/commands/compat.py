@@ -19,8 +19,8 @@ from compat_matrix.commands.parts.models import (
     models_named,
     tell_skipped,
 )
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, printable, told
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted, printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.compat import GraphCompat, Use, Verdict

@@ -24,8 +24,13 @@ from compat_matrix.commands.parts.models import (
     models_named,
     tell_skipped,
 )
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, printable, told, unknown
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import (
+    counted,
+    printable,
+    told,
+    unknown,
+)
 
 if TYPE_CHECKING:
     from compat_matrix.models.contract.form import Contract

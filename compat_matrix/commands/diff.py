@@ -14,9 +14,9 @@ import click
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import models_named
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
 from compat_matrix.comparison.model import SECTIONS
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.comparison.model import Options

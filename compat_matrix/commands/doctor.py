@@ -14,7 +14,7 @@ import click
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import servers_option
 from compat_matrix.commands.parts.refusing import refusing_trouble
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from compat_matrix.commands.parts.examined import Examined
@@ -88,7 +88,7 @@ def _examined(
 ) -> Iterator[Examined]:
     """What was asked for by name is needed, and so is the extra that looks for it."""
     from compat_matrix.commands.parts import extras_doctor
-    from compat_matrix.common.extras import lacking
+    from savedmodel_common.extras import lacking
 
     everything = not (runtimes or servers or serving)
     asked_servers = bool(servers or serving)

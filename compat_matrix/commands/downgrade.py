@@ -19,8 +19,8 @@ from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.editing import check_place, done, models_of
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import jobs_of_models, one_release, summary, tell_skipped
-from compat_matrix.common.exit_codes import ExitCode, leading
-from compat_matrix.common.printable import message_of, printable
+from savedmodel_common.exit_codes import ExitCode, leading
+from savedmodel_common.printable import message_of, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.downgrade.model import Plan

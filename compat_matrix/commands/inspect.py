@@ -13,8 +13,8 @@ import click
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import answers, model_options, models_named, tell_skipped
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable, told
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found

@@ -19,10 +19,10 @@ from compat_matrix.commands.parts.expect import expect
 from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.matrix_run import run
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, unknown
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import Ledger
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted, unknown
 
 
 @click.group(cls=Group)

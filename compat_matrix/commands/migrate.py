@@ -25,9 +25,9 @@ from compat_matrix.commands.parts.models import (
     tell_skipped,
 )
 from compat_matrix.commands.parts.refusing import refusing_trouble
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.extras import need
-from compat_matrix.common.printable import printable
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.extras import need
+from savedmodel_common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found

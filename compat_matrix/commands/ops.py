@@ -14,8 +14,8 @@ from compat_matrix.cli import Group
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.models import one_release
 from compat_matrix.commands.parts.refusing import refusing_trouble
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, like, printable
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted, like, printable
 
 if TYPE_CHECKING:
     from compat_matrix.skew.history import History, OpHistory

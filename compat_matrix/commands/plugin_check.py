@@ -14,8 +14,8 @@ import click
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.plugin_options import plugin_option
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable, unknown
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable, unknown
 
 SAMPLES = Path(__file__).parent.parent / "plugins" / "samples"
 WIDTH = 16  # of the names

@@ -15,8 +15,8 @@ from compat_matrix.cli import Group
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.commands.parts.serving_upgrade import upgrade
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
 
 
 @click.group(cls=Group)

@@ -13,7 +13,7 @@ import click
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.editing import edit_options, tags_option
 from compat_matrix.commands.parts.lists import Choice, list_option
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft

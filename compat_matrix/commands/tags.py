@@ -13,8 +13,8 @@ import click
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.editing import edit_options, tags_option
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft

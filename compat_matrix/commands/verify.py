@@ -12,8 +12,8 @@ import click
 
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.models import fail_on_option, jobs_of_models, model_arguments
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import like, printable
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import like, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
 from compat_matrix.canonical.meta_graph import CanonicalMetaGraph
-from compat_matrix.common.printable import counted
 from compat_matrix.comparison.entries import field_change, only_hashes
 from compat_matrix.comparison.functions import literals
 from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, RENAMED, Change
@@ -17,6 +16,7 @@ from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_of, shape_text
 from reference_impl.graph.object_references import traces
 from reference_impl.views.text import dtype_name, parameter_names, trace_text
+from savedmodel_common.printable import counted
 
 SECTION = "objects"
 _LINKS = {"children": "children", "dependencies": "dependencies"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from compat_matrix.common.printable import counted
 from compat_matrix.comparison.model import (
     CONTENT,
     SCHEMA,
@@ -16,6 +15,7 @@ from compat_matrix.comparison.model import (
     Weights,
     plain,
 )
+from savedmodel_common.printable import counted
 
 
 class ModelDiff(NamedTuple):

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from compat_matrix.common.printable import printable
 from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, RENAMED, SECTIONS, Change
 from compat_matrix.comparison.result import ModelDiff
 from reference_impl.errors import shortened
 from reference_impl.format.container.files import shown
+from savedmodel_common.printable import printable
 
 _SHOWN = 10  # changes of a section
 _NODES = 5  # of a function

@@ -24,8 +24,6 @@ from compat_matrix.cells.results import Observation, Result
 from compat_matrix.cells.run_file import RunFile, tool_version
 from compat_matrix.cells.sole_writer import LOCK_FILE
 from compat_matrix.checks import CHECKS, NotExecuted
-from compat_matrix.common.placing import Unstageable
-from compat_matrix.common.writing import write_text
 from compat_matrix.engine import running
 from compat_matrix.engine.loop import run_plan
 from compat_matrix.engine.result_log import ResultLog
@@ -46,6 +44,8 @@ from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger
 from reference_impl.errors import NotASavedModelError, SavedModelError, about_the_model
+from savedmodel_common.placing import Unstageable
+from savedmodel_common.writing import write_text
 
 INTERRUPTED = "interrupted"
 NO_FINGERPRINT = "the export has no fingerprint.pb"

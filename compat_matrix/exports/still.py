@@ -9,11 +9,11 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Observation
 from compat_matrix.checks.context import Finding
-from compat_matrix.common.placing import Unstageable
-from compat_matrix.common.printable import first_of
 from compat_matrix.exports.options import Options
 from compat_matrix.requests.given import Prepared
 from reference_impl.errors import SavedModelError
+from savedmodel_common.placing import Unstageable
+from savedmodel_common.printable import first_of
 
 FINGERPRINT_RULE = "SMC107"
 _SHOWN = 20

@@ -16,13 +16,13 @@ from compat_matrix.cases import CASES_DIR
 from compat_matrix.cells.generators import fixtures_root
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.registry import OURS, Registry
-from compat_matrix.common.deleting import Deleter
 from compat_matrix.hosts.private_copies import PrivateCopies
 from compat_matrix.runtimes import forks, pasts, programs
 from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
+from savedmodel_common.deleting import Deleter
 
 if TYPE_CHECKING:
     from compat_matrix.serving.fleet import Fleet

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
-from compat_matrix.common import interrupts
+from savedmodel_common import interrupts
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from compat_matrix.cells.consumers import CONSUMERS, answerable
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks.oracle import tag_sets
-from compat_matrix.common.printable import first_of
 from compat_matrix.engine.asking import Asked, ask
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.hosts.pool import Hosts
@@ -22,6 +21,7 @@ from compat_matrix.requests.artifact import read_artifact, read_document
 from compat_matrix.requests.given import case_name
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import NotStarted
+from savedmodel_common.printable import first_of
 
 if TYPE_CHECKING:
     from compat_matrix.requests.given import Prepared

@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import Any, Optional
 
-from compat_matrix.common import strict_json
 from compat_matrix.workers.provenance import file_sha256
+from savedmodel_common import strict_json
 
 
 def write_record(document: dict[str, Any], path: Path, scratch: Path) -> None:

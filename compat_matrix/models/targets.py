@@ -11,9 +11,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat_matrix.common.printable import unknown
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS
 from compat_matrix.skew.history import History
+from savedmodel_common.printable import unknown
 
 _BARE = re.compile(r"\d+(\.\d+)+\w*")
 _RANGE = re.compile(r"\s*(===|[<>=!~]=|[<>])")

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from compat_matrix.canonical.files import is_object_graph, variable_fields
-from compat_matrix.common import extras, writing
 from reference_impl.format import extension
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
@@ -26,6 +25,7 @@ from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.restore_plan import restore_plan
 from reference_impl.views.types import Variable
 from reference_impl.views.variables import graph_variables, object_variables, stored_size
+from savedmodel_common import extras, writing
 
 if TYPE_CHECKING:
     from reference_impl.format import schema

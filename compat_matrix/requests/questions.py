@@ -15,7 +15,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from compat_matrix.common.printable import like
 from compat_matrix.requests import warmup
 from compat_matrix.requests.artifact import Artifact, is_recorded
 from compat_matrix.requests.digest import digest_of
@@ -29,6 +28,7 @@ from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.shapes import covers
 from reference_impl.views.signatures import signature_spec
+from savedmodel_common.printable import like
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _SHOWN = 8  # names in a message

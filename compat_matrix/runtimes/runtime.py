@@ -15,8 +15,8 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from compat_matrix.common.extras import install
 from reference_impl.remembering import found_once
+from savedmodel_common.extras import install
 
 # Distributions that install the package `tensorflow`, the usual first.
 DISTRIBUTIONS = (

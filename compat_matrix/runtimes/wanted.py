@@ -24,11 +24,11 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from compat_matrix.common.printable import like
 from compat_matrix.runtimes import places, records, registry
 from compat_matrix.runtimes.places import UnknownRuntime
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LOCAL
 from compat_matrix.workers.provenance import file_sha256
+from savedmodel_common.printable import like
 
 PYTHON = re.compile(r"\s*@\s*(3\.\d+)\s*$")
 FORMS = (

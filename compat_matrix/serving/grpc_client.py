@@ -13,11 +13,11 @@ from typing import Any, Union
 
 from google.protobuf.message import Message
 
-from compat_matrix.common.extras import install
 from compat_matrix.workers.tensors import Tensor
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.schema import SignatureDef
+from savedmodel_common.extras import install
 
 from . import examples as example_lists
 from . import messages, tensors

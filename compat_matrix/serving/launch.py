@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from compat_matrix.common import interrupts
+from savedmodel_common import interrupts
 
 from .client import Client, ModelRef, ServerError, ServingError
 from .drivers.base import Driver, Endpoint, EngineTrouble, ExitState, Server

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from compat_matrix.common import interrupts
+from savedmodel_common import interrupts
 
 from .client import (
     BadAnswer,

@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from compat_matrix.common.placing import Unstageable, place
+from savedmodel_common.placing import Unstageable, place
 
 __all__ = ["Staged", "Staging", "Unstageable", "place", "size"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.upgrade.asking import Pair
 from compat_matrix.upgrade.sides import BETWEEN, END, NEW, ORDERS, START
+from savedmodel_common.exit_codes import ExitCode
 
 EITHER, NEITHER, UNDECIDED = "either", "neither", "not decided"
 

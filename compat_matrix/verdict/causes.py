@@ -33,7 +33,6 @@ from typing import Any
 
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
-from compat_matrix.common import toml
 from compat_matrix.verdict.entries import (
     KINDS,
     NEEDS_ERROR,
@@ -45,6 +44,7 @@ from compat_matrix.verdict.entries import (
     read_range,
 )
 from compat_matrix.verdict.ranges import Range
+from savedmodel_common import toml
 
 SCHEMA = 1
 MAX_PATTERN = 120  # characters of a message that are pinned

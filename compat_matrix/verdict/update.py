@@ -21,7 +21,6 @@ from packaging.version import Version
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result
-from compat_matrix.common.printable import counted
 from compat_matrix.verdict.blocks import (
     alone,
     comments_above,
@@ -44,6 +43,7 @@ from compat_matrix.verdict.clusters import Board
 from compat_matrix.verdict.entries import NEEDS_ERROR, Entry
 from compat_matrix.verdict.ledger import MAX_QUESTIONS, Coverage, Ledger, askable_cells, judge
 from compat_matrix.verdict.prediction import predicted
+from savedmodel_common.printable import counted
 
 MIN_PATTERN = 10  # characters; a shorter pattern adds nothing to an error class
 PRODUCER_FAILED = "producer failed"  # how the reason of such a NOT_RUN starts

@@ -16,9 +16,9 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 from compat_matrix.cli import main
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
 from compat_matrix.models.verify.rules import all_rules
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
 
 SOUND = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
 OUT = "written"  # beside the model: what the commands that write make, and nothing else

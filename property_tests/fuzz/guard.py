@@ -67,7 +67,13 @@ class Guard:
 
     def __init__(self, folder: Path, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         ours = Path(__file__).resolve().parents[2]
-        places = {folder, ours / "reference_impl", ours / "compat_matrix", ours / "property_tests"}
+        places = {
+            folder,
+            ours / "reference_impl",
+            ours / "compat_matrix",
+            ours / "savedmodel_common",
+            ours / "property_tests",
+        }
         places |= {
             Path(sysconfig.get_path(name))
             for name in ("stdlib", "platstdlib", "purelib", "platlib")

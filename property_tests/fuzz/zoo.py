@@ -24,13 +24,13 @@ def run_verify(folder: Path) -> None:
 
     A model that cannot be read is a finding; then the reader's error is raised.
     """
-    from compat_matrix.common.printable import printable
     from compat_matrix.models.verify import junit, sarif
     from compat_matrix.models.verify.findings import Severity
     from compat_matrix.models.verify.rules import all_rules
     from compat_matrix.models.verify.run import verify
     from compat_matrix.models.verify.text import report_lines
     from reference_impl.format.container import layout
+    from savedmodel_common.printable import printable
 
     report = verify(folder, name="model")
     if report.error is not None:
@@ -61,9 +61,9 @@ def run_diff(folder: Path) -> None:
 
 def run_contract(folder: Path) -> None:
     """The contract of a model, as the text of its file; broken by nothing but another model."""
-    from compat_matrix.common import strict_json
     from compat_matrix.models.contract import file, rules, values  # noqa: F401
     from compat_matrix.models.contract.form import contract_of
+    from savedmodel_common import strict_json
 
     contract = contract_of(folder)
     if list(rules.compare(contract, contract_of(folder))):

@@ -34,7 +34,7 @@ MODULES = (
     *(
         "compat_matrix/canonical/*.py",
         "compat_matrix/verdict/*.py",
-        "compat_matrix/common/strict_json.py",
+        "savedmodel_common/strict_json.py",
     ),
 )
 KILLED, SURVIVED, NOT_REACHED = "killed", "survived", "not reached"

@@ -13,8 +13,8 @@ import model_edits as edits
 import pytest
 
 from compat_matrix.cli import TASKS, introduction, main
-from compat_matrix.common.printable import printable
 from reference_impl.format import schema
+from savedmodel_common.printable import printable
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = main.list_commands(click.Context(main))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from model_edits import fixture
 
 from compat_matrix.cli import main
-from compat_matrix.common.writing import write_text
+from savedmodel_common.writing import write_text
 
 READ = {
     "inspect": "inspect {}",

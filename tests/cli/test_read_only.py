@@ -13,8 +13,8 @@ import ordinary_user
 import pytest
 from model_edits import fixture
 
-from compat_matrix.common.exit_codes import ExitCode
 from reference_impl.format.container.layout import read
+from savedmodel_common.exit_codes import ExitCode
 
 pytestmark = pytest.mark.skipif(bool(ordinary_user.missing()), reason=ordinary_user.missing())
 

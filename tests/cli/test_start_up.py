@@ -14,7 +14,7 @@ UNNEEDED = (
     "concurrent.futures",
     "logging",
     "compat_matrix.models.diff.trees",
-    "compat_matrix.common.extras",
+    "savedmodel_common.extras",
     "tensorflow",
 )
 PROGRAM = """

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from compat_matrix.checks import CHECKS, READING
 from compat_matrix.cli import main
 from compat_matrix.commands.parts.claims import OF_EVERY, claim_of
-from compat_matrix.common.exit_codes import ExitCode
 from docs import claims
+from savedmodel_common.exit_codes import ExitCode
 
 COMMANDS = dict(claims.commands(main, click.Context(main, info_name="savedmodel-compat")))
 STALE = "STALE"  # how some modules call ExitCode.STALE_EXPECTATION

@@ -18,7 +18,7 @@ import pytest
 from matrix_world import small_world
 from model_edits import fixture
 
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
 
 HERE = Path(__file__).parents[1]
 REPO = HERE.parent
@@ -292,7 +292,7 @@ def asks_for_the_time_of_day(node):
 
 def test_nothing_else_asks_for_the_time_of_day():
     found = set()
-    for package in ("compat_matrix", "reference_impl"):
+    for package in ("compat_matrix", "savedmodel_common", "reference_impl"):
         for file in sorted((REPO / package).rglob("*.py")):
             if "cases" not in file.parts and any(
                 map(asks_for_the_time_of_day, ast.walk(ast.parse(file.read_text(encoding="utf-8"))))

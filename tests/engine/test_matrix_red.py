@@ -135,7 +135,7 @@ def test_an_expectation_that_does_not_hold(run, case, discrepancy):
 @pytest.fixture
 def copy(tmp_path):
     """The code, to be spoilt as a faulty release would be."""
-    for package in ("compat_matrix", "reference_impl"):
+    for package in ("compat_matrix", "savedmodel_common", "reference_impl"):
         shutil.copytree(
             ROOT / package, tmp_path / "code" / package
         )  # what is compiled, too: of a changed file it is not taken

@@ -24,8 +24,8 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
 from compat_matrix.cells.tries import note_of, was_asked
-from compat_matrix.common import interrupts
 from compat_matrix.engine.second_tries import SecondTries
+from savedmodel_common import interrupts
 
 LOAD = cell("c_api", "load")
 OTHER = {**FAIL, "message": "no op Bar"}

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 COPIES = 5

@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.models.migrate import lost_kernels
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.tensor_proto import encode
 from reference_impl.graph.node_defs import set_constant
 from reference_impl.graph.references import all_nodes
+from savedmodel_common.exit_codes import ExitCode
 
 OLD = "2.8"  # the last release with a kernel of BoostedTreesBucketize
 CONTRIB = "1.15"  # the last release with tensorflow.contrib

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.models.migrate import records
 from reference_impl.format import schema
+from savedmodel_common.exit_codes import ExitCode
 
 pytestmark = pytest.mark.tensorflow
 

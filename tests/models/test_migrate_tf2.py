@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
-from compat_matrix.common.exit_codes import ExitCode
 from reference_impl.format import schema
+from savedmodel_common.exit_codes import ExitCode
 
 pytestmark = pytest.mark.tensorflow
 

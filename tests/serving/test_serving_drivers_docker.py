@@ -22,11 +22,11 @@ from serving_engine import LIMITS, client, containers, evidence, home, predict, 
 from serving_models import model
 
 from compat_matrix import cli
-from compat_matrix.common import interrupts
 from compat_matrix.serving import drivers
 from compat_matrix.serving.drivers import docker, images
 from compat_matrix.serving.drivers.docker import LABEL, RUN_LABEL, DockerDriver
 from compat_matrix.serving.fleet import Fleet, NotServed, NotStarted
+from savedmodel_common import interrupts
 
 __all__ = ["client", "home", "way"]  # fixtures, imported by name
 

@@ -18,7 +18,6 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix.cli import main
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.runtimes import resolve
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.upgrade.asking import Pair
@@ -26,6 +25,7 @@ from compat_matrix.upgrade.sides import EXPORTERS_FIRST, NEW, OLD, SERVERS_FIRST
 from compat_matrix.upgrade.verdict import Way, exit_code, from_pairs, line
 from compat_matrix.workers import provenance, tensors
 from reference_impl.format import schema
+from savedmodel_common.exit_codes import ExitCode
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures_v1"

@@ -11,6 +11,7 @@ REPO = Path(__file__).parents[2]
 PACKAGES = (
     "benchmarks",
     "compat_matrix",
+    "savedmodel_common",
     "fixtures_v1",
     "keras_models",
     "property_tests",

@@ -13,7 +13,7 @@ from typing import TypeVar, Union
 
 import click
 
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
 
 Words = Union[
     str, Callable[[], str]

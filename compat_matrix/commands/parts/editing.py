@@ -23,8 +23,8 @@ from compat_matrix.commands.parts.models import (
     summary,
     tell_skipped,
 )
-from compat_matrix.common.exit_codes import ExitCode, leading
-from compat_matrix.common.printable import message_of, printable, told
+from savedmodel_common.exit_codes import ExitCode, leading
+from savedmodel_common.printable import message_of, printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft

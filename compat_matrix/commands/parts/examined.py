@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat_matrix.common.printable import printable
+from savedmodel_common.printable import printable
 
 WIDE = 120  # characters of a line; longer lists have a line for each member
 

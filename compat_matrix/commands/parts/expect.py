@@ -26,11 +26,11 @@ from compat_matrix.commands.parts.planned import (
 )
 from compat_matrix.commands.parts.plugin_options import about_plugins
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, like
-from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 from compat_matrix.verdict.entries import Entry
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted, like
+from savedmodel_common.writing import write_text
 
 SHOWN = (
     "error_class",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from compat_matrix.commands.parts.examined import Examined
-from compat_matrix.common import extras
+from savedmodel_common import extras
 
 
 def examine(needed: Collection[str]) -> Iterator[Examined]:

@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from compat_matrix.common.printable import counted, printable
 from reference_impl.format.container.files import shown
 from reference_impl.format.container.layout import tags_text
 from reference_impl.format.names import DICT, GENERIC, LIST, SIGNATURES, SIGNATURES_CHILD, TUPLE
@@ -33,6 +32,7 @@ from reference_impl.views.types import (
     Signature,
     Variable,
 )
+from savedmodel_common.printable import counted, printable
 
 _MANY = 20  # entries of a section before it is abbreviated
 _TREE = 40  # objects shown

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.common.moved_commands import options_of_today
-from compat_matrix.common.printable import like
+from savedmodel_common.moved_commands import options_of_today
+from savedmodel_common.printable import like
 
 _NAMES = re.compile(r"[\s,]+")
 _SERVERS = re.compile(

@@ -19,12 +19,12 @@ from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common import toml
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger
+from savedmodel_common import toml
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted
 
 if TYPE_CHECKING:
     from compat_matrix.cells.plan import Cell

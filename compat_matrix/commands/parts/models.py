@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from compat_matrix.commands.parts.lists import Choice
-from compat_matrix.common.printable import counted, printable
+from savedmodel_common.printable import counted, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found, Model, Skipped

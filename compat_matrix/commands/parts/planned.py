@@ -17,10 +17,10 @@ from compat_matrix.cells.registry import OURS
 from compat_matrix.cells.results import ResultsError
 from compat_matrix.commands.parts.lists import Choice, list_option, servers_option
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused, refusing_trouble
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.plan.planning import Axes

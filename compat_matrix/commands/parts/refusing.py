@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -20,10 +20,10 @@ from compat_matrix.commands.parts.planned import (
     exit_codes,
 )
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable, unknown
-from compat_matrix.common.writing import write_text
 from compat_matrix.upgrade import sides
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable, unknown
+from savedmodel_common.writing import write_text
 
 if TYPE_CHECKING:
     from compat_matrix.runtimes.runtime import Runtime

@@ -12,7 +12,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from compat_matrix.common import strict_json
 from compat_matrix.keras_migration.building.operations import evaluate
 from compat_matrix.keras_migration.reading.layer_graph import (
     CONSTANT,
@@ -27,6 +26,7 @@ from compat_matrix.keras_migration.rules.operations import graph_ops
 from compat_matrix.keras_migration.rules.operations.sizes import Sizes
 from reference_impl.format import schema
 from reference_impl.format.values import tensor_proto
+from savedmodel_common import strict_json
 
 _ELEMENTS = 1 << 18  # of a constant
 # Ops that may be computed of constants alone: what they return is not larger, or as large as

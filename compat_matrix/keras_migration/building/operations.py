@@ -7,7 +7,6 @@ from typing import Any
 
 import keras
 
-from compat_matrix.common import strict_json
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.operations import (
     CLASSES,
@@ -18,6 +17,7 @@ from compat_matrix.keras_migration.rules.operations import (
 )
 from compat_matrix.keras_migration.rules.operations.expression import Expression
 from compat_matrix.keras_migration.rules.operations.sizes import Sizes, folded
+from savedmodel_common import strict_json
 
 METRIC_LAYER = "AddMetric"
 

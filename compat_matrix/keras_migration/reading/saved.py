@@ -13,7 +13,6 @@ from typing import Any, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
-from compat_matrix.common import strict_json
 from compat_matrix.keras_migration.reading.graph_calls import functional_configuration
 from compat_matrix.keras_migration.refused import (
     NO_CONFIGURATION,
@@ -30,6 +29,7 @@ from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.references import FunctionIndex
+from savedmodel_common import strict_json
 
 KERAS = "_tf_keras_"  # how the identifiers of Keras 2's objects begin
 METRIC = "_tf_keras_metric"

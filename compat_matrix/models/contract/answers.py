@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Optional
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.common.gist import gist
 from compat_matrix.engine.asking import ask
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.contract.file import ContractError
@@ -26,6 +25,7 @@ from compat_matrix.runtimes.runtime import INSTALL, local_runtime
 from compat_matrix.serving.staging import Unstageable
 from compat_matrix.workers import tensors
 from reference_impl.format.container.layout import tags_text
+from savedmodel_common.gist import gist
 
 _CHANGED = (Outcome.FAIL_VALUE, Outcome.FAIL_SIGNATURE, Outcome.FAIL_STRUCTURE)
 NO_TENSORFLOW = f"golden answers need a TensorFlow here: {INSTALL}"

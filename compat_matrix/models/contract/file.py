@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from compat_matrix.common import strict_json
-from compat_matrix.common.writing import write_text
 from compat_matrix.models.contract.form import (
     Answers,
     Contract,
@@ -26,6 +24,8 @@ from compat_matrix.models.contract.form import (
     parse_type,
 )
 from reference_impl.format.container.files import refuse_name
+from savedmodel_common import strict_json
+from savedmodel_common.writing import write_text
 
 if TYPE_CHECKING:
     from compat_matrix.workers.tensors import Tensor

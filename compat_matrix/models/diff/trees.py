@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Optional
 
 import click
 
-from compat_matrix.common.printable import counted, told
 from compat_matrix.comparison import diff
 from compat_matrix.comparison.model import Options
 from compat_matrix.comparison.result import ModelDiff
@@ -16,6 +15,7 @@ from compat_matrix.comparison.text import clean
 from compat_matrix.models.find import Model
 from compat_matrix.models.jobs import Died, ordered
 from reference_impl.errors import SavedModelError, about_the_model
+from savedmodel_common.printable import counted, told
 
 EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
     *("equal", "close", "different"),

@@ -12,12 +12,12 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from compat_matrix.common.printable import like
 from compat_matrix.models.edits import callee
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.proof import RefusedError
 from compat_matrix.models.edits.signatures import existing, rename, signature_map, where
 from reference_impl.graph.argument_names import python_name
+from savedmodel_common.printable import like
 
 
 def rename_signature(

@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import message_of
 from compat_matrix.models.edits.draft import Draft, sizes_of
 from compat_matrix.models.edits.proof import OtherTextError
 from compat_matrix.models.find import Model
@@ -21,6 +19,8 @@ from compat_matrix.models.record_files import read_record, source_hash, write_re
 from reference_impl.errors import SavedModelError, about_the_model
 from reference_impl.format.container import files
 from reference_impl.format.container.staging import put_in_place
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import message_of
 
 SCHEMA = 1  # of what is told of a model, and of the record that holds it
 NOTES = ".savedmodel-compat"  # folder of the output of a tree, with a record of each model

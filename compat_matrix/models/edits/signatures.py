@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Optional
 
-from compat_matrix.common.printable import like
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.proof import RefusedError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES
+from savedmodel_common.printable import like
 
 
 def rename(draft: Draft, old: str, new: str, tags: Optional[str] = None) -> None:

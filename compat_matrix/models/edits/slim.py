@@ -13,7 +13,6 @@ from collections.abc import Collection
 from functools import partial
 from typing import Optional
 
-from compat_matrix.common.printable import counted
 from compat_matrix.models.edits import slim_graph, slim_objects
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.objects import Objects
@@ -23,6 +22,7 @@ from compat_matrix.models.edits.slim_savers import drop_keys
 from reference_impl.errors import listed
 from reference_impl.format import schema
 from reference_impl.graph.restore_plan import restore_plan
+from savedmodel_common.printable import counted
 
 PARTS = ("optimizer", "training")  # what may be kept
 _OTHERS = frozenset({"train", "eval"})

@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.common.extras import install
 from compat_matrix.models.migrate import records
 from compat_matrix.models.migrate.migrator import Migrator, Settings
 from compat_matrix.models.migrate.records import Record, Status
 from compat_matrix.models.migrate.run import REPORTS, WORK, Job, migrate_one, migrator_for
+from savedmodel_common.extras import install
 
 # tasks a thread of the cluster is given beforehand: a million at once are a burden to a scheduler
 AHEAD = 4

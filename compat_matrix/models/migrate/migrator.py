@@ -19,7 +19,6 @@ from pathlib import Path
 
 from compat_matrix.cells.registry import OURS
 from compat_matrix.checks import oracle
-from compat_matrix.common.printable import told
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.migrate import advice, elsewhere, proof
@@ -49,6 +48,7 @@ from reference_impl.format.container import layout
 from reference_impl.format.container.files import shown
 from reference_impl.format.container.staging import put_in_place, sync
 from reference_impl.format.names import OBJECT_GRAPH_KEY
+from savedmodel_common.printable import told
 
 MANIFEST = "manifest.json"
 TO_KERAS = "keras"  # of `Settings.to`

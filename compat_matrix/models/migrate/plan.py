@@ -7,13 +7,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compat_matrix.common.printable import message_of
 from compat_matrix.models.migrate.advice import fix_of
 from compat_matrix.models.record_files import files_of
 from reference_impl.errors import SavedModelError
 from reference_impl.format.container import layout
 from reference_impl.graph.references import all_nodes
 from reference_impl.views.signatures import signature_spec
+from savedmodel_common.printable import message_of
 
 TF1, TF2 = "TF 1.x", "TF 2"
 

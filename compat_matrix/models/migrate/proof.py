@@ -18,7 +18,6 @@ from compat_matrix.cells.plan import ABSENT
 from compat_matrix.cells.results import Result
 from compat_matrix.checks import CHECKS, oracle
 from compat_matrix.checks.kinds.signatures import compare_signatures
-from compat_matrix.common.gist import gist
 from compat_matrix.engine.loop import run_plan
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.hosts.pool import Hosts
@@ -40,6 +39,7 @@ from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.errors import V1CheckpointError
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
+from savedmodel_common.gist import gist
 
 # all readers in one process: one for each would import TensorFlow once more for every model
 PROGRAM = "migration_worker"

@@ -19,9 +19,9 @@ from types import MappingProxyType
 from typing import Any
 
 from compat_matrix.cells.results import one_line
-from compat_matrix.common.writing import write_set
 from compat_matrix.models.migrate.records import SCHEMA, Record, Status, badness
 from compat_matrix.runtimes.runtime import local_runtime
+from savedmodel_common.writing import write_set
 
 COLUMNS = (
     "name",

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.checks import oracle
-from compat_matrix.common.gist import gist
 from compat_matrix.models.migrate import advice
 from compat_matrix.models.migrate.migrator import Migrator, errors_noted
 from compat_matrix.models.migrate.plan import ModelPlan
@@ -29,6 +28,7 @@ from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.serving import staging
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.gist import gist
 
 PROGRAM, FILE_PROGRAM = "keras_worker", "keras_file_worker"
 FILE = "model.keras"

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from compat_matrix.common.printable import counted
 from compat_matrix.models.verify.consequences import Consequences, Stop, severity_in
 from compat_matrix.models.verify.severities import Severity as Severity
+from savedmodel_common.printable import counted
 
 
 class Finding(NamedTuple):

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from compat_matrix.common.printable import told
 from compat_matrix.models.verify.consequences import LOAD, Stop
 from compat_matrix.models.verify.findings import Fault, Finding, Rule, Severity, found_words
 from compat_matrix.models.verify.model import Graph, Model
@@ -14,6 +13,7 @@ from compat_matrix.models.verify.rules import NOT_APPLIED, UNREADABLE, all_rules
 from compat_matrix.models.verify.stops import stops_of
 from reference_impl import errors
 from reference_impl.format.container import files, layout
+from savedmodel_common.printable import told
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Model as Named

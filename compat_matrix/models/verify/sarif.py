@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from compat_matrix.common.printable import printable
 from compat_matrix.models.verify.findings import Finding, Rule, Severity
 from compat_matrix.models.verify.run import Report
+from savedmodel_common.printable import printable
 
 VERSION = "2.1.0"
 SCHEMA = (

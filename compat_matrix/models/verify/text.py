@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from compat_matrix.common.printable import counted
 from compat_matrix.models.find import Skipped
 from compat_matrix.models.verify.findings import Finding, Rule, found_words
 from compat_matrix.models.verify.run import Report
 from reference_impl.errors import listed
+from savedmodel_common.printable import counted
 
 WIDTH = 100
 

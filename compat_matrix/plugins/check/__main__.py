@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from compat_matrix.common.writing import write_text
 from compat_matrix.plugins.check.grammar import as_json_schema
+from savedmodel_common.writing import write_text
 
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "protocol.schema.json"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from compat_matrix.common.printable import like
+from savedmodel_common.printable import like
 
 from .base import (
     REMOTE,

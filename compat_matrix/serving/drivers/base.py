@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.common.extras import install
-from compat_matrix.common.interrupts import signal_name
+from savedmodel_common.extras import install
+from savedmodel_common.interrupts import signal_name
 
 GRPC_PORT, REST_PORT = 8500, 8501  # of the official image
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.common import interrupts
+from savedmodel_common import interrupts
 
 from . import engine, harness, images
 from .base import GRPC_PORT, REST_PORT, Driver, EngineTrouble, ServerIdentity, need_grpc

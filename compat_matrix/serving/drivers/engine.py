@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from compat_matrix.common import interrupts
+from savedmodel_common import interrupts
 
 from .base import PACKAGES_COMMAND, EngineTrouble, NotHere
 

@@ -11,9 +11,9 @@ import uuid
 from contextlib import suppress
 from typing import Any
 
-from compat_matrix.common import interrupts
-from compat_matrix.common.writing import write_text
 from compat_matrix.runtimes import places
+from savedmodel_common import interrupts
+from savedmodel_common.writing import write_text
 
 from .base import SERVING, STANDIN, EngineTrouble, NotHere, ServerIdentity, read_version
 from .engine import asked, created

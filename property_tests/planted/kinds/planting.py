@@ -87,7 +87,7 @@ def answers(change: Callable[[dict[str, tensors.Tensor]], None], stamped: bool) 
 
 def release(folder: Path, module: str, text: str) -> None:
     """The commands are those of a release of this project whose module has this text at its end."""
-    for package in ("compat_matrix", "reference_impl"):
+    for package in ("compat_matrix", "savedmodel_common", "reference_impl"):
         shutil.copytree(
             ROOT / package, folder / "site" / package, ignore=shutil.ignore_patterns("__pycache__")
         )

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
-from compat_matrix.common.printable import counted
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule, model_rule
 from reference_impl.format.container import layout
 from reference_impl.format.names import CUSTOM_GRADIENT, GRADIENT_NOT_SAVED, is_generated_gradient
 from reference_impl.graph.references import CALL_OPS
+from savedmodel_common.printable import counted
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model

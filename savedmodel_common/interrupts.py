@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
 
 PATIENCE = 3  # signals
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from compat_matrix.common.writing_models import may_write
+from savedmodel_common.writing_models import may_write
 
 MAX_FILES = 100_000
 
