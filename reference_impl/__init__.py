@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from reference_impl.drop_in.strict_mode import strictness
     from reference_impl.extension.initial_values import initializer
     from reference_impl.extension.registration import register, unregister
-    from reference_impl.kinds.root import LoadedModel
+    from reference_impl.kinds.object_kind import ObjectKind
     from reference_impl.load_options import LoadOptions
+    from reference_impl.loaded_model import LoadedModel
     from reference_impl.saving.options import SaveOptions
     from reference_impl.views.model import inspect
 
 __all__ = [
     "LoadOptions",
     "LoadedModel",
+    "ObjectKind",
     "SaveOptions",
     "initializer",
     "inspect",
@@ -43,7 +45,8 @@ __all__ += errors.__all__
 
 _HOMES = {
     "LoadOptions": "reference_impl.load_options",
-    "LoadedModel": "reference_impl.kinds.root",
+    "LoadedModel": "reference_impl.loaded_model",
+    "ObjectKind": "reference_impl.kinds.object_kind",
     "SaveOptions": "reference_impl.saving.options",
     "initializer": "reference_impl.extension.initial_values",
     "inspect": "reference_impl.views.model",

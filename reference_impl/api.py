@@ -26,8 +26,8 @@ from reference_impl.errors import (
 from reference_impl.format.container import layout
 from reference_impl.format.container.files import shown
 from reference_impl.graph.references import check_functions
-from reference_impl.kinds.root import LoadedModel
 from reference_impl.load_options import LoadOptions, TensorFlowLoadOptions
+from reference_impl.loaded_model import LoadedModel
 from reference_impl.tensorflow_api.functions import without_autograph
 from reference_impl.tracing import Sink, Watch
 

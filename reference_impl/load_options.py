@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Optional, Protocol, Union
 
 from reference_impl.errors import OptionError
+from reference_impl.format.names import OWN_NAME, PACKAGES_OF_TENSORFLOW
 from reference_impl.safety.machine_ops import CHOICES
 from reference_impl.tracing import Sink
 
@@ -26,6 +27,12 @@ class TensorFlowLoadOptions(Protocol):
     """
 
     allow_partial_checkpoint: Any
+
+
+class UserKind(Protocol):
+    """A kind of object that a program adds: a `reference_impl.ObjectKind`."""
+
+    identifier: str
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,8 @@ class LoadOptions:
         objects of `tf.saved_model.load`.
       trace: called with each step of the load, a `reference_impl.tracing.Step`: ``print`` prints
         one line for each. It is called later too, when a function is called for the first time.
+      kinds: kinds of objects that the program adds, each a `reference_impl.ObjectKind`: nodes with
+        their identifiers become objects of its classes. A model without such nodes loads as usual.
 
     Raises:
       OptionError: an option has an invalid value.
@@ -82,8 +91,11 @@ class LoadOptions:
     verify_mapped: bool = False
     modules: bool = False
     trace: Optional[Sink] = None
+    kinds: Sequence[UserKind] = ()
 
     def __post_init__(self) -> None:
+        if refused := refuse_kinds(self.kinds):
+            raise OptionError(refused, node="options.kinds")
         if self.io_device is not None and not is_local_device(self.io_device):
             reason = f"{self.io_device!r} is not a device of this process, which reads the files"
             raise OptionError(reason, node="options.io_device")
@@ -135,6 +147,27 @@ def translated(options: object, names: Mapping[str, str]) -> dict[str, Any]:
     if unknown:
         raise OptionError(f"unknown options: {', '.join(sorted(unknown))}", node="options")
     return given
+
+
+def refuse_kinds(kinds: Sequence[UserKind]) -> str:
+    """Return why kinds of a program cannot be used together, or "".
+
+    Each needs an identifier of its own, which is a package and a name.
+    """
+    seen: set[str] = set()
+    for kind in kinds:
+        name = getattr(kind, "identifier", None)
+        if isinstance(kind, type) or not isinstance(name, str):
+            return f"{kind!r} is not an instance of a reference_impl.ObjectKind with an identifier"
+        if not OWN_NAME.match(name) or name.partition(".")[0] in PACKAGES_OF_TENSORFLOW:
+            return (
+                f"the identifier {name!r} is not a package of your own and a name, as in"
+                " 'my_package.name'"
+            )
+        if name in seen:
+            return f"two kinds have the identifier {name!r}"
+        seen.add(name)
+    return ""
 
 
 def is_local_device(device: str) -> bool:

@@ -21,7 +21,7 @@ from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.graph.graph_view import GraphView
-from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.object_graph import Paths, checkpoint_keys
 from reference_impl.graph.restore_plan import restore_plan
 from reference_impl.views.types import Variable
 from reference_impl.views.variables import graph_variables, object_variables, stored_size
@@ -179,7 +179,7 @@ def _variables(
     if not graph.HasField("object_graph_def"):
         return graph_variables(view, plan, entries)
     saved = extension.object_graph(graph, extension.read(graph, file))
-    keys = counterparts(saved, tracked) if tracked is not None else {}
+    keys = checkpoint_keys(saved, tracked) if tracked is not None else {}
     return object_variables(saved, Paths(saved.nodes), keys, plan, entries)
 
 

@@ -22,10 +22,10 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UninitializedVariableError, UnsupportedModelError
 from reference_impl.extension import initial_values
-from reference_impl.extension.hooks import Hooks, Origin
+from reference_impl.extension.hooks import ExtensionHook
 from reference_impl.format import schema
 from reference_impl.functions.captures import used_arguments
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import Load, Origin
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.closure import reachable
 from reference_impl.kinds import user_object
@@ -37,7 +37,7 @@ _PATH = "_reference_path"
 
 
 def construct(
-    load_part: Callable[[Hooks, int], None],
+    load_part: Callable[[ExtensionHook, Origin, int], None],
     origin: Origin,
     number: int,
     instance: object,
@@ -57,7 +57,7 @@ def construct(
             " not a tf.function (INIT-06)"
         )
     with tf.init_scope():
-        load_part(_NewObject(origin, number, instance), number)
+        load_part(_NewObject(origin, number, instance), origin, number)
     if takes:
         vars(instance)[_INIT](*args, **kwargs)
 
@@ -104,7 +104,7 @@ def _check_assigned(function: RegisteredFunction, missing: Sequence[tf.Variable]
             raise _error(owner, function, "nothing in the model says how it gets its first value")
 
 
-class _NewObject(Hooks):
+class _NewObject(ExtensionHook):
     """The hooks of a load into an existing object."""
 
     def __init__(self, origin: Origin, number: int, instance: object):

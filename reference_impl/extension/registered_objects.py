@@ -19,7 +19,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import PRIVATE
 from reference_impl.format.values import structure
 from reference_impl.functions.load_context import Load
-from reference_impl.kinds import registered_savers, user_object, variable
+from reference_impl.kinds import user_object, variable
 
 _KEPT = f"{PRIVATE}registered"  # attribute of a loaded object
 
@@ -94,7 +94,7 @@ def make_variable(load: Load, number: int, node: schema.SavedObject) -> Optional
     if found is None or not issubclass(found.cls, tf.Variable) or not api.makes_itself(found.cls):
         return None
     made = _from_message(found.cls, load, node)
-    if not load.options.skip_checkpoint and not registered_savers.has_saver(load, number):
+    if not load.options.skip_checkpoint and not load.has_saver(number):
         key = load.checkpoint.variable(number, node.variable)
         made.assign(load.checkpoint.read(key))
         if load.watch is not None:

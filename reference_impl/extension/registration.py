@@ -10,19 +10,12 @@ RFC: REV-04, REV-05, RP-02
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
-_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\Z")
-_RESERVED = (
-    "tf",
-    "keras",
-    "tf_keras",
-    "tensorflow",
-)  # package names that TensorFlow's own registry uses
+from reference_impl.format.names import OWN_NAME, PACKAGES_OF_TENSORFLOW
 
 _lock = threading.Lock()
 by_name: dict[str, Registration] = {}
@@ -73,12 +66,12 @@ def register(
 
     RFC: REV-04
     """
-    if not isinstance(name, str) or not _NAME.match(name):
+    if not isinstance(name, str) or not OWN_NAME.match(name):
         raise ValueError(
             f"a registered name is a package and a name, as in 'my_package.Name'; got {name!r}"
             " (REV-04)"
         )
-    if name.partition(".")[0] in _RESERVED:
+    if name.partition(".")[0] in PACKAGES_OF_TENSORFLOW:
         raise ValueError(
             f"{name!r}: names of {name.partition('.')[0]} belong to TensorFlow; use a package of"
             " your own (REV-04)"

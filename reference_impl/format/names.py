@@ -60,6 +60,11 @@ V1_CONTROL_FLOW, V1_TENSOR_ARRAY = "_v1_control_flow", "_v1_tensor_array"
 # and GRU of Keras 2 for GPUs, for example)
 IMPLEMENTS = "api_implements"
 
+# Names that a program gives to its own classes and kinds: a package and a name
+OWN_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\Z")
+# Packages whose names TensorFlow's own registries use
+PACKAGES_OF_TENSORFLOW = ("tf", "keras", "tf_keras", "tensorflow")
+
 # Ops that call the function in their attribute `f` in this process
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 

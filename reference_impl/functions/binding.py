@@ -20,7 +20,7 @@ from reference_impl.format import schema
 from reference_impl.format.values import structure, tensor_proto
 from reference_impl.functions import specs
 from reference_impl.functions.load_context import Load
-from reference_impl.functions.patterns import shown
+from reference_impl.functions.patterns import short_repr
 from reference_impl.graph.unique_names import repeated
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -69,10 +69,9 @@ class Binder:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            given = (
-                f"args: {shown(args, 300)} and kwargs: {shown(kwargs, 300)} for signature:"
-                f" {self.name}{self.signature}"
-            )
+            texts = short_repr(args, 300), short_repr(kwargs, 300)
+            given = f"args: {texts[0]} and kwargs: {texts[1]} for signature: "
+            given += f"{self.name}{self.signature}"
             reason = f"Binding inputs to tf.function failed due to `{error}`. Received {given}"
             raise BindingError(reason, node=self.name) from None
         bound.apply_defaults()
@@ -132,7 +131,7 @@ def read(load: Load, spec: schema.FunctionSpec, name: str) -> Binder:
             isinstance(each, str) for each in names
         ):
             raise MalformedError(
-                f"the field {key!r} of the FullArgSpec is {shown(fields[key])}",
+                f"the field {key!r} of the FullArgSpec is {short_repr(fields[key])}",
                 file=file,
                 node=name,
             )
@@ -168,7 +167,7 @@ def _count(load: Load, values: schema.StructuredValue) -> None:
         kind = value.WhichOneof("kind")
         if kind in ("tensor_value", "numpy_value"):
             with contextlib.suppress(MalformedError, DtypeError):  # the default is unknown then
-                load.count(tensor_proto.growth(getattr(value, kind)))
+                load.count(tensor_proto.extra_bytes(getattr(value, kind)))
 
 
 def _default(value: object) -> Any:

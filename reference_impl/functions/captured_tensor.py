@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, Union
 
-from reference_impl.format import schema
-from reference_impl.functions.load_context import Load
 from reference_impl.functions.names import ExportName, FileName
 
 
@@ -17,18 +15,3 @@ class CapturedTensor(NamedTuple):
 
     tensor: str
     function: Union[FileName, ExportName]
-
-
-def read(load: Load, number: int, node: schema.SavedObject) -> CapturedTensor:
-    """Make the object of a `captured_tensor` node."""
-    return CapturedTensor(
-        node.captured_tensor.name, FileName(node.captured_tensor.concrete_function)
-    )
-
-
-def write(out: schema.SavedObject, captured: CapturedTensor) -> None:
-    """Write a captured tensor into its SavedObject."""
-    out.captured_tensor.name, out.captured_tensor.concrete_function = (
-        captured.tensor,
-        captured.function,
-    )

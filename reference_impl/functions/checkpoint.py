@@ -22,7 +22,7 @@ from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
 from reference_impl.functions import steps
 from reference_impl.functions.tensors import Values
-from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.object_graph import Paths, checkpoint_keys
 from reference_impl.graph.saved_variables import check_value
 from reference_impl.load_options import LoadOptions
 from reference_impl.tracing import Watch
@@ -60,7 +60,7 @@ class Checkpoint(Values):
         """The checkpoint keys of the nodes of the SavedObjectGraph by attribute name, of those that
         have any.
         """
-        return counterparts(self._graph, self._reader.object_graph())
+        return checkpoint_keys(self._graph, self._reader.object_graph())
 
     @functools.cached_property
     def paths(self) -> Paths:

@@ -43,7 +43,7 @@ def _describe(target: tf.Tensor, sources: Sequence[tf.Tensor]) -> None:
     If a branch returns an optional without a value, its handle data is empty. The output's must
     then be empty too, or the gradient would leave out values that the branch needs.
     """
-    known = [api.behind_handle(source) for source in sources]
+    known = [api.handle_data(source) for source in sources]
     if target.dtype == tf.resource or all(data == known[0] for data in known):
         first = next((index for index, data in enumerate(known) if data), 0)
         api.copy_handle_data(sources[first], target)

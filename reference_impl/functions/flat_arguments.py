@@ -44,7 +44,7 @@ def to_tensors(
             f"{most}, got {len(args)}; give them by name ({_takes(function)})", node=function.label
         )
     given = dict(zip(function.flat_order or [], args))
-    kwargs = as_named(kwargs, [key for key in keywords if key not in given])
+    kwargs = with_file_names(kwargs, [key for key in keywords if key not in given])
     twice = [key for key in given if key in kwargs]
     if twice:
         raise BindingError(
@@ -52,7 +52,7 @@ def to_tensors(
         )
     if {*given, *kwargs} != set(keywords):
         raise BindingError(
-            differ({*given, *kwargs}, keywords, _takes(function)), node=function.label
+            difference_text({*given, *kwargs}, keywords, _takes(function)), node=function.label
         )
     given.update(kwargs)
     arguments = zip(keywords, function.library.get(function.saved_name).signature.input_arg)
@@ -99,7 +99,7 @@ def _takes(function: tf.types.experimental.ConcreteFunction) -> str:
     return f"it takes {', '.join(named) or 'no arguments'}"
 
 
-def differ(given: Collection[str], wanted: Collection[str], takes: str) -> str:
+def difference_text(given: Collection[str], wanted: Collection[str], takes: str) -> str:
     """Describe the missing and unknown arguments."""
     missing, unknown = (
         [key for key in wanted if key not in given],
@@ -121,7 +121,7 @@ def _spec_text(spec: tf.TensorSpec) -> str:
     return f"{spec.dtype.name}{shape_text(sizes)}".replace(",", ", ")
 
 
-def as_named(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
+def with_file_names(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
     """Return arguments under the names of the file: TensorFlow accepts both the writer's names and
     Python's.
 

@@ -133,7 +133,7 @@ def _no_gradient(
     return MissingGradientError(reason, file=library.file, node=operation.name)
 
 
-def refuse(reason: str) -> dict[str, Any]:
+def refusal(reason: str) -> dict[str, Any]:
     """Return attributes that prevent the differentiation of an operation."""
     values = {CUSTOM_GRADIENT: REFUSED, NO_GRADIENT_BECAUSE: reason}
     return {key: tf.compat.v1.AttrValue(s=value.encode()) for key, value in values.items()}
@@ -162,7 +162,7 @@ for _kind in (REFUSED, GRADIENT_NOT_SAVED):
 
 def _nothing(tensor: tf.Tensor) -> Optional[tf.Tensor]:
     """Return zeros like the tensor or the variable behind it."""
-    dtype = api.dtype_behind(tensor) if tensor.dtype == tf.resource else tensor.dtype
+    dtype = api.dtype_of_handle(tensor) if tensor.dtype == tf.resource else tensor.dtype
     if dtype is None or not (dtype.is_floating or dtype.is_complex):
         return None
     shape = (

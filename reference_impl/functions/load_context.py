@@ -5,6 +5,7 @@ far.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -22,6 +23,29 @@ from reference_impl.load_options import LoadOptions
 from reference_impl.tracing import Watch
 
 
+class Origin:
+    """The file of a load, from which the classes of its objects make further objects.
+
+    An Origin holds messages and classes but no loaded objects, so a class does not keep variables
+    alive. `graph` is the object graph that was loaded; a part has empty nodes. `extension` is the
+    Extension message of the file, or None. `construct` fills an object that was made by calling the
+    class of a loaded object: ``construct(origin, number, object, args, kwargs)``.
+    """
+
+    def __init__(
+        self,
+        directory: Layout,
+        meta_graph: schema.MetaGraphDef,
+        graph: schema.SavedObjectGraph,
+        options: LoadOptions,
+        extension: Optional[schema.Extension],
+        construct: Callable[..., None],
+    ):
+        self.directory, self.meta_graph, self.graph = directory, meta_graph, graph
+        self.options, self.extension, self.construct = options, extension, construct
+        self.classes: dict[int, type] = {}  # of generic objects
+
+
 class Load:
     """The state of one load, which every reader in `reference_impl.kinds` gets.
 
@@ -32,6 +56,7 @@ class Load:
     """
 
     assets: Any  # a `reference_impl.kinds.asset.Assets`
+    origin: Origin
 
     def __init__(
         self,
@@ -51,8 +76,23 @@ class Load:
         self.library.watch = watch
         self.checkpoint = Checkpoint(directory, graph, options, watch)
         self.objects: list[Any] = [None] * len(graph.nodes)  # made so far
+        self.kinds: list[Any] = [None] * len(graph.nodes)  # each a `reference_impl.kinds.kind.Kind`
         self.functions: dict[FileName, Any] = {}  # made so far
-        self.grown = 0  # bytes by which the tensors made so far are larger than in the file
+        self.extra_bytes = 0  # bytes by which the tensors made so far are larger than in the file
+
+    def has_saver(self, number: int) -> bool:
+        """Return whether a registered saver wrote the state of an object, which thus has no value
+        of its own in the checkpoint.
+        """
+        return bool(self.graph.nodes[number].registered_saver)
+
+    def plain_state_keys(self, number: int) -> dict[str, str]:
+        """Return attribute -> checkpoint key of the values that the checkpoint has for an object;
+        empty if the values are not read.
+        """
+        if self.options.skip_checkpoint or not self.directory.has_checkpoint:
+            return {}
+        return self.checkpoint.keys.get(number, {}) if tf.executing_eagerly() else {}
 
     @property
     def is_complete(self) -> bool:
@@ -68,19 +108,19 @@ class Load:
         file.
         """
         try:
-            self.count(tensor_proto.growth(proto))
+            self.count(tensor_proto.extra_bytes(proto))
             return specs.tensor_to_tf(proto)
         except SavedModelError as error:
             error.file, error.node = self.file, node
             raise
 
-    def count(self, grown: int) -> None:
+    def count(self, extra: int) -> None:
         """Record that a tensor is larger than in the file.
 
         Raises LimitError if all tensors together grow too much.
         """
-        self.grown += grown
-        specs.check_growth(self.grown)
+        self.extra_bytes += extra
+        specs.check_extra_bytes(self.extra_bytes)
 
     def path(self, number: int) -> str:
         """Return the path of a node from the root, for messages."""

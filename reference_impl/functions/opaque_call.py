@@ -38,7 +38,7 @@ def opaque_call(
     call = schema.NodeDef()
     set_call(call, live, function_def.signature)
     attrs = {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in call.attr.items()}
-    attrs.update(gradients.refuse(_why_opaque(function_def, name)))
+    attrs.update(gradients.refusal(_why_opaque(function_def, name)))
     graph = tf.compat.v1.get_default_graph()
     return graph.create_op(
         "StatefulPartitionedCall", list(inputs), dtypes=[], name="opaque", attrs=attrs

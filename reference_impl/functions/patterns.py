@@ -178,7 +178,7 @@ def _literal(literal: object) -> Match:
         if array and convert and value.shape == ():
             value, array = value.item(), False
         if array or not (_equal(literal, value) or (convert and _same_dtype(literal, value))):
-            raise Mismatch(f"is {shown(value)}, not {shown(literal)}")
+            raise Mismatch(f"is {short_repr(value)}, not {short_repr(literal)}")
 
     return match
 
@@ -271,7 +271,7 @@ def _pack_composite(spec: tf.TypeSpec, parts: list[tf.Tensor]) -> Any:
 def _convert(value: object, dtype: Optional[tf.DType] = None) -> Any:
     """Return a value as a tensor, of the given dtype where that is a choice."""
     if value is None or isinstance(value, tf.TypeSpec):
-        raise Mismatch(f"is {shown(value)}, not a tensor")
+        raise Mismatch(f"is {short_repr(value)}, not a tensor")
     try:
         return tf.convert_to_tensor(value, dtype_hint=dtype)
     except (
@@ -330,9 +330,9 @@ def _sort_key(key: object) -> tuple[str, Any]:
 
 
 def _name(value: object) -> str:
-    return f"{shown(value)} ({type(value).__name__})"
+    return f"{short_repr(value)} ({type(value).__name__})"
 
 
-def shown(value: object, most: int = 80) -> str:
+def short_repr(value: object, most: int = 80) -> str:
     """Return the text of a value for a message, shortened to a number of characters."""
     return shortened(repr(value), most, "...")

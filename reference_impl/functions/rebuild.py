@@ -267,7 +267,7 @@ class _Interpreter:
             live = gradients.register(self.library, op_type)
             return {CUSTOM_GRADIENT: tf.compat.v1.AttrValue(s=live.encode())}
         if V1_TENSOR_ARRAY in node.attr:
-            return gradients.refuse(text_of(node.attr, V1_TENSOR_ARRAY))
+            return gradients.refusal(text_of(node.attr, V1_TENSOR_ARRAY))
         return {}
 
     def functions(

@@ -26,7 +26,7 @@ from reference_impl.functions.argument_specs import input_specs
 from reference_impl.functions.binding import Binder
 from reference_impl.functions.bound_function import BoundFunction, Structure
 from reference_impl.functions.captured_tensor import CapturedTensor
-from reference_impl.functions.flat_arguments import as_named, differ, to_tensors
+from reference_impl.functions.flat_arguments import difference_text, to_tensors, with_file_names
 from reference_impl.functions.library import FunctionLibrary
 from reference_impl.functions.names import FileName, LiveName
 from reference_impl.functions.rebuilt_function import RebuiltFunction
@@ -207,7 +207,7 @@ class RegisteredFunction(BoundFunction, api.RestoredConcreteFunction):
         if self._pattern is None:
             self._pattern = patterns.pattern(self.structured[0])
         wanted = self.structured[0][1]
-        given = as_named(kwargs, wanted)
+        given = with_file_names(kwargs, wanted)
         tensors = patterns.Tensors() if tensors is None else tensors
         try:
             self._pattern((args, given), convert, tensors)
@@ -216,7 +216,7 @@ class RegisteredFunction(BoundFunction, api.RestoredConcreteFunction):
                 taken = ", ".join(map(str, wanted)) or "no keywords"
                 mismatch.path, mismatch.args = (
                     "the call:",
-                    (differ(given, list(wanted), f"it takes {taken}"),),
+                    (difference_text(given, list(wanted), f"it takes {taken}"),),
                 )
             else:
                 mismatch.path = _argument_path(mismatch.path, self.binder)

@@ -177,11 +177,11 @@ def shape_proto(shape: tf.TensorShape) -> schema.TensorShapeProto:
     return structure.encode_shape(shape_from_tf(shape))
 
 
-def check_growth(grown: int) -> None:
+def check_extra_bytes(extra: int) -> None:
     """Raise LimitError if constants are so much larger than in the file that they may be meant to
     exhaust memory.
     """
-    if grown > limits.FILLED_BYTES:
+    if extra > limits.FILLED_BYTES:
         raise LimitError(
             f"constants take {limits.FILLED_BYTES} bytes more than are stored", limit="FILLED_BYTES"
         )
@@ -194,7 +194,7 @@ def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
     Raises MalformedError: the value is damaged; DtypeError: there is no such dtype; LimitError: a
     few bytes claim an enormous tensor.
     """
-    check_growth(tensor_proto.growth(proto))
+    check_extra_bytes(tensor_proto.extra_bytes(proto))
     if proto.variant_val:  # parsing trusts them
         node_attributes.check_tensor(proto)
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():

@@ -13,6 +13,7 @@ node_attributes    reads attributes of nodes
 return_nodes       the results of a body
 signature_tensors  the tensors that a SignatureDef names
 object_graph       paths of objects, and their checkpoint keys
+node_kinds         the kinds of objects, as their messages tell them
 object_references  the objects that an object names, and in which roles
 called_children    children that TensorFlow calls; `called_names` has their names
 saved_variables    the variables of an object graph; `variable_defs` those of TF 1.x

@@ -85,7 +85,7 @@ class Paths:
         return f"node {node}" if text is None else f"root.{text}" if text else "root"
 
 
-def counterparts(
+def checkpoint_keys(
     saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph
 ) -> dict[int, dict[str, str]]:
     """Return the checkpoint keys of the nodes of an object graph, given that of the checkpoint: id
@@ -94,14 +94,16 @@ def counterparts(
     RFC: RP-08, FMT-01
     """
     found = {}
-    for here, there in matched(saved, tracked).items():
+    for here, there in paired_nodes(saved, tracked).items():
         keys = {item.name: item.checkpoint_key for item in tracked.nodes[there].attributes}
         if keys:
             found[here] = keys
     return found
 
 
-def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, int]:
+def paired_nodes(
+    saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph
+) -> dict[int, int]:
     """Pair the nodes of the object graph of a MetaGraph with those of the object graph in its
     checkpoint: id -> id there.
 

@@ -14,7 +14,7 @@ from reference_impl.format.names import CREATE, DESTROY, DICT, INITIALIZE, LIST,
 _FUNCTIONS = ("function", "bare_concrete_function")
 
 
-def roles(node: schema.SavedObject) -> Iterator[tuple[str, str, int, tuple[str, ...]]]:
+def typed_references(node: schema.SavedObject) -> Iterator[tuple[str, str, int, tuple[str, ...]]]:
     """Yield role, name, number and possible kinds (empty for all) of each node that a SavedObject
     names, except captures.
     """
@@ -51,7 +51,7 @@ def references(node: schema.SavedObject) -> Iterator[int]:
 
     They may be out of range.
     """
-    return (number for _, _, number, _ in roles(node))
+    return (number for _, _, number, _ in typed_references(node))
 
 
 def dangling(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str, int]]:
@@ -60,7 +60,7 @@ def dangling(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str, int]]:
     """
     count = len(graph.nodes)
     for number, node in enumerate(graph.nodes):
-        for role, name, other, _ in roles(node):
+        for role, name, other, _ in typed_references(node):
             if not 0 <= other < count:
                 yield number, _text(role, name), other
 
@@ -75,14 +75,16 @@ def dangling_captures(graph: schema.SavedObjectGraph) -> Iterator[tuple[str, int
         )
 
 
-def misfits(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
-    """Yield the number of a node and the reason why a node that it names does not fit its role.
+def mistyped_references(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
+    """Yield the references to nodes of a wrong kind: the number of the node that refers, and the
+    reason.
 
-    Skip numbers out of range.
+    For example, a signature must be a function: ``the signature 'f' is object 3, which is not a
+    function but a variable``. Skip numbers out of range.
     """
     kinds = [node.WhichOneof("kind") for node in graph.nodes]
     for number, node in enumerate(graph.nodes):
-        for role, name, other, wanted in roles(node):
+        for role, name, other, wanted in typed_references(node):
             if wanted and 0 <= other < len(kinds) and kinds[other] not in wanted:
                 yield (
                     number,

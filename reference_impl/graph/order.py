@@ -73,9 +73,10 @@ def sources_first(sources: Mapping[Vertex, Iterable[Vertex]]) -> Optional[list[V
 
 
 def circles(targets: Mapping[Comparable, Iterable[Comparable]]) -> list[list[Comparable]]:
-    """Return the groups of vertices that lead to themselves, each sorted, in order of their first
-    members.
+    """Return the strongly connected components that have a cycle, each sorted, in order of their
+    first members.
 
+    For example, ``{1: [2], 2: [1], 3: [3], 4: [1]}`` has the components ``[1, 2]`` and ``[3]``.
     Targets that are not keys are ignored.
     """
     vertices = sorted(targets)

@@ -1,16 +1,18 @@
-"""One module for each kind of SavedObject: its reader and its live class.
+"""One file for each kind of SavedObject: how it is read, filled and written.
+
+    kind                    what a kind can do: the steps of a load and of a save; read this first
+    registry                the list of kinds; adding a kind is one file and one line there
 
     variable, constant, asset  values
-    resource                   tables and other resources, with their functions
-    function                   `tf.function` objects; their traces are in `reference_impl.functions`
-    user_object                everything else; an `optimizer` is a user object with slots
-    signature_map              the immutable map under ``.signatures``
-    root                       the attributes that every loaded root has
-    containers                 loaded objects as parts of larger models
-    hidden_children            children whose names Python or TensorFlow would call
-    object_state               the state of objects that are not variables
-    registered_savers          state that a saver registered by the program wrote
+    resource                tables and other resources, with their functions
+    function                `tf.function` objects; their traces are in `reference_impl.functions`
+    bare_concrete_function  traces and signatures
+    captured_tensor         tensors of another function, for custom gradients
+    container               lists, dicts, tuples
+    signature_map           the immutable map under ``.signatures``
+    optimizer               user objects with slots
+    user_object             everything else
+    object_kind             kinds that a program adds
 
-A reader is a function ``read(load, number, node)``; `load` is a
-`reference_impl.functions.load_context.Load`.
+The message-only half, for readers without TensorFlow, is `reference_impl.graph.node_kinds`.
 """

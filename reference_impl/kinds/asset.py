@@ -15,24 +15,39 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, MissingFileError, not_a_file
 from reference_impl.format import schema
-from reference_impl.format.container.files import special
+from reference_impl.format.container.files import special_kind
 from reference_impl.format.container.layout import Asset, Layout
 from reference_impl.functions.load_context import Load
+from reference_impl.graph import node_kinds
+from reference_impl.kinds.kind import Export, Kind, SavedNode
 
 _log = logging.getLogger(__name__)
 
 
-def read(load: Load, number: int, node: schema.SavedObject) -> Any:
-    """Return the object of an `asset` node.
+class AssetKind(Kind):
+    """Assets. The object names an entry of the MetaGraph's asset_file_def, which names the file."""
 
-    Raises MalformedError if the MetaGraph has no such asset.
-    """
-    definitions, index = load.assets.definitions, node.asset.asset_file_def_index
-    if not 0 <= index < len(definitions):
-        raise MalformedError(
-            f"asset {index} of {len(definitions)}", file=load.file, node=load.path(number)
-        )
-    return load.assets.make(definitions[index])
+    message = node_kinds.ASSET
+
+    def read(self, load: Load, number: int, node: schema.SavedObject) -> Any:
+        """Return the object of an `asset` node.
+
+        Raises MalformedError if the MetaGraph has no such asset.
+        """
+        definitions, index = load.assets.definitions, node.asset.asset_file_def_index
+        if not 0 <= index < len(definitions):
+            raise MalformedError(
+                f"asset {index} of {len(definitions)}", file=load.file, node=load.path(number)
+            )
+        return load.assets.make(definitions[index])
+
+    def matches(self, obj: object) -> bool:
+        return isinstance(obj, api.Asset)
+
+    def write(self, export: Export, node: SavedNode, out: schema.SavedObject) -> None:
+        """Write the position of the asset in the asset_file_def of the MetaGraph."""
+        out.asset.asset_file_def_index = export.asset_index(node.number)
+        out.asset.SetInParent()
 
 
 class Assets:
@@ -51,7 +66,7 @@ class Assets:
         self._missing = [asset for asset in self.definitions if not asset.exists]
         self._made: dict[str, Any] = {}
         for asset in self.definitions:
-            what = special(asset.path)
+            what = special_kind(asset.path)
             if what:  # TensorFlow would wait for a pipe or read a device forever
                 error = not_a_file(what, asset.path)
                 error.node = asset.tensor or None
@@ -84,15 +99,6 @@ class Assets:
             ) from None
 
 
-def write(out: schema.SavedObject, index: int) -> None:
-    """Write an asset into its SavedObject.
-
-    `index` is its position in the asset_file_def of the MetaGraph.
-    """
-    out.asset.asset_file_def_index = index
-    out.asset.SetInParent()
-
-
 def write_file(out: schema.AssetFileDef, name: str, tensor: str) -> None:
     """Write an AssetFileDef.
 
@@ -102,3 +108,6 @@ def write_file(out: schema.AssetFileDef, name: str, tensor: str) -> None:
     out.tensor_info.name = tensor
     out.tensor_info.dtype = schema.DT_STRING
     out.tensor_info.tensor_shape.SetInParent()
+
+
+KIND = AssetKind()

@@ -10,27 +10,42 @@ import tensorflow as tf
 from reference_impl.errors import MissingKeyError
 from reference_impl.format import schema
 from reference_impl.functions.load_context import Load
+from reference_impl.graph import node_kinds
+from reference_impl.kinds.kind import Export, Kind, SavedNode
 
 
-def read(load: Load, number: int, saved: schema.SavedObject) -> tf.Tensor:
-    """Return the tensor of a `constant` node.
+class ConstantKind(Kind):
+    """Eager tensors. The object names a Const node of the main graph, which holds the value."""
 
-    Strings are placed on the CPU, the only device that supports them.
+    message = node_kinds.CONSTANT
 
-    Raises MissingKeyError if there is no such Const node, and the errors of `Load.tensor`.
-    """
-    operation = saved.constant.operation
-    node = load.graph_nodes.get(operation)
-    if node is None or node.op != "Const":
-        raise MissingKeyError("the graph has no such Const node", node=operation)
-    proto = node.attr["value"].tensor
-    with tf.device("CPU" if proto.dtype == schema.DT_STRING else None):
-        return load.tensor(proto, operation)
+    def read(self, load: Load, number: int, node: schema.SavedObject) -> tf.Tensor:
+        """Return the tensor of a `constant` node.
+
+        Strings are placed on the CPU, the only device that supports them.
+
+        Raises MissingKeyError if there is no such Const node, and the errors of `Load.tensor`.
+        """
+        operation = node.constant.operation
+        const = load.graph_nodes.get(operation)
+        if const is None or const.op != "Const":
+            raise MissingKeyError("the graph has no such Const node", node=operation)
+        proto = const.attr["value"].tensor
+        with tf.device("CPU" if proto.dtype == schema.DT_STRING else None):
+            return load.tensor(proto, operation)
+
+    def matches(self, obj: object) -> bool:
+        """Return whether an object is an eager tensor, whose numbers a file can hold.
+
+        Not by `tf.is_tensor`: it is true of whatever can stand for a tensor (a
+        `tfp.util.TransformedVariable`, any class with `is_tensor_like`), which may be an object
+        with variables of its own.
+        """
+        return isinstance(obj, tf.Tensor) and hasattr(obj, "numpy")
+
+    def write(self, export: Export, node: SavedNode, out: schema.SavedObject) -> None:
+        """Write the name of the Const node."""
+        out.constant.operation = export.constant_operation(node.number)
 
 
-def write(out: schema.SavedObject, operation: str) -> None:
-    """Write a constant into its SavedObject.
-
-    The value is in the Const node `operation` of the main graph.
-    """
-    out.constant.operation = operation
+KIND = ConstantKind()

@@ -21,14 +21,8 @@ from reference_impl.functions.load_context import Load
 from reference_impl.functions.names import FileName
 from reference_impl.functions.registered_function import RegisteredFunction, refuse_to_reduce
 from reference_impl.functions.saved_functions import trace
-
-
-def read(load: Load, number: int, node: schema.SavedObject) -> LoadedFunction:
-    """Make the function of a `function` node."""
-    name = load.name(number)
-    binder = binding.read(load, node.function.function_spec, name)
-    names = map(FileName, node.function.concrete_functions)
-    return LoadedFunction(name, binder, [trace(load, each, binder) for each in names])
+from reference_impl.graph import node_kinds
+from reference_impl.kinds.kind import Export, Kind, SavedNode, write_dependencies
 
 
 class LoadedFunction(api.RestoredFunction):
@@ -175,21 +169,37 @@ class LoadedFunction(api.RestoredFunction):
         )
 
 
-def write(
-    out: schema.SavedFunction,
-    function: tf.types.experimental.GenericFunction,
-    names: Sequence[str],
-    path: str,
+class FunctionKind(Kind):
+    """`tf.function` objects. The names of their traces, and their Python signature."""
+
+    message = node_kinds.FUNCTION
+
+    def read(self, load: Load, number: int, node: schema.SavedObject) -> LoadedFunction:
+        """Make the function of a `function` node."""
+        name = load.name(number)
+        binder = binding.read(load, node.function.function_spec, name)
+        names = map(FileName, node.function.concrete_functions)
+        return LoadedFunction(name, binder, [trace(load, each, binder) for each in names])
+
+    def matches(self, obj: object) -> bool:
+        return isinstance(obj, api.Function)
+
+    def write(self, export: Export, node: SavedNode, out: schema.SavedObject) -> None:
+        """Write a `tf.function`, loaded or not.
+
+        Raises SaveError if a default value cannot be stored.
+
+        RFC: FN-09, FMT-03
+        """
+        names = [export.function_name(child) for child in node.children.values()]
+        out.function.concrete_functions.extend(names)
+        _write_signature(out.function, node.object, node.path)
+        write_dependencies(out, node.children)
+
+
+def _write_signature(
+    out: schema.SavedFunction, function: tf.types.experimental.GenericFunction, path: str
 ) -> None:
-    """Write a `tf.function`, loaded or not, as a SavedFunction.
-
-    Raises SaveError if a default value cannot be stored.
-
-    `names` are the names of its traces in the export; `path` is its Python path, for messages.
-
-    RFC: FN-09, FMT-03
-    """
-    out.concrete_functions.extend(names)
     if isinstance(function, LoadedFunction):
         binder = function.binder
         binding.write(
@@ -252,3 +262,6 @@ def _no_match(
 
 def _lines(values: Sequence[Any]) -> str:
     return "".join(f"\n    * {value!r}" for value in values)
+
+
+KIND = FunctionKind()

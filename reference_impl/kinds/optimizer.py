@@ -21,6 +21,7 @@ from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import PRIVATE
 from reference_impl.functions.load_context import Load
+from reference_impl.graph import node_kinds
 from reference_impl.kinds import user_object
 
 _SLOTS, _RULES = f"{PRIVATE}slots", f"{PRIVATE}rules"  # attributes of a loaded optimizer
@@ -53,21 +54,6 @@ def write_slot(nodes: Any, slot: SavedSlot) -> None:
     """Write a slot into the nodes of the object graph of a SavedModel or a checkpoint."""
     out = nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
     out.original_variable_node_id, out.slot_variable_node_id = slot.variable, slot.value
-
-
-def read(load: Load, number: int, node: schema.SavedObject) -> Any:
-    """Make the object of a `user_object` node that has slots."""
-    return user_object.read(load, number, node, LoadedOptimizer)
-
-
-def attach_slots(load: Load, number: int, node: schema.SavedObject) -> None:
-    """Give an optimizer its slots."""
-    for slot in node.slot_variables:
-        variable, value = (
-            load.objects[slot.original_variable_node_id],
-            load.objects[slot.slot_variable_node_id],
-        )
-        slots_of(load.objects[number]).append(Slot(variable, slot.slot_name, value))
 
 
 def slots_of(optimizer: LoadedOptimizer) -> list[Slot]:
@@ -166,5 +152,28 @@ class LoadedOptimizer(user_object.LoadedObject):
         rules.apply(self, gradients, variables)
 
 
+class OptimizerKind(user_object.UserObjectKind):
+    """Optimizers. A user object whose node has slots: a variable for each trained variable."""
+
+    message = node_kinds.OPTIMIZER
+
+    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+        """Give an optimizer its attributes and its slots."""
+        super().attach(load, number, node)
+        made = load.objects[number]
+        if not isinstance(made, LoadedOptimizer):
+            return  # of a registered class
+        for slot in node.slot_variables:
+            variable = load.objects[slot.original_variable_node_id]
+            value = load.objects[slot.slot_variable_node_id]
+            slots_of(made).append(Slot(variable, slot.slot_name, value))
+
+    def matches(self, obj: object) -> bool:
+        return isinstance(obj, LoadedOptimizer) or api.is_optimizer(obj)
+
+
 def _handle(variable: tf.Variable) -> tf.Tensor:
     return api.variable_components(variable)[0].handle
+
+
+KIND = OptimizerKind(LoadedOptimizer)

@@ -5,49 +5,85 @@ RFC: PRIM-04, PRIM-08, RES-03, RP-04
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.drop_in import graph_mode
-from reference_impl.errors import MalformedError, MissingKeyError, UnsupportedModelError
+from reference_impl.drop_in import graph_mode, hidden_children
+from reference_impl.errors import (
+    MalformedError,
+    MissingKeyError,
+    SavedModelError,
+    UnsupportedModelError,
+)
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, escape
 from reference_impl.functions.devices import checked_device
 from reference_impl.functions.load_context import Load
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.unknown_ops import UnknownOpError
-from reference_impl.graph import function_builder
+from reference_impl.graph import function_builder, node_kinds
 from reference_impl.graph.node_defs import string_tensor
 from reference_impl.graph.object_references import traces
-from reference_impl.kinds import hidden_children, user_object
+from reference_impl.kinds import user_object
+from reference_impl.kinds.kind import Export, Kind, SavedNode
+
+_log = logging.getLogger(__name__)
 
 # the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
 TENSORS = ".TENSORS"
 
 
-def read(load: Load, number: int, node: schema.SavedObject) -> LoadedResource:
-    """Make the object of a `resource` node.
+class ResourceKind(Kind):
+    """Resources. The functions that create, initialise and destroy them are children.
 
-    `attach_children` adds its functions, which are children.
+    A table is read in four steps: the object (`read`), its functions (`attach`), its content from
+    the checkpoint (`restore`, which calls the function that restores it), its initialiser.
+    Saving writes the same functions and the current content, which the save function returns.
     """
-    return LoadedResource(device=checked_device(node.resource.device, load.file, load.path(number)))
 
+    message = node_kinds.RESOURCE
 
-def attach_children(load: Load, number: int, node: schema.SavedObject) -> None:
-    """Give a resource the functions that manage its lifetime; other children become attributes."""
-    resource = load.objects[number]
-    taken = hidden_children.taken(resource)
-    for name, child in load.children(number).items():
-        if name in (CREATE, INITIALIZE, DESTROY):
-            resource.functions[name] = child
-        elif hidden_children.shadows(resource, name, taken):
-            hidden_children.hide(resource, name, child)
-        elif child is not None:  # the map of signatures of a root
-            user_object.attach(resource, name, child)
+    def read(self, load: Load, number: int, node: schema.SavedObject) -> LoadedResource:
+        """Make the object of a `resource` node, without its functions."""
+        device = checked_device(node.resource.device, load.file, load.path(number))
+        return LoadedResource(device=device)
+
+    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+        """Give a resource the functions that manage its lifetime, and attributes."""
+        resource = load.objects[number]
+        taken = hidden_children.taken(resource)
+        for name, child in load.children(number).items():
+            if name in (CREATE, INITIALIZE, DESTROY):
+                resource.functions[name] = child
+            elif hidden_children.shadows(resource, name, taken):
+                hidden_children.hide(resource, name, child)
+            elif child is not None:  # the map of signatures of a root
+                user_object.attach(resource, name, child)
+
+    def restore(self, load: Load, number: int, node: schema.SavedObject) -> None:
+        """Restore the content from the checkpoint; see `_fill`."""
+        with _needing_its_ops(load, number):
+            _fill(load, number)
+
+    def initialize(self, load: Load, number: int, node: schema.SavedObject) -> None:
+        """Run the initialiser, unless the resource could not be filled."""
+        if load.objects[number].unfilled is None:
+            with _needing_its_ops(load, number):
+                _run_initializer(load, number)
+
+    def matches(self, obj: object) -> bool:
+        return isinstance(obj, api.CapturableResource)
+
+    def write(self, export: Export, node: SavedNode, out: schema.SavedObject) -> None:
+        """Write the device. The functions are children with reserved names."""
+        out.resource.device = api.resource_device(node.object)
+        out.resource.SetInParent()
 
 
 def owned_functions(graph: schema.SavedObjectGraph) -> dict[str, set[int]]:
@@ -67,7 +103,32 @@ def owned_functions(graph: schema.SavedObjectGraph) -> dict[str, set[int]]:
     return owned
 
 
-def fill(load: Load, number: int) -> None:
+@contextlib.contextmanager
+def _needing_its_ops(load: Load, number: int) -> Iterator[None]:
+    """Leave a resource unfilled if it needs an unknown op; its users get the error.
+
+    RFC: DR-05
+    """
+    resource = load.objects[number]
+    try:
+        yield
+    except tf.errors.NotFoundError as error:
+        if "Op type not registered" not in error.message:
+            raise
+        reason = getattr(error, "reason", error.message.partition(". ")[0])
+        resource.unfilled = UnknownOpError(
+            f"it is not filled: {reason}", file=load.file, node=load.path(number)
+        )
+        _log.warning("%s", resource.unfilled)
+        if load.watch is not None:
+            said, rule = resource.unfilled.reason, resource.unfilled.clause
+            load.watch.tell("initializer", load.file, load.label(number), said, rule)
+    except SavedModelError as error:
+        error.file = error.file or load.file
+        raise
+
+
+def _fill(load: Load, number: int) -> None:
     """Set the functions that save and restore a resource's content, and restore the content from
     the checkpoint.
 
@@ -108,7 +169,7 @@ def fill(load: Load, number: int) -> None:
                 load.watch.tell("state", load.checkpoint.index, load.label(number), said, "RES-15")
 
 
-def run_initializer(load: Load, number: int) -> None:
+def _run_initializer(load: Load, number: int) -> None:
     """Initialise a resource; in a graph, record the call for the session."""
     resource = load.objects[number]
     if not tf.executing_eagerly():  # in eager mode, the first use creates the resource and may fail
@@ -263,7 +324,4 @@ def named_content(
     return new_save, new_restore
 
 
-def write(out: schema.SavedObject, resource: object) -> None:
-    """Write a resource into its SavedObject. Its functions are children with reserved names."""
-    out.resource.device = api.resource_device(resource)
-    out.resource.SetInParent()
+KIND = ResourceKind()

@@ -5,7 +5,7 @@ RFC: ATTR-01, ATTR-02, SIG-10
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -19,6 +19,8 @@ from reference_impl.functions.load_context import Load
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.steps import type_text
 from reference_impl.functions.unknown_ops import why_not_found
+from reference_impl.graph import node_kinds
+from reference_impl.kinds.kind import Export, Kind, SavedNode, write_dependencies
 from reference_impl.tracing import Watch
 
 
@@ -64,14 +66,31 @@ class SignatureMap(Mapping[str, Any], api.Trackable):
         return f"SignatureMap({self._functions})"
 
 
-def is_signature_map(node: schema.SavedObject) -> bool:
-    """Return whether a node is the map of signatures."""
-    return node.WhichOneof("kind") == "user_object" and bool(
-        node.user_object.identifier == SIGNATURES
-    )
+class SignatureMapKind(Kind):
+    """The map of signatures. The children are the signatures, which are concrete functions.
+
+    The map is made with its children, when its parent gets its own (`make`).
+    """
+
+    message = node_kinds.SIGNATURE_MAP
+
+    def made_of(self, node: schema.SavedObject) -> Iterable[int]:
+        return [needed.node_id for needed in node.dependencies]
+
+    def read(self, load: Load, number: int, node: schema.SavedObject) -> None:
+        """Make nothing: the functions of the map are made later."""
+
+    def matches(self, obj: object) -> bool:
+        return is_live_map(obj)
+
+    def write(self, export: Export, node: SavedNode, out: schema.SavedObject) -> None:
+        """Write the identifier of the map."""
+        out.user_object.identifier = SIGNATURES
+        out.user_object.version.producer = out.user_object.version.min_consumer = 1
+        write_dependencies(out, node.dependencies)
 
 
-def read(load: Load, number: int) -> SignatureMap:
+def make(load: Load, number: int) -> SignatureMap:
     """Return the map of a signature node, whose functions have been made.
 
     Raises MalformedError if a child is not a function.
@@ -101,9 +120,9 @@ def of_node(load: Load, number: int) -> SignatureMap:
     found = [
         child.node_id
         for child in load.graph.nodes[number].children
-        if is_signature_map(load.graph.nodes[child.node_id])
+        if load.kinds[child.node_id].message is node_kinds.SIGNATURE_MAP
     ]
-    return read(load, found[0]) if found else SignatureMap({})
+    return make(load, found[0]) if found else SignatureMap({})
 
 
 def _complete(
@@ -173,3 +192,6 @@ def _specs_text(specs: Mapping[str, Any]) -> str:
         else f"{name}: {spec}"
         for name, spec in specs.items()
     )
+
+
+KIND = SignatureMapKind()

@@ -1,134 +1,166 @@
-"""User objects and containers: lists, tuples, dicts, and generic objects for everything else.
+"""User objects: every object that is of no other kind.
 
 The file does not hold the author's Python code. A user object becomes an object of a new class,
-with its children as attributes. Containers keep their type, including tuples and namedtuples.
+with its children as attributes. Its variables and tables are children and have their own kinds. Any
+other state is a value of the checkpoint.
 
-RFC: PRIM-02, PRIM-05, PRIM-06, REV-01, REV-02, REV-03
+RFC: PRIM-02, REV-01, REV-02, REV-03, RES-15
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.drop_in import keras_identity
-from reference_impl.errors import LimitError, StructureError
-from reference_impl.format import limits, schema
+from reference_impl.drop_in import hidden_children, keras_identity, module_variables
 from reference_impl.format import names as reserved
-from reference_impl.functions import specs
+from reference_impl.format import schema
 from reference_impl.functions.load_context import Load
-from reference_impl.graph.object_references import index_of
-from reference_impl.kinds import containers, hidden_children, signature_map
+from reference_impl.graph import node_kinds
+from reference_impl.kinds import signature_map
+from reference_impl.kinds.kind import Export, Kind, SavedNode, write_dependencies
 from reference_impl.load_options import LoadOptions
 
-
-def read(load: Load, number: int, node: schema.SavedObject, base: Optional[type] = None) -> Any:
-    """Make the object of a `user_object` node.
-
-    `attach_children` adds its children later, except those of a tuple.
-
-    `base` is the class of a generic object, LoadedObject by default.
-    """
-    identifier = node.user_object.identifier
-    if identifier == reserved.LIST:
-        return api.wrap([])
-    if identifier == reserved.DICT:
-        return _RootDict({}) if number == 0 else api.wrap({})
-    if identifier == reserved.TUPLE:
-        elements = [
-            (c.local_name, c.node_id)
-            for c in node.children
-            if not signature_map.is_signature_map(load.graph.nodes[c.node_id])
-        ]
-        return _new_tuple(elements, load.objects, root=number == 0)
-    if identifier == reserved.SIGNATURES:
-        return None  # `signature_map` makes it from its children, which are made later
-    is_callable = any(child.local_name == "__call__" for child in node.children)
-    base = base or LoadedObject
-    made = new_object(
-        _new_class(base.__name__, bases(base, load.options), is_callable, load.left_out(number))
-    )
-    if identifier.startswith(keras_identity.PREFIX) and load.is_complete:
-        keras_identity.keep(made, node.user_object, load.keras_metadata.get(number))
-    return made
+PYTHON_STATE = "py_state"  # the attribute of Python state in checkpoints
+_STATE = f"{reserved.PRIVATE}state"  # of a loaded object: {attribute in the checkpoint: tensor}
 
 
-def is_container(node: schema.SavedObject) -> bool:
-    """Return whether a `user_object` node is a list, dict, tuple or the map of signatures."""
-    return node.user_object.identifier in (
-        reserved.LIST,
-        reserved.DICT,
-        reserved.TUPLE,
-        reserved.SIGNATURES,
-    )
+class UserObjectKind(Kind):
+    """Objects of any class. The children are the attributes; the file does not hold the class."""
 
+    message = node_kinds.USER_OBJECT
 
-def made_of(node: schema.SavedObject) -> Iterator[int]:
-    """Return the numbers of the nodes that must be made before a node."""
-    if node.WhichOneof("kind") == "user_object":
-        is_tuple = node.user_object.identifier == reserved.TUPLE
-        yield from (item.node_id for item in (node.children if is_tuple else node.dependencies))
+    def __init__(self, base: type):
+        """`base` is the base of the classes of loaded objects."""
+        self.base = base
 
+    def made_of(self, node: schema.SavedObject) -> Iterable[int]:
+        """Return the objects that the class of an object needs to make it (RP-02)."""
+        return [needed.node_id for needed in node.dependencies]
 
-def attach_children(load: Load, number: int, node: schema.SavedObject) -> None:
-    """Add children as the elements of a container, or as the attributes of any other object."""
-    parent, children = load.objects[number], load.children(number)
-    identifier = node.user_object.identifier
-    if number == 0 and isinstance(
-        parent, (list, dict)
-    ):  # the signatures of a root container are not an element
-        for child in node.children:
-            if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
-                children.pop(child.local_name, None)
-    if identifier == reserved.LIST:
-        # A gap, left by an element that was not trackable, is None.
-        numbered = _numbered(children.items())
-        api.fill(parent, [numbered.get(index) for index in range(max(numbered, default=-1) + 1)])
-    elif identifier == reserved.DICT:
-        api.fill(parent, children)
-    elif identifier not in (reserved.TUPLE, reserved.SIGNATURES) and parent is not None:
+    def read(self, load: Load, number: int, node: schema.SavedObject) -> Any:
+        """Make the object of a `user_object` node, of a new class."""
+        is_callable = any(child.local_name == "__call__" for child in node.children)
+        cls: Any = _new_class(
+            self.base.__name__,
+            bases(self.base, load.options),
+            is_callable,
+            load.left_out(number),
+        )
+        load.origin.classes[number] = cls
+        set_constructor(cls, functools.partial(load.origin.construct, load.origin, number))
+        made = new_object(cls)
+        identifier = node.user_object.identifier
+        if identifier.startswith(keras_identity.PREFIX) and load.is_complete:
+            keras_identity.keep(made, node.user_object, load.keras_metadata.get(number))
+        return made
+
+    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+        """Set the children as attributes."""
+        parent = load.objects[number]
         attach_attributes(load, number, node)
-        if isinstance(parent, LoadedObject):
-            containers.note_unlisted(parent, load.graph, number)
+        names = {child.local_name for child in node.children}
+        if isinstance(parent, LoadedObject) and names >= module_variables.LISTS:
+            module_variables.note_unlisted(parent, load.graph, number)
+
+    def restore(self, load: Load, number: int, node: schema.SavedObject) -> None:
+        """Restore the state that no function restores; see `restore_plain_state`."""
+        if not node.saveable_objects:
+            restore_plain_state(load, number)
+
+    def matches(self, obj: object) -> bool:
+        return True  # any object, if it is of no other kind
+
+    def state(self, obj: Any) -> Mapping[str, tf.Tensor]:
+        """Return the state that a loaded object has kept for the next save."""
+        return dict(vars(obj).get(_STATE, {})) if isinstance(obj, LoadedObject) else {}
+
+    def write(self, export: Export, node: SavedNode, out: schema.SavedObject) -> None:
+        """Write the object as Keras 2 describes it, or as a generic object."""
+        described = keras_identity.kept(node.object)
+        if described is not None:
+            out.user_object.CopyFrom(described)
+        else:
+            write_identifier(out, reserved.GENERIC)
+        write_dependencies(out, node.dependencies)
+
+
+def write_identifier(out: schema.SavedObject, identifier: str) -> None:
+    """Write a user object of a type that readers know by its identifier."""
+    out.user_object.identifier = identifier
+    out.user_object.version.producer = out.user_object.version.min_consumer = 1
+
+
+def restore_plain_state(load: Load, number: int) -> None:
+    """Restore the state of an object that no function of the file restores.
+
+    Python state (`tf.train.experimental.PythonState`) and its like is a value of the checkpoint
+    that only the class of the object understands. An object of a registered class gets it back. Any
+    other object keeps the value, so that saving it again loses nothing.
+
+    Raises:
+      SavedModelError: the checkpoint is damaged.
+      Exception: what the class of an object raises.
+
+    RFC: RES-15, REV-04, RP-08
+    """
+    keys = load.plain_state_keys(number)
+    if not keys:
+        return
+    obj = load.objects[number]
+    for attribute, key in keys.items():
+        value = load.checkpoint.read(key)
+        if attribute == PYTHON_STATE and isinstance(obj, tf.train.experimental.PythonState):
+            obj.deserialize(value.numpy())
+            came = "given to the object"
+        elif isinstance(obj, LoadedObject):
+            obj.__dict__.setdefault(_STATE, {})[attribute] = value
+            came = "kept for the next save"
+        else:
+            came = "not loaded: no code reads it"
+        if load.watch is not None:
+            said = f"{attribute} from {load.checkpoint.described(key)}: {came}"
+            load.watch.tell("state", load.checkpoint.index, load.label(number), said, "RES-15")
 
 
 def attach_attributes(load: Load, number: int, node: schema.SavedObject) -> None:
     """Set all children as attributes of an object.
 
-    A variable has children only if it is the root: its signatures.
+    A child whose name TensorFlow or Python would call is hidden: only `obj[name]` returns it.
     """
     parent = load.objects[number]
-    taken = hidden_children.taken(parent) if node.children else frozenset()
-    for child in node.children:
-        if hidden_children.shadows(parent, child.local_name, taken):
-            _hide_node(load, parent, child)
-        else:
-            _attach_node(load, parent, child)
+    # Neither TensorFlow nor Python calls a public method of a module.
+    is_module = isinstance(parent, (tf.Module, api.Searchable))
+    if is_module and not any(child.local_name.startswith("_") for child in node.children):
+        for child in node.children:
+            _attach_child(load, parent, child)
+    elif node.children:
+        taken = hidden_children.taken(parent)
+        for child in node.children:
+            is_hidden = hidden_children.shadows(parent, child.local_name, taken)
+            _attach_child(load, parent, child, is_hidden)
 
 
-def _hide_node(
-    load: Load, parent: object, child: schema.TrackableObjectGraph.TrackableObject.ObjectReference
+def _attach_child(
+    load: Load,
+    parent: Any,
+    child: schema.TrackableObjectGraph.TrackableObject.ObjectReference,
+    is_hidden: bool = False,
 ) -> None:
-    """Make a child that would take the place of an attribute of TensorFlow or Python reachable by
-    `obj[name]` only.
-    """
-    if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
-        hidden_children.hide(parent, child.local_name, signature_map.read(load, child.node_id))
-    else:
-        hidden_children.hide(parent, child.local_name, load.objects[child.node_id])
-
-
-def _attach_node(load: Load, parent: Any, child: Any) -> None:
-    if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
+    is_map = load.kinds[child.node_id].message is node_kinds.SIGNATURE_MAP
+    value = signature_map.make(load, child.node_id) if is_map else load.objects[child.node_id]
+    if is_hidden:
+        hidden_children.hide(parent, child.local_name, value)
+    elif is_map:
         # Not a dependency: a save of the object chooses its signatures from the map itself
         # (ATTR-06).
-        set_plain(parent, child.local_name, signature_map.read(load, child.node_id))
+        set_plain(parent, child.local_name, value)
     else:
-        attach(parent, child.local_name, load.objects[child.node_id])
+        attach(parent, child.local_name, value)
 
 
 class Computed:
@@ -185,15 +217,17 @@ class LoadedObject(api.Searchable):
     RFC: GOAL-02, GOAL-03, GOAL-07
     """
 
-    _unsearched = frozenset({containers.UNLISTED})
+    _unsearched = frozenset({module_variables.UNLISTED})
     _constructor: ClassVar[Optional[Callable[..., None]]] = None  # see set_constructor
 
     submodules = Computed(
-        lambda self: tuple(leaf for leaf in containers.leaves(self) if containers.is_module(leaf))
+        lambda self: tuple(
+            leaf for leaf in module_variables.leaves(self) if module_variables.is_module(leaf)
+        )
     )
-    variables = Computed(containers.variables)
-    trainable_variables = Computed(containers.trainable_variables)
-    non_trainable_variables = Computed(containers.non_trainable_variables)
+    variables = Computed(module_variables.variables)
+    trainable_variables = Computed(module_variables.trainable_variables)
+    non_trainable_variables = Computed(module_variables.non_trainable_variables)
     functions = Computed(_functions)
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -218,7 +252,7 @@ class LoadedObject(api.Searchable):
         return hidden_children.of(self)
 
     def unsearched_attributes(self) -> frozenset[str]:
-        return containers.unlisted(self)
+        return module_variables.unlisted(self)
 
     def __repr__(self) -> str:
         return (
@@ -309,11 +343,11 @@ class _Root:
     )
 
 
-class _RootDict(_Root, api.TrackableDict):
+class RootDict(_Root, api.TrackableDict):
     pass
 
 
-class _RootTuple(_Root, api.TrackableTuple):
+class RootTuple(_Root, api.TrackableTuple):
     pass
 
 
@@ -325,72 +359,4 @@ def set_plain(obj: object, name: str, value: object) -> None:
         object.__setattr__(obj, name, value)
 
 
-def _new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root: bool) -> Any:
-    """Return a tuple of the loaded `objects`, or a namedtuple if its `children` (number by name)
-    are also stored under names.
-
-    RFC: PRIM-06
-    """
-    numbered = _numbered(children)
-    size = max(numbered, default=-1) + 1
-    items = [objects[numbered[index]] if index in numbered else None for index in range(size)]
-    fields = _fields(
-        [(name, node) for name, node in children if not name.isdecimal()], numbered, size
-    )
-    made: Any = tuple(items)
-    if fields is not None:
-        with contextlib.suppress(
-            StructureError
-        ):  # names that are invalid in Python, which writers never use
-            made = specs.named_tuple("NamedTuple", fields)._make(items)
-    return _RootTuple(made) if root else api.wrap(made)
-
-
-def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:
-    numbered = {index: child for name, child in children if (index := index_of(name)) is not None}
-    if max(numbered, default=0) >= limits.LIST_ELEMENTS:
-        raise LimitError(f"a list or tuple of {max(numbered) + 1} elements", limit="LIST_ELEMENTS")
-    return numbered
-
-
-def _fields(
-    named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size: int
-) -> Optional[tuple[str, ...]]:
-    """Return the fields in order, found by the nodes they share with the numbered children; None
-    for a plain tuple.
-
-    A field whose value is not trackable has no name in the file.
-    """
-    left = list(named)
-    fields = []
-    for index in range(size):
-        match = next((pair for pair in left if pair[1] == numbered.get(index)), None)
-        if match is not None:
-            left.remove(match)
-        elif index in numbered:
-            return None
-        fields.append(match[0] if match is not None else f"field_{index}")
-    return tuple(fields) if named and not left else None
-
-
-def identifier(obj: object) -> str:
-    """Return the identifier of the SavedUserObject for an object."""
-    if signature_map.is_live_map(obj):
-        return reserved.SIGNATURES
-    if isinstance(obj, api.TrackableTuple):
-        return reserved.TUPLE
-    if isinstance(obj, list):
-        return reserved.LIST
-    return reserved.DICT if isinstance(obj, dict) else reserved.GENERIC
-
-
-def write(out: schema.SavedObject, obj: object) -> None:
-    """Write a user object into its SavedObject: as Keras 2 describes it, or as a generic object or
-    container.
-    """
-    described = keras_identity.kept(obj)
-    if described is not None:
-        out.user_object.CopyFrom(described)
-        return
-    out.user_object.identifier = identifier(obj)
-    out.user_object.version.producer = out.user_object.version.min_consumer = 1
+KIND = UserObjectKind(LoadedObject)

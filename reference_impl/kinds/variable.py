@@ -18,7 +18,9 @@ from reference_impl.format import schema
 from reference_impl.functions import specs
 from reference_impl.functions.devices import checked_device
 from reference_impl.functions.load_context import Load
-from reference_impl.kinds import registered_savers
+from reference_impl.graph import node_kinds
+from reference_impl.kinds import user_object
+from reference_impl.kinds.kind import Export, Kind, SavedNode
 from reference_impl.tracing import Watch
 
 _log = logging.getLogger(__name__)
@@ -30,17 +32,39 @@ _SETTINGS = (
 _ON_READ = tf.VariableSynchronization.ON_READ
 
 
-def read(load: Load, number: int, node: schema.SavedObject) -> tf.Variable:
-    """Make the variable of a `variable` node, with its value from the checkpoint.
+class VariableKind(Kind):
+    """Variables. Dtype, shape and settings; the value is in the checkpoint."""
 
-    Raises the errors of `Checkpoint.variable` and `Checkpoint.read`.
-    """
+    message = node_kinds.VARIABLE
+
+    def read(self, load: Load, number: int, node: schema.SavedObject) -> tf.Variable:
+        """Make the variable of a `variable` node, with its value from the checkpoint.
+
+        Raises the errors of `Checkpoint.variable` and `Checkpoint.read`.
+        """
+        return _read(load, number, node)
+
+    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+        """Set the children. A variable has children only if it is the root: its signatures."""
+        if node.children:
+            user_object.attach_attributes(load, number, node)
+
+    def matches(self, obj: object) -> bool:
+        return api.is_variable(obj)
+
+    def write(self, export: Export, node: SavedNode, out: schema.SavedObject) -> None:
+        """Write the settings of the variable, with its device or its components if asked for."""
+        _write(out.variable, node.object, export.devices, export.expand)
+
+
+def _read(load: Load, number: int, node: schema.SavedObject) -> tf.Variable:
     device = node.variable.device if load.options.keep_variable_devices else ""
-    checked_device(device, load.file, load.path(number))
+    if device:
+        checked_device(device, load.file, load.path(number))
     key: Optional[str] = None
     left = ""
     try:
-        without = load.options.skip_checkpoint or registered_savers.has_saver(load, number)
+        without = load.options.skip_checkpoint or load.has_saver(number)
         key = None if without else load.checkpoint.variable(number, node.variable)
         if key is None or not api.makes_variables_itself(_create):
             made = make(node.variable, None if key is None else load.checkpoint.read(key), device)
@@ -173,7 +197,7 @@ def name_of(variable: tf.Variable) -> str:
     return str(variable.name).split(":")[0]
 
 
-def write(out: schema.SavedVariable, variable: tf.Variable, devices: bool, expand: bool) -> None:
+def _write(out: schema.SavedVariable, variable: tf.Variable, devices: bool, expand: bool) -> None:
     """Write a `tf.Variable` or a variable of Keras as a SavedVariable, with its device or its
     component variables if asked for.
 
@@ -195,3 +219,6 @@ def write(out: schema.SavedVariable, variable: tf.Variable, devices: bool, expan
             out.experimental_distributed_variable_components.add(
                 name=name_of(part), device=part.device
             )
+
+
+KIND = VariableKind()

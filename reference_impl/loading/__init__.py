@@ -5,6 +5,8 @@ Graphs are built only on demand.
     loader          the story: checked object graph -> objects -> children -> captures -> filled and
                     initialised resources
     selection       the part that ``LoadOptions(only=...)`` asks for
+    hooks           what else may take part in a load: `reference_impl.extension`
+    registered_savers  state that a saver registered by the program wrote
     steps           what a watched load tells of objects, children and captures
 
 `reference_impl.kinds` makes the object of each kind of node; `reference_impl.extension` reads our

@@ -18,64 +18,37 @@ import contextlib
 import functools
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-import tensorflow as tf
-
-from reference_impl.errors import CycleError, MalformedError, SavedModelError, UnsupportedModelError
-from reference_impl.extension import new_objects
-from reference_impl.extension.hooks import Hooks, Origin
+from reference_impl.errors import CycleError, MalformedError, UnsupportedModelError
 from reference_impl.format import extension, schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import SIGNATURES_CHILD
-from reference_impl.functions import captured_tensor, graph_versions, saved_functions
-from reference_impl.functions.load_context import Load
+from reference_impl.functions import graph_versions, saved_functions
+from reference_impl.functions.load_context import Load, Origin
 from reference_impl.functions.model_gradients import add_custom_gradients
-from reference_impl.functions.unknown_ops import UnknownOpError
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.object_references import containers, dangling, dangling_captures, misfits
-from reference_impl.graph.saved_variables import invalid
-from reference_impl.kinds import (
-    asset,
-    constant,
-    function,
-    object_state,
-    optimizer,
-    registered_savers,
-    resource,
-    signature_map,
-    user_object,
+from reference_impl.graph.object_references import (
+    containers,
+    dangling,
+    dangling_captures,
+    mistyped_references,
 )
+from reference_impl.graph.saved_variables import invalid
+from reference_impl.kinds import asset, function, resource, signature_map, user_object
 from reference_impl.kinds import variable as variables
-from reference_impl.kinds.root import add_function_aliases, provenance
+from reference_impl.kinds.registry import Registry
 from reference_impl.load_options import LoadOptions
-from reference_impl.loading import steps
+from reference_impl.loaded_model import add_function_aliases, provenance
+from reference_impl.loading import registered_savers, steps
+from reference_impl.loading.hooks import LoadHook
 from reference_impl.loading.selection import Selection
 from reference_impl.safety import effects, machine_ops
 from reference_impl.tracing import Watch
 
 _log = logging.getLogger(__name__)
-
-# The function that makes the object of a node, by kind. An optimizer is a user object with slots.
-READERS: dict[Optional[str], Callable[[Load, int, Any], Any]] = {
-    "asset": asset.read,
-    "bare_concrete_function": saved_functions.read,
-    "captured_tensor": captured_tensor.read,
-    "constant": constant.read,
-    "function": function.read,
-    "optimizer": optimizer.read,
-    "resource": resource.read,
-    "user_object": user_object.read,
-    "variable": variables.read,
-}
-# The function that gives an object its children, after all objects are made. Other kinds have none.
-ATTACHERS: dict[Optional[str], Callable[[Load, int, Any], None]] = {
-    "resource": resource.attach_children,
-    "user_object": user_object.attach_children,
-    "variable": user_object.attach_attributes,
-}
 
 
 def load_object_graph(
@@ -94,22 +67,40 @@ def load_object_graph(
         _log.warning(
             "%s: graph_def.versions: %s. Sessions and servers refuse the model", file, refused
         )
-    message = extension.read(meta_graph, file)
-    loader = Loader(
-        directory, meta_graph, options, extension.object_graph(meta_graph, message), watch
+    message = (
+        extension.read(meta_graph, file) if extension.KEY in meta_graph.collection_def else None
     )
+    graph = extension.object_graph(meta_graph, message) if message else meta_graph.object_graph_def
+    loader = Loader(directory, meta_graph, options, graph, watch)
     if watch is not None:
         steps.tell_graph(watch, loader)
     if options.only is not None:
         loader.select(Selection.of_paths(loader.whole, options.only, loader.library.index, file))
-    origin = Origin(
-        directory,
-        meta_graph,
-        loader.graph,
-        message,
-        functools.partial(new_objects.construct, _load_part),
-    )
-    return loader.load(Hooks(origin))
+    origin = Origin(directory, meta_graph, loader.graph, options, message, _construct)
+    return loader.load(origin, _extension_hooks(origin))
+
+
+def _extension_hooks(origin: Origin) -> Sequence[LoadHook]:
+    """Return the hooks of `reference_impl.extension`, or none for a file in which it has nothing to
+    read.
+    """
+    if origin.extension is None and not any(
+        node.registered_name or node.HasField("serialized_user_proto")
+        for node in origin.graph.nodes
+    ):
+        return ()
+    from reference_impl.extension.hooks import ExtensionHook
+
+    return (ExtensionHook(origin),)
+
+
+def _construct(
+    origin: Origin, number: int, instance: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Fill an object that was made by calling the class of a loaded object."""
+    from reference_impl.extension import new_objects
+
+    new_objects.construct(_load_part, origin, number, instance, args, kwargs)
 
 
 def _check(graph: schema.SavedObjectGraph, file: str) -> None:
@@ -135,7 +126,7 @@ def _check(graph: schema.SavedObjectGraph, file: str) -> None:
         for number, item in variables
         if (why := invalid(item))
     )
-    for number, reason in itertools.chain(impossible, misfits(graph)):
+    for number, reason in itertools.chain(impossible, mistyped_references(graph)):
         raise MalformedError(reason, file=file, node=Paths(graph.nodes).from_root(number))
     _needed_first(containers(graph), file)
     for name, other in dangling_captures(graph):
@@ -149,6 +140,8 @@ def _needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
 
     Those that are not keys are ignored. Raises CycleError.
     """
+    if not needs:
+        return []
     found = order.sources_first({number: needs[number] for number in sorted(needs)})
     if found is None:
         first = order.circles(needs)[0][0]
@@ -157,33 +150,38 @@ def _needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
     return found
 
 
-def _load_part(hooks: Hooks, number: int) -> None:
-    """Load the part of a model that begins at a node, without values; the hooks make the object of
+def _load_part(hook: LoadHook, origin: Origin, number: int) -> None:
+    """Load the part of a model that begins at a node, without values; the hook makes the object of
     that node.
     """
-    origin = hooks.origin
-    loader = Loader(
-        origin.directory, origin.meta_graph, LoadOptions(skip_checkpoint=True), origin.graph
-    )
+    options = LoadOptions(skip_checkpoint=True, kinds=origin.options.kinds)
+    loader = Loader(origin.directory, origin.meta_graph, options, origin.graph)
     loader.select(Selection(loader.whole, loader.library.index, {number}))
-    loader.load(hooks, number)
+    loader.load(origin, (hook,), number)
 
 
 class Loader(Load):
     """One load. `load` returns the root."""
 
     selected: Optional[frozenset[int]] = None  # the nodes to make, None for all
-    hooks: Hooks
+    hooks: Sequence[LoadHook] = ()
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether the part that is loaded has tables or other resources."""
+        return resource.KIND in self.kinds
 
     def select(self, selection: Selection) -> None:
         """Load a part."""
         self.selected, self.graph = selection.nodes, selection.pruned()
 
-    def load(self, hooks: Hooks, start: int = 0) -> Any:
+    def load(self, origin: Origin, hooks: Sequence[LoadHook], start: int = 0) -> Any:
         """Make all objects and return the object of the node `start`."""
-        self.hooks = hooks
-        hooks.check(self)
+        self.origin, self.hooks = origin, hooks
+        for hook in hooks:
+            hook.check(self)
         self.assets = asset.Assets(self.directory, self.meta_graph)
+        self.find_kinds()
         try:
             with variables.made_with_values() if self.library.eager else contextlib.nullcontext():
                 self.make_objects()
@@ -193,14 +191,12 @@ class Loader(Load):
             self.check_machine_ops()
             self.attach_children()
             self.bind_captures()
-            hooks.attach(self)
-            self.each_resource(resource.fill)
-            object_state.restore(self)
-            registered_savers.restore(self)
+            for hook in hooks:
+                hook.attach(self)
+            self.restore()
         finally:
             self.checkpoint.close()
-        with self.assets.needed():
-            self.each_resource(resource.run_initializer)
+        self.initialize()
         self.describe(start)
         if self.watch is not None:
             found = getattr(self.objects[start], SIGNATURES_CHILD)
@@ -208,46 +204,53 @@ class Loader(Load):
                 signature_map.tell_signatures(self.watch, self.file, found, "ATTR-01")
         return self.objects[start]
 
+    def find_kinds(self) -> None:
+        """Find the kind of every node that is loaded.
+
+        Raises UnsupportedModelError if there is no such kind.
+        """
+        registry = Registry(self.options.kinds)
+        nodes = self.graph.nodes
+        for number in range(len(nodes)) if self.selected is None else sorted(self.selected):
+            kind = self.kinds[number] = registry.of_node(nodes[number])
+            if kind is None:
+                reason = f"an object of kind {nodes[number].WhichOneof('kind')}"
+                raise UnsupportedModelError(reason, file=self.file, node=self.path(number))
+
     def make_objects(self) -> None:
         """Make the object of every node, after the objects that it is made of."""
         nodes = self.graph.nodes
-        numbers = range(len(nodes)) if self.selected is None else sorted(self.selected)
-        needs = {
-            number: found
-            for number in numbers
-            if (found := list(user_object.made_of(nodes[number])))
-        }
-        for number in (
-            *(number for number in numbers if number not in needs),
-            *_needed_first(needs, self.file),
-        ):
+        needs: dict[int, list[int]] = {}
+        for number, kind in enumerate(self.kinds):
+            if kind is not None and (found := [*kind.made_of(nodes[number])]):
+                needs[number] = found
+        numbers = [
+            number
+            for number, kind in enumerate(self.kinds)
+            if kind is not None and number not in needs
+        ]
+        for number in [*numbers, *_needed_first(needs, self.file)]:
             made = self.make(number, nodes[number])
             self.objects[number] = made
             if self.watch is not None:
                 steps.tell_made(self.watch, self, number, made)
-            self.hooks.made(self, number, nodes[number], made)
+            for hook in self.hooks:
+                hook.made(self, number, nodes[number], made)
 
     def make(self, number: int, node: schema.SavedObject) -> Any:
-        """Return the object of a node."""
-        made = self.hooks.make(self, number, node)
-        if made is not None:
-            return made
-        kind = node.WhichOneof("kind")
-        if kind not in READERS:
-            raise UnsupportedModelError(
-                f"an object of kind {kind}", file=self.file, node=self.path(number)
-            )
-        is_optimizer = (
-            kind == "user_object" and node.slot_variables and not user_object.is_container(node)
-        )
-        return READERS["optimizer" if is_optimizer else kind](self, number, node)
+        """Return the object of a node: of a hook, or of its kind."""
+        for hook in self.hooks:
+            made = hook.make(self, number, node)
+            if made is not None:
+                return made
+        return self.kinds[number].read(self, number, node)
 
     def check_machine_ops(self) -> None:
         """Report or refuse effects of initialisers on the machine.
 
         Only resources have initialisers.
         """
-        if any(isinstance(made, resource.LoadedResource) for made in self.objects):
+        if self.has_resources:
             starts = effects.object_starts(self.graph, Paths(self.graph.nodes))
             machine_ops.check(
                 self.options.machine_ops,
@@ -261,21 +264,32 @@ class Loader(Load):
     def attach_children(self) -> None:
         """Give every object its children, and optimizers their slots."""
         for number, node in enumerate(self.graph.nodes):
-            kind = node.WhichOneof("kind")
-            if kind in ATTACHERS:
-                ATTACHERS[kind](self, number, node)
+            if node.children or node.slot_variables:
+                self.kinds[number].attach(self, number, node)
                 if self.watch is not None:
                     steps.tell_children(self.watch, self, number)
-        for number, node in enumerate(self.graph.nodes):
-            if isinstance(self.objects[number], optimizer.LoadedOptimizer):
-                optimizer.attach_slots(self, number, node)
+
+    def restore(self) -> None:
+        """Give every object its state, then let registered savers restore what they wrote."""
+        for number, kind in enumerate(self.kinds):
+            if kind is not None and self.objects[number] is not None:
+                kind.restore(self, number, self.graph.nodes[number])
+        if any(self.has_saver(number) for number in range(len(self.kinds))):
+            registered_savers.restore(self)
+
+    def initialize(self) -> None:
+        """Run the initialisers. A missing asset is an error now."""
+        with self.assets.needed():
+            for number, kind in enumerate(self.kinds):
+                if kind is not None:
+                    kind.initialize(self, number, self.graph.nodes[number])
 
     def bind_captures(self) -> None:
         """Bind the captures of functions.
 
         A function of a resource refers to the resource weakly, so that both can be freed.
         """
-        owned = resource.owned_functions(self.graph)
+        owned = resource.owned_functions(self.graph) if self.has_resources else {}
         for name, made in self.functions.items():
             bound = self.graph.concrete_functions[name].bound_inputs
             made.capture([self.objects[number] for number in bound])
@@ -284,32 +298,6 @@ class Loader(Load):
             for number in owned.get(name, ()):
                 made.refer_weakly_to(self.objects[number])
         add_custom_gradients(self)
-
-    def each_resource(self, action: Callable[[Load, int], None]) -> None:
-        """Apply an action to every resource.
-
-        A resource that needs an unknown op stays unfilled, and its users get the error.
-
-        RFC: DR-05
-        """
-        for number, made in enumerate(self.objects):
-            if isinstance(made, resource.LoadedResource) and made.unfilled is None:
-                try:
-                    action(self, number)
-                except tf.errors.NotFoundError as error:
-                    if "Op type not registered" not in error.message:
-                        raise
-                    reason = getattr(error, "reason", error.message.partition(". ")[0])
-                    made.unfilled = UnknownOpError(
-                        f"it is not filled: {reason}", file=self.file, node=self.path(number)
-                    )
-                    _log.warning("%s", made.unfilled)
-                    if self.watch is not None:
-                        said, rule = made.unfilled.reason, made.unfilled.clause
-                        self.watch.tell("initializer", self.file, self.label(number), said, rule)
-                except SavedModelError as error:
-                    error.file = error.file or self.file
-                    raise
 
     def describe(self, start: int) -> None:
         """Give the object of a node the attributes that every root has, unless the model has a

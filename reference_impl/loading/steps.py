@@ -12,23 +12,12 @@ from reference_impl.errors import listed
 from reference_impl.format import schema
 from reference_impl.functions.load_context import Load
 from reference_impl.functions.steps import tell_library
+from reference_impl.graph.node_kinds import BARE_CONCRETE_FUNCTION, FUNCTION
 from reference_impl.graph.object_graph import Paths
 from reference_impl.kinds.optimizer import LoadedOptimizer
 from reference_impl.kinds.user_object import LoadedObject
 from reference_impl.tracing import Watch
-from reference_impl.views.text import spec_text
-
-# The clause for each kind of node.
-_RULES = {
-    "asset": "RES-07",
-    "bare_concrete_function": "RP-07",
-    "captured_tensor": "FMT-14",
-    "constant": "RES-04",
-    "function": "PRIM-03",
-    "resource": "RP-04",
-    "user_object": "RP-05",
-    "variable": "RP-03",
-}
+from reference_impl.views.objects import node_text
 
 
 def tell_graph(watch: Watch, load: Load) -> None:
@@ -44,13 +33,13 @@ def tell_graph(watch: Watch, load: Load) -> None:
 def tell_made(watch: Watch, load: Load, number: int, made: Any) -> None:
     """Tell what was made of a node."""
     node = load.graph.nodes[number]
-    rule = _RULES.get(node.WhichOneof("kind") or "")
+    rule = load.kinds[number].message.clause
     if isinstance(made, LoadedOptimizer):
         rule = "OPT-02"
     elif rule == "RP-05" and node.registered_name and not isinstance(made, LoadedObject):
         rule = "RP-02"
     came = "made with its functions" if made is None else f"made as {type(made).__name__}"
-    said = f"{_kind_text(load, node)}, {came}"
+    said = f"{_text(load, node)}, {came}"
     watch.tell("object", load.file, load.label(number), said, rule)
 
 
@@ -61,13 +50,15 @@ def tell_left_out(watch: Watch, load: Load, numbers: Optional[frozenset[int]]) -
     paths = Paths(load.whole.nodes)
     for number, node in enumerate(load.whole.nodes):
         if number not in numbers:
-            said = f"{_kind_text(load, node)}, not loaded: LoadOptions(only=...) leaves it out"
+            said = f"{_text(load, node)}, not loaded: LoadOptions(only=...) leaves it out"
             label = f"nodes[{number}] {paths.from_root(number)}"
             watch.tell("object", load.file, label, said, "DR-03")
 
 
 def tell_children(watch: Watch, load: Load, number: int) -> None:
-    """Tell which children an object has got."""
+    """Tell which children an object has got. The traces of a function are told as objects."""
+    if load.kinds[number].message in (FUNCTION, BARE_CONCRETE_FUNCTION):
+        return
     names = list(load.children(number))
     if names:
         watch.tell("children", load.file, load.label(number), listed(names), "RP-01")
@@ -80,23 +71,9 @@ def tell_captures(watch: Watch, load: Load, name: str, numbers: Iterable[int]) -
         watch.tell("captures", load.file, name, listed(paths), "RP-07")
 
 
-def _kind_text(load: Load, node: schema.SavedObject) -> str:
+def _text(load: Load, node: schema.SavedObject) -> str:
     """Return the kind of a node with what its message says of it."""
-    kind = node.WhichOneof("kind") or "no kind"
-    if kind == "variable":
-        return f"variable {spec_text(node.variable.dtype, node.variable.shape)}"
-    if kind == "user_object":
-        return f"user_object {node.registered_name or node.user_object.identifier}"
-    if kind == "function":
-        return f"function, traces: {len(node.function.concrete_functions)}"
-    if kind == "bare_concrete_function":
-        return f"bare_concrete_function {node.bare_concrete_function.concrete_function_name}"
-    if kind == "constant":
-        return f"constant {node.constant.operation}"
-    if kind == "captured_tensor":
-        return f"captured_tensor {node.captured_tensor.name}"
-    if kind == "asset":
-        index = node.asset.asset_file_def_index
-        assets = load.assets.definitions
-        return f"asset {assets[index].filename if 0 <= index < len(assets) else index}"
-    return kind
+    index, assets = node.asset.asset_file_def_index, load.assets.definitions
+    if node.HasField("asset") and 0 <= index < len(assets):
+        return f"asset {assets[index].filename}"
+    return node_text(node)

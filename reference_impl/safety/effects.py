@@ -449,7 +449,8 @@ class Search:
             names = [name for name in possible if self.relevant is None or name in self.relevant]
             loop = self.library.functions.get(loop_body(node)) if names else None
             pending.extend(
-                (name, body.handed_on(node, self.library.functions[name], loop)) for name in names
+                (name, body.forwarded_inputs(node, self.library.functions[name], loop))
+                for name in names
             )
 
     def _note(self, body: Body, nodes: Iterable[schema.NodeDef], start: Optional[Start]) -> None:

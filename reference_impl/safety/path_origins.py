@@ -175,10 +175,10 @@ class Body:
             node is not None and node.op == "VarHandleOp" and variable_name(node) not in self.shared
         )
 
-    def handed_on(
+    def forwarded_inputs(
         self, node: schema.NodeDef, function: schema.FunctionDef, body: Optional[schema.FunctionDef]
     ) -> Arguments:
-        """Return the origins of the arguments that a node passes to a function that it refers to.
+        """Return the origins of the inputs that a node forwards to a function that it calls.
 
         Args:
           node: a node of this body.

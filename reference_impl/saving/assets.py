@@ -13,7 +13,7 @@ from typing import Any, Optional, Union
 from reference_impl.errors import MissingFileError
 from reference_impl.format.container import layout
 from reference_impl.graph.unique_names import UniqueNames
-from reference_impl.kinds.root import extra_assets_of
+from reference_impl.loaded_model import extra_assets_of
 from reference_impl.saving.values import of_tensors
 
 

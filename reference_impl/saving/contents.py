@@ -27,10 +27,11 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format.names import CREATE, escape
 from reference_impl.graph.references import nodes_of
-from reference_impl.kinds import object_state
+from reference_impl.kinds import variable
 from reference_impl.kinds.resource import TENSORS, LoadedResource
+from reference_impl.kinds.user_object import PYTHON_STATE
 from reference_impl.saving.export_library import eager_tensor
-from reference_impl.saving.tree import GrowingTree, Tree
+from reference_impl.saving.tree import GrowingTree, Node, Tree
 from reference_impl.saving.values import of_tensors
 
 _log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
             node.object, (api.Function, api.ConcreteFunction)
         ):
             with api.eager_mode() if _is_eager(node.object) else contextlib.nullcontext():
-                found = contents_of(node.object, node.path, tree)
+                found = contents_of(node, tree)
             if found:
                 out[node.number] = found
             for content in found:
@@ -114,17 +115,18 @@ def _is_eager(obj: object) -> bool:
     return handle is not None and eager_tensor(handle)
 
 
-def contents_of(obj: object, path: str, tree: Tree) -> list[Content]:
+def contents_of(node: Node, tree: Tree) -> list[Content]:
     """Return the state of an object beside variables.
 
     Raises:
       SaveError: the state cannot be read, or (with ``strict``) no function can save and restore it.
     """
-    if api.is_variable(obj):
+    obj, path = node.object, node.path
+    if node.kind is variable.KIND:
         return []
     if isinstance(obj, LoadedResource):
         return [] if obj.content is None else [_loaded(*obj.content, _is_hash_table(obj))]
-    kept = object_state.of(obj)
+    kept = node.kind.state(obj)
     if kept:
         return [Content(name, None, None, [name], [value]) for name, value in kept.items()]
     if isinstance(obj, tf.train.experimental.PythonState):
@@ -157,11 +159,7 @@ def _in_checkpoint_alone(obj: object, path: str) -> list[Content]:
     try:
         with api.eager_mode():
             if isinstance(obj, tf.train.experimental.PythonState):
-                found = {
-                    object_state.PYTHON: {
-                        object_state.PYTHON: tf.constant(obj.serialize(), tf.string)
-                    }
-                }
+                found = {PYTHON_STATE: {PYTHON_STATE: tf.constant(obj.serialize(), tf.string)}}
             else:
                 found = api.checkpointed(obj)
     except Exception as error:  # hooks are user code

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, VALUE, checkpoint_key, key_prefix, slot_prefix
-from reference_impl.kinds import variable
+from reference_impl.kinds import asset, variable
 from reference_impl.kinds.optimizer import SavedSlot, write_slot
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.checks import dropped, hidden_state
@@ -73,7 +72,7 @@ def freeze(collected: Collected, options: SaveOptions) -> Frozen:
     variables = {
         node.number: variable.name_of(node.object)
         for node in tree.nodes
-        if api.is_variable(node.object)
+        if node.kind is variable.KIND
     }
     stored = [slot for slot in collected.slots if not slot.listed]
     keys = Keys(tree, stored)
@@ -83,7 +82,7 @@ def freeze(collected: Collected, options: SaveOptions) -> Frozen:
     names = {
         node.number: assets.add(node.object, node.path)
         for node in tree.nodes
-        if isinstance(node.object, api.Asset)
+        if node.kind is asset.KIND
     }
     return Frozen(tree, collected, variables, keys, graph, assets, names)
 

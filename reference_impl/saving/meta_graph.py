@@ -17,21 +17,11 @@ from reference_impl.errors import AliasError
 from reference_impl.extension import registered_objects
 from reference_impl.format import extension, schema
 from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
-from reference_impl.functions import captured_tensor
-from reference_impl.functions.captured_tensor import CapturedTensor
 from reference_impl.graph.references import all_nodes, named_by
-from reference_impl.kinds import (
-    asset,
-    constant,
-    function,
-    optimizer,
-    resource,
-    user_object,
-    variable,
-)
+from reference_impl.kinds import asset, constant, optimizer
 from reference_impl.saving import shapes, traces
 from reference_impl.saving.checks.functions import check_namespaces, strip_debug_ops
-from reference_impl.saving.export_library import eager_tensor, is_function
+from reference_impl.saving.export_library import is_function
 from reference_impl.saving.freeze import Frozen
 from reference_impl.saving.graph import MainGraph
 from reference_impl.saving.options import SaveOptions
@@ -96,13 +86,13 @@ class _Builder:
                     node.number, parts, self._frozen.variables[node.number], self._options.devices
                 )
         for node in self._tree.nodes:
-            if isinstance(node.object, api.Asset):
+            if node.kind is asset.KIND:
                 self._assets[node.number] = len(self._out.asset_file_def)
                 name = self._frozen.asset_names[node.number]
                 asset.write_file(
                     self._out.asset_file_def.add(), name, self._graph.add_asset(node.number)
                 )
-            elif eager_tensor(node.object):
+            elif node.kind is constant.KIND:
                 self._constants[node.number] = self._graph.add_constant(node.number, node.object)
 
     def _add_signatures(self) -> None:
@@ -149,38 +139,34 @@ class _Builder:
 
     def _write(self, out: schema.SavedObject, node: Node) -> None:
         """Write an object as the SavedObject of its kind."""
-        obj, needed = node.object, node.children
-        names = self._functions.names
-        if node.number in self._frozen.variables:
-            variable.write(out.variable, obj, self._options.devices, self._options.expand)
-        elif isinstance(obj, api.Function):
-            function.write(
-                out.function, obj, [names[child] for child in node.children.values()], node.path
-            )
-        elif node.number in self._functions.traces:
-            traces.write_bare(
-                out.bare_concrete_function,
-                self._functions.traces[node.number],
-                names[node.number],
-                node.path,
-            )
-        elif isinstance(obj, api.Asset):
-            asset.write(out, self._assets[node.number])
-        elif isinstance(obj, CapturedTensor):
-            captured_tensor.write(out, obj)
-        elif isinstance(obj, api.CapturableResource):
-            resource.write(out, obj)
-        elif node.number in self._constants:
-            constant.write(out, self._constants[node.number])
-        else:
-            user_object.write(out, obj)
-            needed = node.dependencies
-            state = registered_objects.write(out, obj, node.number, node.path)
+        node.kind.write(self, node, out)
+        if out.HasField("user_object"):
+            state = registered_objects.write(out, node.object, node.number, node.path)
             if state is not None:
                 self._extension.registered.append(state)
-        if out.WhichOneof("kind") in ("function", "bare_concrete_function", "user_object"):
-            for name, number in needed.items():
-                out.dependencies.add(node_id=number, local_name=name)
+
+    # What kinds need (`reference_impl.kinds.kind.Export`)
+
+    @property
+    def devices(self) -> bool:
+        return self._options.devices
+
+    @property
+    def expand(self) -> bool:
+        return self._options.expand
+
+    def function_name(self, number: int) -> str:
+        return self._functions.names[number]
+
+    def write_trace(self, number: int, out: schema.SavedBareConcreteFunction) -> None:
+        trace, name = self._functions.traces[number], self._functions.names[number]
+        traces.write_bare(out, trace, name, self._tree.nodes[number].path)
+
+    def asset_index(self, number: int) -> int:
+        return self._assets[number]
+
+    def constant_operation(self, number: int) -> str:
+        return self._constants[number]
 
     # What the file says of itself
 

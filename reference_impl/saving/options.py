@@ -6,14 +6,14 @@ Every option has an effect; unknown options raise an error.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, Protocol, Union
 
 from reference_impl.drop_in.strict_mode import is_strict
 from reference_impl.errors import OptionError, SaveOptionError
 from reference_impl.format.container import files
-from reference_impl.load_options import is_local_device, translated
+from reference_impl.load_options import UserKind, is_local_device, refuse_kinds, translated
 
 SERVE = "serve"
 DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
@@ -67,6 +67,8 @@ class SaveOptions:
       sync: wait until the files are on disk (the default). If false, a killed process still leaves
         the old export or the new one, but a power failure soon after may leave empty files. Turn it
         off for exports that are copied elsewhere or thrown away.
+      kinds: kinds of objects that the program adds, each a `reference_impl.ObjectKind`: objects
+        that one of them matches are saved with its identifier, and with the state that it returns.
 
     Raises:
       SaveOptionError: an option has an invalid value.
@@ -91,6 +93,7 @@ class SaveOptions:
     extra_assets: Optional[Mapping[str, Union[str, os.PathLike[str]]]] = None
     stage: Optional[Union[str, os.PathLike[str]]] = None
     sync: bool = True
+    kinds: Sequence[UserKind] = ()
 
     def __post_init__(self) -> None:
         _check(self)
@@ -177,6 +180,8 @@ def _check(options: SaveOptions) -> None:
             "this process writes the files; give a device of its own, such as /job:localhost, or"
             " nothing",
         )
+    if refused := refuse_kinds(options.kinds):
+        refuse("kinds", refused)
     if options.max_shard_bytes is not None and options.max_shard_bytes < 1:
         refuse("max_shard_bytes", "give a positive number of bytes")
     if options.sharding is not None and options.max_shard_bytes is not None:

@@ -21,6 +21,7 @@ from reference_impl.format.container.farmhash import fingerprint64
 from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.schema.ordered import ordered_bytes
+from reference_impl.kinds.registry import Registry
 from reference_impl.saving import checkpoint
 from reference_impl.saving.checks import functions as checks
 from reference_impl.saving.collect import collect
@@ -53,7 +54,7 @@ def save(
     with contextlib.nullcontext() if chosen.expand else api.as_first_replica():
         reached = reach(obj, chosen)
         signatures = choose(reached, given)
-        tree = GrowingTree(reached, signatures)
+        tree = GrowingTree(reached, signatures, Registry(chosen.kinds))
     with collector.paused():  # not before: tracing makes garbage
         collected = collect(tree, signatures, chosen)
         with api.eager_mode():

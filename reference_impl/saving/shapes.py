@@ -66,7 +66,7 @@ def _add_graph_shapes(definition: schema.FunctionDef, graph: tf.Graph) -> None:
             arguments, tensors
         ):  # a differentiated graph has more results than the function has
             behind = (
-                api.behind_handle(tensor)
+                api.handle_data(tensor)
                 if tensor.dtype == tf.resource and not argument.handle_data
                 else []
             )

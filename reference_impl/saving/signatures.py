@@ -34,6 +34,7 @@ from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_name, python_names
 from reference_impl.graph.function_builder import FunctionBuilder
+from reference_impl.kinds.bare_concrete_function import FunctionOfExport
 from reference_impl.kinds.signature_map import is_live_map
 from reference_impl.saving import traces
 from reference_impl.saving.export_library import ExportLibrary, is_function
@@ -48,7 +49,7 @@ _WRAPPER = "signature_wrapper_"  # TensorFlow's name for the functions of signat
 
 
 @dataclass(eq=False)
-class SignatureFunction:
+class SignatureFunction(FunctionOfExport):
     """A signature, which takes flat tensors by name and returns a dict of tensors."""
 
     target: Any  # the concrete function behind it

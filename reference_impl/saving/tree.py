@@ -16,13 +16,15 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.drop_in import hidden_children
 from reference_impl.errors import SaveError
 from reference_impl.extension import registered_objects
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.functions.names import ExportName
 from reference_impl.graph.order import circles
-from reference_impl.kinds import hidden_children
 from reference_impl.kinds.function import LoadedFunction
+from reference_impl.kinds.kind import Kind
+from reference_impl.kinds.registry import Registry
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving.checks import authorship
 from reference_impl.saving.reach import Reached, step
@@ -37,6 +39,7 @@ class Node:
     number: int
     object: Any  # a trackable, a concrete function, or a captured tensor
     path: str
+    kind: Kind
     children: dict[str, int] = field(default_factory=dict)
     dependencies: dict[str, int] = field(
         default_factory=dict
@@ -102,8 +105,11 @@ class GrowingTree(Tree):
     nodes: list[Node]
     numbers: dict[int, int]
 
-    def __init__(self, reached: Reached, signatures: Mapping[str, Any]):
+    def __init__(
+        self, reached: Reached, signatures: Mapping[str, Any], kinds: Optional[Registry] = None
+    ):
         super().__init__(reached, [], {})
+        self._kinds = Registry() if kinds is None else kinds
         self._is_frozen = False
         signature_map = SignatureMap(signatures)
         self.add(self.root, "root")
@@ -185,7 +191,9 @@ class GrowingTree(Tree):
             if self._is_frozen:
                 raise RuntimeError(f"{path}: no object can join an export after it was frozen")
             found = self.numbers[_identity(obj)] = len(self.nodes)
-            self.nodes.append(Node(found, obj, path, of_library=of_library))
+            self.nodes.append(
+                Node(found, obj, path, self._kinds.of_object(obj), of_library=of_library)
+            )
         return found
 
     def freeze(self) -> Tree:

@@ -183,7 +183,7 @@ class RestoredConcreteFunction(ConcreteFunction):
     _delayed_rewrite_functions = _OfTraced()
     _first_order_tape_functions = _OfTraced()
     _func_graph = _OfTraced()
-    _function_spec = _OfTraced()  # a property in 2.21
+    _function_spec = _OfTraced()  # in 2.12; a property since 2.15
     _function_type = _OfTraced()  # since 2.13
     _garbage_collector = _OfTraced()
     _higher_order_tape_functions = _OfTraced()

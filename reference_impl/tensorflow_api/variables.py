@@ -178,7 +178,7 @@ copy_handle_data = private("tensorflow.python.ops.handle_data_util:copy_handle_d
 _get_handle_data = private("tensorflow.python.ops.resource_variable_ops:get_eager_safe_handle_data")
 
 
-def dtype_behind(handle: tf.Tensor) -> Optional[tf.DType]:
+def dtype_of_handle(handle: tf.Tensor) -> Optional[tf.DType]:
     """Return the dtype of the variable behind a handle, or None if unknown. In 2.4-2.21."""
     found = _get_handle_data(handle)
     known = found is not None and found.is_set and len(found.shape_and_type) == 1
@@ -190,7 +190,7 @@ def dtype_behind(handle: tf.Tensor) -> Optional[tf.DType]:
 variable_accessed = private("tensorflow.python.ops.resource_variable_ops:variable_accessed")
 
 
-def behind_handle(handle: tf.Tensor) -> list[Any]:
+def handle_data(handle: tf.Tensor) -> list[Any]:
     """Return dtype and shape of the values behind a handle, as messages of an ArgDef (ours).
 
     In 2.4-2.21.

@@ -23,9 +23,9 @@ from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.steps import tell_library
 from reference_impl.graph.edges import parse_input
 from reference_impl.kinds import user_object
-from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import tell_signatures
 from reference_impl.load_options import LoadOptions
+from reference_impl.loaded_model import add_function_aliases, provenance
 from reference_impl.safety import machine_ops
 from reference_impl.safety.effects import LOAD, Start
 from reference_impl.safety.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin

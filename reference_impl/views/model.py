@@ -18,7 +18,7 @@ from reference_impl.format.container import files, layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.format.values import tensor_proto
 from reference_impl.graph.graph_view import GraphView
-from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.object_graph import Paths, checkpoint_keys
 from reference_impl.graph.object_references import dangling
 from reference_impl.graph.restore_plan import Restored, restore_plan
 from reference_impl.graph.signature_tensors import init_ops
@@ -77,7 +77,7 @@ class _Inspection:
 
     def run(self, graphs: list[schema.MetaGraphDef]) -> SavedModelInfo:
         self.problems.extend(_same_tags(self.model.saved_model))
-        found = self._attempt(self.model.special, {})
+        found = self._attempt(self.model.special_files, {})
         self.problems.extend(
             f"{name} is {what}, not a regular file" for name, what in found.items()
         )
@@ -112,7 +112,7 @@ class _Inspection:
 
     def _file_size(self, name: str) -> Optional[int]:
         path = self._attempt(lambda: self.model.root.path(name), None)
-        if path is None or files.special(path):
+        if path is None or files.special_kind(path):
             return None  # the list of special files has it
         try:
             return int(path.stat().st_size)
@@ -171,7 +171,7 @@ class _Inspection:
         additional = self._attempt(lambda: extension.read(graph, str(self.model.file)), None)
         saved = extension.object_graph(graph, additional)
         paths = Paths(saved.nodes)
-        keys = counterparts(saved, self.tracked) if self.tracked is not None else {}
+        keys = checkpoint_keys(saved, self.tracked) if self.tracked is not None else {}
         if graph.HasField("object_graph_def"):
             variables = object_variables(saved, paths, keys, plan or (), self.entries)
         else:

@@ -5,12 +5,14 @@ RFC: FMT-01, RP-01
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_of
+from reference_impl.graph import node_kinds
 from reference_impl.graph.object_graph import Paths
-from reference_impl.views.text import dtype_name
+from reference_impl.views.text import dtype_name, spec_text
 from reference_impl.views.types import Child, ObjectNode
 
 
@@ -22,7 +24,7 @@ def objects(
 ) -> tuple[ObjectNode, ...]:
     """Describe every node of the object graph in the order of their ids.
 
-    `keys` are those of `object_graph.counterparts`.
+    `keys` are those of `object_graph.checkpoint_keys`.
     """
     found = []
     more = _extension_details(extension) if extension is not None else {}
@@ -50,6 +52,32 @@ def _extension_details(extension: schema.Extension) -> dict[int, dict[str, Any]]
             rules = {dtype_name(update.dtype): update.function for update in optimizer.updates}
             found.setdefault(optimizer.node_id, {})["update_rules"] = dict(sorted(rules.items()))
     return found
+
+
+def node_text(node: schema.SavedObject) -> str:
+    """Return the kind of a node with what its message says, e.g. ``variable float32[2,3]``."""
+    kind = node_kinds.of_node(node)
+    if kind is None:
+        return node.WhichOneof("kind") or "no kind"
+    said = _TEXTS[kind.field](node) if kind.field in _TEXTS else ""
+    return f"{kind.field}{said}"
+
+
+_TEXTS: dict[str, Callable[[schema.SavedObject], str]] = {
+    node_kinds.VARIABLE.field: lambda node: (
+        f" {spec_text(node.variable.dtype, node.variable.shape)}"
+    ),
+    node_kinds.USER_OBJECT.field: lambda node: (
+        f" {node.registered_name or node.user_object.identifier}"
+    ),
+    node_kinds.FUNCTION.field: lambda node: f", traces: {len(node.function.concrete_functions)}",
+    node_kinds.BARE_CONCRETE_FUNCTION.field: lambda node: (
+        f" {node.bare_concrete_function.concrete_function_name}"
+    ),
+    node_kinds.CONSTANT.field: lambda node: f" {node.constant.operation}",
+    node_kinds.CAPTURED_TENSOR.field: lambda node: f" {node.captured_tensor.name}",
+    node_kinds.ASSET.field: lambda node: f" {node.asset.asset_file_def_index}",
+}
 
 
 def _details(node: schema.SavedObject) -> dict[str, Any]:

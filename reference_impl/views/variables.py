@@ -35,8 +35,8 @@ def object_variables(
 ) -> tuple[Variable, ...]:
     """Describe the variables of an object graph, reachable ones first.
 
-    `keys` are those of `object_graph.counterparts`. Without a key and a checkpoint (`entries`), the
-    key is derived from the path.
+    `keys` are those of `object_graph.checkpoint_keys`. Without a key and a checkpoint (`entries`),
+    the key is derived from the path.
     """
     restored = {item.key: item for item in plan}
     found = []

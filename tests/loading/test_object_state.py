@@ -14,7 +14,7 @@ from reference_impl import errors
 from reference_impl.format.container import layout
 
 pytest.importorskip("tensorflow")
-from reference_impl.kinds.registered_savers import UnrestoredStateWarning
+from reference_impl.loading.registered_savers import UnrestoredStateWarning
 
 pytestmark = pytest.mark.tensorflow
 

@@ -27,7 +27,7 @@ from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.object_graph import Paths, checkpoint_keys
 from reference_impl.graph.references import FunctionIndex
 from savedmodel_common import strict_json
 
@@ -145,7 +145,7 @@ class SavedKeras:
                         bytes(self.bundle.read(OBJECT_GRAPH_KEY).item()),
                     )
                     self.tracked = tracked
-                    self.keys = counterparts(self.meta_graph.object_graph_def, tracked)
+                    self.keys = checkpoint_keys(self.meta_graph.object_graph_def, tracked)
                 if root.metadata and not root.is_network and root.class_name != "Sequential":
                     layers = {
                         name: self._entry(item) for name, item in self.layers_of(root).items()

@@ -14,7 +14,7 @@ from reference_impl.errors import MalformedError
 from reference_impl.format import schema
 from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.object_graph import Paths, matched
+from reference_impl.graph.object_graph import Paths, paired_nodes
 from reference_impl.graph.object_references import references, traces
 
 
@@ -31,7 +31,7 @@ class Objects:
     ) -> None:
         self.saved, self.tracked, self.extension = saved, tracked, extension
         self.paths = Paths(saved.nodes)
-        self.counterpart = matched(saved, tracked) if tracked is not None else {}
+        self.counterpart = paired_nodes(saved, tracked) if tracked is not None else {}
         self.parents: dict[int, set[tuple[int, str]]] = {}
         self.dependants: dict[int, set[int]] = {}
         for number, node in enumerate(saved.nodes):

@@ -25,7 +25,7 @@ from reference_impl.format.names import CUSTOM_GRADIENT, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source, input_sources, parse_input
 from reference_impl.graph.graph_view import Reached
-from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.object_graph import Paths, checkpoint_keys
 from reference_impl.graph.references import function_attributes, function_values
 from reference_impl.graph.restore_plan import Restored, restore_plan
 from reference_impl.graph.signature_tensors import init_ops, tensor_names
@@ -358,7 +358,7 @@ class Graph(Leads):
     @functools.cached_property
     def keys(self) -> dict[int, dict[str, str]]:
         """Object -> {attribute: checkpoint key}, from the checkpoint's own object graph."""
-        return {} if self.model.tracked is None else counterparts(self.saved, self.model.tracked)
+        return {} if self.model.tracked is None else checkpoint_keys(self.saved, self.model.tracked)
 
     @functools.cached_property
     def effects(self) -> tuple[Effect, ...]:

@@ -137,7 +137,7 @@ def _refuse_special(path: Path) -> None:
     it.
     """
     for place in (path, *path.parents):
-        if what := special(place):
+        if what := special_kind(place):
             raise errors.not_a_file(what, place)
 
 
@@ -166,7 +166,7 @@ def refuse_name(name: str) -> str:
     return ""
 
 
-def special(path: AnyPath) -> str:
+def special_kind(path: AnyPath) -> str:
     """Return the kind of a path that is neither a regular file nor a directory, such as ``a named
     pipe``; empty otherwise.
     """
@@ -231,7 +231,7 @@ def _descriptor(path: AnyPath, limit: Optional[str]) -> int:
     except FileNotFoundError:
         raise errors.MissingFileError("no such file", file=path) from None
     except (OSError, ValueError) as error:
-        what = special(path)
+        what = special_kind(path)
         if what:
             raise errors.not_a_file(f"cannot be opened: {what}", path) from None
         raise errors.FileAccessError(f"cannot be opened: {error}", file=path) from None

@@ -170,14 +170,14 @@ class Layout:
         path = self.root.path(name)
         return schema.parse(cls, files.read(path, limit), path)
 
-    def special(self) -> dict[str, str]:
+    def special_files(self) -> dict[str, str]:
         """Return paths that are not regular files: name -> "a named pipe", ..., or "a directory"
         where readers open a file.
 
         Raises FileAccessError, LimitError: the directory cannot be listed.
         """
         found = {
-            name: what for name in self.names if (what := files.special(self.directory / name))
+            name: what for name in self.names if (what := files.special_kind(self.directory / name))
         }
         return {
             **found,

@@ -180,7 +180,7 @@ class LayoutWriter:
         if isinstance(source, bytes):
             self._write(name, source)
             return
-        if what := files.special(source):
+        if what := files.special_kind(source):
             raise errors.not_a_file(what, source)
         if not os.path.isfile(source):  # noqa: PTH113
             raise errors.MissingFileError(

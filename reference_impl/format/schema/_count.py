@@ -82,16 +82,16 @@ class _Counter:
             if inner is None:
                 if len(data) > _AT_ONCE:
                     raise _TooMany
-                self.put_by(data, descriptor)
+                self.set_aside(data, descriptor)
                 continue
             self.add(len(inner))
             for part, kind in inner:
                 if len(part) >= _LARGE:
                     todo.append((part, kind))
                 elif part:
-                    self.put_by(part, kind)
+                    self.set_aside(part, kind)
 
-    def put_by(self, part: Union[bytes, memoryview], kind: Descriptor) -> None:
+    def set_aside(self, part: Union[bytes, memoryview], kind: Descriptor) -> None:
         self.types[kind.full_name] = kind
         self.pending[kind.full_name].append(bytes(part))
 
@@ -121,7 +121,7 @@ class _Counter:
             assert kind is not None
             for part in inner:
                 if part:
-                    self.put_by(part, kind)
+                    self.set_aside(part, kind)
 
 
 def _inner(

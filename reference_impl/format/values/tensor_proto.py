@@ -99,9 +99,9 @@ def _described(proto: schema.TensorProto) -> tuple[DType, tuple[int, ...], int]:
     return dtype, shape, count
 
 
-def growth(proto: schema.TensorProto) -> int:
-    """Return by how many bytes a tensor is larger than its message (at least 0), since its last
-    element may be repeated.
+def extra_bytes(proto: schema.TensorProto) -> int:
+    """Return the bytes that decoding adds, at least 0. A TensorProto may store one value for a
+    whole tensor: ``float_val: 1`` with shape [1000] adds 3,996 bytes.
 
     Raises MalformedError: the shape is unknown, negative or has too many dimensions; DtypeError:
     there is no such dtype.

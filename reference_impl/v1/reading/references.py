@@ -65,7 +65,7 @@ _HANDLE_USERS = ("LookupTable", "Queue", "Reader")
 _TABLE_INITIALIZERS = {"InitializeTable", "InitializeTableFromTextFile"}
 
 
-class Alias(NamedTuple):
+class VariableReference(NamedTuple):
     """The meaning of a reference: the handle, the update after which it has to be read (or ""), the
     variable.
     """
@@ -75,10 +75,10 @@ class Alias(NamedTuple):
     variable: str
 
 
-class Rewrite:
+class RewrittenReferences:
     """The result of the rewrite."""
 
-    def __init__(self, graph: Graph, aliases: dict[Edge, Alias]):
+    def __init__(self, graph: Graph, aliases: dict[Edge, VariableReference]):
         self._graph = graph
         self._aliases = aliases
         self._reads: dict[Edge, Edge] = {}
@@ -97,8 +97,8 @@ class Rewrite:
         return self._reads[ref]
 
 
-def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> Rewrite:
-    """Rewrite ``graph`` in place.
+def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> RewrittenReferences:
+    """RewrittenReferences ``graph`` in place.
 
     See the module's docstring.
 
@@ -110,8 +110,8 @@ def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> R
     """
     _rewrite_handles(graph)
     if not any(node.op in REFERENCE_OPS for node in graph):
-        return Rewrite(graph, {})
-    finder = _Aliases(graph, _updated_variables(graph, fetched))
+        return RewrittenReferences(graph, {})
+    finder = _References(graph, _updated_variables(graph, fetched))
     original = list(graph)
     # References are followed through the original ops, so all are resolved before any op is
     # renamed.
@@ -126,12 +126,12 @@ def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> R
             _to_handle(node)
         elif any(inputs):
             _rewrite_node(graph, ops, node, inputs)
-    return Rewrite(graph, aliases)
+    return RewrittenReferences(graph, aliases)
 
 
 def _updated_variables(graph: Graph, fetched: Iterable[Edge]) -> frozenset[str]:
     """Return the names of the variables that are updated on the way to the fetched tensors."""
-    finder = _Aliases(graph, frozenset())
+    finder = _References(graph, frozenset())
     sound = {node.name: node for node in graph}
     # What leads nowhere is told by the function that needs it.
     needed = reachable(
@@ -147,7 +147,7 @@ def _updated_variables(graph: Graph, fetched: Iterable[Edge]) -> frozenset[str]:
     return frozenset(alias.variable for alias in aliases if alias is not None)
 
 
-class _Aliases:
+class _References:
     """Follows references back to their handle, without recursion.
 
     ``Identity`` passes on variables in ``through_identity``.
@@ -156,18 +156,18 @@ class _Aliases:
     def __init__(self, graph: Graph, through_identity: frozenset[str]):
         self._graph = graph
         self._through_identity = through_identity
-        self._known: dict[Edge, Alias | None] = {}
+        self._known: dict[Edge, VariableReference | None] = {}
 
-    def of_inputs(self, node: schema.NodeDef) -> list[Alias | None]:
+    def of_inputs(self, node: schema.NodeDef) -> list[VariableReference | None]:
         """Return the meaning of each input of a node."""
         return [self.of(parse_input(text)) for text in node.input]
 
-    def of(self, ref: Edge) -> Alias | None:
+    def of(self, ref: Edge) -> VariableReference | None:
         """Return the meaning of a tensor that is a reference to a variable, or None for other
         tensors.
         """
         path: dict[Edge, None] = {}
-        found: Alias | None = None
+        found: VariableReference | None = None
         while True:
             if ref.is_control or ref.source not in self._graph:
                 break
@@ -176,7 +176,7 @@ class _Aliases:
                 break
             node = self._graph.nodes[ref.source]
             if node.op in REFERENCE_OPS:
-                found = Alias(Edge(node.name), "", node.name)
+                found = VariableReference(Edge(node.name), "", node.name)
                 break
             passes = resource_form(node.op) is not None or node.op in _FLOW or node.op == "Identity"
             value_output = node.op == "CountUpTo" or (node.op == "RefMerge" and ref.port == "1")
@@ -195,9 +195,9 @@ class _Aliases:
                 found = None
             elif found is not None:
                 found = (
-                    Alias(step, "", found.variable)
+                    VariableReference(step, "", found.variable)
                     if node.op in _FLOW
-                    else Alias(found.handle, node.name, found.variable)
+                    else VariableReference(found.handle, node.name, found.variable)
                 )
             self._known[step] = found
         return found
@@ -217,7 +217,7 @@ def resource_form(op: str) -> str | None:
 
 
 def _rewrite_node(
-    graph: Graph, ops: OpTable, node: schema.NodeDef, inputs: list[Alias | None]
+    graph: Graph, ops: OpTable, node: schema.NodeDef, inputs: list[VariableReference | None]
 ) -> None:
     twin = resource_form(node.op)
     if twin is not None:
@@ -262,7 +262,7 @@ def _rewrite_node(
 
 
 def _use_handles(
-    graph: Graph, node: schema.NodeDef, inputs: list[Alias | None], count: int
+    graph: Graph, node: schema.NodeDef, inputs: list[VariableReference | None], count: int
 ) -> None:
     """Replace the first ``count`` inputs by handles, run after the update that produced the
     reference; read the others.
@@ -280,7 +280,9 @@ def _use_handles(
         _read_inputs(graph, node, [*[None] * count, *inputs[count:]])
 
 
-def _read_inputs(graph: Graph, node: schema.NodeDef, inputs: list[Alias | None]) -> None:
+def _read_inputs(
+    graph: Graph, node: schema.NodeDef, inputs: list[VariableReference | None]
+) -> None:
     """Give a node a read of each variable that it used as a value."""
     texts = list(node.input)
     controls = [text[1:] for text in texts if text.startswith("^")]
@@ -319,7 +321,7 @@ def _before(graph: Graph, ref: Edge) -> list[Edge]:
     return [ref]
 
 
-def _add_read(graph: Graph, name: str, alias: Alias, controls: list[str]) -> str:
+def _add_read(graph: Graph, name: str, alias: VariableReference, controls: list[str]) -> str:
     """Add a read of a variable; return the name of the node."""
     variable = graph.nodes[alias.variable]
     read = graph.node(name, "ReadVariableOp", [alias.handle.text])

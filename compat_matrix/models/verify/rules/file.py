@@ -115,7 +115,7 @@ def _largest(model: Model) -> str:
     fix="Delete it; if it stands for an asset or a shard, copy that file again from the source.",
 )
 def special_file(model: Model) -> Iterator[Fault]:
-    for name, what in model.layout.special().items():
+    for name, what in model.layout.special_files().items():
         yield Fault(f"{name} is {what}", file=name)
 
 

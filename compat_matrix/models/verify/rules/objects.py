@@ -17,7 +17,7 @@ from reference_impl.graph.object_references import (
     dangling,
     dangling_captures,
     index_of,
-    misfits,
+    mistyped_references,
     traces,
 )
 from reference_impl.graph.order import circles
@@ -89,7 +89,7 @@ def variable_invalid(model: Model, graph: Graph) -> Iterator[Fault]:
 )
 def object_role(model: Model, graph: Graph) -> Iterator[Fault]:
     severity = _severity(graph)
-    for number, reason in misfits(graph.objects):
+    for number, reason in mistyped_references(graph.objects):
         yield Fault(f"{graph.paths.label(number)}: {reason}", severity=severity)
     for number, length in _long_lists(graph.objects):
         yield Fault(
@@ -147,7 +147,7 @@ def constant_damaged(model: Model, graph: Graph) -> Iterator[Fault]:
     for number, node in _constants(graph):
         try:
             tensor_proto.check(node.attr["value"].tensor)
-            grown += tensor_proto.growth(node.attr["value"].tensor)
+            grown += tensor_proto.extra_bytes(node.attr["value"].tensor)
         except SavedModelError as error:
             yield Fault(
                 f"the constant {graph.paths.label(number)}: {error.reason}",

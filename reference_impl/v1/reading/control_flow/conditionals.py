@@ -30,8 +30,8 @@ from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
 from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
+    NotConvertible,
     Tensor,
-    Unprovable,
     order,
     source,
     static_shapes,
@@ -79,7 +79,7 @@ def convert_conditionals(
     FunctionDefs of their branches.
 
     `split` divides the nodes of one tf.cond into ordered parts, one for each If. With one part the
-    result may have a cycle. Raises Unprovable: tf.cond does not make such a graph.
+    result may have a cycle. Raises NotConvertible: tf.cond does not make such a graph.
     """
     if not any(node.op in ("Switch", "Merge") for node in function.nodes.values()):
         return []
@@ -124,7 +124,7 @@ class Conditions:
         self._updated = self._find_updated()
         names = order(function)
         if names is None:
-            raise Unprovable(next(iter(function.nodes)), "is in a graph with a cycle")
+            raise NotConvertible(next(iter(function.nodes)), "is in a graph with a cycle")
         for name in names:
             self.of[name] = self._condition(name, function.nodes[name])
             self._note_key(name, function.nodes[name])
@@ -159,13 +159,15 @@ class Conditions:
         for control in self.function.controls(node):
             found = _deeper(found, self.of.get(control), name)
         if node.op == "ControlTrigger" and found is not None:
-            raise Unprovable(name, "runs whichever branch is taken")
+            raise NotConvertible(name, "runs whichever branch is taken")
         if node.op == "Merge":
             return self._merge(name, node, found)
         for text in self.function.data(node):
             found = _deeper(found, self.behind(text), name)
         if found is not None and found.depth > limits.CONTROL_FLOW_DEPTH:
-            raise Unprovable(name, f"is nested in more than {limits.CONTROL_FLOW_DEPTH} branches")
+            raise NotConvertible(
+                name, f"is nested in more than {limits.CONTROL_FLOW_DEPTH} branches"
+            )
         if node.op == "Switch":
             _, predicate = self.function.data(node, 2)
             self.predicates[name], self.keys[name] = predicate, self._key(predicate)
@@ -183,11 +185,11 @@ class Conditions:
             or one.key != other.key
             or one.branch == other.branch
         ):
-            raise Unprovable(
+            raise NotConvertible(
                 name, "joins tensors that are not those of the two branches of one condition"
             )
         if _deeper(one.outer, waits, name) is not one.outer:
-            raise Unprovable(name, "waits for a node in a branch")
+            raise NotConvertible(name, "waits for a node in a branch")
         self.merges[name] = (second, first) if one.branch else (first, second)
         return one.outer
 
@@ -212,7 +214,10 @@ class Conditions:
 
 
 def _deeper(one: Optional[Condition], other: Optional[Condition], name: str) -> Optional[Condition]:
-    """Return the stronger of two conditions. Raises Unprovable if neither includes the other."""
+    """Return the stronger of two conditions.
+
+    Raises NotConvertible if neither includes the other.
+    """
     low, high = (
         (one, other) if (one.depth if one else 0) <= (other.depth if other else 0) else (other, one)
     )
@@ -220,7 +225,7 @@ def _deeper(one: Optional[Condition], other: Optional[Condition], name: str) -> 
     while walk is not None and (low is None or walk.depth > low.depth):
         walk = walk.outer
     if walk is not low:
-        raise Unprovable(
+        raise NotConvertible(
             name,
             "uses tensors of branches that exclude each other or have nothing to do with each"
             " other",
@@ -356,7 +361,7 @@ class _Conversion:
     def _wait(self, names: Iterable[str]) -> None:
         for name in names:
             if name in self.function.nodes and self.function.nodes[name].op == "Switch":
-                raise Unprovable(name, "has control edges, which a Switch of tf.cond has not")
+                raise NotConvertible(name, "has control edges, which a Switch of tf.cond has not")
             if name not in self.inside:
                 self.controls[name] = None
 

@@ -16,7 +16,7 @@ from reference_impl.graph.node_defs import scalar_tensor, string_tensor
 from reference_impl.v1.reading.control_flow.conditionals import BOOL, Condition, Conditions
 from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
-    Unprovable,
+    NotConvertible,
     source,
 )
 
@@ -38,14 +38,14 @@ def guard(function: EditableFunction) -> None:
 
     The FunctionDef is written if it has such results.
 
-    Raises Unprovable: tf.cond does not make such a graph, or the result is a handle.
+    Raises NotConvertible: tf.cond does not make such a graph, or the result is a handle.
     """
     conditions = Conditions(function)
     found = in_branches(conditions)
     for key, condition in found.items():
         text = function.resolve(function.definition.ret[key])
         if function.dtype(text) in (schema.DT_RESOURCE, schema.DT_VARIANT):
-            raise Unprovable(
+            raise NotConvertible(
                 source(text), "is a handle and a result although it has a value in one branch only"
             )
         name = source(text)

@@ -25,7 +25,7 @@ from reference_impl.graph.order import sources_first
 from reference_impl.graph.unique_names import UniqueNames
 
 
-class Unprovable(Exception):
+class NotConvertible(Exception):
     """The graph was not provably made by tf.while_loop, tf.cond and tf.TensorArray, so it is not
     changed.
     """
@@ -91,11 +91,11 @@ class EditableFunction(NodeBuilder):
     def data(self, node: schema.NodeDef, count: int = -1) -> list[str]:
         """Return the input tensors of a node.
 
-        Raises Unprovable if their number is not ``count``.
+        Raises NotConvertible if their number is not ``count``.
         """
         found = [self.resolve(text) for text in node.input if text[:1] != "^"]
         if count not in (-1, len(found)):
-            raise Unprovable(node.name, f"has {len(found)} data inputs, not {count}")
+            raise NotConvertible(node.name, f"has {len(found)} data inputs, not {count}")
         return found
 
     def controls(self, node: schema.NodeDef) -> list[str]:
@@ -172,12 +172,12 @@ class EditableFunction(NodeBuilder):
         """Add zeros with the dtype and the known part of the shape of a tensor; return their text
         and the nodes made for them.
 
-        Raises Unprovable: the shape, which the file notes, would take gigabytes.
+        Raises NotConvertible: the shape, which the file notes, would take gigabytes.
         """
         known = tensor.shape is not None and not tensor.shape.unknown_rank
         sizes = [max(dim.size, 0) for dim in tensor.shape.dim] if known else []
         if max([*sizes, math.prod(sizes)]) > limits.ZEROS:
-            raise Unprovable(
+            raise NotConvertible(
                 source(tensor.text),
                 f"notes the shape {sizes}, too large for zeros in the other branch",
             )

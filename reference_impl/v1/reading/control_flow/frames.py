@@ -16,7 +16,7 @@ from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
-    Unprovable,
+    NotConvertible,
 )
 
 
@@ -36,8 +36,8 @@ class Frame:
 def find_frames(function: EditableFunction) -> list[Frame]:
     """Return all frames of a function except the outermost, inner frames before outer ones.
 
-    Raises Unprovable: a node has inputs of different frames, or is in a cycle without an Enter; a
-    result is inside a loop.
+    Raises NotConvertible: a node has inputs of different frames, or is in a cycle without an Enter;
+    a result is inside a loop.
     """
     root = Frame("", None, 0)
     children: dict[tuple[int, str], Frame] = {}
@@ -52,12 +52,12 @@ def find_frames(function: EditableFunction) -> list[Frame]:
                 frame_of[user] = outside
                 found.append(user)
             elif frame_of[user] is not outside:
-                raise Unprovable(
+                raise NotConvertible(
                     user, f"has inputs of the frames {frame_of[user].name!r} and {outside.name!r}"
                 )
     for name, node in function.nodes.items():
         if name not in frame_of:
-            raise Unprovable(name, "is part of a cycle that no Enter leads into")
+            raise NotConvertible(name, "is part of a cycle that no Enter leads into")
         frame_of[name].members.append(name)
         if node.op == "Enter":
             children[id(frame_of[name]), _frame_name(node)].enters.append(name)
@@ -71,7 +71,7 @@ def inside_of_loops(function: EditableFunction) -> list[str]:
     """
     try:
         frames = find_frames(function)
-    except Unprovable:
+    except NotConvertible:
         return []
     members: set[str] = set()
     for frame in frames:
@@ -90,14 +90,14 @@ def _frame_after(
         name = _frame_name(node)
         if (id(frame), name) not in children:
             if frame.depth == limits.CONTROL_FLOW_DEPTH:
-                raise Unprovable(
+                raise NotConvertible(
                     node.name, f"is nested in more than {limits.CONTROL_FLOW_DEPTH} loops"
                 )
             children[id(frame), name] = Frame(name, frame, frame.depth + 1)
         return children[id(frame), name]
     if node.op == "Exit":
         if frame.parent is None:
-            raise Unprovable(node.name, "leaves a loop that no Enter leads into")
+            raise NotConvertible(node.name, "leaves a loop that no Enter leads into")
         return frame.parent
     return frame
 

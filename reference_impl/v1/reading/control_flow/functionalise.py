@@ -21,7 +21,7 @@ from reference_impl.v1.reading.control_flow.conditionals import Conditions, conv
 from reference_impl.v1.reading.control_flow.dead_results import guard, in_branches
 from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
-    Unprovable,
+    NotConvertible,
     order,
 )
 from reference_impl.v1.reading.control_flow.frames import find_frames
@@ -58,7 +58,7 @@ def functionalise(
     try:
         for node in definition.node_def:
             if node.op in _BACKWARD:
-                raise Unprovable(
+                raise NotConvertible(
                     node.name,
                     "hands values of a loop to its backward pass, in ways that have no gradient of"
                     " their own",
@@ -69,7 +69,7 @@ def functionalise(
         for each in [definition, *made]:
             branches += _conditionals(each, ops, name_function)
         return made + branches
-    except Unprovable as reason:
+    except NotConvertible as reason:
         definition.CopyFrom(before)
         _keep(definition, reason)
         return []
@@ -109,7 +109,7 @@ def results_in_branches(definition: schema.FunctionDef, ops: OpTable) -> bool:
     try:
         _loops(copy, ops, lambda name: name)
         return bool(in_branches(Conditions(EditableFunction(copy, ops))))
-    except Unprovable:
+    except NotConvertible:
         return False
 
 
@@ -121,7 +121,7 @@ def is_functional(definition: schema.FunctionDef) -> bool:
     return not any(node.op in V1_FLOW or node.op == "TensorArrayV3" for node in definition.node_def)
 
 
-def _keep(definition: schema.FunctionDef, reason: Unprovable) -> None:
+def _keep(definition: schema.FunctionDef, reason: NotConvertible) -> None:
     """Record why the control flow is kept, at the node that prevented the conversion or else at its
     first node.
     """
@@ -154,18 +154,18 @@ def _loops(
     function = EditableFunction(definition, ops)
     made: list[Any] = []
     kept: set[int] = set()
-    first: Optional[Unprovable] = None
+    first: Optional[NotConvertible] = None
     for frame in find_frames(function):
         try:
             if id(frame) not in kept:
                 made += convert_loop(function, frame, name_function)
-        except Unprovable as reason:
+        except NotConvertible as reason:
             kept.add(id(frame))
             first = first or reason
         if id(frame) in kept:
             kept.add(id(frame.parent))
     if order(function) is None and not kept:
-        raise Unprovable(
+        raise NotConvertible(
             next(iter(function.nodes)), "is in a graph in which a loop waits for itself"
         )
     function.store()
@@ -194,9 +194,9 @@ def _conditionals(
             ):
                 function.store()
                 return made
-        raise Unprovable(
+        raise NotConvertible(
             next(iter(function.nodes)), "is in a graph in which branches wait for each other"
         )
-    except Unprovable as reason:
+    except NotConvertible as reason:
         _keep(definition, reason)
         return []

@@ -30,8 +30,8 @@ from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
 from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
+    NotConvertible,
     Tensor,
-    Unprovable,
     source,
     static_shapes,
 )
@@ -43,7 +43,7 @@ INT32, BOOL = schema.DT_INT32, schema.DT_BOOL
 class Loop:
     """A frame without inner frames, its nodes sorted by role.
 
-    Raises Unprovable: tf.while_loop does not make such a loop.
+    Raises NotConvertible: tf.while_loop does not make such a loop.
     """
 
     def __init__(self, function: EditableFunction, frame: Frame):
@@ -80,7 +80,7 @@ class Loop:
             (self.constants if nodes[name].attr["is_constant"].b else self.initial)[name] = entering
         conds = [name for name in self.members if nodes[name].op == "LoopCond"]
         if len(conds) != 1:
-            raise Unprovable(
+            raise NotConvertible(
                 (conds or self.frame.enters)[0], f"is in a loop with {len(conds)} LoopCond nodes"
             )
         self.loop_cond = conds[0]
@@ -92,7 +92,7 @@ class Loop:
                 value, predicate = self.function.data(nodes[name], 2)
                 if source(predicate) == self.loop_cond:
                     if source(value) not in self.variables:
-                        raise Unprovable(
+                        raise NotConvertible(
                             name, "leaves the loop with a value that is none of its variables"
                         )
                     self.switches[name] = source(value)
@@ -100,7 +100,9 @@ class Loop:
             if nodes[name].op == "Exit":
                 (value,) = self.function.data(nodes[name], 1)
                 if source(value) not in self.switches or not value.endswith(":output_false:0"):
-                    raise Unprovable(name, "does not leave through the Switch of a loop variable")
+                    raise NotConvertible(
+                        name, "does not leave through the Switch of a loop variable"
+                    )
                 self.exits[name] = self.switches[source(value)]
 
     def _sort_merge(self, name: str, sources: list[str]) -> None:
@@ -109,13 +111,13 @@ class Loop:
         if len(sources) == 2 and len(enters) == len(nexts) == 1:
             self.variables[name], self.next[name] = enters[0], nexts[0]
         elif enters or nexts:
-            raise Unprovable(name, "joins neither a loop variable nor two branches")
+            raise NotConvertible(name, "joins neither a loop variable nor two branches")
 
     def _check(self) -> None:
         nodes = self.function.nodes
         used = set(self.next.values())
         if len(used) != len(self.next) or len(set(self.variables.values())) != len(self.variables):
-            raise Unprovable(
+            raise NotConvertible(
                 self.loop_cond,
                 "belongs to a loop in which two variables share an Enter or a NextIteration",
             )
@@ -124,7 +126,7 @@ class Loop:
             for text in self.function.data(node):
                 origin = source(text)
                 if origin in self.initial and name not in self.variables:
-                    raise Unprovable(
+                    raise NotConvertible(
                         name, f"uses {origin!r}, which has a value in the first iteration only"
                     )
                 if (
@@ -132,15 +134,15 @@ class Loop:
                     and text.endswith(":output_false:0")
                     and name not in self.exits
                 ):
-                    raise Unprovable(
+                    raise NotConvertible(
                         name, f"uses {text!r}, which has a value after the last iteration only"
                     )
                 if origin in self.variables and not text.endswith(":output:0"):
-                    raise Unprovable(name, f"asks which input of {origin!r} came in")
+                    raise NotConvertible(name, f"asks which input of {origin!r} came in")
                 if origin == self.loop_cond and name not in self.switches:
-                    raise Unprovable(name, f"uses the outcome of {origin!r}")
+                    raise NotConvertible(name, f"uses the outcome of {origin!r}")
             if self.op(name) == "NextIteration" and name not in used:
-                raise Unprovable(name, "does not belong to a loop variable")
+                raise NotConvertible(name, "does not belong to a loop variable")
             if name in used or name == self.loop_cond:
                 self.function.data(node, 1)
             waits = self.function.controls(node)
@@ -149,7 +151,7 @@ class Loop:
                 (fixed and other not in self.structure) or other in used or other in self.exits
                 for other in waits
             ):
-                raise Unprovable(name, "has control inputs that tf.while_loop does not make")
+                raise NotConvertible(name, "has control inputs that tf.while_loop does not make")
 
     # What runs where
 
@@ -172,11 +174,11 @@ class Loop:
         ends = (self.function.sources(nodes[name]) for name in self.next.values())
         body = self.ancestors(itertools.chain.from_iterable(ends))
         for name in predicate & gated:
-            raise Unprovable(name, "decides about the iteration that it runs in")
+            raise NotConvertible(name, "decides about the iteration that it runs in")
         for name in self.members:
             inside = name in body or name in predicate or name in self.structure
             if self._counts(nodes[name]) and (not inside or (name in body and name not in gated)):
-                raise Unprovable(
+                raise NotConvertible(
                     name, "is stateful, and neither the predicate's nor the body's alone"
                 )
         return [name for name in self.members if name in predicate], [
@@ -207,7 +209,7 @@ def convert_loop(
     """Replace the nodes of ``frame``, which has no inner frames, by a While; return its cond and
     body functions.
 
-    Raises Unprovable: tf.while_loop did not make this loop. Nothing was changed.
+    Raises NotConvertible: tf.while_loop did not make this loop. Nothing was changed.
     """
     loop = Loop(function, frame)
     predicate, inside = loop.parts()

@@ -15,7 +15,7 @@ from reference_impl.format import schema
 from reference_impl.v1.reading.control_flow.conditionals import Conditions, Group
 from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
-    Unprovable,
+    NotConvertible,
     order,
     source,
 )
@@ -25,7 +25,7 @@ def split(conditions: Conditions, group: Group) -> list[Group]:
     """Divide a group into the fewest parts that do not wait for each other, each after the parts
     that it needs.
 
-    Raises Unprovable: a later part needs a handle of an earlier one.
+    Raises NotConvertible: a later part needs a handle of an earlier one.
     """
     function = conditions.function
     stage = _stages(function, group)
@@ -46,7 +46,7 @@ def split(conditions: Conditions, group: Group) -> list[Group]:
             if function.nodes[origin].op == "Const":  # each part gets a copy
                 copies.setdefault((number, branch_of[origin]), {})[origin] = None
             elif function.dtype(text) in (schema.DT_RESOURCE, schema.DT_VARIANT):
-                raise Unprovable(origin, "is a handle that a later part of its branch uses")
+                raise NotConvertible(origin, "is a handle that a later part of its branch uses")
             else:
                 parts[stage[origin]].handed[text] = branch_of[origin]
     for (number, branch), names in copies.items():
@@ -70,13 +70,17 @@ def _parts(group: Group, stage: dict[str, int]) -> list[Group]:
 
 
 def _stages(function: EditableFunction, group: Group) -> dict[str, int]:
-    """Return for each node the number of times that a path to it leaves the group and returns, as
-    late as possible.
+    """Return the stage of each node of the group: the If into which it goes.
+
+    The stage is the largest number of times that a path to the node leaves the group and comes
+    back. For example, a node of the backward pass that needs the loss, which is computed outside
+    from the branch's result, has stage 1. A node whose users are all in later stages is moved to
+    the first of those.
     """
     members = {*group.branches[0], *group.branches[1], *group.merges}
     names = order(function)
     if names is None:
-        raise Unprovable(source(group.predicate), "is in a graph with a cycle")
+        raise NotConvertible(source(group.predicate), "is in a graph with a cycle")
     found: dict[str, int] = {}
     users: dict[str, list[str]] = {name: [] for name in members}
     for name in names:

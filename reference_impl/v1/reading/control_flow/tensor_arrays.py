@@ -26,7 +26,7 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.node_defs import clear_op_attributes, int_tensor
 from reference_impl.v1.reading.control_flow.editable_function import (
     EditableFunction,
-    Unprovable,
+    NotConvertible,
     source,
 )
 
@@ -46,7 +46,7 @@ RESIZE = "resize_if_index_out_of_bounds"
 INT32 = schema.DT_INT32
 
 
-def convert_tensor_arrays(function: EditableFunction) -> Optional[Unprovable]:
+def convert_tensor_arrays(function: EditableFunction) -> Optional[NotConvertible]:
     """Replace every array that a list can replace; return the reason why the first other array is
     kept, or None.
     """
@@ -83,7 +83,7 @@ class _Uses:
 
     def __init__(self, function: EditableFunction, arrays: list[str]):
         self.function = function
-        self.reasons: dict[str, Unprovable] = {}
+        self.reasons: dict[str, NotConvertible] = {}
         self.of: dict[str, tuple[str, str]] = {}  # tensor -> (array, handle or flow)
         self.flows: dict[str, list[str]] = {name: [] for name in arrays}
         self.handles: dict[str, set[str]] = {
@@ -111,7 +111,7 @@ class _Uses:
         return consumers
 
     def refuse(self, array: str, node: str, reason: str) -> None:
-        self.reasons.setdefault(array, Unprovable(node, f"{reason} the TensorArray {array!r}"))
+        self.reasons.setdefault(array, NotConvertible(node, f"{reason} the TensorArray {array!r}"))
 
     def _follow(self, array: str) -> None:
         """Find all tensors that are the handle or the flow of an array."""

@@ -27,13 +27,6 @@ class UnrestoredStateWarning(UserWarning):
 _HOW = "Before the load, register the saver, and the class by reference_impl.register"
 
 
-def has_saver(load: Load, number: int) -> bool:
-    """Return whether a registered saver wrote the state of an object, which thus has no value of
-    its own in the checkpoint.
-    """
-    return bool(load.graph.nodes[number].registered_saver)
-
-
 def restore(load: Load) -> None:
     """Let registered savers restore the objects whose state they wrote.
 
@@ -45,7 +38,7 @@ def restore(load: Load) -> None:
     numbers = [
         number
         for number, made in enumerate(load.objects)
-        if made is not None and has_saver(load, number)
+        if made is not None and load.has_saver(number)
     ]
     if not numbers or load.options.skip_checkpoint:
         return

@@ -27,6 +27,7 @@ from reference_impl.format.names import LIST, PRIVATE
 from reference_impl.graph.closure import reachable
 
 ALL, TRAINABLE = "variables", "trainable_variables"
+LISTS = frozenset({ALL, TRAINABLE})
 # Attribute of a loaded object: {name: child} of the attributes that hold variables outside its
 # list.
 UNLISTED = f"{PRIVATE}unlisted"
