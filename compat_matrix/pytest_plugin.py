@@ -53,7 +53,7 @@ from compat_matrix.workers.protocol import COLLECT_AFTER
 from savedmodel_common import interrupts
 
 if TYPE_CHECKING:
-    from compat_matrix.models.predict import Predictor
+    from compat_matrix.engine.predict import Predictor
     from compat_matrix.report.progress import Progress
 
 
@@ -109,7 +109,7 @@ class Run:
     @functools.cached_property
     def predictor(self) -> Predictor:
         """The predictions of the op history for the cells of this run."""
-        from compat_matrix.models.predict import Predictor
+        from compat_matrix.engine.predict import Predictor
 
         return Predictor(self.out, (cell.consumer_version for cell in self.plan))
 

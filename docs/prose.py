@@ -30,15 +30,10 @@ ROOT = Path(__file__).parents[1]
 ALLOWED = Path(__file__).with_name("prose.toml")
 PACKAGES = (
     "reference_impl",
-    "compat_matrix",
     "savedmodel_common",
-    "savedmodel_compat",
-    "docs",
-    "benchmarks",
-)
-    "reference_impl",
+    "savedmodel_tools",
+    "savedmodel_migration",
     "compat_matrix",
-    "savedmodel_common",
     "savedmodel_compat",
     "docs",
     "benchmarks",

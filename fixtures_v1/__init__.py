@@ -62,7 +62,7 @@ def verify(directory):
     """
     # Late: where a matrix runs the generators, this package can be imported and compat_matrix
     # cannot.
-    from compat_matrix.workers.provenance import file_sha256, hash_files
+    from savedmodel_common.provenance import file_sha256, hash_files
 
     directory = str(directory)
     try:

@@ -51,8 +51,8 @@ class Consumer:
     ``tolerance``: (rtol, atol, reason) of a consumer with its own kernels; it applies even if an
     artifact allows less.
     ``role`` selects a reader if one process of the program holds several.
-    ``loader`` is one of :data:`compat_matrix.models.compat.EVERY_LOADER`, ``saver`` one of
-    :data:`compat_matrix.models.predict.SAVES`. ``reproducible``: the bytes of its re-exports do not
+    ``loader`` is one of :data:`savedmodel_tools.compat.EVERY_LOADER`, ``saver`` one of
+    :data:`compat_matrix.engine.predict.SAVES`. ``reproducible``: the bytes of its re-exports do not
     depend on its process.
     """
 

@@ -160,7 +160,7 @@ class Result:
 
     @property
     def skew_facts(self) -> dict[str, Any]:
-        """Return the skew as `compat_matrix.skew.naming.Skew` writes it; empty if none was
+        """Return the skew as `savedmodel_tools.skew.naming.Skew` writes it; empty if none was
         found.
         """
         found = self.details.get("skew")

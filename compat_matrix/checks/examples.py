@@ -16,11 +16,16 @@ from typing import Any, Union
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
-from compat_matrix.requests.compare import EXACT, Mismatch, Tolerance, compare_named
 from compat_matrix.serving.client import Class, Classified, Regressed
-from compat_matrix.serving.messages import CLASSIFY_METHOD, REGRESS_METHOD, Example
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.schema import SignatureDef
+from savedmodel_common.compare import (
+    EXACT,
+    Mismatch,
+    Tolerance,
+    compare_named,
+)
+from savedmodel_common.serving.messages import CLASSIFY_METHOD, REGRESS_METHOD, Example
+from savedmodel_common.tensors import Tensor
 
 SPOKEN = {
     CLASSIFY_METHOD: "classify",

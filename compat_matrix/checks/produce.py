@@ -20,7 +20,7 @@ from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import ArtifactError
 from compat_matrix.runtimes.pasts import PLAIN, Past
 from compat_matrix.runtimes.worker import ReplyError, Worker
-from compat_matrix.workers import provenance
+from savedmodel_common import provenance
 from savedmodel_common.alone import alone
 from savedmodel_common.writing import discard, new_folder
 

@@ -19,12 +19,12 @@ from compat_matrix.checks.produce import produce, producing_worker
 from compat_matrix.checks.table import RUN
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import Artifact, ArtifactError, altered_files, read_artifact
-from compat_matrix.requests.compare import Tolerance
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
-from compat_matrix.skew import naming as skew
 from compat_matrix.verdict.pasts import EXPORTS
 from reference_impl.errors import SavedModelError
+from savedmodel_common.compare import Tolerance
 from savedmodel_common.printable import first_of
+from savedmodel_tools.skew import naming as skew
 
 if TYPE_CHECKING:
     from compat_matrix.checks.wire import Wire

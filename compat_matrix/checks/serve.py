@@ -19,17 +19,17 @@ from compat_matrix.checks.answers import Answers, judged, raise_first, refused_a
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.kinds.signatures import compare_signatures, signature_finding
 from compat_matrix.checks.wire import Wire, rest_of, trouble
-from compat_matrix.requests.compare import EXACT, Tolerance, compare_named
 from compat_matrix.serving.client import GRPC, REST, Client, NotRepresentable
 from compat_matrix.serving.fleet import Served
 from compat_matrix.serving.rest_client import ROWS
 from compat_matrix.serving.rest_json import subnormal
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
 from reference_impl.format.container.layout import WARMUP_REQUESTS
 from reference_impl.views.signatures import signature_spec
+from savedmodel_common import tensors
+from savedmodel_common.compare import EXACT, Tolerance, compare_named
 from savedmodel_common.printable import first_of
+from savedmodel_common.tensors import Tensor
 
 Ask = Callable[[Served, dict[str, Any], dict[str, Tensor]], dict[str, Tensor]]
 ONE_STATUS = frozenset(

@@ -15,12 +15,12 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import examples, oracle
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.wire import Wire, trouble
-from compat_matrix.serving import messages
 from compat_matrix.serving.client import GRPC, Client, ModelRef, NotRepresentable, Task
 from compat_matrix.serving.fleet import Served
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common import tensors
 from savedmodel_common.printable import first_of
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
 
 
 def ask_all(

@@ -103,7 +103,7 @@ def bisect(
     from compat_matrix.gate.bisect import bisect as search
     from compat_matrix.gate.bisect_cell import NotAsked, Source
     from compat_matrix.hosts.pool import Hosts
-    from compat_matrix.skew.history import history
+    from savedmodel_tools.skew.history import history
 
     parts, table = parse_cell_id(cell_id), history()
     low, high = one_release(first, table), one_release(last, table)

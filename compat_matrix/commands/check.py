@@ -33,7 +33,7 @@ from savedmodel_common.printable import printable
 if TYPE_CHECKING:
     from compat_matrix.exports.options import Options
     from compat_matrix.exports.report import Report
-    from compat_matrix.models.find import Found
+    from savedmodel_tools.find import Found
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 

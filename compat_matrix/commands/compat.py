@@ -23,10 +23,10 @@ from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, printable, told
 
 if TYPE_CHECKING:
-    from compat_matrix.models.compat import GraphCompat, Use, Verdict
-    from compat_matrix.models.find import Found, Model
-    from compat_matrix.skew.history import History
-    from compat_matrix.skew.needs import GraphNeeds
+    from savedmodel_tools.compat import GraphCompat, Use, Verdict
+    from savedmodel_tools.find import Found, Model
+    from savedmodel_tools.skew.history import History
+    from savedmodel_tools.skew.needs import GraphNeeds
 
 LOADERS = ("session", "c++", "objects")
 LOADER_HELP = (
@@ -101,9 +101,9 @@ def compat(
     """
     from functools import partial
 
-    from compat_matrix.models import targets
-    from compat_matrix.models.jobs import Died, ordered
-    from compat_matrix.skew.history import history
+    from savedmodel_tools import targets
+    from savedmodel_tools.jobs import Died, ordered
+    from savedmodel_tools.skew.history import history
 
     found = models_named(models, lists, follow_links)
     if ops:
@@ -191,7 +191,7 @@ def _asked(model: Model, asked: tuple[int, ...], follow_links: bool, advise: boo
 
 def _whole(uses: list[Use], loader: str) -> Use | None:
     """All parts of a model through one loader as one: it loads where every part does."""
-    from compat_matrix.models.compat import Use
+    from savedmodel_tools.compat import Use
 
     mine = [use for use in uses if use.loader == loader]
     if not mine:
@@ -210,7 +210,7 @@ def _whole(uses: list[Use], loader: str) -> Use | None:
 
 def _together(verdicts: list[Verdict]) -> Verdict:
     """Return the verdict on several parts as one."""
-    from compat_matrix.models.compat import Verdict
+    from savedmodel_tools.compat import Verdict
 
     reasons = tuple(reason for verdict in verdicts for reason in verdict.reasons)
     risks = tuple(risk for verdict in verdicts for risk in verdict.risks)
@@ -242,16 +242,16 @@ def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool, advise: bo
     could rewrite the model. To ``advise``, add for each loader the releases of the op history that
     load all of it, which takes as long as to ask them all.
     """
-    from compat_matrix.models.compat import of_graph, of_model
-    from compat_matrix.skew.history import history
     from reference_impl.format.container import layout
+    from savedmodel_tools.compat import of_graph, of_model
+    from savedmodel_tools.skew.history import history
 
     with model.local() as path:
         found = layout.read(path, follow_links=follow_links)
         graphs = of_model(found, asked, history())
     if len(asked) != 1 or all(_good(use, True) for graph in graphs for use in graph.uses):
         return graphs, [], {}
-    from compat_matrix.models.downgrade.model import plan
+    from savedmodel_tools.downgrade.model import plan
 
     planned = plan(found, asked[0])
     refused = {loader for _, loaders in planned.refused for loader in loaders}
@@ -304,7 +304,7 @@ def _advice(
     """Return what `downgrade` can do for the loaders that the model stops, or which releases load
     it if no newer one does.
     """
-    from compat_matrix.skew.advice import words
+    from savedmodel_tools.skew.advice import words
 
     release = table.releases[index].name
     fit = [loader for loader in loaders if loader in rewritable]
@@ -419,7 +419,7 @@ def _head(graph: GraphCompat | GraphNeeds) -> str:
 
 
 def _cell(use: Use | None, table: History) -> str:
-    from compat_matrix.skew.advice import words
+    from savedmodel_tools.skew.advice import words
 
     if use is None:
         return ""
@@ -476,8 +476,8 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
     """Print what the ops of the models need; the exit code is 1 when a part runs in no release, or
     a model cannot be read.
     """
-    from compat_matrix.skew.history import history
-    from compat_matrix.skew.needs import needs, to_json
+    from savedmodel_tools.skew.history import history
+    from savedmodel_tools.skew.needs import needs, to_json
 
     table = history()
     code = ExitCode.UNEXPECTED if found.skipped else ExitCode.AS_EXPECTED
@@ -536,7 +536,7 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
 
 
 def _show_graph_needs(graph: GraphNeeds, table: History, full: bool) -> None:
-    from compat_matrix.skew.advice import words
+    from savedmodel_tools.skew.advice import words
 
     click.echo(_head(graph))
     width = max(len(part.name) for part in graph.parts)
@@ -557,7 +557,7 @@ def _show_graph_needs(graph: GraphNeeds, table: History, full: bool) -> None:
 
 
 def _claimed() -> str:
-    from compat_matrix.skew.history import history
+    from savedmodel_tools.skew.history import history
 
     names = [release.name for release in history().releases]
     return (

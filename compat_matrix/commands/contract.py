@@ -33,8 +33,8 @@ from savedmodel_common.printable import (
 )
 
 if TYPE_CHECKING:
-    from compat_matrix.models.contract.form import Contract
-    from compat_matrix.models.find import Found, Model
+    from savedmodel_tools.contract.form import Contract
+    from savedmodel_tools.find import Found, Model
 
 SUFFIX = ".contract.json"
 
@@ -70,7 +70,7 @@ class _Invalid(click.ClickException):
 @contextmanager
 def _refusals() -> Iterator[None]:
     """What is wrong with a contract, its requests or the machine, as an exit code."""
-    from compat_matrix.models.contract.file import ContractError
+    from savedmodel_tools.contract.file import ContractError
 
     try:
         yield
@@ -210,8 +210,8 @@ def _write_one(
     """
     from dataclasses import replace
 
-    from compat_matrix.models.contract import file, rules
-    from compat_matrix.models.contract.form import contract_of
+    from savedmodel_tools.contract import file, rules
+    from savedmodel_tools.contract.form import contract_of
 
     old = _old(target, update)
     if old is not None and old.answers is not None and answers is None and requests is None:
@@ -222,7 +222,7 @@ def _write_one(
     with model.local() as path:
         new = contract_of(path, follow_links=links)
         if answers or requests is not None:
-            from compat_matrix.models.contract.answers import record
+            from compat_matrix.exports.contract_answers import record
 
             recorded, left_out = record(path.parent if path.is_file() else path, requests)
             new = replace(new, answers=recorded)
@@ -272,7 +272,7 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
 
 
 def _old(target: Path, update: bool) -> Optional[Contract]:
-    from compat_matrix.models.contract import file
+    from savedmodel_tools.contract import file
 
     if not target.exists():
         return None
@@ -334,8 +334,8 @@ def check(
       savedmodel-compat contract check model
       savedmodel-compat contract check models --answers --require
     """
-    from compat_matrix.models.contract.rules import RULES
-    from compat_matrix.models.jobs import Died, ordered
+    from savedmodel_tools.contract.rules import RULES
+    from savedmodel_tools.jobs import Died, ordered
 
     if wrong := unknown("rule", allow, RULES):
         raise click.UsageError(wrong)
@@ -412,10 +412,10 @@ def _checked(
     """Return the status of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``,
     ``refused`` or ``unread``.
     """
-    from compat_matrix.models.contract import file as files
-    from compat_matrix.models.contract import rules
-    from compat_matrix.models.contract.form import contract_of
     from reference_impl.errors import SavedModelError, about_the_model
+    from savedmodel_tools.contract import file as files
+    from savedmodel_tools.contract import rules
+    from savedmodel_tools.contract.form import contract_of
 
     target, report = _target(model, file), _blank(model, file)
     if target is None or (file is None and not target.exists()):
@@ -429,7 +429,7 @@ def _checked(
             if ask and not (frozen.answers and frozen.answers.requests):
                 report["answers"] = NO_ANSWERS
             elif ask and frozen.answers is not None:
-                from compat_matrix.models.contract import answers
+                from compat_matrix.exports import contract_answers as answers
 
                 findings += rules.allow(
                     answers.check(path.parent if path.is_file() else path, frozen.answers), allowed
@@ -477,7 +477,7 @@ def rules(as_json: bool) -> None:
     Examples:
       savedmodel-compat contract rules
     """
-    from compat_matrix.models.contract.rules import RULES
+    from savedmodel_tools.contract.rules import RULES
 
     if as_json:
         listed = [
@@ -491,7 +491,7 @@ def rules(as_json: bool) -> None:
 
 
 def _claimed() -> str:
-    from compat_matrix.models.contract.rules import RULES
+    from savedmodel_tools.contract.rules import RULES
 
     breaking = [name for name, rule in RULES.items() if rule.category == "breaking"]
     return f"the {len(RULES)} rules ({len(breaking)} about what breaks clients), on the files alone"

@@ -14,13 +14,13 @@ import click
 from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import models_named
-from compat_matrix.comparison.model import SECTIONS
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
+from savedmodel_tools.comparison.model import SECTIONS
 
 if TYPE_CHECKING:
-    from compat_matrix.comparison.model import Options
-    from compat_matrix.models.find import Found
+    from savedmodel_tools.comparison.model import Options
+    from savedmodel_tools.find import Found
 
 
 def _tolerance(
@@ -122,7 +122,7 @@ def diff(
       savedmodel-compat diff model migrated/models/model --clients
       savedmodel-compat diff export/1 export/2 --only variables --tolerance 1e-5
     """
-    from compat_matrix.comparison.model import Options
+    from savedmodel_tools.comparison.model import Options
 
     # NumPy starts a thread per core for linear algebra, which is not done here, and takes longer
     # over it than a small model.
@@ -160,7 +160,7 @@ def diff(
 
 
 def _is_model(name: str, found: Found) -> bool:
-    from compat_matrix.models.find import place_of
+    from savedmodel_tools.find import place_of
 
     # By what is meant: of a file:// URL the model's name is the path.
     return (
@@ -171,7 +171,7 @@ def _is_model(name: str, found: Found) -> bool:
 
 
 def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int:
-    from compat_matrix.comparison import diff as compare
+    from savedmodel_tools.comparison import diff as compare
 
     with found[0].models[0].local() as one, found[1].models[0].local() as other:
         result = compare(one, other, options)
@@ -185,15 +185,15 @@ def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int
 
         click.echo(json.dumps(result.to_json(), separators=(",", ":")))
     else:
-        from compat_matrix.comparison.text import lines
+        from savedmodel_tools.comparison.text import lines
 
         click.echo("\n".join(lines(result, full)))
     return ExitCode.UNEXPECTED if result.verdict == "different" else ExitCode.AS_EXPECTED
 
 
 def _many(found: list[Found], options: Options, as_json: bool, full: bool, jobs: int) -> int:
-    from compat_matrix.comparison.text import lines
-    from compat_matrix.models.diff.trees import (
+    from savedmodel_tools.comparison.text import lines
+    from savedmodel_tools.diff.trees import (
         CLOSE,
         EQUAL,
         UNREAD,

@@ -23,9 +23,9 @@ from savedmodel_common.exit_codes import ExitCode, leading
 from savedmodel_common.printable import message_of, printable
 
 if TYPE_CHECKING:
-    from compat_matrix.models.downgrade.model import Plan
-    from compat_matrix.models.find import Model
-    from compat_matrix.models.prove import Proof, Prover
+    from compat_matrix.exports.release_proof import Proof, Prover
+    from savedmodel_tools.downgrade.model import Plan
+    from savedmodel_tools.find import Model
 
 SHOWN = 10  # refusals
 
@@ -116,7 +116,7 @@ def downgrade(
       savedmodel-compat downgrade model --target 1.15 --for session --out model_for_1.15
       savedmodel-compat downgrade models --target 2.4 --dry-run
     """
-    from compat_matrix.skew.history import history
+    from savedmodel_tools.skew.history import history
 
     if directory is not None:
         click.echo("the directory of the result is named by --out now", err=True)
@@ -193,7 +193,7 @@ class _Job:
 
     def __enter__(self) -> _Job:
         if self.provers is not None:
-            from compat_matrix.models import prove
+            from compat_matrix.exports import release_proof as prove
 
             readers = [prove.READER_OF[loader] for loader in self.loaders]
             named = [prove.READER_OF[loader] for loader in self.named]
@@ -227,9 +227,9 @@ class _Job:
     def _run(
         self, path: Path, out: Path | None, line: dict[str, Any]
     ) -> tuple[dict[str, Any], int]:
-        from compat_matrix.models.downgrade import model as downgrading
-        from compat_matrix.models.prove import FAILED, UNPROVED, Proof
+        from compat_matrix.exports.release_proof import FAILED, UNPROVED, Proof
         from reference_impl.format.container import layout
+        from savedmodel_tools.downgrade import model as downgrading
 
         found = layout.read(path, follow_links=self.follow_links)
         plan = downgrading.plan(found, self.index, self.loaders)
@@ -257,8 +257,8 @@ class _Job:
         )
 
     def _written(self, found: Any, plan: Plan, out: Path) -> Proof:
-        from compat_matrix.models import prove
-        from compat_matrix.models.downgrade import model as downgrading
+        from compat_matrix.exports import release_proof as prove
+        from savedmodel_tools.downgrade import model as downgrading
 
         prover = self.prover
         proofs = [prove.Proof(prove.UNPROVED, "--no-proof", (), ())]

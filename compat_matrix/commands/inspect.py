@@ -17,7 +17,7 @@ from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, told
 
 if TYPE_CHECKING:
-    from compat_matrix.models.find import Found
+    from savedmodel_tools.find import Found
 
 SECTIONS = (
     *(

@@ -30,10 +30,10 @@ from savedmodel_common.extras import need
 from savedmodel_common.printable import printable
 
 if TYPE_CHECKING:
-    from compat_matrix.models.find import Found
-    from compat_matrix.models.migrate.migrator import Settings
-    from compat_matrix.models.migrate.records import Record
-    from compat_matrix.models.migrate.run import Job
+    from savedmodel_migration.migrate.migrator import Settings
+    from savedmodel_migration.migrate.records import Record
+    from savedmodel_migration.migrate.run import Job
+    from savedmodel_tools.find import Found
 
 MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -154,8 +154,8 @@ def migrate(
       savedmodel-compat migrate models --out migrated --with 2.8
       savedmodel-compat migrate --to keras models --out migrated
     """
-    from compat_matrix.models.migrate.migrator import Settings
-    from compat_matrix.models.migrate.run import MODELS, jobs_of
+    from savedmodel_migration.migrate.migrator import Settings
+    from savedmodel_migration.migrate.run import MODELS, jobs_of
 
     tell_skipped(found.skipped)
     jobs = jobs_of(found.models if out is None else sources(found.models, out, MODELS))
@@ -185,8 +185,8 @@ def migrate(
 
 def _check_release(spec: str, to: str) -> None:
     """Refuse a runtime that cannot answer for old models. Raises ClickException."""
-    from compat_matrix.models.migrate.elsewhere import READER
     from compat_matrix.runtimes.resolve import resolve
+    from savedmodel_migration.migrate.elsewhere import READER
 
     if to == "keras":
         raise click.UsageError("--with is about --to tf2")
@@ -200,8 +200,8 @@ def _plan(jobs: list[Job], settings: Settings, as_json: bool) -> int:
     """Say what each model is and what would be done with it; the exit code is 1 when one would be
     refused.
     """
-    from compat_matrix.models.migrate.keras_plan import keras_plan
-    from compat_matrix.models.migrate.plan import plan_of
+    from savedmodel_migration.migrate.keras_plan import keras_plan
+    from savedmodel_migration.migrate.plan import plan_of
 
     code, lines = ExitCode.AS_EXPECTED, []
     for job in jobs:
@@ -248,7 +248,7 @@ def _run(
     quiet: bool,
 ) -> int:
     from compat_matrix.cells.sole_writer import sole_writer
-    from compat_matrix.models.migrate import report
+    from savedmodel_migration.migrate import report
 
     need(*(() if cluster else ("tensorflow",)), "jinja2")  # which makes the report
     with sole_writer(out, beside_others=True):
@@ -268,10 +268,10 @@ def _made(
     """Migrate all models, and return their records in the order of the jobs."""
     from rich.console import Console
 
-    from compat_matrix.models.migrate import cluster as dask
-    from compat_matrix.models.migrate import report
-    from compat_matrix.models.migrate.run import recorded, run
     from compat_matrix.report.progress import Progress
+    from savedmodel_migration.migrate import cluster as dask
+    from savedmodel_migration.migrate import report
+    from savedmodel_migration.migrate.run import recorded, run
 
     order = {job.relative: index for index, job in enumerate(jobs)}
     made: list[Record] = []
@@ -301,9 +301,9 @@ def _made(
 
 
 def _say(made: list[Record], out: Path) -> None:
-    from compat_matrix.models.migrate import report
-    from compat_matrix.models.migrate.records import badness
     from reference_impl.format.container.files import shown
+    from savedmodel_migration.migrate import report
+    from savedmodel_migration.migrate.records import badness
 
     ordered = sorted(made, key=lambda record: badness(record.status))
     for line in summary(
@@ -315,7 +315,7 @@ def _say(made: list[Record], out: Path) -> None:
 
 
 def _exit_code(made: list[Record]) -> int:
-    from compat_matrix.models.migrate.records import Status
+    from savedmodel_migration.migrate.records import Status
 
     if any(record.status is Status.FAILED for record in made):
         return ExitCode.HARNESS_ERROR

@@ -16,7 +16,7 @@ from compat_matrix.commands.parts.editing import edit_options, tags_option
 from savedmodel_common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from compat_matrix.models.edits.draft import Draft
+    from savedmodel_tools.edits.draft import Draft
 
 
 @click.group(cls=Group)
@@ -48,7 +48,7 @@ def list_(model: str, as_json: bool, follow_links: bool) -> int:
       savedmodel-compat signatures list model
     """
     from compat_matrix.commands.parts.editing import run
-    from compat_matrix.models.edits.listing import signatures_of
+    from savedmodel_tools.edits.listing import signatures_of
 
     return run(model, as_json, follow_links, signatures_of, _lines)
 
@@ -107,7 +107,7 @@ def rename(
       savedmodel-compat signatures rename model old new --out copy
       savedmodel-compat signatures rename model predict --input x=images --output y=scores --out copy
     """  # noqa: E501
-    from compat_matrix.models.edits.arguments import rename_signature
+    from savedmodel_tools.edits.arguments import rename_signature
 
     pairs = _pairs("--input", inputs), _pairs("--output", outputs)
     if new is None and not any(pairs):
@@ -151,7 +151,7 @@ def copy(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
     Examples:
       savedmodel-compat signatures copy model serving_default predict --out copy
     """
-    from compat_matrix.models.edits import signatures as edits
+    from savedmodel_tools.edits import signatures as edits
 
     return partial(edits.copy, old=old, new=new, tags=tags)
 
@@ -176,7 +176,7 @@ def drop(keys: tuple[str, ...], tags: str | None) -> Callable[[Draft], None]:
     Examples:
       savedmodel-compat signatures drop model debug train --out copy
     """
-    from compat_matrix.models.edits import signatures as edits
+    from savedmodel_tools.edits import signatures as edits
 
     return partial(edits.drop, keys=keys, tags=tags)
 
@@ -202,6 +202,6 @@ def default(key: str, old: str | None, tags: str | None) -> Callable[[Draft], No
     Examples:
       savedmodel-compat signatures default model predict --out copy
     """
-    from compat_matrix.models.edits import signatures as edits
+    from savedmodel_tools.edits import signatures as edits
 
     return partial(edits.make_default, key=key, old=old, tags=tags)

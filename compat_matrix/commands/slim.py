@@ -16,7 +16,7 @@ from compat_matrix.commands.parts.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from compat_matrix.models.edits.draft import Draft
+    from savedmodel_tools.edits.draft import Draft
 
 
 @claims(
@@ -50,6 +50,6 @@ def slim(keep: tuple[str, ...], serving_only: bool, tags: str | None) -> Callabl
       savedmodel-compat slim models --out small --jobs 4
       savedmodel-compat slim model --dry-run
     """
-    from compat_matrix.models.edits.slim import slim as edit
+    from savedmodel_tools.edits.slim import slim as edit
 
     return partial(edit, keep=keep, serving_only=serving_only, tags=tags)

@@ -17,7 +17,7 @@ from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted
 
 if TYPE_CHECKING:
-    from compat_matrix.models.edits.draft import Draft
+    from savedmodel_tools.edits.draft import Draft
 
 
 @click.group(cls=Group)
@@ -45,7 +45,7 @@ def list_(model: str, as_json: bool, follow_links: bool) -> int:
       savedmodel-compat tags list model
     """
     from compat_matrix.commands.parts.editing import run
-    from compat_matrix.models.edits.listing import tags_of
+    from savedmodel_tools.edits.listing import tags_of
 
     return run(model, as_json, follow_links, tags_of, _lines)
 
@@ -77,6 +77,6 @@ def set_(new: str, tags: str | None) -> Callable[[Draft], None]:
     Examples:
       savedmodel-compat tags set model serve,gpu --tags serve --out copy
     """
-    from compat_matrix.models.edits.signatures import set_tags
+    from savedmodel_tools.edits.signatures import set_tags
 
     return partial(set_tags, new=new, tags=tags)

@@ -16,9 +16,9 @@ from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import like, printable
 
 if TYPE_CHECKING:
-    from compat_matrix.models.find import Found
-    from compat_matrix.models.verify.findings import Rule, Severity
-    from compat_matrix.models.verify.run import Report
+    from savedmodel_tools.find import Found
+    from savedmodel_tools.verify.findings import Rule, Severity
+    from savedmodel_tools.verify.run import Report
 
 SCHEMA = 1
 ALL_RULES = "`savedmodel-compat verify --rule SMC` lists all."
@@ -32,8 +32,8 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     """
     if value is None or ctx.resilient_parsing:
         return
-    from compat_matrix.models.verify.rules import all_rules
-    from compat_matrix.models.verify.text import rule_line, rule_text
+    from savedmodel_tools.verify.rules import all_rules
+    from savedmodel_tools.verify.text import rule_line, rule_text
 
     rules = all_rules()
     named = [rule for rule in rules if value.lower() in (rule.id.lower(), rule.name)]
@@ -125,8 +125,8 @@ def verify(
       savedmodel-compat verify model --target 2.15
       savedmodel-compat verify --rule SMC413
     """
-    from compat_matrix.models.verify.findings import Severity
-    from compat_matrix.models.verify.rules import UnknownRule, all_rules, choose
+    from savedmodel_tools.verify.findings import Severity
+    from savedmodel_tools.verify.rules import UnknownRule, all_rules, choose
 
     try:
         rules = choose(all_rules(), select, ignore)
@@ -148,8 +148,8 @@ def _releases(target: str | None) -> tuple[int, ...]:
     """Return the releases of a target, numbers of the op history; none for the default."""
     if target is None:
         return ()
-    from compat_matrix.models import targets
-    from compat_matrix.skew.history import history
+    from savedmodel_tools import targets
+    from savedmodel_tools.skew.history import history
 
     try:
         return targets.releases(target, history())
@@ -170,13 +170,13 @@ def _reports(
     """
     from functools import partial
 
-    from compat_matrix.models.find import UNFINISHED
-    from compat_matrix.models.jobs import Died, ordered
-    from compat_matrix.models.verify.findings import Fault
-    from compat_matrix.models.verify.rules import UNFINISHED as RULE
-    from compat_matrix.models.verify.rules import all_rules
-    from compat_matrix.models.verify.run import Report, verify_found
-    from compat_matrix.models.verify.text import report_lines, summary
+    from savedmodel_tools.find import UNFINISHED
+    from savedmodel_tools.jobs import Died, ordered
+    from savedmodel_tools.verify.findings import Fault
+    from savedmodel_tools.verify.rules import UNFINISHED as RULE
+    from savedmodel_tools.verify.rules import all_rules
+    from savedmodel_tools.verify.run import Report, verify_found
+    from savedmodel_tools.verify.text import report_lines, summary
 
     reports = []
     seen: set[str] = set()
@@ -212,13 +212,13 @@ def _reports(
 
 def _left(found: Found) -> list[Any]:
     """Return what was skipped and is not a finding."""
-    from compat_matrix.models.find import UNFINISHED
+    from savedmodel_tools.find import UNFINISHED
 
     return [item for item in found.skipped if item.kind != UNFINISHED]
 
 
 def _json(reports: list[Report], found: Found, rules: list[Rule]) -> dict[str, Any]:
-    from compat_matrix.models.verify.text import by_severity
+    from savedmodel_tools.verify.text import by_severity
 
     return {
         "schema": SCHEMA,
@@ -242,7 +242,7 @@ def _write(
         import json
 
         from compat_matrix.cells.run_file import tool_version
-        from compat_matrix.models.verify.sarif import log
+        from savedmodel_tools.verify.sarif import log
 
         sarif.parent.mkdir(parents=True, exist_ok=True)
         sarif.write_text(
@@ -250,14 +250,14 @@ def _write(
             encoding="utf-8",
         )
     if junit is not None:
-        from compat_matrix.models.verify.junit import document
+        from savedmodel_tools.verify.junit import document
 
         junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(document(reports, _left(found), level), encoding="utf-8")
 
 
 def _exit_code(reports: list[Report], found: Found, level: Severity | None) -> int:
-    from compat_matrix.models.find import ODD, UNLISTED
+    from savedmodel_tools.find import ODD, UNLISTED
 
     if any(report.error is not None for report in reports):
         return ExitCode.HARNESS_ERROR
@@ -274,6 +274,6 @@ def _exit_code(reports: list[Report], found: Found, level: Severity | None) -> i
 
 
 def _claimed() -> str:
-    from compat_matrix.models.verify.rules import all_rules
+    from savedmodel_tools.verify.rules import all_rules
 
     return f"all {len(all_rules())} rules, on the files alone"

@@ -17,7 +17,7 @@ from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, printable, told
 
 if TYPE_CHECKING:
-    from compat_matrix.models.weights import Weight, Weights
+    from savedmodel_tools.weights import Weight, Weights
 
 _DIGITS = 12  # of a digest, in the list
 
@@ -94,9 +94,9 @@ def weights(
       savedmodel-compat weights model --only 'dense*' --out dense.npz
       savedmodel-compat weights model --by name --out weights.safetensors
     """
-    from compat_matrix.models import weights as task
     from reference_impl.errors import SavedModelError
     from reference_impl.format.container import layout
+    from savedmodel_tools import weights as task
 
     if out is not None and out.suffix not in task.SUFFIXES:
         raise click.BadParameter(
@@ -131,7 +131,7 @@ def _tags(text: str | None) -> list[str] | None:
 
 
 def _asked(opened: Weights, keys: list[str], by: str, out: Path | None) -> list[Weight]:
-    from compat_matrix.models.weights import write
+    from savedmodel_tools.weights import write
 
     return [opened.weight(key) for key in keys] if out is None else write(opened, keys, by, out)
 

@@ -26,12 +26,12 @@ from compat_matrix.cells.sole_writer import LOCK_FILE
 from compat_matrix.checks import CHECKS, NotExecuted
 from compat_matrix.engine import running
 from compat_matrix.engine.loop import run_plan
+from compat_matrix.engine.predict import Predictor
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.exports import still
 from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, STILL, Options
 from compat_matrix.exports.report import Report, compared
 from compat_matrix.hosts.pool import Hosts
-from compat_matrix.models.predict import Predictor
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.plan.planning import Axes, cell_of, expand, fixture_artifact
 from compat_matrix.plugins import found

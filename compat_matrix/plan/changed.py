@@ -22,7 +22,13 @@ _IDLE = (
     "compat_matrix/report",
     "compat_matrix/verdict",
 )
-_PRODUCT = ("compat_matrix", "savedmodel_common", "reference_impl", "fixtures_v1")
+_PRODUCT = (
+    "compat_matrix",
+    "savedmodel_common",
+    "savedmodel_tools",
+    "reference_impl",
+    "fixtures_v1",
+)
 
 
 class ChangesUnknown(Exception):

@@ -20,8 +20,8 @@ from compat_matrix.requests.artifact import ArtifactError, is_recorded, read_art
 from compat_matrix.requests.policies import Allowed, OptionError, Policy
 from compat_matrix.requests.recorder import ANSWERED_BY, Reader, Recorder, local_readers
 from compat_matrix.serving import staging
-from compat_matrix.workers import provenance
 from reference_impl.format.container import layout
+from savedmodel_common import provenance
 
 PRODUCER = "given"
 QUESTIONS = Path("io") / "io.json"

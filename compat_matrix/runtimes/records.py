@@ -15,8 +15,9 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat_matrix.runtimes.runtime import DISTRIBUTIONS, same_release
+from compat_matrix.runtimes.runtime import same_release
 from savedmodel_common import strict_json
+from savedmodel_common.distributions import DISTRIBUTIONS
 from savedmodel_common.writing import write_text
 
 NAME = "savedmodel-compat.json"

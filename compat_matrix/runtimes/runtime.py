@@ -16,18 +16,8 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from reference_impl.remembering import found_once
+from savedmodel_common.distributions import DISTRIBUTIONS
 from savedmodel_common.extras import install
-
-# Distributions that install the package `tensorflow`, the usual first.
-DISTRIBUTIONS = (
-    "tensorflow",
-    "tensorflow-cpu",
-    "tf-nightly",
-    "tf-nightly-cpu",
-    "tensorflow-intel",
-    "tensorflow-macos",
-)
-
 
 LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")  # LABEL=SPEC, on a command line
 LOCAL = "local"  # the name of the runtime that runs the harness

@@ -17,12 +17,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar, Union
 
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.tensors import Tensor
 
 if TYPE_CHECKING:
     from reference_impl.format.schema import SignatureDef
-
-    from .schema import GetModelStatusResponse, ModelConfig, RawModelStatusResponse
+    from savedmodel_common.serving.schema import (
+        GetModelStatusResponse,
+        ModelConfig,
+        RawModelStatusResponse,
+    )
 
 GRPC, REST = "grpc", "rest"
 
@@ -139,7 +142,7 @@ def as_text(message: str | bytes) -> str:
 
 def statuses(answer: Union[GetModelStatusResponse, RawModelStatusResponse]) -> list[VersionStatus]:
     """Return the statuses in the message of either transport."""
-    from .messages import state_name
+    from savedmodel_common.serving.messages import state_name
 
     return [
         VersionStatus(

@@ -10,8 +10,7 @@ from typing import Any
 
 from reference_impl import errors
 from reference_impl.format import schema
-
-from . import messages
+from savedmodel_common.serving import messages
 
 
 class NotAnExample(ValueError):

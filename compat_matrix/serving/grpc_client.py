@@ -13,14 +13,14 @@ from typing import Any, Union
 
 from google.protobuf.message import Message
 
-from compat_matrix.workers.tensors import Tensor
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.schema import SignatureDef
 from savedmodel_common.extras import install
+from savedmodel_common.serving import messages, tensors
+from savedmodel_common.tensors import Tensor
 
 from . import examples as example_lists
-from . import messages, tensors
 from .client import (
     GRPC,
     MAX_MESSAGE_BYTES,

@@ -95,7 +95,7 @@ class _Reload:
     """
 
     def __init__(self, now: Launched, wanted: Sequence[Staged], limit: float) -> None:
-        from .messages import ModelConfig
+        from savedmodel_common.serving.messages import ModelConfig
 
         self._configs = [
             ModelConfig(

@@ -13,11 +13,12 @@ from typing import Any, Optional, TypeVar
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from compat_matrix.workers.tensors import Tensor
+from compat_matrix.serving import connection, rest_json
 from reference_impl import errors
 from reference_impl.format.schema import SignatureDef, _pool
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
 
-from . import connection, messages, rest_json
 from . import examples as example_lists
 from .client import (
     REST,

@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.schema import SignatureDef, TensorInfo
 from reference_impl.format.values import dtypes
+from savedmodel_common.tensors import Tensor
 
 from .examples import text
 

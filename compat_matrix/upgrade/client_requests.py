@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from compat_matrix.requests.artifact import Artifact
-from compat_matrix.requests.compare import EXACT, Tolerance, compare_named
 from compat_matrix.requests.digest import compared_outputs
 from compat_matrix.upgrade.promises import NOTHING, Promise
 from compat_matrix.upgrade.sides import NEW, OLD
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common import tensors
+from savedmodel_common.compare import EXACT, Tolerance, compare_named
+from savedmodel_common.tensors import Tensor
 
 TAGS = ["serve"]  # of the MetaGraph that a server serves by default
 

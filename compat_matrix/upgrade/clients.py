@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from compat_matrix.checks.serve import PARSED
-from compat_matrix.requests.compare import EXACT, compare_named, compare_tensor
 from compat_matrix.requests.policies import ACROSS_RELEASES
 from compat_matrix.serving.client import (
     GRPC,
@@ -27,15 +26,16 @@ from compat_matrix.serving.client import (
     Unreachable,
 )
 from compat_matrix.serving.drivers import Endpoint
-from compat_matrix.serving.messages import DEFAULT_SIGNATURE
 from compat_matrix.serving.rest_client import COLUMNS, ROWS
 from compat_matrix.serving.served import connect
 from compat_matrix.upgrade.client_requests import ClientRequest
 from compat_matrix.upgrade.promises import promise_of
 from compat_matrix.upgrade.sides import NEW, OLD
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.schema import SignatureDef
 from reference_impl.format.values.shapes import shape_of
+from savedmodel_common.compare import EXACT, compare_named, compare_tensor
+from savedmodel_common.serving.messages import DEFAULT_SIGNATURE
+from savedmodel_common.tensors import Tensor
 
 BATCHES = (1, 2, 3)  # sizes of batches that clients send
 WAYS = {GRPC: GRPC, COLUMNS: REST, ROWS: REST}  # how a request is asked -> the transport

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from compat_matrix.models.contract.form import contract_of
-from compat_matrix.models.contract.rules import Finding, compare
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.container.layout import tags_text
 from reference_impl.format.schema import SignatureDef
 from reference_impl.format.values.shapes import Shape, covers, shape_of, shape_text
+from savedmodel_common.tensors import Tensor
+from savedmodel_tools.contract.form import contract_of
+from savedmodel_tools.contract.rules import Finding, compare
 
 NEVER = frozenset({"INPUT_ORDER_CHANGED"})  # requests to a server name their inputs
 # Releases infer shapes otherwise; the answers show what they are.

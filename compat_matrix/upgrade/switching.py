@@ -16,7 +16,6 @@ from compat_matrix.serving import staging
 from compat_matrix.serving.client import ModelRef, ServerError, ServingError, VersionStatus
 from compat_matrix.serving.drivers import Driver, Endpoint
 from compat_matrix.serving.launch import Launched, Launcher
-from compat_matrix.serving.messages import ModelConfig
 from compat_matrix.serving.served import SERVE, Limits, connect
 from compat_matrix.serving.verdicts import words_of
 from compat_matrix.upgrade import sides
@@ -24,6 +23,7 @@ from compat_matrix.upgrade.client_requests import ClientRequest
 from compat_matrix.upgrade.clients import Clients, Lost, learn
 from compat_matrix.upgrade.load import Load
 from compat_matrix.upgrade.sides import NEW, OLD, Place
+from savedmodel_common.serving.messages import ModelConfig
 
 VERSIONS = {OLD: 1, NEW: 2}  # an export is a version of its model
 LIMITS = Limits()

@@ -5,8 +5,9 @@ import sys
 
 import numpy as np
 
+from savedmodel_common import tensors as tensor_file
+
 from . import nests, protocol
-from . import tensors as tensor_file
 
 
 def custom_objects(texts, paths):

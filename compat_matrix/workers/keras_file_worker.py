@@ -5,7 +5,7 @@ import sys
 
 from . import keras_asking, protocol
 
-OURS = ("compat_matrix", "savedmodel_common", "reference_impl", "savedmodel_compat")
+OURS = ("compat_matrix", "reference_impl", "savedmodel_compat")
 
 IMPORTS = ("tensorflow",)
 

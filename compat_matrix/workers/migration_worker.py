@@ -13,6 +13,8 @@ import weakref
 
 import numpy as np
 
+from savedmodel_common import tensors as tensor_file
+
 from . import (
     c_api_worker,
     nests,
@@ -23,7 +25,6 @@ from . import (
     tf2_worker,
     v1_session_worker,
 )
-from . import tensors as tensor_file
 
 _made = (
     weakref.WeakKeyDictionary()
@@ -114,7 +115,7 @@ class MigrationWorker(protocol.Worker):
 
     def op_canonical(self, request):
         """The content hash of a SavedModel."""
-        from compat_matrix.canonical import form
+        from savedmodel_tools.canonical import form
 
         return {"hash": form.canonical(request["dir"]).hash}
 

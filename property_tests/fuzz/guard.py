@@ -72,6 +72,7 @@ class Guard:
             ours / "reference_impl",
             ours / "compat_matrix",
             ours / "savedmodel_common",
+            ours / "savedmodel_tools",
             ours / "property_tests",
         }
         places |= {

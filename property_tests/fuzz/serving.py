@@ -97,8 +97,8 @@ def other_answers() -> list[bytes]:
 
 def responses() -> list[bytes]:
     """Of Predict over gRPC."""
-    from compat_matrix.serving import messages
     from reference_impl.format import schema
+    from savedmodel_common.serving import messages
 
     texts = [
         (
@@ -164,8 +164,8 @@ def rest_predict(folder: Path) -> None:
 
     from compat_matrix.serving.client import ModelRef
     from compat_matrix.serving.rest_client import COLUMNS, ROWS
-    from compat_matrix.workers.tensors import CARRIERS, Tensor
     from property_tests.fuzz.parsers import Wrong
+    from savedmodel_common.tensors import CARRIERS, Tensor
 
     data, metadata = (folder / "answer.json").read_bytes(), json.dumps(METADATA).encode()
     x = {"x": Tensor("float32", np.float32([1]))}
@@ -198,10 +198,10 @@ def rest_other(folder: Path) -> None:
 
 
 def grpc_predict(folder: Path) -> None:
-    from compat_matrix.serving import messages, tensors
-    from compat_matrix.workers.tensors import CARRIERS
     from property_tests.fuzz.parsers import Wrong
     from reference_impl.format import limits, schema
+    from savedmodel_common.serving import messages, tensors
+    from savedmodel_common.tensors import CARRIERS
 
     limits.TENSOR_BYTES = 2**24  # what is asked here is whether it holds, not whether it is small
     answer = schema.parse(messages.PredictResponse, (folder / "answer.pb").read_bytes())
@@ -215,8 +215,8 @@ _QUESTIONS = ("GetModelStatus", "GetModelMetadata", "Classify", "Regress", "Mult
 
 def other_responses() -> list[bytes]:
     """Of the other methods over gRPC, each behind the number of its method."""
-    from compat_matrix.serving import messages
     from reference_impl.format import schema
+    from savedmodel_common.serving import messages
 
     packed = schema.parse_text(
         messages.SignatureDefMap,
@@ -245,9 +245,9 @@ def other_responses() -> list[bytes]:
 
 def mutate_other(seeds: list[bytes]) -> Callable[[random.Random, bytes], bytes]:
     """Changes an answer as a message of its method."""
-    from compat_matrix.serving import messages
     from property_tests.fuzz import mutation
     from property_tests.fuzz.wire import Mutator
+    from savedmodel_common.serving import messages
 
     bodies = [
         [data[1:] for data in seeds if data[0] == number] for number in range(len(_QUESTIONS))

@@ -32,7 +32,7 @@ MODULES = (
         "reference_impl/views/*.py",
     ),
     *(
-        "compat_matrix/canonical/*.py",
+        "savedmodel_tools/canonical/*.py",
         "compat_matrix/verdict/*.py",
         "savedmodel_common/strict_json.py",
     ),

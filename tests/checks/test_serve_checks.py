@@ -27,9 +27,9 @@ from compat_matrix.serving.client import (
 )
 from compat_matrix.serving.drivers import ExitState
 from compat_matrix.serving.fleet import NotServed, Served
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.container import layout
+from savedmodel_common import tensors
+from savedmodel_common.tensors import Tensor
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 X = Tensor("float32", np.zeros([1], np.float32))
@@ -215,7 +215,7 @@ def test_rows_and_columns_must_agree(wire):
 
 
 def test_the_transports_must_agree_bit_for_bit_whatever_the_tolerance(wire):
-    from compat_matrix.requests.compare import Tolerance
+    from savedmodel_common.compare import Tolerance
 
     def next_to(got):
         return {

@@ -15,7 +15,7 @@ NOT_CUT = {
     "--input": "a name of a signature, which may hold anything",
     "--output": "the same",
     "--runtime": "a requirement, cut by compat_matrix.runtimes.resolve.split",
-    "--select": "cut by compat_matrix.models.verify.rules",
+    "--select": "cut by savedmodel_tools.verify.rules",
     "--ignore": "the same; in `diff` by its option",
 }
 

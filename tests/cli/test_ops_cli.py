@@ -128,7 +128,7 @@ def test_nothing_heavy_is_imported(command):
 def test_the_table_is_part_of_the_package():
     from importlib import resources
 
-    assert resources.files("compat_matrix.skew").joinpath("op_history.jsonl").is_file()
+    assert resources.files("savedmodel_tools.skew").joinpath("op_history.jsonl").is_file()
 
 
 def test_needs_of_a_model_that_was_not_looked_into_ends_with_1(tmp_path):

@@ -13,11 +13,11 @@ import fresh_tensorflow
 import pytest
 from model_edits import fixture
 
-from compat_matrix.models.verify.rules import all_rules
-from compat_matrix.models.verify.run import verify
 from reference_impl.errors import FileAccessError
 from reference_impl.format.container import layout
 from reference_impl.views.model import inspect
+from savedmodel_tools.verify.rules import all_rules
+from savedmodel_tools.verify.run import verify
 
 PLACES = (
     "assets/vocabulary.txt",

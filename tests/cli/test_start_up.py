@@ -13,7 +13,7 @@ from model_edits import fixture
 UNNEEDED = (
     "concurrent.futures",
     "logging",
-    "compat_matrix.models.diff.trees",
+    "savedmodel_tools.diff.trees",
     "savedmodel_common.extras",
     "tensorflow",
 )

@@ -18,7 +18,7 @@ from compat_matrix.plugins.probe import home
 from compat_matrix.runtimes.locked import DONE, Environment
 from compat_matrix.runtimes.worker import NotStarted, Worker
 from compat_matrix.verdict import Ledger
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
 
 HERE = THIRD_PARTY.parent
 FIXTURE = HERE.parent.parent / "fixtures_v1" / "simple_save"

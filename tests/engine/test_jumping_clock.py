@@ -255,7 +255,7 @@ def test_installations_and_servers_are_waited_for(jumping, file, tmp_path):
 TIME_OF_DAY = {
     "compat_matrix/commands/parts/expect.py": "entries of the ledger expire on a day",
     "compat_matrix/cells/run_file.py": "a stamp for people",
-    "compat_matrix/models/migrate/report.py": "a stamp for people",
+    "savedmodel_migration/migrate/report.py": "a stamp for people",
     "compat_matrix/commands/matrix.py": "entries of the ledger expire on a day",
     "compat_matrix/serving/drivers/guard.py": "a stamp for people",
     "compat_matrix/exports/session.py": "entries of the ledger expire on a day",
@@ -292,7 +292,13 @@ def asks_for_the_time_of_day(node):
 
 def test_nothing_else_asks_for_the_time_of_day():
     found = set()
-    for package in ("compat_matrix", "savedmodel_common", "reference_impl"):
+    for package in (
+        "compat_matrix",
+        "savedmodel_common",
+        "savedmodel_tools",
+        "savedmodel_migration",
+        "reference_impl",
+    ):
         for file in sorted((REPO / package).rglob("*.py")):
             if "cases" not in file.parts and any(
                 map(asks_for_the_time_of_day, ast.walk(ast.parse(file.read_text(encoding="utf-8"))))

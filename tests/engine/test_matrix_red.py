@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix.cli import main
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
 
 pytestmark = pytest.mark.tensorflow
 
@@ -135,7 +135,13 @@ def test_an_expectation_that_does_not_hold(run, case, discrepancy):
 @pytest.fixture
 def copy(tmp_path):
     """The code, to be spoilt as a faulty release would be."""
-    for package in ("compat_matrix", "savedmodel_common", "reference_impl"):
+    for package in (
+        "compat_matrix",
+        "savedmodel_common",
+        "savedmodel_tools",
+        "savedmodel_migration",
+        "reference_impl",
+    ):
         shutil.copytree(
             ROOT / package, tmp_path / "code" / package
         )  # what is compiled, too: of a changed file it is not taken

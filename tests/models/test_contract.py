@@ -14,13 +14,19 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix.cli import main
-from compat_matrix.models.contract import file, values
-from compat_matrix.models.contract.form import Answers, Contract, Request, contract_of, parse_type
-from compat_matrix.models.contract.rules import BREAKING, RULES, compare
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import CARRIERS, Tensor, from_numpy
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import encode
+from savedmodel_common import tensors
+from savedmodel_common.tensors import CARRIERS, Tensor, from_numpy
+from savedmodel_tools.contract import file, values
+from savedmodel_tools.contract.form import (
+    Answers,
+    Contract,
+    Request,
+    contract_of,
+    parse_type,
+)
+from savedmodel_tools.contract.rules import BREAKING, RULES, compare
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from planted_facts import FACTS
 
 import reference_impl
 from compat_matrix.cli import main
-from compat_matrix.skew.history import history
 from reference_impl.errors import SavedModelError
+from savedmodel_tools.skew.history import history
 
 tf = pytest.importorskip("tensorflow")
 

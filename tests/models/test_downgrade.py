@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from model_edits import edited, fixture
 
 from compat_matrix.cli import main
-from compat_matrix.models.downgrade import attrs, replace, rewrite
-from compat_matrix.skew.history import history
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.tensor_proto import decode
+from savedmodel_tools.downgrade import attrs, replace, rewrite
+from savedmodel_tools.skew.history import history
 
 OLD = "1.15"
 
@@ -397,7 +397,7 @@ def test_a_model_with_a_state_is_proved_by_our_requests_and_by_recorded_ones(tmp
 
     from compat_matrix.runtimes import resolve
     from compat_matrix.runtimes.runtime import local_runtime
-    from compat_matrix.workers import tensors
+    from savedmodel_common import tensors
 
     class Counter(tf.Module):
         def __init__(self):
@@ -497,7 +497,7 @@ def test_a_loader_that_was_named_and_not_asked_leaves_it_unproved(tmp_path, monk
     """The others answer, but nobody asked the loader that the user is about."""
     from dataclasses import replace
 
-    from compat_matrix.models import prove
+    from compat_matrix.exports import release_proof as prove
     from compat_matrix.runtimes import resolve
     from compat_matrix.runtimes.runtime import local_runtime
 

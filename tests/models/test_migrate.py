@@ -22,9 +22,6 @@ from click.testing import CliRunner
 from compat_matrix import cli
 from compat_matrix.checks import answers
 from compat_matrix.checks.kinds import values
-from compat_matrix.models.migrate import migrator, proof, records
-from compat_matrix.models.migrate.records import Status
-from compat_matrix.requests.compare import Mismatch
 from compat_matrix.runtimes import isolation, worker
 from compat_matrix.runtimes.process import Crashed
 from compat_matrix.runtimes.runtime import local_runtime
@@ -32,7 +29,10 @@ from compat_matrix.runtimes.worker import ReplyError, WorkerDied
 from compat_matrix.serving import staging
 from reference_impl.format import schema
 from reference_impl.graph.edges import parse_input
+from savedmodel_common.compare import Mismatch
 from savedmodel_common.exit_codes import ExitCode
+from savedmodel_migration.migrate import migrator, proof, records
+from savedmodel_migration.migrate.records import Status
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 CASES = (

@@ -13,8 +13,8 @@ import verify_planted
 from click.testing import CliRunner
 
 from compat_matrix.cli import main
-from compat_matrix.models.verify import run as running
-from compat_matrix.models.verify.rules import all_rules
+from savedmodel_tools.verify import run as running
+from savedmodel_tools.verify.rules import all_rules
 
 
 def run(*arguments):

@@ -23,7 +23,7 @@ from compat_matrix.plugins import found, probe
 from compat_matrix.plugins.check import grammar
 from compat_matrix.plugins.check.rules import RULES
 from compat_matrix.verdict import Ledger
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
 
 PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
 LOCKED = (

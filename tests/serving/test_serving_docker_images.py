@@ -12,7 +12,7 @@ from compat_matrix.serving import drivers
 from compat_matrix.serving.drivers.base import NotHere
 from compat_matrix.serving.drivers.docker import DockerDriver
 from compat_matrix.serving.fleet import Fleet, NotServed
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.tensors import Tensor
 
 __all__ = ["client", "home"]  # fixtures, imported by name
 

@@ -14,12 +14,13 @@ from concurrent import futures
 import numpy as np
 import pytest
 
-from compat_matrix.serving import client, messages
+from compat_matrix.serving import client
 from compat_matrix.serving.client import Class, ModelRef, Task, VersionStatus
 from compat_matrix.serving.examples import NotAnExample
 from compat_matrix.serving.grpc_client import GrpcClient
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.wire import write_varint
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
 
 grpc = pytest.importorskip("grpc", reason="grpcio (extra: serving) carries what is tested here")
 

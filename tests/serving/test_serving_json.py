@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from compat_matrix.serving import rest_json
 from compat_matrix.serving.rest_json import CannotSay, Unreadable
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
+from savedmodel_common.tensors import Tensor
 
 NUMBERS = {
     "bool": 10,

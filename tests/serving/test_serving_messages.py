@@ -1,4 +1,4 @@
-"""compat_matrix.serving.messages: our declarations of TensorFlow Serving's messages."""
+"""savedmodel_common.serving.messages: our declarations of TensorFlow Serving's messages."""
 
 import importlib
 import importlib.util
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from google.protobuf import descriptor_pb2
 
-from compat_matrix.serving import messages
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.schema import _pool
+from savedmodel_common.serving import messages
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "compat_matrix" / "serving" / "schema"

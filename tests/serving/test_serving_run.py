@@ -16,7 +16,7 @@ from plugin_world import page_files
 
 from compat_matrix.cli import main
 from compat_matrix.serving.standin import executable
-from compat_matrix.workers import provenance, tensors
+from savedmodel_common import provenance, tensors
 
 pytestmark = pytest.mark.tensorflow
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compat_matrix.serving import messages, staging, verdicts
+from compat_matrix.serving import staging, verdicts
 from compat_matrix.serving.launch import config_text
+from savedmodel_common.serving import messages
 
 
 def test_configuration_is_what_a_server_reads():

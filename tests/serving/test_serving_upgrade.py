@@ -23,8 +23,8 @@ from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.upgrade.asking import Pair
 from compat_matrix.upgrade.sides import EXPORTERS_FIRST, NEW, OLD, SERVERS_FIRST, Place
 from compat_matrix.upgrade.verdict import Way, exit_code, from_pairs, line
-from compat_matrix.workers import provenance, tensors
 from reference_impl.format import schema
+from savedmodel_common import provenance, tensors
 from savedmodel_common.exit_codes import ExitCode
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,6 @@ from click.testing import CliRunner
 
 from compat_matrix.cli import main
 from compat_matrix.requests.artifact import Artifact
-from compat_matrix.requests.compare import EXACT
 from compat_matrix.serving import drivers
 from compat_matrix.serving.drivers import Endpoint
 from compat_matrix.upgrade.client_requests import ClientRequest
@@ -24,7 +23,8 @@ from compat_matrix.upgrade.clients import Clients, Lost, learn
 from compat_matrix.upgrade.load import Load
 from compat_matrix.upgrade.sides import NEW, OLD
 from compat_matrix.upgrade.switching import LIMITS, TwoExports
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.compare import EXACT
+from savedmodel_common.tensors import Tensor
 
 HERE = "standin@local"
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import (
     flags,
     image,
@@ -24,7 +23,8 @@ from compat_matrix.serving.standin import (
     tensor_protos,
 )
 from compat_matrix.serving.standin.errors import ServingError
-from compat_matrix.workers.tensors import Tensor, from_numpy
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor, from_numpy
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ PACKAGES = (
     "benchmarks",
     "compat_matrix",
     "savedmodel_common",
+    "savedmodel_tools",
+    "savedmodel_migration",
     "fixtures_v1",
     "keras_models",
     "property_tests",

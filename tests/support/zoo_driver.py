@@ -37,10 +37,10 @@ import inventory  # noqa: E402
 import zoo  # noqa: E402
 import zoo_requests  # noqa: E402
 
-from compat_matrix.canonical.form import canonical  # noqa: E402
-from compat_matrix.comparison import form_changes  # noqa: E402
 from reference_impl.errors import SavedModelError  # noqa: E402
 from reference_impl.format.container import layout  # noqa: E402
+from savedmodel_tools.canonical.form import canonical  # noqa: E402
+from savedmodel_tools.comparison import form_changes  # noqa: E402
 
 # A session optimises the main graph, where an export of TF 2 has a call and one of TF 1.x all
 # nodes: MatMul and what follows it are fused in one and not in the other, and rounded once instead

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from compat_matrix.models.contract.rules import RULES, Finding
 from savedmodel_common.printable import printable
+from savedmodel_tools.contract.rules import RULES, Finding
 
 
 def line(finding: Finding) -> str:

@@ -12,12 +12,12 @@ from typing import Any, Optional
 import click
 
 from compat_matrix.commands.parts.contract_lines import line
-from compat_matrix.models.contract.form import contract_of
-from compat_matrix.models.contract.rules import Finding, compare
-from compat_matrix.models.find import Found, Model
 from reference_impl.errors import SavedModelError, about_the_model
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, printable, told
+from savedmodel_tools.contract.form import contract_of
+from savedmodel_tools.contract.rules import Finding, compare
+from savedmodel_tools.find import Found, Model
 
 ALIKE, BROKEN, GONE, NEW, REFUSED, UNREAD = "alike", "broken", "gone", "new", "refused", "unread"
 CODES = {

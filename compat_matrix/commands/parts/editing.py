@@ -27,8 +27,8 @@ from savedmodel_common.exit_codes import ExitCode, leading
 from savedmodel_common.printable import message_of, printable, told
 
 if TYPE_CHECKING:
-    from compat_matrix.models.edits.draft import Draft
-    from compat_matrix.models.find import Model
+    from savedmodel_tools.edits.draft import Draft
+    from savedmodel_tools.find import Model
 
 
 def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,7 +138,7 @@ def _run(
     from contextlib import ExitStack, closing
 
     from compat_matrix.cells.sole_writer import sole_writer
-    from compat_matrix.models.edits import run as edits
+    from savedmodel_tools.edits import run as edits
 
     models, skipped = models_of(argument, follow_links, out)
     check_place(out, models)
@@ -180,10 +180,10 @@ def done(
     """Yield the result of ``job`` for each model, in their order: a line of the report, and an exit
     code.
 
-    ``job`` runs in several processes, by `compat_matrix.models.jobs.ordered`. If one of them dies,
+    ``job`` runs in several processes, by `savedmodel_tools.jobs.ordered`. If one of them dies,
     the line of its model has an ``error``.
     """
-    from compat_matrix.models.jobs import Died, ordered
+    from savedmodel_tools.jobs import Died, ordered
 
     for (model, _), answer in zip(models, ordered(job, models, jobs)):
         if isinstance(answer, Died):

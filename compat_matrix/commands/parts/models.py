@@ -17,8 +17,8 @@ from compat_matrix.commands.parts.lists import Choice
 from savedmodel_common.printable import counted, printable
 
 if TYPE_CHECKING:
-    from compat_matrix.models.find import Found, Model, Skipped
-    from compat_matrix.skew.history import History
+    from savedmodel_tools.find import Found, Model, Skipped
+    from savedmodel_tools.skew.history import History
 
 R = TypeVar("R")
 
@@ -27,7 +27,7 @@ def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``MODELS...``, ``--from-file`` and ``--follow-links`` to a command, which is given
     ``found`` in their place.
 
-    ``found`` is a `compat_matrix.models.find.Found`, and ``follow_links`` is handed on as well. A
+    ``found`` is a `savedmodel_tools.find.Found`, and ``follow_links`` is handed on as well. A
     model that cannot be used is wrong usage (64).
     """
 
@@ -46,8 +46,8 @@ def models_named(
     models: Sequence[str], lists: Sequence[str] = (), follow_links: bool = False
 ) -> Found:
     """Return the models that a command line names. Raises UsageError."""
-    from compat_matrix.models.find import find
-    from compat_matrix.models.place import Unusable
+    from savedmodel_tools.find import find
+    from savedmodel_tools.place import Unusable
 
     try:
         return find(models, lists, follow_links=follow_links)
@@ -90,7 +90,7 @@ def _folder(model: Model) -> Path:
 
 def one_release(text: str, table: History) -> int:
     """Return the number of the release of the op history that a word names. Raises UsageError."""
-    from compat_matrix.models import targets
+    from savedmodel_tools import targets
 
     try:
         return targets.one_release(text, table)

@@ -27,8 +27,8 @@ from compat_matrix.plugins.check.exam import (
     unsupported,
 )
 from compat_matrix.plugins.check.session import Mistake
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common import tensors
+from savedmodel_common.tensors import Tensor
 
 
 def missing_model(exam: Exam) -> None:

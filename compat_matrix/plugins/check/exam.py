@@ -15,8 +15,8 @@ import numpy as np
 from compat_matrix.plugins.check import explain, models
 from compat_matrix.plugins.check.session import Mistake, Session
 from compat_matrix.runtimes.worker import RECORDED
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common import tensors
+from savedmodel_common.tensors import Tensor
 
 TAGS = ["serve"]
 X = Tensor("float32", np.array([1, 2, 5], np.float32))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import CARRIERS, Tensor
+from savedmodel_common import tensors
+from savedmodel_common.tensors import CARRIERS, Tensor
 
 
 def unreadable(path: Path, error: Exception) -> str:

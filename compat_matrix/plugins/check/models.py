@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.cells.generators import fixtures_root
-from compat_matrix.workers import tensors
 from compat_matrix.workers.signature_wire import DTYPES
-from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.format import schema
+from savedmodel_common import tensors
+from savedmodel_common.tensors import CARRIERS, Tensor
 
 NUMBERS = {name: number for number, name in DTYPES.items()}
 PRODUCER = 27  # GraphDef version: Identity and Neg are older than any reader

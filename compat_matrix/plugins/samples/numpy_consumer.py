@@ -12,11 +12,12 @@ As an entry point the class itself is named: ``numpy_sample = "numpy_consumer:Nu
 
 import numpy as np
 
-from compat_matrix.workers import protocol, tensors
+from compat_matrix.workers import protocol
 from reference_impl.format.bundle import reader as bundle
 from reference_impl.format.container import layout
 from reference_impl.format.values import tensor_proto
 from reference_impl.views.signatures import signature_spec
+from savedmodel_common import tensors
 
 CALCULATED = (
     "fiuc"  # kinds of numeric NumPy dtypes; other dtypes are passed through, not calculated with

@@ -13,9 +13,9 @@ import sys
 
 import numpy as np
 
-from compat_matrix.workers import tensors
 from reference_impl.format import schema
 from reference_impl.format.values import tensor_proto
+from savedmodel_common import tensors
 
 FLOAT = schema.DT_FLOAT
 RNG = np.random.default_rng(7)

@@ -8,12 +8,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import inference, log, metrics, predict, states, tensor_protos
 from compat_matrix.serving.standin.core import Core
 from compat_matrix.serving.standin.errors import NUMBERS, ServingError, invalid
 from compat_matrix.serving.standin.servable import Servable
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
 
 SIGNATURE_DEF = "signature_def"
 

@@ -8,13 +8,13 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import log
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.serving.standin.manager import Load, Manager
 from compat_matrix.serving.standin.servable import Servable
 from compat_matrix.serving.standin.source import Source
 from compat_matrix.serving.standin.states import AVAILABLE, Bus, Entry, Monitor, servable_id
+from savedmodel_common.serving import messages
 
 PLATFORM = "tensorflow"
 _LIST = "model_config_list"

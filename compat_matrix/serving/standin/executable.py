@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[3]
-PACKAGES = ("reference_impl", "compat_matrix", "savedmodel_common")
+PACKAGES = ("reference_impl", "savedmodel_common", "compat_matrix")
 # Our packages are opened one by one, never by a search path: the folder of the installed project
 # also holds the harness's own NumPy and protobuf.
 _OPENING = """\

@@ -11,10 +11,10 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import log, memory
 from compat_matrix.serving.standin.api import Api
 from compat_matrix.serving.standin.errors import ServingError, invalid
+from savedmodel_common.serving import messages
 
 _MAX_MILLIS = 1 << 31
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import memory, tensor_protos
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.serving.standin.predict import signature_name
 from compat_matrix.serving.standin.servable import Servable
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
 
 INPUTS, OUTPUTS, CLASSES, SCORES = "inputs", "outputs", "classes", "scores"
 

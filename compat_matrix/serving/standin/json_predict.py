@@ -13,7 +13,7 @@ from typing import Any
 from compat_matrix.serving.standin import json_numbers, json_reader, json_writer, tensor_protos
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.workers.signature_wire import DTYPES
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.tensors import Tensor
 
 INSTANCES, INPUTS, PREDICTIONS, OUTPUTS = "instances", "inputs", "predictions", "outputs"
 _BLOCK = 1 << 12  # elements of an answer that are Python objects at a time

@@ -8,8 +8,8 @@ import base64
 import json
 from typing import Any
 
-from compat_matrix.serving import messages
 from reference_impl.format.schema import is_repeated
+from savedmodel_common.serving import messages
 
 
 def status(response: Any) -> bytes:

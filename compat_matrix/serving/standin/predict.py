@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import memory, tensor_protos
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.serving.standin.servable import Servable
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
 
 Read = TypeVar("Read")
 METHOD_NAMES = (messages.PREDICT_METHOD, messages.CLASSIFY_METHOD, messages.REGRESS_METHOD)

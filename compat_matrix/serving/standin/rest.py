@@ -16,7 +16,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from typing import Any
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import (
     json_examples,
     json_predict,
@@ -27,6 +26,7 @@ from compat_matrix.serving.standin import (
 )
 from compat_matrix.serving.standin.api import SIGNATURE_DEF, Api
 from compat_matrix.serving.standin.errors import ServingError, invalid
+from savedmodel_common.serving import messages
 
 _WHICH = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
 _POST = re.compile(

@@ -18,7 +18,7 @@ from typing import Any
 
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.serving.standin import executable, libraries
-from compat_matrix.workers.provenance import file_sha256
+from savedmodel_common.provenance import file_sha256
 
 LIBRARIES = "/usr/lib/standin"  # everything that the loader is told about by LD_LIBRARY_PATH
 PROJECT = "/usr/local/lib/savedmodel-compat"
@@ -29,11 +29,15 @@ _OURS = (
     "reference_impl/__init__.py",
     "reference_impl/errors.py",
     "reference_impl/format",
+    "savedmodel_common/__init__.py",
+    "savedmodel_common/provenance.py",
+    "savedmodel_common/tensors.py",
+    "savedmodel_common/serving/__init__.py",
     "compat_matrix/__init__.py",
     "compat_matrix/serving/__init__.py",
-    "compat_matrix/serving/messages.py",
-    "compat_matrix/serving/schema",
-    "compat_matrix/serving/warmup_records.py",
+    "savedmodel_common/serving/messages.py",
+    "savedmodel_common/serving/schema",
+    "savedmodel_common/serving/warmup_records.py",
     "compat_matrix/serving/standin",
     "compat_matrix/workers",
 )

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import deep, log, memory
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.workers import tensor_wire
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.names import FORMATS
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
 
 # Programs of the workers' folder are Python 3.6 without annotations: nothing for a type checker.
 _c_library: Any = importlib.import_module("compat_matrix.workers.c_library")

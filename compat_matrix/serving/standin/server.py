@@ -14,7 +14,6 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import (
     faults,
     flags,
@@ -29,6 +28,7 @@ from compat_matrix.serving.standin.api import Api
 from compat_matrix.serving.standin.core import PLATFORM, Core
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.serving.standin.servable import Servable, open_library
+from savedmodel_common.serving import messages
 
 VERSION = "0.0.0-standin"
 LARGEST_BATCH = 1000  # where --batching_parameters_file does not say

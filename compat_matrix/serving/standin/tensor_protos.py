@@ -1,4 +1,4 @@
-"""``TensorProto`` <-> :class:`~compat_matrix.workers.tensors.Tensor`, as ``Tensor::FromProto`` and
+"""``TensorProto`` <-> :class:`~savedmodel_common.tensors.Tensor`, as ``Tensor::FromProto`` and
 ``AsProtoField`` do it.
 
 Written apart from the client's ``serving.tensors``, which is tested against it, and without
@@ -15,8 +15,8 @@ import numpy as np
 from compat_matrix.serving.standin import deep, memory
 from compat_matrix.workers.signature_wire import DTYPES
 from compat_matrix.workers.tensor_wire import NUMBERS
-from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.format.wire import cut, read_varints
+from savedmodel_common.tensors import CARRIERS, Tensor
 
 # How TensorFlow writes a type in a message, where that is not our name.
 _SPOKEN = {"float32": "float", "float64": "double", "float16": "half"}

@@ -10,14 +10,19 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from compat_matrix.serving import messages
 from compat_matrix.serving.standin import inference, log, memory, predict
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.serving.standin.servable import Servable
-from compat_matrix.serving.warmup_records import MAX_RECORDS, Damaged, TooLong, records
 from reference_impl.errors import FileAccessError
 from reference_impl.format.container.files import map_file
 from reference_impl.format.container.layout import WARMUP_REQUESTS
+from savedmodel_common.serving import messages
+from savedmodel_common.serving.warmup_records import (
+    MAX_RECORDS,
+    Damaged,
+    TooLong,
+    records,
+)
 
 _SHOWN = 1000  # bytes of a record in an error
 

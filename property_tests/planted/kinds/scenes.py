@@ -16,7 +16,7 @@ from pathlib import Path
 
 from compat_matrix.cases import CASES_DIR
 from compat_matrix.serving.standin import executable
-from compat_matrix.workers import provenance, tensors
+from savedmodel_common import provenance, tensors
 
 ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "tests" / "support"))

@@ -1,0 +1,3 @@
+"""What TensorFlow Serving's API says: its messages (`schema`, `messages`), tensors in them
+(`tensors`) and the records of warm-up requests (`warmup_records`).
+"""
