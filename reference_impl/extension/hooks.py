@@ -11,7 +11,7 @@ from typing import Any, Optional
 from reference_impl.extension import initial_values, registered_objects
 from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
-from reference_impl.functions.load_context import Load, Origin
+from reference_impl.functions.load_context import LoadContext, Origin
 from reference_impl.graph import node_kinds
 from reference_impl.kinds import optimizer, user_object
 
@@ -29,10 +29,10 @@ class ExtensionHook:
         self.initial_values = {item.node_id: item for item in message.initial_values}
         self.optimizers = {item.node_id: item for item in message.optimizers}
 
-    def check(self, load: Load) -> None:
+    def check(self, load: LoadContext) -> None:
         """Refuse a load, before anything is made."""
 
-    def make(self, load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
+    def make(self, load: LoadContext, number: int, node: schema.SavedObject) -> Optional[Any]:
         """Return the object of a node, or None if the reader of the node's kind should make it."""
         kind = node_kinds.of_node(node)
         if kind is node_kinds.VARIABLE:
@@ -45,18 +45,20 @@ class ExtensionHook:
                 return revived
         return self.make_generic(load, number, node)
 
-    def make_generic(self, load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
+    def make_generic(
+        self, load: LoadContext, number: int, node: schema.SavedObject
+    ) -> Optional[Any]:
         """Return the object of a node whose class is not registered: an optimizer that has update
         rules but no slots.
         """
         return optimizer.KIND.read(load, number, node) if number in self.optimizers else None
 
-    def made(self, load: Load, number: int, node: schema.SavedObject, made: object) -> None:
+    def made(self, load: LoadContext, number: int, node: schema.SavedObject, made: object) -> None:
         """Keep the data of an object whose class is not registered, which a later save writes."""
         if isinstance(made, user_object.LoadedObject):
             registered_objects.keep(made, node, self.registered.get(number))
 
-    def attach(self, load: Load) -> None:
+    def attach(self, load: LoadContext) -> None:
         """Give the loaded variables their initial values and the loaded optimizers their update
         rules.
         """

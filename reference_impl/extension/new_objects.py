@@ -25,7 +25,7 @@ from reference_impl.extension import initial_values
 from reference_impl.extension.hooks import ExtensionHook
 from reference_impl.format import schema
 from reference_impl.functions.captures import used_arguments
-from reference_impl.functions.load_context import Load, Origin
+from reference_impl.functions.load_context import LoadContext, Origin
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.closure import reachable
 from reference_impl.kinds import user_object
@@ -111,7 +111,7 @@ class _NewObject(ExtensionHook):
         super().__init__(origin)
         self._number, self._instance = number, instance
 
-    def check(self, load: Load) -> None:
+    def check(self, load: LoadContext) -> None:
         """Raise UnsupportedModelError unless every variable and table that the functions use is a
         part of the object.
         """
@@ -140,20 +140,22 @@ class _NewObject(ExtensionHook):
                 clause="INIT-05",
             )
 
-    def make(self, load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
+    def make(self, load: LoadContext, number: int, node: schema.SavedObject) -> Optional[Any]:
         return self._instance if number == self._number else super().make(load, number, node)
 
-    def make_generic(self, load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
+    def make_generic(
+        self, load: LoadContext, number: int, node: schema.SavedObject
+    ) -> Optional[Any]:
         if number in self.origin.classes:
             return user_object.new_object(self.origin.classes[number])
         return super().make_generic(load, number, node)
 
-    def made(self, load: Load, number: int, node: schema.SavedObject, made: object) -> None:
+    def made(self, load: LoadContext, number: int, node: schema.SavedObject, made: object) -> None:
         super().made(load, number, node, made)
         if isinstance(made, tf.Variable):
             setattr(made, _PATH, load.path(number))
 
-    def attach(self, load: Load) -> None:
+    def attach(self, load: LoadContext) -> None:
         super().attach(load)
         made: dict[int, list[Any]] = {}  # the variables that each function made when it was traced
         for variable in [found for found in load.objects if isinstance(found, tf.Variable)]:

@@ -18,7 +18,7 @@ from reference_impl.extension import registration
 from reference_impl.format import schema
 from reference_impl.format.names import PRIVATE
 from reference_impl.format.values import structure
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.kinds import user_object, variable
 
 _KEPT = f"{PRIVATE}registered"  # attribute of a loaded object
@@ -33,7 +33,10 @@ class RegistrationWarning(UserWarning):
 
 
 def make(
-    load: Load, number: int, node: schema.SavedObject, state: Optional[schema.RegisteredState]
+    load: LoadContext,
+    number: int,
+    node: schema.SavedObject,
+    state: Optional[schema.RegisteredState],
 ) -> Optional[Any]:
     """Return the object of a node with a registered name, without its children, or None if the name
     is not registered here.
@@ -84,7 +87,7 @@ def make(
     return obj
 
 
-def make_variable(load: Load, number: int, node: schema.SavedObject) -> Optional[Any]:
+def make_variable(load: LoadContext, number: int, node: schema.SavedObject) -> Optional[Any]:
     """Return a variable whose class is registered here and makes its objects itself, with its
     value; None for any other.
 
@@ -102,7 +105,7 @@ def make_variable(load: Load, number: int, node: schema.SavedObject) -> Optional
     return made
 
 
-def _from_message(cls: type, load: Load, node: schema.SavedObject) -> Any:
+def _from_message(cls: type, load: LoadContext, node: schema.SavedObject) -> Any:
     """Return the object that a class makes from its message, by TensorFlow's own method
     (`_deserialize_from_proto`).
     """

@@ -19,7 +19,7 @@ from reference_impl.errors import BindingError, DtypeError, MalformedError, Save
 from reference_impl.format import schema
 from reference_impl.format.values import structure, tensor_proto
 from reference_impl.functions import specs
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.functions.patterns import short_repr
 from reference_impl.graph.unique_names import repeated
 
@@ -107,7 +107,7 @@ class UnknownDefault:
         return f"<unknown: {self.reason}>"
 
 
-def read(load: Load, spec: schema.FunctionSpec, name: str) -> Binder:
+def read(load: LoadContext, spec: schema.FunctionSpec, name: str) -> Binder:
     """Return the Python signature in a FunctionSpec.
 
     Raises:
@@ -161,7 +161,7 @@ def read(load: Load, spec: schema.FunctionSpec, name: str) -> Binder:
     )
 
 
-def _count(load: Load, values: schema.StructuredValue) -> None:
+def _count(load: LoadContext, values: schema.StructuredValue) -> None:
     """Count the memory of the tensors among default values."""
     for value in structure.nested_values(values):
         kind = value.WhichOneof("kind")

@@ -46,7 +46,7 @@ class Origin:
         self.classes: dict[int, type] = {}  # of generic objects
 
 
-class Load:
+class LoadContext:
     """The state of one load, which every reader in `reference_impl.kinds` gets.
 
     The numbers in the graph have been checked. `watch` is None unless somebody watches the load.

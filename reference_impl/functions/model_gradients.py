@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 from reference_impl import tensorflow_api as api
 from reference_impl.functions.library import FunctionLibrary
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.functions.names import FileName
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.saved_functions import signature_of
 
 
-def add_custom_gradients(load: Load) -> None:
+def add_custom_gradients(load: LoadContext) -> None:
     """Register in the library the makers of the model's custom gradients.
 
     The library holds these makers. They refer weakly to resources, because resources hold the
@@ -27,7 +27,7 @@ def add_custom_gradients(load: Load) -> None:
             load.library.custom_gradients[FileName(op_type)] = _maker(load, FileName(name))
 
 
-def _maker(load: Load, name: FileName) -> Callable[[FunctionLibrary], RegisteredFunction]:
+def _maker(load: LoadContext, name: FileName) -> Callable[[FunctionLibrary], RegisteredFunction]:
     """Return a function that makes the gradient function, given the library."""
     saved = load.graph.concrete_functions[name]
     captured = [load.objects[number] for number in saved.bound_inputs]

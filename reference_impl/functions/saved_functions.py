@@ -17,12 +17,12 @@ from reference_impl.functions import binding, specs
 from reference_impl.functions.argument_specs import input_specs
 from reference_impl.functions.binding import Binder
 from reference_impl.functions.bound_function import Structure
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.functions.names import FileName
 from reference_impl.functions.registered_function import RegisteredFunction
 
 
-def read(load: Load, number: int, node: schema.SavedObject) -> RegisteredFunction:
+def read(load: LoadContext, number: int, node: schema.SavedObject) -> RegisteredFunction:
     """Make the function of a `bare_concrete_function` node."""
     bare = node.bare_concrete_function
     name = FileName(bare.concrete_function_name)
@@ -36,7 +36,7 @@ def read(load: Load, number: int, node: schema.SavedObject) -> RegisteredFunctio
     return function
 
 
-def trace(load: Load, name: FileName, binder: Optional[Binder]) -> RegisteredFunction:
+def trace(load: LoadContext, name: FileName, binder: Optional[Binder]) -> RegisteredFunction:
     """Return the function of a name, the same object for all nodes that refer to it.
 
     Raises MissingKeyError: the library or the object graph has no such function.
@@ -57,7 +57,7 @@ def trace(load: Load, name: FileName, binder: Optional[Binder]) -> RegisteredFun
     return function
 
 
-def find(load: Load, name: FileName) -> Optional[RegisteredFunction]:
+def find(load: LoadContext, name: FileName) -> Optional[RegisteredFunction]:
     """Return a function of the library, or None.
 
     A function that the object graph does not describe takes the flat arguments of its FunctionDef.

@@ -17,7 +17,7 @@ from reference_impl.errors import MalformedError, MissingFileError, not_a_file
 from reference_impl.format import schema
 from reference_impl.format.container.files import special_kind
 from reference_impl.format.container.layout import Asset, Layout
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph import node_kinds
 from reference_impl.kinds.kind import Export, Kind, SavedNode
 
@@ -29,7 +29,7 @@ class AssetKind(Kind):
 
     message = node_kinds.ASSET
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> Any:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> Any:
         """Return the object of an `asset` node.
 
         Raises MalformedError if the MetaGraph has no such asset.

@@ -13,7 +13,7 @@ from typing import Any
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.functions import saved_functions
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph import node_kinds
 from reference_impl.kinds.kind import Export, Kind, SavedNode, write_dependencies
 
@@ -27,7 +27,7 @@ class BareConcreteFunctionKind(Kind):
 
     message = node_kinds.BARE_CONCRETE_FUNCTION
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> Any:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> Any:
         """Make the function of a `bare_concrete_function` node."""
         return saved_functions.read(load, number, node)
 

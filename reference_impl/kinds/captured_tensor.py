@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from reference_impl.format import schema
 from reference_impl.functions.captured_tensor import CapturedTensor
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.functions.names import FileName
 from reference_impl.graph import node_kinds
 from reference_impl.kinds.kind import Export, Kind, SavedNode
@@ -18,7 +18,7 @@ class CapturedTensorKind(Kind):
 
     message = node_kinds.CAPTURED_TENSOR
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> CapturedTensor:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> CapturedTensor:
         """Make the object of a `captured_tensor` node."""
         captured = node.captured_tensor
         return CapturedTensor(captured.name, FileName(captured.concrete_function))

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from reference_impl.errors import MissingKeyError
 from reference_impl.format import schema
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph import node_kinds
 from reference_impl.kinds.kind import Export, Kind, SavedNode
 
@@ -19,12 +19,13 @@ class ConstantKind(Kind):
 
     message = node_kinds.CONSTANT
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> tf.Tensor:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> tf.Tensor:
         """Return the tensor of a `constant` node.
 
         Strings are placed on the CPU, the only device that supports them.
 
-        Raises MissingKeyError if there is no such Const node, and the errors of `Load.tensor`.
+        Raises MissingKeyError if there is no such Const node, and the errors of
+        `LoadContext.tensor`.
         """
         operation = node.constant.operation
         const = load.graph_nodes.get(operation)

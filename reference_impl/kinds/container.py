@@ -17,7 +17,7 @@ from reference_impl.errors import LimitError, StructureError
 from reference_impl.format import limits, schema
 from reference_impl.format.names import DICT, LIST, TUPLE
 from reference_impl.functions import specs
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph import node_kinds
 from reference_impl.graph.object_references import index_of
 from reference_impl.kinds import user_object
@@ -35,7 +35,7 @@ class ContainerKind(Kind):
             return [child.node_id for child in node.children]
         return [needed.node_id for needed in node.dependencies]
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> Any:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> Any:
         """Make the container of a node: empty, except for a tuple."""
         identifier = node.user_object.identifier
         if identifier == LIST:
@@ -45,7 +45,7 @@ class ContainerKind(Kind):
         elements = [(child.local_name, child.node_id) for child in _elements(load, node)]
         return _new_tuple(elements, load.objects, root=number == 0)
 
-    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def attach(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Add the elements of a list or dict."""
         parent = load.objects[number]
         elements = {
@@ -71,7 +71,7 @@ class ContainerKind(Kind):
 
 
 def _elements(
-    load: Load, node: schema.SavedObject
+    load: LoadContext, node: schema.SavedObject
 ) -> Iterable[schema.TrackableObjectGraph.TrackableObject.ObjectReference]:
     """Yield the children that are elements. The signatures of a root container are not."""
     for child in node.children:

@@ -17,7 +17,7 @@ from reference_impl.errors import FunctionMatchError, SavedModelError
 from reference_impl.format import schema
 from reference_impl.functions import binding, patterns, specs
 from reference_impl.functions.binding import Binder
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.functions.names import FileName
 from reference_impl.functions.registered_function import RegisteredFunction, refuse_to_reduce
 from reference_impl.functions.saved_functions import trace
@@ -174,7 +174,7 @@ class FunctionKind(Kind):
 
     message = node_kinds.FUNCTION
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> LoadedFunction:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> LoadedFunction:
         """Make the function of a `function` node."""
         name = load.name(number)
         binder = binding.read(load, node.function.function_spec, name)

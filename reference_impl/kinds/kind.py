@@ -27,7 +27,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph.node_kinds import NodeKind
 
 
@@ -85,17 +85,17 @@ class Kind:
         """Return the numbers of the nodes that must be made before a node."""
         return ()
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> Any:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> Any:
         """Make the object of a node, without its children."""
         raise NotImplementedError
 
-    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def attach(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Give an object its children, after all objects are made."""
 
-    def restore(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def restore(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Give an object its state from the checkpoint. Its functions can be called."""
 
-    def initialize(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def initialize(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Run the initialiser of an object, after every object has its state."""
 
     # Save

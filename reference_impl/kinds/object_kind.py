@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph import node_kinds
 from reference_impl.kinds import user_object
 from reference_impl.kinds.kind import Export, Kind, SavedNode, write_dependencies
@@ -61,15 +61,15 @@ class ObjectKind(Kind):
         The values come from a file and must not be trusted.
         """
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> Any:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> Any:
         """Make the object of a node."""
         return self.make()
 
-    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def attach(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Set the children as attributes."""
         user_object.attach_attributes(load, number, node)
 
-    def restore(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def restore(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Give an object its state from the checkpoint."""
         keys = load.plain_state_keys(number)
         if keys:

@@ -20,7 +20,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import PRIVATE
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph import node_kinds
 from reference_impl.kinds import user_object
 
@@ -157,7 +157,7 @@ class OptimizerKind(user_object.UserObjectKind):
 
     message = node_kinds.OPTIMIZER
 
-    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def attach(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Give an optimizer its attributes and its slots."""
         super().attach(load, number, node)
         made = load.objects[number]

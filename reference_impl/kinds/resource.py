@@ -24,7 +24,7 @@ from reference_impl.errors import (
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, escape
 from reference_impl.functions.devices import checked_device
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.unknown_ops import UnknownOpError
 from reference_impl.graph import function_builder, node_kinds
@@ -49,12 +49,12 @@ class ResourceKind(Kind):
 
     message = node_kinds.RESOURCE
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> LoadedResource:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> LoadedResource:
         """Make the object of a `resource` node, without its functions."""
         device = checked_device(node.resource.device, load.file, load.path(number))
         return LoadedResource(device=device)
 
-    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def attach(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Give a resource the functions that manage its lifetime, and attributes."""
         resource = load.objects[number]
         taken = hidden_children.taken(resource)
@@ -66,12 +66,12 @@ class ResourceKind(Kind):
             elif child is not None:  # the map of signatures of a root
                 user_object.attach(resource, name, child)
 
-    def restore(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def restore(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Restore the content from the checkpoint; see `_fill`."""
         with _needing_its_ops(load, number):
             _fill(load, number)
 
-    def initialize(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def initialize(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Run the initialiser, unless the resource could not be filled."""
         if load.objects[number].unfilled is None:
             with _needing_its_ops(load, number):
@@ -104,7 +104,7 @@ def owned_functions(graph: schema.SavedObjectGraph) -> dict[str, set[int]]:
 
 
 @contextlib.contextmanager
-def _needing_its_ops(load: Load, number: int) -> Iterator[None]:
+def _needing_its_ops(load: LoadContext, number: int) -> Iterator[None]:
     """Leave a resource unfilled if it needs an unknown op; its users get the error.
 
     RFC: DR-05
@@ -128,7 +128,7 @@ def _needing_its_ops(load: Load, number: int) -> Iterator[None]:
         raise
 
 
-def _fill(load: Load, number: int) -> None:
+def _fill(load: LoadContext, number: int) -> None:
     """Set the functions that save and restore a resource's content, and restore the content from
     the checkpoint.
 
@@ -169,7 +169,7 @@ def _fill(load: Load, number: int) -> None:
                 load.watch.tell("state", load.checkpoint.index, load.label(number), said, "RES-15")
 
 
-def _run_initializer(load: Load, number: int) -> None:
+def _run_initializer(load: LoadContext, number: int) -> None:
     """Initialise a resource; in a graph, record the call for the session."""
     resource = load.objects[number]
     if not tf.executing_eagerly():  # in eager mode, the first use creates the resource and may fail

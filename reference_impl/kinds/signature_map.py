@@ -15,7 +15,7 @@ from reference_impl.errors import MalformedError, SavedModelError, UnknownSignat
 from reference_impl.format import schema
 from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
 from reference_impl.functions import specs
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.functions.steps import type_text
 from reference_impl.functions.unknown_ops import why_not_found
@@ -77,7 +77,7 @@ class SignatureMapKind(Kind):
     def made_of(self, node: schema.SavedObject) -> Iterable[int]:
         return [needed.node_id for needed in node.dependencies]
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Make nothing: the functions of the map are made later."""
 
     def matches(self, obj: object) -> bool:
@@ -90,7 +90,7 @@ class SignatureMapKind(Kind):
         write_dependencies(out, node.dependencies)
 
 
-def make(load: Load, number: int) -> SignatureMap:
+def make(load: LoadContext, number: int) -> SignatureMap:
     """Return the map of a signature node, whose functions have been made.
 
     Raises MalformedError if a child is not a function.
@@ -113,7 +113,7 @@ def make(load: Load, number: int) -> SignatureMap:
     return SignatureMap(functions)
 
 
-def of_node(load: Load, number: int) -> SignatureMap:
+def of_node(load: LoadContext, number: int) -> SignatureMap:
     """Return the map that is a child of a node, whatever its kind; an empty map if there is
     none.
     """

@@ -19,7 +19,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.drop_in import hidden_children, keras_identity, module_variables
 from reference_impl.format import names as reserved
 from reference_impl.format import schema
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph import node_kinds
 from reference_impl.kinds import signature_map
 from reference_impl.kinds.kind import Export, Kind, SavedNode, write_dependencies
@@ -42,7 +42,7 @@ class UserObjectKind(Kind):
         """Return the objects that the class of an object needs to make it (RP-02)."""
         return [needed.node_id for needed in node.dependencies]
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> Any:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> Any:
         """Make the object of a `user_object` node, of a new class."""
         is_callable = any(child.local_name == "__call__" for child in node.children)
         cls: Any = _new_class(
@@ -59,7 +59,7 @@ class UserObjectKind(Kind):
             keras_identity.keep(made, node.user_object, load.keras_metadata.get(number))
         return made
 
-    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def attach(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Set the children as attributes."""
         parent = load.objects[number]
         attach_attributes(load, number, node)
@@ -67,7 +67,7 @@ class UserObjectKind(Kind):
         if isinstance(parent, LoadedObject) and names >= module_variables.LISTS:
             module_variables.note_unlisted(parent, load.graph, number)
 
-    def restore(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def restore(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Restore the state that no function restores; see `restore_plain_state`."""
         if not node.saveable_objects:
             restore_plain_state(load, number)
@@ -95,7 +95,7 @@ def write_identifier(out: schema.SavedObject, identifier: str) -> None:
     out.user_object.version.producer = out.user_object.version.min_consumer = 1
 
 
-def restore_plain_state(load: Load, number: int) -> None:
+def restore_plain_state(load: LoadContext, number: int) -> None:
     """Restore the state of an object that no function of the file restores.
 
     Python state (`tf.train.experimental.PythonState`) and its like is a value of the checkpoint
@@ -127,7 +127,7 @@ def restore_plain_state(load: Load, number: int) -> None:
             load.watch.tell("state", load.checkpoint.index, load.label(number), said, "RES-15")
 
 
-def attach_attributes(load: Load, number: int, node: schema.SavedObject) -> None:
+def attach_attributes(load: LoadContext, number: int, node: schema.SavedObject) -> None:
     """Set all children as attributes of an object.
 
     A child whose name TensorFlow or Python would call is hidden: only `obj[name]` returns it.
@@ -146,7 +146,7 @@ def attach_attributes(load: Load, number: int, node: schema.SavedObject) -> None
 
 
 def _attach_child(
-    load: Load,
+    load: LoadContext,
     parent: Any,
     child: schema.TrackableObjectGraph.TrackableObject.ObjectReference,
     is_hidden: bool = False,

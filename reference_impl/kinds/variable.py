@@ -17,7 +17,7 @@ from reference_impl.errors import DtypeError, MissingValueError, SavedModelError
 from reference_impl.format import schema
 from reference_impl.functions import specs
 from reference_impl.functions.devices import checked_device
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph import node_kinds
 from reference_impl.kinds import user_object
 from reference_impl.kinds.kind import Export, Kind, SavedNode
@@ -37,14 +37,14 @@ class VariableKind(Kind):
 
     message = node_kinds.VARIABLE
 
-    def read(self, load: Load, number: int, node: schema.SavedObject) -> tf.Variable:
+    def read(self, load: LoadContext, number: int, node: schema.SavedObject) -> tf.Variable:
         """Make the variable of a `variable` node, with its value from the checkpoint.
 
         Raises the errors of `Checkpoint.variable` and `Checkpoint.read`.
         """
         return _read(load, number, node)
 
-    def attach(self, load: Load, number: int, node: schema.SavedObject) -> None:
+    def attach(self, load: LoadContext, number: int, node: schema.SavedObject) -> None:
         """Set the children. A variable has children only if it is the root: its signatures."""
         if node.children:
             user_object.attach_attributes(load, number, node)
@@ -57,7 +57,7 @@ class VariableKind(Kind):
         _write(out.variable, node.object, export.devices, export.expand)
 
 
-def _read(load: Load, number: int, node: schema.SavedObject) -> tf.Variable:
+def _read(load: LoadContext, number: int, node: schema.SavedObject) -> tf.Variable:
     device = node.variable.device if load.options.keep_variable_devices else ""
     if device:
         checked_device(device, load.file, load.path(number))
@@ -95,7 +95,9 @@ def _read(load: Load, number: int, node: schema.SavedObject) -> tf.Variable:
     return made
 
 
-def tell_value(load: Load, watch: Watch, number: int, key: Optional[str], left: str = "") -> None:
+def tell_value(
+    load: LoadContext, watch: Watch, number: int, key: Optional[str], left: str = ""
+) -> None:
     """Tell which value a variable got, or why it was `left` without one."""
     if key is not None:
         said = f"variable from {load.checkpoint.described(key)}"

@@ -26,7 +26,7 @@ from reference_impl.format import extension, schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.functions import graph_versions, saved_functions
-from reference_impl.functions.load_context import Load, Origin
+from reference_impl.functions.load_context import LoadContext, Origin
 from reference_impl.functions.model_gradients import add_custom_gradients
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
@@ -160,7 +160,7 @@ def _load_part(hook: LoadHook, origin: Origin, number: int) -> None:
     loader.load(origin, (hook,), number)
 
 
-class Loader(Load):
+class Loader(LoadContext):
     """One load. `load` returns the root."""
 
     selected: Optional[frozenset[int]] = None  # the nodes to make, None for all

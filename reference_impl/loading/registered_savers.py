@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MissingValueError, UnsupportedModelError, listed
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.kinds.user_object import LoadedObject
 
 
@@ -27,7 +27,7 @@ class UnrestoredStateWarning(UserWarning):
 _HOW = "Before the load, register the saver, and the class by reference_impl.register"
 
 
-def restore(load: Load) -> None:
+def restore(load: LoadContext) -> None:
     """Let registered savers restore the objects whose state they wrote.
 
     Raises:
@@ -81,7 +81,7 @@ def restore(load: Load) -> None:
         warnings.warn(f"{load.file}: {reason}", UnrestoredStateWarning, stacklevel=2)
 
 
-def _tell(load: Load, numbers: list[int], what: str) -> None:
+def _tell(load: LoadContext, numbers: list[int], what: str) -> None:
     """Tell what came of the state that registered savers wrote, if somebody watches the load."""
     if load.watch is not None:
         for number in numbers:
@@ -89,11 +89,11 @@ def _tell(load: Load, numbers: list[int], what: str) -> None:
             load.watch.tell("state", load.checkpoint.index, load.label(number), said, "RP-08")
 
 
-def _saver(load: Load, number: int) -> str:
+def _saver(load: LoadContext, number: int) -> str:
     return f"the registered checkpoint saver {load.graph.nodes[number].registered_saver!r}"
 
 
-def _not_restored(load: Load, number: int, why: str) -> MissingValueError:
+def _not_restored(load: LoadContext, number: int, why: str) -> MissingValueError:
     reason = (
         f"Key {load.checkpoint.paths.text(number)} not found in checkpoint: {_saver(load, number)}"
         f" wrote the state and does not restore it{why}. {_HOW}"
@@ -101,7 +101,7 @@ def _not_restored(load: Load, number: int, why: str) -> MissingValueError:
     return MissingValueError(reason, file=load.file, node=load.path(number))
 
 
-def _skeleton(load: Load, numbers: list[int]) -> Any:
+def _skeleton(load: LoadContext, numbers: list[int]) -> Any:
     """Return a root that leads to the objects of these numbers by the names that the model has."""
     made: dict[int, Any] = {number: load.objects[number] for number in numbers}
 

@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 from reference_impl.errors import listed
 from reference_impl.format import schema
-from reference_impl.functions.load_context import Load
+from reference_impl.functions.load_context import LoadContext
 from reference_impl.functions.steps import tell_library
 from reference_impl.graph.node_kinds import BARE_CONCRETE_FUNCTION, FUNCTION
 from reference_impl.graph.object_graph import Paths
@@ -20,7 +20,7 @@ from reference_impl.tracing import Watch
 from reference_impl.views.objects import node_text
 
 
-def tell_graph(watch: Watch, load: Load) -> None:
+def tell_graph(watch: Watch, load: LoadContext) -> None:
     """Tell that the object graph was checked, and which functions are known."""
     nodes, functions = len(load.whole.nodes), len(load.whole.concrete_functions)
     said = f"checked; nodes: {nodes}, concrete functions: {functions}"
@@ -30,7 +30,7 @@ def tell_graph(watch: Watch, load: Load) -> None:
         watch.tell("checkpoint", load.checkpoint.index, "", "not read: skip_checkpoint", "RP-08")
 
 
-def tell_made(watch: Watch, load: Load, number: int, made: Any) -> None:
+def tell_made(watch: Watch, load: LoadContext, number: int, made: Any) -> None:
     """Tell what was made of a node."""
     node = load.graph.nodes[number]
     rule = load.kinds[number].message.clause
@@ -43,7 +43,7 @@ def tell_made(watch: Watch, load: Load, number: int, made: Any) -> None:
     watch.tell("object", load.file, load.label(number), said, rule)
 
 
-def tell_left_out(watch: Watch, load: Load, numbers: Optional[frozenset[int]]) -> None:
+def tell_left_out(watch: Watch, load: LoadContext, numbers: Optional[frozenset[int]]) -> None:
     """Tell which nodes are not among those that ``only`` selects (None for all)."""
     if numbers is None:
         return
@@ -55,7 +55,7 @@ def tell_left_out(watch: Watch, load: Load, numbers: Optional[frozenset[int]]) -
             watch.tell("object", load.file, label, said, "DR-03")
 
 
-def tell_children(watch: Watch, load: Load, number: int) -> None:
+def tell_children(watch: Watch, load: LoadContext, number: int) -> None:
     """Tell which children an object has got. The traces of a function are told as objects."""
     if load.kinds[number].message in (FUNCTION, BARE_CONCRETE_FUNCTION):
         return
@@ -64,14 +64,14 @@ def tell_children(watch: Watch, load: Load, number: int) -> None:
         watch.tell("children", load.file, load.label(number), listed(names), "RP-01")
 
 
-def tell_captures(watch: Watch, load: Load, name: str, numbers: Iterable[int]) -> None:
+def tell_captures(watch: Watch, load: LoadContext, name: str, numbers: Iterable[int]) -> None:
     """Tell which objects a function captures."""
     paths = [load.path(number) for number in numbers]
     if paths:
         watch.tell("captures", load.file, name, listed(paths), "RP-07")
 
 
-def _text(load: Load, node: schema.SavedObject) -> str:
+def _text(load: LoadContext, node: schema.SavedObject) -> str:
     """Return the kind of a node with what its message says of it."""
     index, assets = node.asset.asset_file_def_index, load.assets.definitions
     if node.HasField("asset") and 0 <= index < len(assets):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.tensorflow
 
 @pytest.fixture
 def context(tf, tmp_path):
-    from reference_impl.functions.load_context import Load
+    from reference_impl.functions.load_context import LoadContext
     from reference_impl.load_options import LoadOptions
 
     root = tf.Module()
@@ -22,7 +22,7 @@ def context(tf, tmp_path):
     tf.saved_model.save(root, str(tmp_path / "m"))
     folder = layout.read(tmp_path / "m")
     meta_graph = folder.meta_graph()
-    return Load(folder, meta_graph, LoadOptions(), meta_graph.object_graph_def)
+    return LoadContext(folder, meta_graph, LoadOptions(), meta_graph.object_graph_def)
 
 
 def _number(context, kind):

@@ -45,7 +45,6 @@ FILES = {
     "graph/device_names": "test_saved_variables.py",
     "graph/edges": "test_graphs.py",
     "graph/function_builder": "test_node_builder.py",
-    "graph/functional_ops": "test_return_nodes.py",
     "graph/graph_view": "test_object_roles.py",
     "graph/node_attributes": "test_damaged_constants.py",
     "graph/node_defs": "test_node_builder.py",
