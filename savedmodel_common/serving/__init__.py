@@ -1,3 +1,3 @@
-"""What TensorFlow Serving's API says: its messages (`schema`, `messages`), tensors in them
+"""The API of TensorFlow Serving: its messages (`schema`, `messages`), tensors in them
 (`tensors`) and the records of warm-up requests (`warmup_records`).
 """

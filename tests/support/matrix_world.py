@@ -35,10 +35,8 @@ COMMANDS = ForkServer(
         f"compat_matrix.{name}"
         for name in ("commands.gate", "commands.matrix", "plan.planning", "pytest_plugin")
     ),
-    *(
-        f"compat_matrix.{name}"
-        for name in ("models.predict", "report.junit", "report.progress", "skew.naming")
-    ),
+    *(f"compat_matrix.{name}" for name in ("engine.predict", "report.junit", "report.progress")),
+    "savedmodel_tools.skew.naming",
     *("_pytest.junitxml", "compiled_templates", "numpy", "psutil", "rich.live", "tomlkit"),
     environment={key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     | {"PYTHONPATH": str(REPO)},
