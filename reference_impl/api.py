@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from reference_impl import collector
 from reference_impl.drop_in.remote import local_copy, written_locally
-from reference_impl.drop_in.tensorflow_errors import about_files
+from reference_impl.drop_in.tensorflow_errors import about_files, equivalent
 from reference_impl.errors import (
     MalformedError,
     MetaGraphChoiceError,
@@ -92,14 +92,21 @@ def load(
 
     RFC: API-01, DR-02, V1-04, V1-05, V1-07
     """
-    with about_files():
+    try:
         return _load(export_dir, tags, options, trace or getattr(options, "trace", None))
+    except SavedModelError as error:
+        theirs = equivalent(error)
+        if theirs is None:
+            raise
+        raise theirs from error
 
 
 def _load(
     export_dir: Union[str, os.PathLike[str]], tags: object, options: object, trace: Optional[Sink]
 ) -> LoadedModel:
-    path = local_copy(os.fsdecode(export_dir))
+    path = os.fsdecode(export_dir)
+    if "://" in path:
+        path = local_copy(path)
     once = functools.partial(_load_once, path, tags, options, trace)
     may_write = getattr(options, "machine_ops", None) == "allow"
     return layout.of_one_export(path, once, _leaves_nothing_behind, may_write)

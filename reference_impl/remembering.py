@@ -9,25 +9,37 @@ can also fail for want of memory or processes.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, Optional, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Optional, TypeVar
 
 Found = TypeVar("Found")
 
 
-def found_once(find: Callable[..., Optional[Found]]) -> Callable[..., Optional[Found]]:
-    """Return a function that gives the same results, and calls `find` again only for arguments for
+class found_once(Generic[Found]):
+    """A function that gives the results of `find`, and calls `find` again only for arguments for
     which it gave None.
     """
-    known: dict[tuple[Any, ...], Found] = {}
 
-    @functools.wraps(find)
-    def remembered(*arguments: object) -> Optional[Found]:
-        result = known.get(arguments)
+    def __init__(self, find: Callable[..., Optional[Found]]):
+        self._find = find
+        self._known: dict[tuple[Any, ...], Found] = {}
+        functools.update_wrapper(self, find)
+
+    def __call__(self, *arguments: object) -> Optional[Found]:
+        result = self._known.get(arguments)
         if result is None:
-            result = find(*arguments)
+            result = self._find(*arguments)
             if result is not None:
-                known[arguments] = result
+                self._known[arguments] = result
         return result
 
-    return remembered
+    def among(self, names: Iterable[str]) -> dict[str, Found]:
+        """Return the results for those of several names for which there is one."""
+        found: dict[str, Found] = {}
+        for name in names:
+            result = self._known.get((name,))
+            if result is None:
+                result = self(name)
+            if result is not None:
+                found[name] = result
+        return found

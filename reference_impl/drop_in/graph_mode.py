@@ -28,7 +28,7 @@ def new_operations() -> Iterator[list[tf.Operation]]:
 
 
 @contextmanager
-def noted_as_initializers() -> Iterator[None]:
+def initializer_ops() -> Iterator[None]:
     """Add every function called inside the context to the initialisers of tables."""
     with new_operations() as operations:
         yield

@@ -64,10 +64,20 @@ def about_files() -> Iterator[None]:
     try:
         yield
     except SavedModelError as error:
-        theirs = _theirs(error)
-        if not theirs or isinstance(error, tf.errors.OpError):
+        theirs = equivalent(error)
+        if theirs is None:
             raise
-        raise _with_bases(type(error), theirs, vars(error)) from error
+        raise theirs from error
+
+
+def equivalent(error: SavedModelError) -> Optional[SavedModelError]:
+    """Return an error about files as an error of the same name that also derives from what
+    TensorFlow raises in its place; None for any other error.
+    """
+    theirs = _theirs(error)
+    if not theirs or isinstance(error, tf.errors.OpError):
+        return None
+    return _with_bases(type(error), theirs, vars(error))
 
 
 def _theirs(error: SavedModelError) -> tuple[type, ...]:

@@ -11,10 +11,13 @@ messages loses nothing. The messages are stored in one collection of the MetaGra
     new_objects                         ``type(loaded)()``: another object of the structure of a
                                         loaded one
 
-A load calls the methods of one `reference_impl.extension.hooks.Hooks`. A save writes the registered
-name and state of an object with `registered_objects.write`. The other messages need the captures of
-the export, so `reference_impl.saving` has their modules: `initial_value_writer` (how variables got
-their first values) and `optimizer_writer` (slots that are children, update rules).
+A load of a file that has these messages gets one hook,
+`reference_impl.extension.hooks.ExtensionHook`. Any other load does not enter this room.
+
+A save writes the registered name and state of an object with `registered_objects.write`. The other
+messages need the captures of the export, so `reference_impl.saving` has their modules:
+`initial_value_writer` (how variables got their first values) and `optimizer_writer` (slots that are
+children, update rules).
 
 RFC: INIT-02, OPT-04, REV-04
 """

@@ -157,7 +157,7 @@ class LimitError(SavedModelError):
       limit: name of the limit, such as ``TENSOR_BYTES``. A program may raise it.
     """
 
-    def __init__(self, reason: str, *, limit: str, **where: Any) -> None:
+    def __init__(self, reason: str, *, limit: str = "", **where: Any) -> None:
         super().__init__(reason, **where)
         self.limit = limit
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # Files with the MetaGraphs: binary, text, split into chunks. Loaders look for them in this order
 FORMATS = PB, PBTXT, CPB = "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"
@@ -130,6 +131,13 @@ def escape(name: str) -> str:
 def key_prefix(names: tuple[str, ...]) -> str:
     """Return the beginning of the checkpoint keys of the object with this path."""
     return "".join(f"{escape(name)}/" for name in names)
+
+
+def child_prefixes(prefix: str, names: Iterable[str]) -> list[str]:
+    """Return the beginning of the checkpoint keys of each child of the object whose keys begin with
+    `prefix`.
+    """
+    return [f"{prefix}{escape(name)}/" for name in names]
 
 
 def slot_prefix(variable: str, optimizer: str, slot: str) -> str:

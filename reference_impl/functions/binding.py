@@ -210,10 +210,13 @@ def write(
         ),
         "annotations": {},
     }
-    stored = out.fullargspec.named_tuple_value
-    stored.name = "FullArgSpec"
-    for key, value in fields.items():
-        stored.values.add(key=key).value.CopyFrom(specs.encode(value, path, key))
+    try:
+        stored = specs.to_message(structure.NamedTuple("FullArgSpec", tuple(fields.items())))
+    except SavedModelError:
+        for key, value in fields.items():
+            specs.encode(value, path, key)  # the error names the field
+        raise
+    out.fullargspec.CopyFrom(stored)
     out.input_signature.CopyFrom(
         structure.encode(None) if input_signature is None else input_signature
     )

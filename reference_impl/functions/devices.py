@@ -13,6 +13,8 @@ def checked_device(device: str, file: str, node: str) -> str:
 
     Raises MalformedError, which names the node, if TensorFlow cannot read it.
     """
+    if not device:
+        return device  # any device
     if not is_device(device):
         reason = f"the device {device!r} does not exist: TensorFlow cannot read its name"
         raise MalformedError(reason, file=file, node=node)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import functools
 import keyword
+from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 import numpy as np
@@ -27,7 +29,7 @@ from reference_impl.errors import (
     StructureError,
 )
 from reference_impl.format import limits, schema
-from reference_impl.format.values import dtypes, structure, tensor_proto
+from reference_impl.format.values import dtypes, shapes, structure, tensor_proto
 from reference_impl.graph import node_attributes
 
 _Kind = schema.TypeSpecProto.TypeSpecClass
@@ -114,23 +116,52 @@ def to_message(value: object, node: Optional[str] = None) -> schema.StructuredVa
 
     Raises the errors of `structure.encode`.
     """
-    return structure.encode(value, node, _from_tf)
+    try:
+        data = _from_tf(value, 0)
+    except SavedModelError as error:
+        error.node = node
+        raise
+    return structure.encode(data, node)
 
 
-def _from_tf(value: object) -> Any:
-    """Return one of TensorFlow's objects as data, without what is inside.
+def _from_tf(value: object, depth: int) -> Any:
+    """Return a nested structure as data, the inverse of `to_tf`.
 
-    Raises StructureError if it cannot be stored.
+    What is nested deeper than a file allows is left as it is; encoding refuses it.
+
+    Raises StructureError if an object of TensorFlow cannot be stored.
     """
+    if depth > limits.STRUCTURE_DEPTH:
+        return value
+    if isinstance(value, (list, tuple, Mapping)):
+        return _container_from_tf(value, depth)
+    if isinstance(value, structure.NamedTuple):
+        fields = [(name, _from_tf(item, depth + 1)) for name, item in value.fields]
+        return structure.NamedTuple(value.name, tuple(fields))
+    leaf = _leaf_from_tf(value)
+    if isinstance(leaf, structure.TypeSpec):
+        return dataclasses.replace(leaf, state=_from_tf(leaf.state, depth + 1))
+    return leaf
+
+
+def _container_from_tf(value: Any, depth: int) -> Any:
+    """Return a list, tuple, namedtuple or mapping with its items as data."""
+    items = value.values() if isinstance(value, Mapping) else value
+    converted = [_from_tf(item, depth + 1) for item in items]
+    if isinstance(value, Mapping):
+        return dict(zip(value, converted))
+    if isinstance(value, list):
+        return converted
+    fields = getattr(value, "_fields", None)
+    if isinstance(fields, tuple):
+        return structure.NamedTuple(type(value).__name__, tuple(zip(fields, converted)))
+    return tuple(converted)
+
+
+def _leaf_from_tf(value: object) -> Any:
+    """Return one of TensorFlow's objects as data; the state of a TypeSpec stays as it is."""
     if isinstance(value, tf.TensorSpec):
-        shape, dtype = shape_from_tf(value.shape), dtype_from_tf(value.dtype)
-        if isinstance(value, api.BoundedTensorSpec):
-            lowest, highest = (
-                structure.Tensor(tensor_bytes(tf.constant(bound)))
-                for bound in (value.minimum, value.maximum)
-            )
-            return structure.BoundedTensorSpec(shape, dtype, lowest, highest, value.name)
-        return structure.TensorSpec(shape, dtype, value.name)
+        return _spec_from_tf(value)
     if isinstance(value, tf.TypeSpec):
         return _type_spec_from_tf(value)
     if isinstance(value, tf.DType):
@@ -142,6 +173,17 @@ def _from_tf(value: object) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return structure.Tensor(tensor_bytes(tf.convert_to_tensor(value)), is_numpy=True)
     return value
+
+
+def _spec_from_tf(value: tf.TensorSpec) -> Any:
+    spec = structure.tensor_spec(dims_of(value.shape), value.dtype.as_datatype_enum, value.name)
+    if not isinstance(value, api.BoundedTensorSpec):
+        return spec
+    lowest, highest = (
+        structure.Tensor(tensor_bytes(tf.constant(bound)))
+        for bound in (value.minimum, value.maximum)
+    )
+    return structure.BoundedTensorSpec(spec.shape, spec.dtype, lowest, highest, value.name)
 
 
 def tf_dtype(number: int, file: str = "", node: str = "") -> tf.DType:
@@ -168,13 +210,23 @@ def shape_of(proto: schema.TensorShapeProto) -> tf.TensorShape:
     return tf.TensorShape(structure.decode_shape(proto).dims)
 
 
+def dims_of(shape: tf.TensorShape) -> Optional[tuple[Optional[int], ...]]:
+    """Return the sizes of a shape, None for an unknown size; None for an unknown rank."""
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
 def shape_from_tf(shape: tf.TensorShape) -> structure.TensorShape:
-    return structure.TensorShape(None if shape.rank is None else tuple(shape.as_list()))
+    return structure.TensorShape(dims_of(shape))
 
 
 def shape_proto(shape: tf.TensorShape) -> schema.TensorShapeProto:
     """Return the TensorShapeProto of a shape."""
-    return structure.encode_shape(shape_from_tf(shape))
+    return shapes.shape_proto(dims_of(shape))
+
+
+def shape_protos(given: Iterable[tf.TensorShape]) -> list[schema.TensorShapeProto]:
+    """Return the TensorShapeProtos of several shapes."""
+    return shapes.shape_protos([dims_of(shape) for shape in given])
 
 
 def check_extra_bytes(extra: int) -> None:

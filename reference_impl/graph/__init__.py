@@ -8,7 +8,7 @@ closure            reachable vertices, and reversed edges
 order              orders of nodes and functions; strongly connected components
 unique_names       names that occur once; `argument_names` of arguments and results
 node_builder       adds nodes to a graph or a function; `node_defs` fills in NodeDefs
-function_builder   builds FunctionDefs
+function_builder   builds FunctionDefs; `graph_builder` the main graph of a new MetaGraph
 node_attributes    reads attributes of nodes
 return_nodes       the results of a body
 signature_tensors  the tensors that a SignatureDef names

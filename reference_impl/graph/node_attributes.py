@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional, TypeVar
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
@@ -58,6 +58,35 @@ def argument_shape(function: schema.FunctionDef, index: int) -> Optional[schema.
     attributes = argument_attributes(function, index)
     shapes = attributes["_output_shapes"].list.shape if "_output_shapes" in attributes else ()
     return shapes[0] if shapes else None
+
+
+Name = TypeVar("Name", bound=str)
+
+
+class Text(NamedTuple):
+    """A text in an attribute of a node: the function of the node, the node, the text."""
+
+    function: str
+    node: schema.NodeDef
+    value: str
+
+
+def texts_of(functions: Mapping[Name, schema.FunctionDef], key: str) -> list[Text]:
+    """Return the texts, except empty ones, that nodes of functions have in the attribute `key`."""
+    found = []
+    for name, function in functions.items():
+        for node in function.node_def:
+            text = text_of(node.attr, key)
+            if text:
+                found.append(Text(name, node, text))
+    return found
+
+
+def argument_shapes(
+    function: schema.FunctionDef,
+) -> list[Optional[schema.TensorShapeProto]]:
+    """Return what `argument_shape` gives for each argument of a function."""
+    return [argument_shape(function, index) for index in range(len(function.signature.input_arg))]
 
 
 def check(

@@ -5,7 +5,7 @@ The subclasses say where a node goes and how its tensors are named:
     FunctionBuilder    a new FunctionDef                            ``node:output:0``
     EditableFunction   a FunctionDef of TF 1.x control flow         ``node:output:0``
     node_index.Graph   the main graph of TF 1.x, to be rewritten    ``node``
-    MainGraph          the main graph of a save                     ``node``
+    GraphBuilder       the main graph of a new MetaGraph            ``node``
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _USER_OBJECT = "user_object"
 _CONTAINERS = frozenset({LIST, DICT, TUPLE})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NodeKind:
     """One kind of node: its name, the field of its message, and the clause that describes it."""
 

@@ -5,11 +5,16 @@ RFC: DR-03, RP-04, SIG-02
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Optional
 
+from reference_impl.errors import CycleError, MalformedError
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, DICT, INITIALIZE, LIST, SIGNATURES, TUPLE
+from reference_impl.graph import order
+from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.saved_variables import invalid
 
 _FUNCTIONS = ("function", "bare_concrete_function")
 
@@ -136,3 +141,47 @@ def index_of(name: str) -> Optional[int]:
     index.
     """
     return int(name[:20]) if name.isdecimal() else None
+
+
+def check(graph: schema.SavedObjectGraph, file: str) -> None:
+    """Check node numbers, variables and roles, and that no container contains itself.
+
+    Raises MalformedError, CycleError.
+    """
+    if not graph.nodes:
+        raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
+    for number, _, other in dangling(graph):
+        raise MalformedError(
+            f"refers to node {other} of {len(graph.nodes)}",
+            file=file,
+            node=f"object_graph_def.nodes[{number}]",
+        )
+    for number, reason in itertools.chain(_impossible_variables(graph), mistyped_references(graph)):
+        raise MalformedError(reason, file=file, node=Paths(graph.nodes).from_root(number))
+    needed_first(containers(graph), file)
+    for name, other in dangling_captures(graph):
+        raise MalformedError(
+            f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name
+        )
+
+
+def needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
+    """Return the nodes, each after the nodes that it is made of.
+
+    Those that are not keys are ignored. Raises CycleError.
+    """
+    if not needs:
+        return []
+    found = order.sources_first({number: needs[number] for number in sorted(needs)})
+    if found is None:
+        first = order.circles(needs)[0][0]
+        reason = "a list, dict or tuple contains itself, or objects are made of each other"
+        raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{first}]")
+    return found
+
+
+def _impossible_variables(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
+    """Yield the number of a variable that cannot exist, and the reason."""
+    for number, node in enumerate(graph.nodes):
+        if node.HasField("variable") and (why := invalid(node.variable)):
+            yield number, f"the variable {node.variable.name!r}: {why}"

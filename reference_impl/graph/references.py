@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Optional
+from dataclasses import dataclass
+from typing import Generic, Optional, TypeVar
 
 from reference_impl.errors import DuplicateKeyError
 from reference_impl.format import schema
@@ -29,6 +30,7 @@ CALL_OPS = frozenset(
     {"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall"}
 )
 
+Name = TypeVar("Name", bound=str)
 _Attributes = Mapping[str, schema.AttrValue]
 
 
@@ -100,6 +102,56 @@ def named_by(node: schema.NodeDef) -> Iterator[str]:
     for value in reversed(function_attributes(node.attr)):
         for function in function_values(value):
             yield function.name
+
+
+def names_in(nodes: Iterable[schema.NodeDef]) -> dict[str, None]:
+    """Return what `named_by` yields for nodes: each name once, in the order of first mention."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        found.update(dict.fromkeys(named_by(node)))
+    return found
+
+
+def names_in_graph(graph: schema.GraphDef) -> set[str]:
+    """Return what `names_in` gives for the main graph and all functions."""
+    names = set(names_in(graph.node))
+    for function in graph.library.function:
+        names.update(names_in(function.node_def))
+    return names
+
+
+@dataclass(frozen=True)
+class Mentions(Generic[Name]):
+    """The ops of the nodes of a function, and the functions that they call, in order of first
+    mention.
+    """
+
+    ops: frozenset[str]
+    calls: list[Name]
+
+
+def mentions(functions: Mapping[Name, schema.FunctionDef]) -> dict[Name, Mentions[Name]]:
+    """Return name of a function -> what its nodes name. Only calls of these functions count."""
+    known = {str(name): name for name in functions}
+    found = {}
+    for name, function in functions.items():
+        ops = frozenset(node.op for node in function.node_def)
+        calls = [known[other] for other in names_in(function.node_def) if other in known]
+        found[name] = Mentions(ops, calls)
+    return found
+
+
+def function_values_of(nodes: Iterable[schema.NodeDef]) -> list[list[schema.NameAttrList]]:
+    """Return for each node the function values of its attributes, as `function_values` yields
+    them.
+    """
+    found = []
+    for node in nodes:
+        values: list[schema.NameAttrList] = []
+        for attribute in function_attributes(node.attr):
+            values += function_values(attribute)
+        found.append(values)
+    return found
 
 
 class FunctionIndex:

@@ -157,7 +157,7 @@ def _fill(load: LoadContext, number: int) -> None:
     if not load.options.skip_checkpoint and resource.content is not None:
         resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
         (save, restore), keys = resource.content, load.checkpoint.keys.get(number, {})
-        with graph_mode.noted_as_initializers():
+        with graph_mode.initializer_ops():
             # The names are in the signature. The function itself may only run once there is content
             # to save.
             restore(
@@ -174,7 +174,7 @@ def _run_initializer(load: LoadContext, number: int) -> None:
     resource = load.objects[number]
     if not tf.executing_eagerly():  # in eager mode, the first use creates the resource and may fail
         resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
-    with graph_mode.noted_as_initializers():
+    with graph_mode.initializer_ops():
         resource.initialize()
     if load.watch is not None:
         said = "ran" if tf.executing_eagerly() else "waits for the session"

@@ -16,27 +16,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Optional
 
-from reference_impl.errors import CycleError, MalformedError, UnsupportedModelError
+from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import extension, schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.functions import graph_versions, saved_functions
 from reference_impl.functions.load_context import LoadContext, Origin
 from reference_impl.functions.model_gradients import add_custom_gradients
-from reference_impl.graph import order
+from reference_impl.graph import object_references
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.object_references import (
-    containers,
-    dangling,
-    dangling_captures,
-    mistyped_references,
-)
-from reference_impl.graph.saved_variables import invalid
 from reference_impl.kinds import asset, function, resource, signature_map, user_object
 from reference_impl.kinds import variable as variables
 from reference_impl.kinds.registry import Registry
@@ -59,7 +51,7 @@ def load_object_graph(
 ) -> Any:
     """Return the root object of a MetaGraph that has an object graph."""
     file = str(directory.file)
-    _check(meta_graph.object_graph_def, file)
+    object_references.check(meta_graph.object_graph_def, file)
     refused = graph_versions.refusal(meta_graph.graph_def.versions)
     # the main graph is not imported here, so TensorFlow's loader does not look at its versions
     # either
@@ -101,53 +93,6 @@ def _construct(
     from reference_impl.extension import new_objects
 
     new_objects.construct(_load_part, origin, number, instance, args, kwargs)
-
-
-def _check(graph: schema.SavedObjectGraph, file: str) -> None:
-    """Check node numbers, variables and roles, and that no container contains itself.
-
-    Raises MalformedError, CycleError.
-    """
-    if not graph.nodes:
-        raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
-    for number, _, other in dangling(graph):
-        raise MalformedError(
-            f"refers to node {other} of {len(graph.nodes)}",
-            file=file,
-            node=f"object_graph_def.nodes[{number}]",
-        )
-    variables = (
-        (number, node.variable)
-        for number, node in enumerate(graph.nodes)
-        if node.HasField("variable")
-    )
-    impossible = (
-        (number, f"the variable {item.name!r}: {why}")
-        for number, item in variables
-        if (why := invalid(item))
-    )
-    for number, reason in itertools.chain(impossible, mistyped_references(graph)):
-        raise MalformedError(reason, file=file, node=Paths(graph.nodes).from_root(number))
-    _needed_first(containers(graph), file)
-    for name, other in dangling_captures(graph):
-        raise MalformedError(
-            f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name
-        )
-
-
-def _needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
-    """Return the nodes, each after the nodes that it is made of.
-
-    Those that are not keys are ignored. Raises CycleError.
-    """
-    if not needs:
-        return []
-    found = order.sources_first({number: needs[number] for number in sorted(needs)})
-    if found is None:
-        first = order.circles(needs)[0][0]
-        reason = "a list, dict or tuple contains itself, or objects are made of each other"
-        raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{first}]")
-    return found
 
 
 def _load_part(hook: LoadHook, origin: Origin, number: int) -> None:
@@ -229,7 +174,7 @@ class Loader(LoadContext):
             for number, kind in enumerate(self.kinds)
             if kind is not None and number not in needs
         ]
-        for number in [*numbers, *_needed_first(needs, self.file)]:
+        for number in [*numbers, *object_references.needed_first(needs, self.file)]:
             made = self.make(number, nodes[number])
             self.objects[number] = made
             if self.watch is not None:
@@ -274,7 +219,7 @@ class Loader(LoadContext):
         for number, kind in enumerate(self.kinds):
             if kind is not None and self.objects[number] is not None:
                 kind.restore(self, number, self.graph.nodes[number])
-        if any(self.has_saver(number) for number in range(len(self.kinds))):
+        if any(node.registered_saver for node in self.graph.nodes):
             registered_savers.restore(self)
 
     def initialize(self) -> None:

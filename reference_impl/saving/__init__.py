@@ -1,34 +1,37 @@
 """Save objects as a SavedModel directory.
 
-Each stage takes the result of the previous stage:
+The stages (`stages`, run by `save`). Each makes one value, which no later stage changes:
 
-    reach          the objects that can be reached from the root; functions that must be traced are
-                   traced
-    signatures     the functions that are signatures, and their wrappers
-    tree           the objects with their numbers
-    collect        the complete contents of the export; the only stage in which objects join the
-                   tree
-    freeze         names, checkpoint keys, and the checks of the collected contents
-    meta_graph     the MetaGraph
-    save           runs the stages; writes the SavedModel, the checkpoint and the asset files
+    walk        the objects to which the root leads, with their children
+    signatures  the functions that are signatures
+    tree        the objects with their numbers
+    contents    the state of all objects, and all functions
+    plan        the checked contents, and the asset files
+    messages    the SavedModel message
+    files       the directory of the export
 
-The stages use:
+The modules of each stage:
 
-    options                   `SaveOptions`
-    traces, captures          the traces that are exported, and the tensors that they capture
-    export_library            the FunctionDefs of the export, under names of the export
-    process_numbers           numbers of this process in those names, which are left out
-    gradients                 custom gradients; `gradient_sites` says what their names mean
-    shapes                    the shapes of results that no trace knows
-    contents, values          the state of each object, and tensors in messages
-    checkpoint, saver         the tensor bundle, and the functions of the saver
-    graph, assets             the main graph of the export, and its files
-    replicas, cached_reads    variables of distribution strategies, and reads in functions
-    debug_info                the stack traces of operations
-    optimizer_writer,         messages of `reference_impl.extension`
-    initial_value_writer,
-    update_rule_tracing
-    checks/                   refusals of saves that would lose something
+    walk        walk; children, general_traces, losses
+    signatures  signatures; signature_function, signature_inputs, signature_outputs
+    tree        tree
+    contents    contents; saveable_state, captures, checkpoint_layout, saver_functions; functions
+                (below); extension: optimizer_writer, initial_value_writer, update_rule_tracing
+    plan        plan; assets; checks/ refuses saves that would lose something
+    messages    meta_graph; graph (the main graph), output_inference
+    files       files; checkpoint, values, debug_info
+
+The functions of an export:
+
+    traces               a concrete function, described for an export; traced_graphs, traced_shapes
+    tree_functions       adds the functions of the tree; signature_wrapper, cached_reads, replicas
+    export_library       the FunctionDefs, under names of the export; function_sources tells where
+                         they come from, process_numbers and node_defaults what is left out,
+                         shared_names which names resources get
+    exported_gradients   adds custom gradients; gradients, gradient_names, gradient_sites
+    closed_library,      the same after all functions were added
+    exported_functions
+    options              `SaveOptions`
 
 `reference_impl.kinds` has the writer of each kind of object. No tf.Graph is built and no Python
 function runs again: the MetaGraph is assembled from messages of `reference_impl.format.schema`.

@@ -28,21 +28,17 @@ def read_variables(
 
     If the trace captures cached values, a changed function is added to the library.
     """
+    cached = api.cached_variables(trace.captures)
+    if not cached:
+        return trace, name
     captures = list(trace.captures)
     builder = FunctionBuilder.copy_of(library.definitions[name])
     first = len(builder.function.signature.input_arg) - len(captures)
-    found = False
-    for index, capture in enumerate(captures):
-        variable = api.cached_variable(capture)
-        if variable is not None:
-            captures[index] = api.variable_components(variable)[0].handle
-            _read(builder, first + index)
-            found = True
-    if not found:
-        return trace, name
-    return dataclasses.replace(trace, captures=captures), library.write(
-        builder.function, base_name(name)
-    )
+    for index, variable in cached.items():
+        captures[index] = api.variable_components(variable)[0].handle
+        _read(builder, first + index)
+    changed = library.write(builder.function, base_name(name))
+    return dataclasses.replace(trace, captures=captures), changed
 
 
 def _read(builder: FunctionBuilder, index: int) -> None:

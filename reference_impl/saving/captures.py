@@ -21,9 +21,10 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import UntrackedCaptureError
 from reference_impl.functions.captured_tensor import CapturedTensor
 from reference_impl.graph.references import nodes_of
-from reference_impl.saving.export_library import ExportLibrary, eager_tensor
+from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.traces import Trace
-from reference_impl.saving.tree import GrowingTree, Node
+from reference_impl.saving.tree import Node, TreeBuilder
+from reference_impl.saving.values import eager_tensor
 
 _STATE = (tf.resource, tf.variant)
 _ITERATOR = (
@@ -39,11 +40,8 @@ _FIX = (
 class Captures:
     """Resolves captures against a tree. Constants are added to it."""
 
-    def __init__(self, tree: GrowingTree, library: ExportLibrary):
+    def __init__(self, tree: TreeBuilder, library: ExportLibrary):
         self._tree, self._library = tree, library
-        # Number of a function's node -> {index of a capture: index of the replica}, other than the
-        # first.
-        self.replicas: dict[int, dict[int, int]] = {}
         self._replica: dict[int, int] = {}
         self._owners: dict[int, int] = {}
         self._kept: list[Any] = []
@@ -51,12 +49,10 @@ class Captures:
         self._fixable = False
         self._first: Optional[str] = None
         for node in list(tree.nodes):
-            for tensor in _tensors_of(node.object):
+            for tensor in _tensors_of(node):
                 self._owners.setdefault(id(tensor), node.number)
                 self._kept.append(tensor)
-            for index, part in enumerate(
-                api.variable_components(node.object) if api.is_variable(node.object) else ()
-            ):
+            for index, part in enumerate(node.parts):
                 self._replica.setdefault(id(part.handle), index)
 
     def resolve(self, trace: Trace, path: str, node: Optional[Node]) -> list[int]:
@@ -76,9 +72,18 @@ class Captures:
             target = self._tree.nodes[number].object
             if node is not None and (isinstance(target, api.Asset) or eager_tensor(target)):
                 node.children[f"capture_{index}"] = number
-            if node is not None and self._replica.get(id(capture)):
-                self.replicas.setdefault(node.number, {})[index] = self._replica[id(capture)]
         return bound
+
+    def replicas(self, trace: Trace) -> dict[int, int]:
+        """Return index of a capture -> index of the replica of a distributed variable that it is,
+        other than the first.
+        """
+        found = {}
+        for index, capture in enumerate(trace.captures):
+            replica = self._replica.get(id(capture), 0)
+            if replica:
+                found[index] = replica
+        return found
 
     def owner(self, capture: Union[tf.Tensor, tf.Variable, CapturedTensor]) -> Optional[int]:
         """Return the number of the owner of a captured tensor, or None if it is not reachable.
@@ -93,11 +98,8 @@ class Captures:
         if isinstance(capture, CapturedTensor):
             return self._tree.add(capture, path)
         found = self._owners.get(id(capture))
-        if (found is None and not isinstance(capture, tf.Tensor)) or api.is_variable(capture):
-            found = self._tree.number_of(capture)
-            if found is None and api.is_variable(capture):
-                found = self._owners.get(id(api.variable_components(capture)[0].handle))
-            return found
+        if not isinstance(capture, tf.Tensor):
+            return self._number_of_object(capture) if found is None else found
         if found is None and capture.dtype not in _STATE:
             # A tensor of another function's trace is usable if it is a constant of that function.
             value = api.whole(capture) if eager_tensor(capture) else tf.get_static_value(capture)
@@ -106,6 +108,11 @@ class Captures:
                 found = self._owners[id(capture)] = self._tree.add(value, f"a constant of {path}")
                 self._kept += [capture, value]
         return found
+
+    def _number_of_object(self, capture: Any) -> Optional[int]:
+        found = self._tree.number_of(capture)
+        parts = api.variable_parts(capture) if found is None else ()
+        return self._owners.get(id(parts[0].handle)) if parts else found
 
     def _note(self, capture: Union[tf.Tensor, tf.Variable], trace: Trace, path: str) -> None:
         self._first = self._first or path
@@ -160,14 +167,14 @@ class Captures:
             raise UntrackedCaptureError(text, node=self._first)
 
 
-def _tensors_of(obj: object) -> list[Any]:
+def _tensors_of(node: Node) -> list[Any]:
     """Return the tensors by which functions refer to an object."""
-    if api.is_variable(obj):
-        return [part.handle for part in api.variable_components(obj)]
-    if isinstance(obj, api.CapturableResource):
-        handle = api.resource_handle(obj)
+    if node.is_variable:
+        return [part.handle for part in node.parts]
+    if isinstance(node.object, api.CapturableResource):
+        handle = api.resource_handle(node.object)
         return [] if handle is None else [handle]
-    return [obj.asset_path] if isinstance(obj, api.Asset) else []
+    return [node.object.asset_path] if isinstance(node.object, api.Asset) else []
 
 
 def _computed(tensor: tf.Tensor) -> str:

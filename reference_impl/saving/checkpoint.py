@@ -15,14 +15,14 @@ from typing import Any, Union
 import numpy as np
 import tensorflow as tf
 
-from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format.bundle.writer import BundleWriter
-from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
+from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.format.values import dtypes
-from reference_impl.saving import contents
-from reference_impl.saving.freeze import Frozen
+from reference_impl.saving import saveable_state
+from reference_impl.saving.contents import Contents
 from reference_impl.saving.options import SaveOptions
+from reference_impl.saving.tree import Node
 from reference_impl.saving.values import byte_size, has_value, in_graph, of_variable, run
 
 
@@ -39,14 +39,14 @@ class Value:
     device: str = ""
 
 
-def write(prefix: Union[str, os.PathLike[str]], frozen: Frozen, options: SaveOptions) -> None:
+def write(prefix: Union[str, os.PathLike[str]], contents: Contents, options: SaveOptions) -> None:
     """Write the checkpoint of an export.
 
     Raises:
       SaveError: a variable has no value, or no available session has its value; or the user's
         callback does not return each value exactly once in shards.
     """
-    values = _values(frozen)
+    values = _values(contents)
     with BundleWriter(prefix) as out:
         if options.sharding is not None:
             _write_shards(out, options.sharding, list(values))
@@ -63,37 +63,38 @@ def write(prefix: Union[str, os.PathLike[str]], frozen: Frozen, options: SaveOpt
             out.add(value.key, value.array, _dtype(value.dtype), shard)
 
 
-def _values(frozen: Frozen) -> Iterator[Value]:
+def _values(contents: Contents) -> Iterator[Value]:
     """Yield all values and the object graph, in the order in which they are written."""
-    tree, keys, variables = frozen.tree, frozen.keys, frozen.variables
-    mine = [node for node in tree.nodes if node.number in variables]
-    held = run({node.path: [_fetched(node.object)] for node in mine if in_graph(node.object)})
+    tree, layout = contents.tree, contents.checkpoint
+    mine = [node for node in tree.nodes if node.is_variable]
+    held = run({node.path: [_fetched(node)] for node in mine if in_graph(node.parts)})
     for node in tree.nodes:
-        if node.number in variables and node.path not in held and not has_value(node.object):
+        if node.is_variable and node.path not in held and not has_value(node.parts):
             reason = (
                 "the variable has no value, so the model could not be loaded. Assign one, or save"
-                " with strict=False and "
+                " with strict=False and load with allow_partial_checkpoint"
             )
-            reason += "load with allow_partial_checkpoint"
-            tree.lose(SaveError(reason, node=node.path, clause="RP-03"))
-        elif node.number in variables:
+            tree.report_loss(SaveError(reason, node=node.path, clause="RP-03"))
+        elif node.is_variable:
             array = (
-                held.pop(node.path)[0] if node.path in held else of_variable(node.object, node.path)
+                held.pop(node.path)[0]
+                if node.path in held
+                else of_variable(node.object, node.parts, node.path)
             )
-            part = api.variable_components(node.object)[0]
-            yield Value(keys.key(node.number, VALUE), array, part.dtype, node.object, part.device)
-        for content in frozen.collected.contents.get(node.number, ()):
-            for part, array, dtype in contents.read(content, node.path):
-                yield Value(keys.key(node.number, part), array, dtype, node.object)
-    yield Value(OBJECT_GRAPH_KEY, np.array(frozen.object_graph, object), tf.string, tree.root)
+            part = node.parts[0]
+            key = layout.variables[node.number].key
+            yield Value(key, array, part.dtype, node.object, part.device)
+        for state in contents.states.get(node.number, ()):
+            for name, array, dtype in saveable_state.read(state, node.path):
+                yield Value(layout.keys.key(node.number, name), array, dtype, node.object)
+    yield Value(OBJECT_GRAPH_KEY, np.array(layout.object_graph, object), tf.string, tree.root)
 
 
-def _fetched(variable: tf.Variable) -> Any:
+def _fetched(node: Node) -> Any:
     """Return the tensor for a session to fetch: the existing read of the variable, since its graph
     may be finalised.
     """
-    parts = api.variable_components(variable)
-    return variable.read_value() if len(parts) > 1 else parts[0]
+    return node.object.read_value() if len(node.parts) > 1 else node.parts[0]
 
 
 def _write_shards(

@@ -1,314 +1,162 @@
-"""The state of objects beside variables: its current value, and the functions that save and restore
-it.
+"""The contents of an export: all its objects, their state, and the functions.
 
-The content of tables and other resources has such functions. Python state
-(`tf.train.experimental.PythonState`) has none, since it is the code of its class that restores it.
-It is in the checkpoint alone, from which a `tf.train.Checkpoint` restores it.
+Objects join the tree here. The states of tables add functions. Optimizers add slots. Functions,
+including those of custom gradients and of the extension, add the constants that they capture. Then
+the tree and the function library are closed.
 
-The format has two forms. In the older form, which TensorFlow's tables still use, the save function
-takes the checkpoint key and returns a list of names and tensors. In the newer form it returns a
-dict. Resources that we loaded are written in the newer form. Resources that TensorFlow loaded keep
-their form and their functions, since otherwise each save would wrap them once more (GOAL-13).
-
-RFC: RES-15, FMT-09, FMT-10
+RFC: FN-05, FN-07, FN-17, FMT-14, OPT-02, RES-14
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
-import tensorflow as tf
-
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SavedModelError, SaveError
-from reference_impl.format.names import CREATE, escape
-from reference_impl.graph.references import nodes_of
-from reference_impl.kinds import variable
-from reference_impl.kinds.resource import TENSORS, LoadedResource
-from reference_impl.kinds.user_object import PYTHON_STATE
-from reference_impl.saving.export_library import eager_tensor
-from reference_impl.saving.tree import GrowingTree, Node, Tree
-from reference_impl.saving.values import of_tensors
+from reference_impl.format import schema
+from reference_impl.format.names import CREATE
+from reference_impl.functions.names import ExportName
+from reference_impl.functions.registered_function import RegisteredFunction
+from reference_impl.kinds import optimizer
+from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
+from reference_impl.saving import optimizer_writer
+from reference_impl.saving.captures import Captures
+from reference_impl.saving.checkpoint_layout import CheckpointLayout, checkpoint_layout
+from reference_impl.saving.export_library import ExportLibrary
+from reference_impl.saving.exported_functions import ExportedFunction, ExportedFunctions
+from reference_impl.saving.exported_gradients import add_gradients
+from reference_impl.saving.initial_value_writer import InitialValues
+from reference_impl.saving.options import SaveOptions
+from reference_impl.saving.saveable_state import SaveableState, add_states
+from reference_impl.saving.saver_functions import SaverFunctions, add_saver_functions
+from reference_impl.saving.shared_names import apply_shared_names
+from reference_impl.saving.signature_function import SignatureFunction
+from reference_impl.saving.traced_shapes import TracedShapes
+from reference_impl.saving.traces import saved_concrete
+from reference_impl.saving.tree import Tree, TreeBuilder
+from reference_impl.saving.tree_functions import add_functions
 
-_log = logging.getLogger(__name__)
 
-_RESTORE = (
-    "loaders cannot restore it,"
-    ' `tf.train.Checkpoint(model).restore("<export>/variables/variables")` can'
-)
-_HASH_TABLES = {
-    "MutableHashTable",
-    "MutableHashTableV2",
-    "MutableHashTableOfTensors",
-    "MutableHashTableOfTensorsV2",
-}
+@dataclass(frozen=True)
+class Contents:
+    """The contents of an export.
 
-
-@dataclass
-class Content:
-    """State of an object, with its pair of concrete functions.
-
-    State in the checkpoint alone has None in their place.
+    Attributes:
+      states, slots: of tables by the number of their node, and of optimizers.
+      checkpoint: the keys of the checkpoint, and its object graph.
+      saver: the functions that save and restore in a session, unless they are left out.
+      extension: data that the shipped format cannot store.
     """
 
-    name: str  # in SavedObject.saveable_objects
-    save: Optional[Any]
-    restore: Optional[Any]
-    parts: list[
-        str
-    ]  # names of the tensors, as they follow ``<path>/.ATTRIBUTES/`` in checkpoint keys
-    values: list[tf.Tensor]  # the current ones
-    unordered: bool = (
-        False  # the tensors are keys and values of a table, whose order differs between processes
-    )
+    tree: Tree
+    signatures: Mapping[str, SignatureFunction]
+    states: Mapping[int, Sequence[SaveableState]]
+    slots: Sequence[SavedSlot]
+    functions: ExportedFunctions
+    checkpoint: CheckpointLayout
+    saver: Optional[SaverFunctions]
+    extension: schema.Extension
 
-    @property
-    def takes_key(self) -> bool:
-        return self.name != TENSORS
 
-    @property
-    def results(self) -> list[int]:
-        """Return the positions of the tensors in the results of the save function: the older form
-        has (name, slice, tensor).
-        """
-        return (
-            [3 * i + 2 for i in range(len(self.parts))]
-            if self.takes_key
-            else list(range(len(self.parts)))
+def collect_contents(
+    tree: Tree, signatures: Mapping[str, SignatureFunction], options: SaveOptions
+) -> Contents:
+    """Return the contents of the export of a tree. Raises SaveError."""
+    builder = TreeBuilder(tree)
+    states = add_states(builder)
+    with api.eager_mode():  # in graph mode too: the user's graph is complete now
+        slots = _add_slots(builder)
+        library = ExportLibrary()
+        captures, shapes = Captures(builder, library), TracedShapes(library)
+        functions = add_functions(builder, library, captures, shapes, options.expand)
+        described = _described(functions, builder)
+        extension = _extension(builder, library, captures, functions, slots, options)
+        names = {number: function.name for number, function in functions.items()}
+        gradients = add_gradients(
+            builder, library, captures, shapes, names, options.custom_gradients
         )
+        closed = builder.close()
+        creators = [(names[number], node.path) for node, number in closed.of_resources(CREATE)]
+        apply_shared_names(library, creators)
+        checkpoint = checkpoint_layout(closed, states, slots)
+        saver = (
+            None
+            if options.skip_saver
+            else add_saver_functions(closed, library, functions, states, checkpoint, options.expand)
+        )
+    exported = ExportedFunctions(
+        library.close(),
+        functions,
+        {**described, **gradients.described},
+        gradients.functions,
+        _traced(closed),
+    )
+    return Contents(closed, signatures, states, slots, exported, checkpoint, saver, extension)
 
-    def attributes(self) -> dict[str, str]:
-        """Return attribute name -> end of its checkpoint key, for the TrackableObjectGraph."""
-        return {self.name: self.name} if self.takes_key else {part: part for part in self.parts}
 
+def _add_slots(tree: TreeBuilder) -> list[SavedSlot]:
+    """Return the slots of all optimizers among the objects. Their variables join the tree.
 
-def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
-    """Return number of a node -> content of its table.
-
-    The functions of the contents are added to the tree.
+    RFC: OPT-02, V1-18
     """
-    out: dict[int, list[Content]] = {}
+    found = []
+    variables = [node.object for node in tree.nodes if node.is_variable]
     for node in list(tree.nodes):
-        if isinstance(node.object, api.Trackable) and not isinstance(
-            node.object, (api.Function, api.ConcreteFunction)
-        ):
-            with api.eager_mode() if _is_eager(node.object) else contextlib.nullcontext():
-                found = contents_of(node, tree)
-            if found:
-                out[node.number] = found
-            for content in found:
-                if content.save is not None:
-                    tree.add(content.save, f"{node.path}.save")
-                    tree.add(content.restore, f"{node.path}.restore")
+        slots: Sequence[tuple[Any, str, Any]] = ()
+        if isinstance(node.object, LoadedOptimizer):
+            slots = [(slot.variable, slot.name, slot.value) for slot in slots_of(node.object)]
+        elif node.kind is optimizer.KIND:
+            slots = api.optimizer_slots(node.object, variables)
+        for variable, name, value in slots:
+            number = tree.number_of(variable)
+            if number is not None:
+                listed = tree.number_of(value) is not None
+                slot = tree.add(value, f"{node.path}.{name}[{tree.nodes[number].path}]")
+                found.append(SavedSlot(node.number, number, name, slot, listed))
+    return found
+
+
+def _described(
+    functions: Mapping[int, ExportedFunction], tree: Tree
+) -> dict[ExportName, schema.SavedConcreteFunction]:
+    """Return name of a function -> its SavedConcreteFunction."""
+    return {
+        function.name: saved_concrete(function.trace, function.captures, tree.nodes[number].path)
+        for number, function in functions.items()
+    }
+
+
+def _extension(
+    tree: TreeBuilder,
+    library: ExportLibrary,
+    captures: Captures,
+    functions: Mapping[int, ExportedFunction],
+    slots: Sequence[SavedSlot],
+    options: SaveOptions,
+) -> schema.Extension:
+    """Return the extension message.
+
+    Its functions are added to the library, and the constants they capture to the tree.
+    """
+
+    def exported_name(function: object) -> Optional[ExportName]:
+        number = tree.number_of(function)
+        return functions[number].name if number is not None and number in functions else None
+
+    out = schema.Extension()
+    values = InitialValues(tree, library, captures, exported_name)
+    out.initial_values.extend(values.messages())
+    updates = optimizer_writer.updates(tree, library, captures, options.functional_optimizers)
+    out.optimizers.extend(optimizer_writer.messages(tree, slots, updates))
+    captures.check()
     return out
 
 
-def _is_eager(obj: object) -> bool:
-    """Return whether an object is a resource that was made eagerly; it may be saved while a graph
-    is the default.
-    """
-    handle = api.resource_handle(obj) if isinstance(obj, api.CapturableResource) else None
-    return handle is not None and eager_tensor(handle)
-
-
-def contents_of(node: Node, tree: Tree) -> list[Content]:
-    """Return the state of an object beside variables.
-
-    Raises:
-      SaveError: the state cannot be read, or (with ``strict``) no function can save and restore it.
-    """
-    obj, path = node.object, node.path
-    if node.kind is variable.KIND:
-        return []
-    if isinstance(obj, LoadedResource):
-        return [] if obj.content is None else [_loaded(*obj.content, _is_hash_table(obj))]
-    kept = node.kind.state(obj)
-    if kept:
-        return [Content(name, None, None, [name], [value]) for name, value in kept.items()]
-    if isinstance(obj, tf.train.experimental.PythonState):
-        _log.warning(
-            "%s: the Python state of a %s is in the checkpoint alone: %s",
-            path,
-            type(obj).__name__,
-            _RESTORE,
-        )
-        return _in_checkpoint_alone(obj, path)
-    try:
-        return _with_functions(obj, path)
-    except SavedModelError:
-        raise
-    except Exception as error:  # hooks are user code
-        reason = f"its state cannot be saved by a function: {str(error) or type(error).__name__}"
-        found = _in_checkpoint_alone(obj, path)
-        tree.lose(
-            SaveError(reason, node=path, clause="RES-15"),
-            f"state is in the checkpoint alone: {_RESTORE}",
-        )
-        return found
-
-
-def _in_checkpoint_alone(obj: object, path: str) -> list[Content]:
-    """Return the current state of an object, without functions.
-
-    Raises SaveError if it cannot be read.
-    """
-    try:
-        with api.eager_mode():
-            if isinstance(obj, tf.train.experimental.PythonState):
-                found = {PYTHON_STATE: {PYTHON_STATE: tf.constant(obj.serialize(), tf.string)}}
-            else:
-                found = api.checkpointed(obj)
-    except Exception as error:  # hooks are user code
-        reason = f"its state cannot be read: {str(error) or type(error).__name__}"
-        raise SaveError(reason, node=path, clause="RES-15") from error
-    return [
-        Content(name, None, None, [*map(escape, parts)], [*parts.values()])
-        for name, parts in found.items()
+def _traced(tree: Tree) -> list[Any]:
+    """Return the concrete functions of a tree that were traced in this process."""
+    live = [node.object for node in tree.nodes if isinstance(node.object, api.ConcreteFunction)]
+    live += [
+        node.object.target for node in tree.nodes if isinstance(node.object, SignatureFunction)
     ]
-
-
-def _with_functions(obj: object, path: str) -> list[Content]:
-    """Return the state of an object with functions that save and restore it.
-
-    Raises what its hooks raise, which are user code.
-    """
-    hooks = api.content_hooks(obj)
-    if hooks is not None and all(isinstance(hook, api.ConcreteFunction) for hook in hooks):
-        return [_loaded(*hooks, False)]
-    if hooks is not None:
-        content = _traced(*hooks, api.content_name(obj))
-        # Not a dense table, which exports all its buckets, including empty ones, whose positions
-        # matter.
-        content.unordered = isinstance(obj, tf.lookup.experimental.MutableHashTable)
-        return [content]
-    return [
-        _of_factory(name, factory, path)
-        for name, factory in sorted(api.content_factories(obj).items())
-    ]
-
-
-def _loaded(
-    save: tf.types.experimental.ConcreteFunction,
-    restore: tf.types.experimental.ConcreteFunction,
-    unordered: bool,
-) -> Content:
-    names = sorted(save.structured_outputs)
-    now = save()
-    return Content(
-        TENSORS,
-        save,
-        restore,
-        [escape(name) for name in names],
-        [now[name] for name in names],
-        unordered,
-    )
-
-
-def _is_hash_table(resource: LoadedResource) -> bool:
-    created = resource.functions.get(CREATE)
-    for trace in (
-        api.traces(created)
-        if isinstance(created, api.Function)
-        else [created]
-        if created is not None
-        else []
-    ):
-        called = map(trace.library.get, trace.library.closure(trace.saved_name))
-        return any(node.op in _HASH_TABLES for node in nodes_of(called))
-    return False
-
-
-def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str) -> Content:
-    now = save()
-    names = sorted(now)
-    if any(not isinstance(now[name], tf.Tensor) for name in names):
-        raise TypeError("it is not made of tensors")
-    specs = [
-        tf.TensorSpec(None, now[name].dtype, f"restored_tensors_{i}")
-        for i, name in enumerate(names)
-    ]
-    values = [now[name] for name in names]
-    if not legacy:
-        put_out = tf.function(lambda: dict(save()), autograph=False).get_concrete_function()
-        take_in = tf.function(
-            lambda tensors: _one(restore(tensors)), autograph=False
-        ).get_concrete_function(dict(zip(names, specs)))
-        return Content(TENSORS, put_out, take_in, [escape(name) for name in names], values)
-    put_out = _named_save(
-        lambda key: [(key + name, tensor) for name, tensor in sorted(save().items())]
-    )
-    take_in = _named_restore(lambda tensors: restore(dict(zip(names, tensors))), specs)
-    return Content(legacy, put_out, take_in, [legacy + name for name in names], values)
-
-
-def _of_factory(name: str, factory: object, path: str) -> Content:
-    """Return the content in the oldest form: an object with `specs` (names and tensors) and
-    `restore(tensors, shapes)`.
-    """
-    if api.is_variable(factory) or not callable(factory):
-        raise TypeError(f"{name!r} is of a kind that has none")
-    now = factory(name=name)
-    specs = [
-        tf.TensorSpec(None, spec.dtype, f"restored_tensors_{i}") for i, spec in enumerate(now.specs)
-    ]
-    parts = [
-        spec.name if isinstance(spec.name, str) else of_tensors([spec.name], path)[0].decode()
-        for spec in now.specs
-    ]
-    functions = api.loaded_content(factory)
-    if functions is not None:
-        return Content(name, *functions, parts, [spec.tensor for spec in now.specs])
-    suffixes = [part[len(name) :] for part in parts]
-
-    def entries(key: tf.Tensor) -> list[tuple[Any, tf.Tensor]]:
-        names = [key + suffix for suffix in suffixes]
-        return [(name, spec.tensor) for name, spec in zip(names, factory(name=key).specs)]
-
-    put_out = _named_save(entries)
-    take_in = _named_restore(lambda restored: now.restore(restored, None), specs)
-    return Content(name, put_out, take_in, parts, [spec.tensor for spec in now.specs])
-
-
-def _named_save(entries: Callable[[tf.Tensor], Sequence[tuple[Any, tf.Tensor]]]) -> Any:
-    def save_fn(checkpoint_key: tf.Tensor) -> Any:
-        return [
-            {"name": name, "slice_spec": tf.constant(""), "tensor": tensor}
-            for name, tensor in entries(checkpoint_key)
-        ]
-
-    return tf.function(save_fn, autograph=False).get_concrete_function(
-        tf.TensorSpec([], tf.string, "checkpoint_key")
-    )
-
-
-def _named_restore(
-    restore: Callable[[list[tf.Tensor]], Any], specs: Sequence[tf.TensorSpec]
-) -> Any:
-    def restore_fn(*restored_tensors: tf.Tensor) -> Any:
-        return _one(restore(list(restored_tensors)))
-
-    return tf.function(restore_fn, autograph=False).get_concrete_function(*specs)
-
-
-def _one(_: object) -> tf.Tensor:
-    return tf.constant(1)  # a function must have a result
-
-
-def read(content: Content, path: str) -> list[tuple[str, Any, tf.DType]]:
-    """Return name, current array and dtype of each part of the object at `path`.
-
-    Entries of a hash table are sorted by key.
-    """
-    arrays = of_tensors(content.values, path)
-    if content.unordered and len(arrays) == 2 and len(arrays[0]) == len(arrays[1]) > 1:
-        keys = arrays[0].reshape(len(arrays[0]), -1).tolist()
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        arrays = [array[order] for array in arrays]
-    return [
-        (part, array, tensor.dtype)
-        for part, array, tensor in zip(content.parts, arrays, content.values)
-    ]
+    return [function for function in live if not isinstance(function, RegisteredFunction)]

@@ -16,15 +16,15 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.functions.names import LiveName
-from reference_impl.saving.export_library import ExportLibrary
-from reference_impl.saving.gradients import traced_graphs
+from reference_impl.functions.names import ExportName
+from reference_impl.saving.closed_library import ClosedLibrary
+from reference_impl.saving.traced_graphs import traced_graphs
 
 # Frames of TensorFlow's own code are left out: they do not help the author of a model.
 _TENSORFLOW = os.path.dirname(os.path.realpath(tf.__file__)) + os.sep  # noqa: PTH120
 
 
-def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:
+def debug_info(library: ClosedLibrary, functions: Iterable[Any]) -> schema.GraphDebugInfo:
     """Return the GraphDebugInfo of the functions traced here and of their callees.
 
     Loaded functions have no source.
@@ -33,14 +33,13 @@ def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:
     """
     out = schema.GraphDebugInfo()
     files: dict[str, int] = {}
-    seen: set[LiveName] = set()
+    seen: set[ExportName] = set()
     for function in functions:
         for name, graph in traced_graphs(function, library):
             if name in seen:
                 continue
             seen.add(name)
-            exported = library.add(None, name)
-            known = {node.name for node in library.definitions[exported].node_def}
+            known = {node.name for node in library.definitions[name].node_def}
             for operation in graph.get_operations():
                 frames = [
                     frame
@@ -48,7 +47,7 @@ def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:
                     if not str(frame.filename).startswith(_TENSORFLOW)
                 ]
                 if frames and operation.name in known:
-                    _add(out.traces[f"{operation.name}@{exported}"], frames, files)
+                    _add(out.traces[f"{operation.name}@{name}"], frames, files)
     out.files.extend(files)
     _add_numbers(out)
     return out

@@ -42,29 +42,38 @@ class GradientSites:
     """The operations with custom gradients in the functions of the runtime that it has visited."""
 
     def __init__(self) -> None:
-        self._of_function: dict[LiveName, dict[str, Site]] = {}  # op type -> the first site
+        self._of_function: dict[
+            LiveName, dict[str, Site]
+        ] = {}  # function -> op type -> the first site
         self._graphs: dict[LiveName, Any] = {}
-        self.doubtful: list[
-            Site
-        ] = []  # TensorFlow loaded a gradient with the name, and it may not be the one meant
+        # Identity of a concrete function -> the function, the graphs that it knows.
+        self._of_traced: dict[int, tuple[Any, list[tuple[LiveName, Any]]]] = {}
+        # TensorFlow loaded a gradient with the name, and it may not be the one meant.
+        self.doubtful: list[Site] = []
 
     def visit(self, function: object) -> None:
         """Look at a concrete function and at the functions that its graph knows."""
-        for name, graph in function_graphs(function):
+        for name, graph in self.graphs(function):
             if name not in self._of_function:
                 self._graphs[name] = graph
                 self._of_function[name] = self._in_graph(name, graph)
+
+    def graphs(
+        self, function: tf.types.experimental.ConcreteFunction
+    ) -> list[tuple[LiveName, Any]]:
+        """Return name and FuncGraph of a traced function and of all functions that its graph knew
+        when this was first asked.
+        """
+        if id(function) not in self._of_traced:
+            self._of_traced[id(function)] = function, list(function_graphs(function))
+        return self._of_traced[id(function)][1]
 
     def _in_graph(self, name: LiveName, graph: tf.Graph) -> dict[str, Site]:
         """Return the sites of a graph by op type: the first of each whose gradient this process
         has.
         """
-        found: dict[str, list[Any]] = {}
-        for operation in graph.get_operations():
-            if operation.type not in ("Placeholder", "Const") and api.gradient_op_type(operation):
-                found.setdefault(api.gradient_op_type(operation), []).append(operation)
         sites = {}
-        for op_type, operations in found.items():
+        for op_type, operations in api.operations_with_gradients(graph).items():
             site = Site(operations[0], name)
             meaning = _meaning(operations, op_type)
             if meaning is Meaning.OURS:

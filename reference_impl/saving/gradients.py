@@ -5,16 +5,12 @@ A loaded model has its gradient functions. For a function traced here, the regis
 gradient is traced around its operation. Tensors of the operation's graph that the gradient uses
 become captures, named by function and tensor.
 
-A gradient may itself use operations with custom gradients, without end: the gradient of a sum over
-replicas is a sum over replicas. Gradients are followed up to `ORDERS`; later nodes record that
-there is no further gradient, with the reason (`reference_impl.functions.gradients`).
-
 RFC: FMT-14
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -22,17 +18,15 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.functions.captured_tensor import CapturedTensor
-from reference_impl.functions.names import ExportName, FileName, LiveName
-from reference_impl.saving.export_library import ExportLibrary, SourceName, eager_tensor
-from reference_impl.saving.gradient_sites import Site, function_graphs
+from reference_impl.functions.names import ExportName, FileName
+from reference_impl.saving.export_library import ExportLibrary
+from reference_impl.saving.function_sources import FileFunctions, SourceName
+from reference_impl.saving.gradient_sites import Site
 from reference_impl.saving.traces import Trace, trace_of
-
-# How often a loaded function can be differentiated if each gradient has custom gradients of its
-# own. tf.saved_model.save keeps the first.
-ORDERS = 3
+from reference_impl.saving.values import eager_tensor
 
 
-class Gradients:
+class GradientTracer:
     """Finds or makes the gradient functions that the library of an export needs, and adds them;
     `made` lists the traced ones.
     """
@@ -48,9 +42,9 @@ class Gradients:
         Raises SaveError if it cannot be traced.
         """
         source, original = self._library.gradients[op_type]
-        if source is not None:
-            make = source.custom_gradients.get(FileName(original))
-            return None if make is None else self._renamed(trace_of(make(source)))
+        if isinstance(source, FileFunctions):
+            make = source.library.custom_gradients.get(FileName(original))
+            return None if make is None else self._renamed(trace_of(make(source.library)))
         gradient = api.gradient_function(original)
         if gradient is None:
             return None
@@ -75,9 +69,9 @@ class Gradients:
             reason = f"the custom gradient of {site.operation.name!r} cannot be traced: {error}"
             raise SaveError(reason, node=site.function, clause="FMT-14") from error
         trace = trace_of(function)
-        trace.captures = [self._located(capture, site) for capture in trace.captures]
         self._functions[trace.name] = function
-        return trace
+        captures = [self._located(capture, site) for capture in trace.captures]
+        return dataclasses.replace(trace, captures=captures)
 
     def add(self, trace: Trace) -> ExportName:
         """Add a gradient function to the export and return its name."""
@@ -98,9 +92,8 @@ class Gradients:
         if capture.graph is not graph:
             return capture
         value = tf.get_static_value(capture)
-        if (
-            value is not None
-        ):  # a node that the function itself does not use is not in its FunctionDef
+        if value is not None:
+            # A node that the function itself does not use is not in its FunctionDef.
             return tf.convert_to_tensor(value, capture.dtype)
         function = self._library.add(None, site.function)
         inputs = [tensor is capture for tensor in graph.inputs]
@@ -110,22 +103,10 @@ class Gradients:
         return CapturedTensor(capture.name, function)
 
     def _renamed(self, trace: Trace) -> Trace:
-        trace.captures = [
+        captures = [
             CapturedTensor(c.tensor, self._library.add(trace.source, FileName(c.function)))
             if isinstance(c, CapturedTensor)
             else c
             for c in trace.captures
         ]
-        return trace
-
-
-def traced_graphs(
-    function: tf.types.experimental.ConcreteFunction, library: ExportLibrary
-) -> Iterator[tuple[LiveName, Any]]:
-    """Yield name and FuncGraph of a traced function and of its callees in the export.
-
-    A differentiated function refers to rewritten forms of its callees, which the export lacks.
-    """
-    for name, graph in function_graphs(function):
-        if library.find(None, name) is not None:
-            yield name, graph
+        return dataclasses.replace(trace, captures=captures)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Optional, Union
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
 
 import tensorflow as tf
 
@@ -23,78 +23,34 @@ from reference_impl.functions import specs
 from reference_impl.functions.names import ExportName
 from reference_impl.functions.specs import shape_proto
 from reference_impl.graph.argument_names import python_names
-from reference_impl.graph.node_builder import NodeBuilder
+from reference_impl.graph.graph_builder import GraphBuilder
 from reference_impl.graph.signature_tensors import parts_of
-from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.kinds import variable
 from reference_impl.saving import traces
-from reference_impl.saving.collect import Functions
-from reference_impl.saving.export_library import strip_defaults
-from reference_impl.saving.signatures import SignatureFunction, set_output_shapes
+from reference_impl.saving.exported_functions import Capture, ExportedFunctions
+from reference_impl.saving.node_defaults import strip_defaults
+from reference_impl.saving.saver_functions import SaverFunction, SaverFunctions
+from reference_impl.saving.signature_function import SignatureFunction
+from reference_impl.saving.signature_wrapper import set_output_shapes
 from reference_impl.saving.tree import Tree
 
-Key = Union[
-    int, tuple[int, int]
-]  # the number of a node, or of a variable's node and one of its replicas
 
-
-class MainGraph(NodeBuilder):
+class MainGraph(GraphBuilder):
     """Builds the GraphDef."""
 
-    def __init__(self, tree: Tree, functions: Functions):
-        self.graph_def = schema.GraphDef()
+    def __init__(self, tree: Tree, functions: ExportedFunctions):
+        super().__init__()
         self.graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         self.graph_def.versions.min_consumer = 12
         self._tree, self._functions, self._library = tree, functions, functions.library
-        self.handles: dict[
-            int, list[str]
-        ] = {}  # of a variable's node: the first, and one for each saved replica
-        # Some tools write names that differ only in case to the same file.
-        super().__init__(UniqueNames(key=str.lower))
-        self._tensors: dict[Key, str] = {}
-        self._fresh: dict[Key, str] = {}  # assets read after they are assigned, for initialisers
+        # Number of a variable's node -> its handle, and those of the other saved replicas.
+        self.handles: dict[int, list[str]] = {}
+        self._tensors: dict[Capture, str] = {}
+        # Assets that are read after they are assigned, for initialisers.
+        self._fresh: dict[Capture, str] = {}
         self._assigns: list[str] = []
 
     # Nodes
-
-    def _new_node(self, name: str) -> schema.NodeDef:
-        return self.graph_def.node.add(name=name)
-
-    def _first_output(self, node: schema.NodeDef) -> str:
-        return str(node.name)
-
-    def node(
-        self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()
-    ) -> schema.NodeDef:
-        """Add a node as every builder does, with a name that is valid in C++ too.
-
-        TensorFlow allows a backslash in Python but not in C++.
-        """
-        valid = re.sub(r"[^A-Za-z0-9_./-]", "_", name)
-        valid = valid if re.match(r"[A-Za-z0-9.]", valid) else "n" + valid
-        return super().node(valid, op, inputs, controls)
-
-    def add(
-        self,
-        name: str,
-        op: str,
-        inputs: Sequence[str] = (),
-        dtype: Optional[int] = None,
-        shape: Optional[Any] = None,
-    ) -> Any:
-        """Add a node with a free name like `name` and, if they are given, with the attributes
-        ``dtype`` and ``shape``.
-        """
-        node = self.node(name, op, inputs)
-        if dtype is not None:
-            node.attr["dtype"].type = dtype
-        if shape is not None:
-            node.attr["shape"].shape.CopyFrom(shape)
-        return node
-
-    def add_string(self, name: str, op: str) -> Any:
-        """Add a node with one string."""
-        return self.add(name, op, dtype=schema.DT_STRING, shape=schema.TensorShapeProto())
 
     def call_function(
         self, function: ExportName, inputs: Sequence[str], name: Optional[str] = None
@@ -111,14 +67,13 @@ class MainGraph(NodeBuilder):
         fresh: bool = False,
     ) -> Any:
         """Add a call of the function of a node, with its captures."""
-        function, captures = self._functions.captures(number)
-        return self.call_function(
-            function, [*inputs, *(self.tensor(capture, fresh) for capture in captures)], name
-        )
+        function = self._functions.by_number[number]
+        captured = [self.tensor(capture, fresh) for capture in function.bound()]
+        return self.call_function(function.name, [*inputs, *captured], name)
 
     # State
 
-    def tensor(self, number: Key, fresh: bool = False) -> str:
+    def tensor(self, number: Capture, fresh: bool = False) -> str:
         """Return the tensor of a node of the object graph.
 
         With `fresh`, assets are read after their assignment.
@@ -140,8 +95,9 @@ class MainGraph(NodeBuilder):
                     "the resource has no function that creates it", node=node.path, clause="RES-03"
                 )
             trace, name = self._tree.concrete(creator), _node_name(node.path)
-            function, captures = self._functions.captures(trace)
-            table = self._table(function, [self.tensor(capture) for capture in captures], name)
+            function = self._functions.by_number[trace]
+            captured = [self.tensor(capture) for capture in function.bound()]
+            table = self._table(function.name, captured, name)
             self._tensors[number] = (
                 self.call_bound(trace, (), name).name if table is None else table
             )
@@ -177,7 +133,7 @@ class MainGraph(NodeBuilder):
             for text, source in sources
         ]
         return (
-            self._table(node.attr["f"].func.name, inputs, name)
+            self._table(ExportName(node.attr["f"].func.name), inputs, name)
             if inner
             else self._copy(node, name, inputs)
         )
@@ -246,6 +202,21 @@ class MainGraph(NodeBuilder):
             self.add("NoOp", "NoOp", [f"^{name}" for name in [*self._assigns, *initialized]]).name
         )
 
+    def add_saver(self, functions: SaverFunctions) -> schema.SaverDef:
+        """Add the calls of the functions that save and restore; return the SaverDef."""
+        prefix = self.add_string("saver_filename", "Placeholder")
+        saved = self._call_saver(functions.save, prefix.name)
+        restored = self._call_saver(functions.restore, prefix.name)
+        out = schema.SaverDef(version=schema.SaverDef.V2)
+        out.filename_tensor_name = f"{prefix.name}:0"
+        out.save_tensor_name = f"{saved.name}:0"
+        out.restore_op_name = restored.name
+        return out
+
+    def _call_saver(self, function: SaverFunction, prefix: str) -> schema.NodeDef:
+        captured = [self.tensor(capture) for capture in function.captures]
+        return self.call_function(function.name, [prefix, *captured])
+
     # Signatures
 
     def add_signature(self, key: str, signature: SignatureFunction, number: int) -> Any:
@@ -289,8 +260,8 @@ class MainGraph(NodeBuilder):
         return str(self.add(name, op, inputs, dtype, shape_proto(spec.shape)).name)
 
     def finish(self) -> Any:
-        for node in self.graph_def.node:
-            strip_defaults(node)
+        op_defs = api.op_defs({node.op for node in self.graph_def.node})
+        strip_defaults(self.graph_def.node, op_defs)
         return self.graph_def
 
 

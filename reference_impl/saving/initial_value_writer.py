@@ -30,7 +30,7 @@ from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.saving import traces
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.export_library import ExportLibrary
-from reference_impl.saving.tree import GrowingTree
+from reference_impl.saving.tree import TreeBuilder
 
 
 class InitialValues:
@@ -43,7 +43,7 @@ class InitialValues:
 
     def __init__(
         self,
-        tree: GrowingTree,
+        tree: TreeBuilder,
         library: ExportLibrary,
         captures: Captures,
         name_of: Callable[[Any], Optional[str]],
@@ -64,7 +64,7 @@ class InitialValues:
                 for number, item in self._cut(node.object):
                     found.setdefault(number, item)
         for node in list(self._tree.nodes):
-            if not api.is_variable(node.object):
+            if not node.is_variable:
                 continue
             known = initial_values.of(node.object)
             if isinstance(known, initial_values.InitialValue):

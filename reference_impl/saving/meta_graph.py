@@ -1,14 +1,12 @@
-"""The fourth stage of a save: the MetaGraph of a frozen export.
+"""The messages of an export: one MetaGraph in a SavedModel.
 
 RFC: FMT-01, FMT-02, FMT-05, FMT-06, FMT-08, FMT-11, FMT-14, COMPAT-04
 """
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import tensorflow as tf
 
@@ -17,55 +15,58 @@ from reference_impl.errors import AliasError
 from reference_impl.extension import registered_objects
 from reference_impl.format import extension, schema
 from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
-from reference_impl.graph.references import all_nodes, named_by
+from reference_impl.functions.names import ExportName
+from reference_impl.graph.references import names_in_graph
 from reference_impl.kinds import asset, constant, optimizer
-from reference_impl.saving import shapes, traces
+from reference_impl.saving import traces
 from reference_impl.saving.checks.functions import check_namespaces, strip_debug_ops
-from reference_impl.saving.export_library import is_function
-from reference_impl.saving.freeze import Frozen
 from reference_impl.saving.graph import MainGraph
 from reference_impl.saving.options import SaveOptions
-from reference_impl.saving.saver import add_saver
+from reference_impl.saving.output_inference import (
+    InferredSpec,
+    infer_output_specs,
+    record_output_specs,
+)
+from reference_impl.saving.plan import SavePlan
+from reference_impl.saving.traces import is_function
 from reference_impl.saving.tree import Node
 
 _log = logging.getLogger(__name__)
 
 
-def saved_model(frozen: Frozen, options: SaveOptions) -> schema.SavedModel:
+def saved_model(plan: SavePlan, options: SaveOptions) -> schema.SavedModel:
     """Return the message of an export, which has one MetaGraph. Raises SaveError."""
-    return _Builder(frozen, options).build()
+    return _Builder(plan, options).build()
 
 
 class _Builder:
-    def __init__(self, frozen: Frozen, options: SaveOptions):
-        self._frozen, self._tree, self._options = frozen, frozen.tree, options
-        self._collected, self._functions = frozen.collected, frozen.collected.functions
+    def __init__(self, plan: SavePlan, options: SaveOptions):
+        self._plan, self._contents, self._options = plan, plan.contents, options
+        self._tree, self._functions = plan.contents.tree, plan.contents.functions
         self._graph = MainGraph(self._tree, self._functions)
         self._assets: dict[int, int] = {}  # number of a node -> index of the asset
         self._constants: dict[int, str] = {}  # number of a node -> its Const node
         self._message = schema.SavedModel(saved_model_schema_version=1)
-        self._out = (
-            self._message.meta_graphs.add()
-        )  # in place: a message takes several times its size on disk
-        self._extension = schema.copy_of(self._collected.extension)
+        # in place: a message takes several times its size on disk
+        self._out = self._message.meta_graphs.add()
+        self._extension = schema.copy_of(self._contents.extension)
 
     def build(self) -> schema.SavedModel:
-        out, library = self._out, self._functions.library
+        out = self._out
         self._add_state()
         for name, described in self._functions.described.items():
             out.object_graph_def.concrete_functions[name].CopyFrom(described)
-        self._add_signatures()
-        if not self._options.skip_saver:
-            out.saver_def.CopyFrom(add_saver(self._graph, self._frozen))
+        called = self._add_signatures()
+        inferred = self._inferred(called)
+        self._add_init()
+        if self._contents.saver is not None:
+            out.saver_def.CopyFrom(self._graph.add_saver(self._contents.saver))
         out.graph_def.CopyFrom(self._graph.finish())
         self._add_objects()
         extension.write(out, self._extension)
         self._add_aliases()
-        out.graph_def.library.function.extend(library.sorted())
-        for op_type, gradient in sorted(self._functions.gradients.items()):
-            out.graph_def.library.registered_gradients.add(
-                gradient_func=gradient, registered_op_type=op_type
-            )
+        self._add_functions()
+        record_output_specs(out, called, inferred)
         if self._options.namespaces is not None:
             check_namespaces(out.graph_def, self._options.namespaces)
         if self._options.strip_debug_ops:
@@ -73,45 +74,55 @@ class _Builder:
         self._add_info()
         return self._message
 
+    def _add_functions(self) -> None:
+        """Add the functions, and the custom gradients by op type."""
+        library = self._out.graph_def.library
+        library.function.extend(self._functions.library.sorted())
+        for op_type, name in sorted(self._functions.gradients.items()):
+            library.registered_gradients.add(gradient_func=name, registered_op_type=op_type)
+
     # The main graph
 
     def _add_state(self) -> None:
         """Add variables, assets and constants."""
-        for node in reversed(
-            self._tree.nodes
-        ):  # as TensorFlow: of variables of one name the last one has it without a number
-            if node.number in self._frozen.variables:
-                parts = api.variable_components(node.object)[: None if self._options.expand else 1]
-                self._graph.add_variable(
-                    node.number, parts, self._frozen.variables[node.number], self._options.devices
-                )
+        # As TensorFlow: of variables of one name the last one has it without a number.
+        for number, saved in reversed(list(self._contents.checkpoint.variables.items())):
+            parts = saved.parts[: None if self._options.expand else 1]
+            self._graph.add_variable(number, parts, saved.name, self._options.devices)
         for node in self._tree.nodes:
             if node.kind is asset.KIND:
                 self._assets[node.number] = len(self._out.asset_file_def)
-                name = self._frozen.asset_names[node.number]
+                name = self._plan.assets.names[node.number]
                 asset.write_file(
                     self._out.asset_file_def.add(), name, self._graph.add_asset(node.number)
                 )
             elif node.kind is constant.KIND:
                 self._constants[node.number] = self._graph.add_constant(node.number, node.object)
 
-    def _add_signatures(self) -> None:
-        out = self._out
-        called: dict[str, Any] = {}
-        of_graphs = set()
-        for key, signature in sorted(self._collected.signatures.items()):
+    def _add_signatures(self) -> dict[ExportName, schema.SignatureDef]:
+        """Add the signatures; return name of a function -> the SignatureDef that calls it."""
+        called: dict[ExportName, schema.SignatureDef] = {}
+        for key, signature in sorted(self._contents.signatures.items()):
             number = self._tree.number(signature)
-            out.signature_def[key].CopyFrom(self._graph.add_signature(key, signature, number))
-            called[self._functions.names[number]] = out.signature_def[key]
-            if getattr(signature.target, "of_graph", False):
-                of_graphs.add(self._functions.names[number])
-        described = out.object_graph_def.concrete_functions
-        shapes.infer_outputs(
-            called, described, self._graph.graph_def, self._functions.library, of_graphs
-        )
+            added = self._graph.add_signature(key, signature, number)
+            self._out.signature_def[key].CopyFrom(added)
+            called[self._functions.name(number)] = self._out.signature_def[key]
+        return called
+
+    def _inferred(self, called: Mapping[ExportName, schema.SignatureDef]) -> list[InferredSpec]:
+        """Return the shapes of outputs that the main graph tells."""
+        of_graphs = {
+            self._functions.name(self._tree.number(signature))
+            for signature in self._contents.signatures.values()
+            if getattr(signature.target, "of_graph", False)
+        }
+        return infer_output_specs(called, self._graph.graph_def, self._functions.library, of_graphs)
+
+    def _add_init(self) -> None:
+        """Add the op that initialises the model."""
         init = self._graph.add_init()
-        out.collection_def[MAIN_OP].node_list.value.append(init)
-        info = out.signature_def[INIT_SIGNATURE].outputs[INIT_SIGNATURE]
+        self._out.collection_def[MAIN_OP].node_list.value.append(init)
+        info = self._out.signature_def[INIT_SIGNATURE].outputs[INIT_SIGNATURE]
         info.name = init
         info.tensor_shape.unknown_rank = True
 
@@ -124,13 +135,13 @@ class _Builder:
             for name, child in node.children.items():
                 saved.children.add(node_id=child, local_name=name)
             self._write(saved, node)
-            for content in self._collected.contents.get(node.number, ()):
-                if content.save is None:
+            for state in self._contents.states.get(node.number, ()):
+                if state.save is None:
                     continue  # in the checkpoint alone
-                pair = saved.saveable_objects[content.name]
-                pair.save_function = self._tree.number(content.save)
-                pair.restore_function = self._tree.number(content.restore)
-        for slot in self._collected.slots:
+                pair = saved.saveable_objects[state.name]
+                pair.save_function = self._tree.number(state.save)
+                pair.restore_function = self._tree.number(state.restore)
+        for slot in self._contents.slots:
             if slot.listed:
                 continue  # children of their optimizer, see the extension
             # The only type known to every shipped reader whose objects can have slots (V1-18).
@@ -156,11 +167,11 @@ class _Builder:
         return self._options.expand
 
     def function_name(self, number: int) -> str:
-        return self._functions.names[number]
+        return self._functions.name(number)
 
     def write_trace(self, number: int, out: schema.SavedBareConcreteFunction) -> None:
-        trace, name = self._functions.traces[number], self._functions.names[number]
-        traces.write_bare(out, trace, name, self._tree.nodes[number].path)
+        function = self._functions.by_number[number]
+        traces.write_bare(out, function.trace, function.name, self._tree.nodes[number].path)
 
     def asset_index(self, number: int) -> int:
         return self._assets[number]
@@ -189,7 +200,7 @@ class _Builder:
         for alias, given in sorted(self._options.function_aliases.items()):
             for aliased in given if isinstance(given, Iterable) else [given]:
                 found = (
-                    self._tree.reached.traces(aliased)
+                    self._tree.walk.traces(aliased)
                     if isinstance(aliased, api.Function)
                     else [aliased]
                 )
@@ -218,7 +229,7 @@ class _Builder:
             f"the function {getattr(aliased, 'name', aliased)!r} is not among the functions that"
             " are saved"
         )
-        self._tree.reached.lose(AliasError(reason, node=node), "saved without an alias")
+        self._tree.report_loss(AliasError(reason, node=node), "saved without an alias")
 
     def _add_info(self) -> None:
         """Add the tags, the versions, and the definitions of the ops in the file."""
@@ -229,8 +240,7 @@ class _Builder:
             tf.version.GIT_VERSION,
         )
         info.stripped_default_attrs = True
-        named = map(named_by, all_nodes(self._out.graph_def))
-        for op in sorted(set(itertools.chain.from_iterable(named))):
-            definition = api.op_def(op)
-            if definition is not None:
-                info.stripped_op_list.op.add().CopyFrom(definition)
+        # Names of functions of the export are not ops.
+        named = names_in_graph(self._out.graph_def) - self._functions.library.definitions.keys()
+        for _, definition in sorted(api.op_defs(named).items()):
+            info.stripped_op_list.op.add().CopyFrom(definition)

@@ -14,26 +14,23 @@ from reference_impl.errors import SaveError
 from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
 from reference_impl.functions import specs
+from reference_impl.kinds import optimizer
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, rules_of
 from reference_impl.saving import update_rule_tracing
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.export_library import ExportLibrary
-from reference_impl.saving.tree import GrowingTree, Node
+from reference_impl.saving.tree import Node, TreeBuilder
 
 
 def messages(
-    tree: GrowingTree, slots: Sequence[SavedSlot], updates: Mapping[int, Any]
+    tree: TreeBuilder, slots: Sequence[SavedSlot], updates: Mapping[int, Any]
 ) -> list[Any]:
     """Return one OptimizerState message for each optimizer, in node order, even if it has no slots
     or update rules (OPT-01).
 
     `updates` has the messages with update rules, by the number of the optimizer.
     """
-    found = {
-        node.number
-        for node in tree.nodes
-        if isinstance(node.object, LoadedOptimizer) or api.is_optimizer(node.object)
-    }
+    found = {node.number for node in tree.nodes if node.kind is optimizer.KIND}
     numbers = sorted(found | {slot.optimizer for slot in slots})
     out = {number: schema.OptimizerState(node_id=number) for number in numbers}
     for number, state in updates.items():
@@ -46,7 +43,7 @@ def messages(
 
 
 def updates(
-    tree: GrowingTree, library: ExportLibrary, captures: Captures, functional: bool
+    tree: TreeBuilder, library: ExportLibrary, captures: Captures, functional: bool
 ) -> dict[int, Any]:
     """Return update rules by optimizer number: the rules that it was loaded with or, if
     `functional`, rules traced now.
@@ -61,12 +58,12 @@ def updates(
             try:
                 out[node.number] = _traced(node, tree, library, captures)
             except SaveError as error:
-                tree.lose(error, "an optimizer comes without its update rule")
+                tree.report_loss(error, "an optimizer comes without its update rule")
     return out
 
 
 def _loaded(
-    rules: UpdateRules, tree: GrowingTree, library: ExportLibrary, captures: Captures, node: Node
+    rules: UpdateRules, tree: TreeBuilder, library: ExportLibrary, captures: Captures, node: Node
 ) -> Any:
     out = schema.OptimizerState(node_id=node.number)
     numbers = {
@@ -86,7 +83,7 @@ def _loaded(
     return out
 
 
-def _number(owner: object, tree: GrowingTree, captures: Captures, node: Node) -> int:
+def _number(owner: object, tree: TreeBuilder, captures: Captures, node: Node) -> int:
     number = tree.number_of(owner) if api.is_variable(owner) else captures.owner(owner)
     if number is None:
         name = getattr(owner, "name", type(owner).__name__)
@@ -97,12 +94,12 @@ def _number(owner: object, tree: GrowingTree, captures: Captures, node: Node) ->
     return number
 
 
-def _traced(node: Node, tree: GrowingTree, library: ExportLibrary, captures: Captures) -> Any:
+def _traced(node: Node, tree: TreeBuilder, library: ExportLibrary, captures: Captures) -> Any:
     optimizer = node.object
     update_rule_tracing.check_settings(optimizer, node.path)
     out = schema.OptimizerState(node_id=node.number)
     state = api.optimizer_variables(optimizer)
-    variables = [item.object for item in tree.nodes if api.is_variable(item.object)]
+    variables = [item.object for item in tree.nodes if item.is_variable]
     known = [variable for variable, _, _ in api.optimizer_slots(optimizer, variables)]
     known += [one for one in api.trained_variables(optimizer, variables) if one is not None]
     dtypes = sorted({api.variable_components(v)[0].dtype.as_datatype_enum for v in known}) or [

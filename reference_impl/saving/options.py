@@ -14,6 +14,7 @@ from reference_impl.drop_in.strict_mode import is_strict
 from reference_impl.errors import OptionError, SaveOptionError
 from reference_impl.format.container import files
 from reference_impl.load_options import UserKind, is_local_device, refuse_kinds, translated
+from reference_impl.tracing import Sink
 
 SERVE = "serve"
 DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
@@ -67,6 +68,8 @@ class SaveOptions:
       sync: wait until the files are on disk (the default). If false, a killed process still leaves
         the old export or the new one, but a power failure soon after may leave empty files. Turn it
         off for exports that are copied elsewhere or thrown away.
+      trace: called with a `reference_impl.tracing.Step` after each stage of the save:
+        ``print`` prints them.
       kinds: kinds of objects that the program adds, each a `reference_impl.ObjectKind`: objects
         that one of them matches are saved with its identifier, and with the state that it returns.
 
@@ -93,6 +96,7 @@ class SaveOptions:
     extra_assets: Optional[Mapping[str, Union[str, os.PathLike[str]]]] = None
     stage: Optional[Union[str, os.PathLike[str]]] = None
     sync: bool = True
+    trace: Optional[Sink] = None
     kinds: Sequence[UserKind] = ()
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ RFC: A11, DIST-04
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -24,10 +24,11 @@ from reference_impl.format.names import CALLS, base_name
 from reference_impl.functions.names import ExportName
 from reference_impl.graph.function_builder import remove_nodes, replace_tensors, select_arguments
 from reference_impl.graph.op_table import VARIABLE_READS
-from reference_impl.graph.references import named_by, nodes_of
+from reference_impl.graph.references import names_in, nodes_of
 from reference_impl.saving.export_library import ExportLibrary
-from reference_impl.saving.signatures import SignatureFunction
-from reference_impl.saving.tree import GrowingTree
+from reference_impl.saving.exported_functions import ExportedFunction
+from reference_impl.saving.signature_function import SignatureFunction
+from reference_impl.saving.tree import Tree
 
 COPY, MEAN, SUM = "copy", "mean", "sum"
 
@@ -41,33 +42,26 @@ def _kind_of(variable: tf.Variable) -> str:
     return SUM if variable.aggregation == tf.VariableAggregation.SUM else MEAN
 
 
-class Merger:
-    """Changes the functions of an export.
+class ReplicaMerger:
+    """Changes functions in the library of an export."""
 
-    `names` and `bound` are those of `reference_impl.saving.collect.Functions`.
-    """
-
-    def __init__(
-        self,
-        tree: GrowingTree,
-        library: ExportLibrary,
-        names: dict[int, ExportName],
-        bound: dict[int, list[int]],
-    ):
-        self._tree, self._library, self._names, self._bound = tree, library, names, bound
-        self._done: set[tuple[str, int]] = set()
-        self._updated: set[str] = set()  # functions in which an update was dropped
-        self._problems: dict[
-            str, str
-        ] = {}  # name of a function -> the node that cannot use one variable instead of several
+    def __init__(self, tree: Tree, library: ExportLibrary):
+        self._tree, self._library = tree, library
+        self._done: set[tuple[ExportName, int]] = set()
+        self._updated: set[ExportName] = set()  # functions in which an update was dropped
+        # Name of a function -> the node that cannot use one variable instead of several.
+        self._problems: dict[str, str] = {}
         self._shortened: dict[tuple[ExportName, tuple[tuple[int, int], ...]], ExportName] = {}
 
-    def use_first_replica(self, replicas: Mapping[int, Mapping[int, int]], expand: bool) -> None:
-        """Change all functions to use the first replica of each variable.
+    def merged(
+        self, functions: Mapping[int, ExportedFunction], changed: Collection[int], expand: bool
+    ) -> Mapping[int, ExportedFunction]:
+        """Return functions that use one variable in place of its replicas.
 
         Args:
-          replicas: number of a function's node -> {index of a capture: which replica}, other than
-            the first.
+          functions: by the number of their node.
+          changed: the numbers of functions that may capture a variable more than once for another
+            reason.
           expand: all replicas are saved, though loaders in Python make one variable of them.
 
         Raises:
@@ -75,20 +69,29 @@ class Merger:
             function that was not traced for an input signature updates them, so that its trace may
             be that of one replica.
         """
+        using = {number: item for number, item in functions.items() if item.replicas}
+        self._use_first_replica(using, expand)
+        if expand:
+            return functions
+        return self._with_unique_captures(functions, {*using, *changed})
+
+    def _use_first_replica(self, functions: Mapping[int, ExportedFunction], expand: bool) -> None:
+        """Change functions to use the first replica of each variable."""
         wrong = []
         fix = (
             "do not expand them"
             if expand
             else "try saving a tf.function with input_signature instead"
         )
-        allowed = _with_input_signature(self._tree)
-        for number, captures in sorted(replicas.items()):
-            path, first = self._tree.nodes[number].path, self._first_capture(number)
+        allowed = _with_input_signature(self._tree) if functions else set()
+        for number, function in sorted(functions.items()):
+            path, first = self._tree.nodes[number].path, self._first_capture(function)
             variables = {
-                index: self._tree.nodes[self._bound[number][index]].object for index in captures
+                index: self._tree.nodes[function.captures[index]].object
+                for index in function.replicas
             }
             kinds = {first + index: _kind_of(variable) for index, variable in variables.items()}
-            updates = self._merge(self._names[number], kinds)
+            updates = self._merge(function.name, kinds)
             what = ", ".join(sorted({repr(str(variable.name)) for variable in variables.values()}))
             if updates and (expand or number not in allowed):
                 wrong.append(f"{path} updates {what} across replicas; {fix}")
@@ -104,10 +107,10 @@ class Merger:
                 node="save",
             )
 
-    def _first_capture(self, number: int) -> int:
-        return len(self._library.definitions[self._names[number]].signature.input_arg) - len(
-            self._bound[number]
-        )
+    def _first_capture(self, function: ExportedFunction) -> int:
+        """Return the position of the first captured argument of a function."""
+        arguments = self._library.definitions[function.name].signature.input_arg
+        return len(arguments) - len(function.captures)
 
     def _merge(self, function: ExportName, arguments: Mapping[int, str]) -> bool:
         """Change a function and its callees to use one replica; return whether there were updates.
@@ -166,24 +169,34 @@ class Merger:
 
     # Several captures of one variable
 
-    def take_once(self, numbers: Iterable[int]) -> None:
-        """Remove repeated captures from the functions of some nodes.
+    def _with_unique_captures(
+        self, functions: Mapping[int, ExportedFunction], numbers: Iterable[int]
+    ) -> Mapping[int, ExportedFunction]:
+        """Return all functions, those of some nodes without repeated captures and without replicas.
 
-        Changes `names` and `bound`.
+        A function that nothing uses any more leaves the library.
         """
-        before: dict[ExportName, None] = {}
-        for number in numbers:
-            first, repeats = self._first_capture(number), _repeats(self._bound[number])
+        out = dict(functions)
+        replaced: dict[ExportName, None] = {}
+        for number in sorted(numbers):
+            function = functions[number]
+            first, repeats = self._first_capture(function), _repeats(function.captures)
+            name = function.name
             if repeats:
-                before[self._names[number]] = None
+                replaced[name] = None
                 same = {first + index: first + earlier for index, earlier in repeats.items()}
-                self._names[number] = self._with_fewer(self._names[number], same)
-                self._bound[number] = list(dict.fromkeys(self._bound[number]))
-        used: set[str] = set(self._names.values())
-        for node in nodes_of(self._library.definitions.values()):
-            used.update(named_by(node))
-        for name in before:
-            if name not in used:
+                name = self._with_fewer(name, same)
+            unique = list(dict.fromkeys(function.captures))
+            out[number] = ExportedFunction(name, function.trace, unique)
+        if replaced:
+            self._remove_unused(replaced, {function.name for function in out.values()})
+        return out
+
+    def _remove_unused(self, names: Iterable[ExportName], used: set[ExportName]) -> None:
+        """Remove functions that are not in `used` and that no function of the library names."""
+        mentioned = names_in(nodes_of(self._library.definitions.values()))
+        for name in names:
+            if name not in used and name not in mentioned:
                 del self._library.definitions[name]
 
     def _with_fewer(self, name: ExportName, same: Mapping[int, int]) -> ExportName:
@@ -230,7 +243,7 @@ def _repeats(items: Iterable[Any]) -> dict[int, int]:
     }
 
 
-def _with_input_signature(tree: GrowingTree) -> set[int]:
+def _with_input_signature(tree: Tree) -> set[int]:
     """Return the numbers of traces of functions with input signatures, and of signatures whose
     function is not in the tree.
     """

@@ -12,8 +12,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Optional
+from dataclasses import dataclass
+from typing import Any, Optional, Union
 
 import tensorflow as tf
 
@@ -22,43 +22,61 @@ from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format import schema
 from reference_impl.functions import binding, specs
 from reference_impl.functions.function_settings import signature_with
-from reference_impl.functions.names import ExportName, LiveName
+from reference_impl.functions.library import FunctionLibrary
+from reference_impl.functions.names import ExportName, FileName, LiveName
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.graph.argument_names import result_name
 from reference_impl.graph.function_builder import USER_NAME
 from reference_impl.graph.node_attributes import argument_attributes, text_of
-from reference_impl.saving.export_library import Source, SourceName
 
 
-@dataclass
+def is_function(obj: object) -> bool:
+    """Return whether an object is a `tf.function` or a concrete function."""
+    return isinstance(obj, (api.Function, api.ConcreteFunction))
+
+
+@dataclass(frozen=True, eq=False)
 class Trace:
-    """One concrete function."""
+    """One concrete function.
 
-    source: Source  # with the name: where its FunctionDef is
-    name: SourceName
-    captures: Sequence[Any]  # the tensors or objects of the tree that its last arguments represent
-    structure: Callable[
-        [], tuple[Any, Any]
-    ]  # ``((args), {kwargs})`` of TypeSpecs and literals, and the results, of TypeSpecs
-    keywords: list[str] = field(default_factory=list)  # names of the flat arguments
-    positional: int = 0  # how many of them may be positional
-    signature: Optional[inspect.Signature] = (
-        None  # the Python signature; None if the function takes only flat arguments
-    )
-    saved: Any = None  # the SavedConcreteFunction that it was read from, if any
-    traced: Any = (
-        None  # the concrete function of TensorFlow, if the FunctionDef is in the eager runtime
-    )
-    # it has no structure, so `structure` returns its flat arguments as positional arguments
+    Attributes:
+      source, name: where its FunctionDef is.
+      captures: the tensors or objects of the tree that its last arguments represent.
+      structure: returns ``((args), {kwargs})`` of TypeSpecs and literals, and the results, of
+        TypeSpecs.
+      keywords: names of the flat arguments.
+      positional: how many of the flat arguments may be positional.
+      signature: the Python signature; None if the function takes only flat arguments.
+      saved: the SavedConcreteFunction that it was read from, if any.
+      traced: the concrete function of TensorFlow, if the FunctionDef is in the eager runtime.
+      flat: whether it has no structure, so that `structure` returns its flat arguments as
+        positional arguments.
+    """
+
+    source: Optional[FunctionLibrary]
+    name: Union[FileName, LiveName]
+    captures: Sequence[Any]
+    structure: Callable[[], tuple[Any, Any]]
+    keywords: Sequence[str] = ()
+    positional: int = 0
+    signature: Optional[inspect.Signature] = None
+    saved: Optional[schema.SavedConcreteFunction] = None
+    traced: Any = None
     flat: bool = False
 
-    @functools.cached_property
+    @property
     def inputs(self) -> Any:
-        return self.structure()[0]
+        """``((args), {kwargs})``"""
+        return self._structured[0]
+
+    @property
+    def outputs(self) -> Any:
+        """The results."""
+        return self._structured[1]
 
     @functools.cached_property
-    def outputs(self) -> Any:
-        return self.structure()[1]
+    def _structured(self) -> tuple[Any, Any]:
+        return self.structure()
 
 
 def trace_of(function: tf.types.experimental.ConcreteFunction) -> Trace:
@@ -222,7 +240,7 @@ def _with_defaults(trace: Trace) -> inspect.Signature:
     return trace.signature.replace(parameters=known)
 
 
-def distinct(functions: Sequence[Any]) -> list[Any]:
+def distinct_traces(functions: Sequence[Any]) -> list[Any]:
     """Return the traces of a function, only the last one of those with the same arguments.
 
     If a function makes its variables, its first trace has the code that makes them.

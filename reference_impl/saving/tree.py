@@ -1,7 +1,7 @@
 """The tree of an export: its objects, each with a number and its Python path.
 
-Objects are numbered breadth first. The tree grows until it is frozen; after that no object can
-join.
+Objects are numbered breadth first. A `Tree` does not change. A `TreeBuilder` takes the objects of a
+tree and more objects, and returns another tree.
 
 RFC: RP-01, RP-02
 """
@@ -22,55 +22,81 @@ from reference_impl.extension import registered_objects
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.functions.names import ExportName
 from reference_impl.graph.order import circles
+from reference_impl.kinds import variable
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.kind import Kind
 from reference_impl.kinds.registry import Registry
 from reference_impl.kinds.signature_map import SignatureMap
-from reference_impl.saving.checks import authorship
-from reference_impl.saving.reach import Reached, step
+from reference_impl.saving.children import step
+from reference_impl.saving.losses import report_loss
+from reference_impl.saving.walk import ObjectGraphWalk
 
 
 @dataclass(frozen=True)
 class Node:
-    """An object of the export: its number in the SavedObjectGraph, and its Python path for
-    messages.
+    """An object of the export.
+
+    Attributes:
+      number: in the SavedObjectGraph.
+      object: a trackable, a concrete function, a signature, or a captured tensor.
+      path: the Python path, for messages.
+      kind: the kind of the object.
+      children: name -> number.
+      dependencies: name -> number of an object that a loader needs to make this one.
+      of_library: whether a library, not the user, made it while the children of its parent were
+        listed.
+      parts: the plain variables behind a variable, one for each replica; empty for other objects.
     """
 
     number: int
-    object: Any  # a trackable, a concrete function, or a captured tensor
+    object: Any
     path: str
     kind: Kind
     children: dict[str, int] = field(default_factory=dict)
-    dependencies: dict[str, int] = field(
-        default_factory=dict
-    )  # objects that a loader needs to make this one
-    # whether a library, not the user, made it while the children of its parent were listed
+    dependencies: dict[str, int] = field(default_factory=dict)
     of_library: bool = False
+    parts: Sequence[Any] = ()
+
+    @property
+    def is_variable(self) -> bool:
+        return self.kind is variable.KIND
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tree:
-    """The objects of an export: its nodes by number, and the numbers by the identity of objects."""
+    """The objects of an export: its nodes by number, and the numbers by the identity of objects.
 
-    reached: Reached
+    A variable is also known by the identity of its handle (GOAL-09), since it may have several
+    wrappers.
+    """
+
+    walk: ObjectGraphWalk
+    kinds: Registry
     nodes: Sequence[Node]
     numbers: Mapping[int, int]
 
     @property
     def root(self) -> Any:
-        return self.reached.root
+        return self.walk.root
 
-    def lose(self, error: SaveError, what: str = "") -> None:
-        """Report a loss; see `Reached.lose`."""
-        self.reached.lose(error, what)
+    def report_loss(self, error: SaveError, what: str = "") -> None:
+        """Report a loss; see `reference_impl.saving.losses`."""
+        report_loss(error, what, self.walk.strict)
 
     def number_of(self, obj: object) -> Optional[int]:
         """Return the number of an object, or None if it is not in the tree."""
-        return self.numbers.get(_identity(obj))
+        found = self.numbers.get(id(obj))
+        return found if found is not None else self._number_of_handle(api.variable_parts(obj))
+
+    def _number_of_handle(self, parts: Sequence[Any]) -> Optional[int]:
+        return self.numbers.get(id(getattr(parts[0], "handle", parts[0]))) if parts else None
 
     def number(self, obj: object) -> int:
         """Return the number of an object of the tree."""
-        return self.numbers[_identity(obj)]
+        found = self.number_of(obj)
+        if found is None:
+            raise KeyError(f"not in the tree: {obj!r}")
+        return found
 
     def concrete(self, number: int) -> int:
         """Return the number of the only concrete function of a function's node."""
@@ -96,35 +122,49 @@ class Tree:
         return {name: self.nodes[number].path for number, name in reversed(list(names.items()))}
 
 
-class GrowingTree(Tree):
-    """The tree of an export while objects are added.
+def number_objects(walk: ObjectGraphWalk, signatures: Mapping[str, Any], kinds: Registry) -> Tree:
+    """Return the tree of a walk. The signatures become the root's child of that name.
 
-    The signatures become the root's child of that name.
+    Raises:
+      SaveError: an object is a reference variable of TF 1.x, or a variable made of shards; or
+        objects depend on an object that is not in the export, or on each other in a cycle.
     """
+    builder = TreeBuilder(Tree(walk, kinds, (), {}))
+    signature_map = SignatureMap(signatures)
+    builder.add(walk.root, "root", walk.of_library(walk.root))
+    for node in builder.nodes:  # grows
+        children = signatures if node.object is signature_map else walk.children(node.object)
+        for name, child in children.items():
+            path = step(node.path, node.object, name)
+            node.children[name] = builder.add(child, path, walk.of_library(child))
+        # A list or dict can only have its elements as children: TensorFlow reads any other
+        # child as an element and fails (FMT-11).
+        if node.number == 0 and (signatures or not isinstance(node.object, (list, tuple, dict))):
+            node.children[SIGNATURES_CHILD] = builder.add(signature_map, "root.signatures")
+    builder.add_dependencies()
+    return builder.close()
+
+
+class TreeBuilder(Tree):
+    """The objects of another tree, to which objects can be added."""
 
     nodes: list[Node]
     numbers: dict[int, int]
 
-    def __init__(
-        self, reached: Reached, signatures: Mapping[str, Any], kinds: Optional[Registry] = None
-    ):
-        super().__init__(reached, [], {})
-        self._kinds = Registry() if kinds is None else kinds
-        self._is_frozen = False
-        signature_map = SignatureMap(signatures)
-        self.add(self.root, "root")
-        for node in self.nodes:  # grows
-            for name, child in self.reached.children(node.object, node.path).items():
-                of_library = authorship.is_of_library(node.object, name, node.of_library)
-                node.children[name] = self.add(
-                    child, step(node.path, node.object, name), of_library
-                )
-            # A list or dict can only have its elements as children: TensorFlow reads any other
-            # child as an element and fails (FMT-11).
-            if node.number == 0 and (
-                signature_map or not isinstance(node.object, (list, tuple, dict))
-            ):
-                node.children[SIGNATURES_CHILD] = self.add(signature_map, "root.signatures")
+    def __init__(self, tree: Tree):
+        nodes = [
+            replace(node, children=dict(node.children), dependencies=dict(node.dependencies))
+            for node in tree.nodes
+        ]
+        super().__init__(tree.walk, tree.kinds, nodes, dict(tree.numbers))
+        self._is_closed = False
+
+    def add_dependencies(self) -> None:
+        """Record the declared dependencies of all objects (RP-02).
+
+        Raises SaveError if one is not part of the export, or objects depend on each other in a
+        cycle.
+        """
         for node in self.nodes:
             node.dependencies.update(self._dependencies(node))
         self._check_order()
@@ -149,8 +189,8 @@ class GrowingTree(Tree):
         Raises SaveError if one is not part of the export.
         """
         obj = node.object
-        functions = (api.Function, api.ConcreteFunction, LoadedFunction)
-        if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or api.is_variable(obj):
+        functions = (api.Function, api.ConcreteFunction, LoadedFunction, SignatureMap)
+        if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or node.is_variable:
             return {}
         kept = registered_objects.kept(obj)
         if kept is not None:  # its class, which has the hook, is unknown here
@@ -161,9 +201,7 @@ class GrowingTree(Tree):
             }
             return {name: number for name, number in named.items() if number is not None}
         found = {}
-        for name, needed in api.needed_before(
-            obj, dict(self.reached.children(obj, node.path))
-        ).items():
+        for name, needed in api.needed_before(obj, dict(self.walk.children(obj))).items():
             number = self.number_of(needed)
             if number is None:
                 reason = (
@@ -183,22 +221,29 @@ class GrowingTree(Tree):
 
         Raises:
           SaveError: the object is a reference variable of TF 1.x, or a variable made of shards.
-          RuntimeError: the tree is frozen, and the object is not in it.
+          RuntimeError: the tree is closed, and the object is not in it.
         """
-        _check_variable(obj, path)
-        found = self.number_of(obj)
-        if found is None:
-            if self._is_frozen:
-                raise RuntimeError(f"{path}: no object can join an export after it was frozen")
-            found = self.numbers[_identity(obj)] = len(self.nodes)
-            self.nodes.append(
-                Node(found, obj, path, self._kinds.of_object(obj), of_library=of_library)
-            )
-        return found
+        found = self.numbers.get(id(obj))
+        if found is not None:
+            return found
+        parts = api.variable_parts(obj)
+        _check_variable(obj, parts, path)
+        found = self._number_of_handle(parts)
+        if found is not None:
+            return found
+        if self._is_closed:
+            raise RuntimeError(f"{path}: no object can join a tree after it was closed")
+        number = len(self.nodes)
+        kind = self.kinds.of_object(obj)
+        self.nodes.append(Node(number, obj, path, kind, of_library=of_library, parts=parts))
+        self.numbers[id(obj)] = number
+        if parts:
+            self.numbers[id(getattr(parts[0], "handle", parts[0]))] = number
+        return number
 
-    def freeze(self) -> Tree:
-        """Return the tree in its current state. Afterwards `add` raises an error."""
-        self._is_frozen = True
+    def close(self) -> Tree:
+        """Return the tree of all objects. Afterwards `add` raises an error."""
+        self._is_closed = True
         proxy = MappingProxyType
         nodes = [
             replace(
@@ -208,23 +253,11 @@ class GrowingTree(Tree):
             )
             for node in self.nodes
         ]
-        return Tree(self.reached, tuple(nodes), proxy(self.numbers))
+        return Tree(self.walk, self.kinds, tuple(nodes), proxy(self.numbers))
 
 
-def _identity(obj: object) -> int:
-    """Return the identity of an object: the handle of a variable (GOAL-09) under any wrappers,
-    otherwise the object itself.
-
-    Reference variables, which `_check_variable` refuses, have no handle.
-    """
-    if not api.is_variable(obj):
-        return id(obj)
-    component = api.variable_components(obj)[0]
-    return id(getattr(component, "handle", component))
-
-
-def _check_variable(obj: object, path: str) -> None:
-    if isinstance(obj, tf.Variable) and not hasattr(api.variable_components(obj)[0], "handle"):
+def _check_variable(obj: object, parts: Sequence[Any], path: str) -> None:
+    if isinstance(obj, tf.Variable) and not hasattr(parts[0], "handle"):
         reason = (
             f"{obj.name!r} is a reference variable, which functions cannot use and TF 2 does not"
             " load. Make it a resource "

@@ -160,7 +160,7 @@ def _check(optimizer: tf.keras.optimizers.Optimizer, rule: Rule, path: str) -> N
     failure = SaveError(f"{reason}; save without functional_optimizers", node=path, clause="OPT-06")
     library = ExportLibrary()
     name = add(library, rule)
-    functions = FunctionLibrary(schema.FunctionDefLibrary(function=library.sorted()))
+    functions = FunctionLibrary(schema.FunctionDefLibrary(function=library.close().sorted()))
     flat: dict[Any, Any] = {
         "variable": actual.handle,
         **{("slot", key): slot.handle for key, slot in slots.items()},

@@ -15,17 +15,25 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format.names import VALUE
-from reference_impl.saving.export_library import eager_tensor
 
 _USE = "`with graph.as_default(), session.as_default(): reference_impl.save(...)`"
 
 
-def of_variable(variable: tf.Variable, path: str) -> Any:
-    """Return the array of an eager variable.
+def eager_tensor(value: object) -> bool:
+    """Return whether a value is an eager tensor, whose numbers a file can hold as a constant.
+
+    Not by `tf.is_tensor`: it is true of whatever can stand for a tensor (a
+    `tfp.util.TransformedVariable`, any class with `is_tensor_like`), which may be an object with
+    variables of its own.
+    """
+    return isinstance(value, tf.Tensor) and hasattr(value, "numpy")
+
+
+def of_variable(variable: tf.Variable, parts: Sequence[Any], path: str) -> Any:
+    """Return the array of an eager variable; `parts` are the plain variables behind it.
 
     Raises SaveError if it has no value, or none that can be read.
     """
-    parts = api.variable_components(variable)
     try:
         return of_tensor((variable if len(parts) > 1 else parts[0]).read_value())
     except tf.errors.FailedPreconditionError as error:
@@ -69,16 +77,17 @@ def of_tensor(tensor: tf.Tensor) -> Any:
     return np.asarray(tensor) if tensor.shape.rank else tensor.numpy()
 
 
-def has_value(variable: tf.Variable) -> bool:
-    """Return whether an eager variable has a value.
+def has_value(parts: Sequence[Any]) -> bool:
+    """Return whether an eager variable, of these plain variables, has a value.
 
     Reading one without a value may give an empty array.
     """
-    return all(bool(part.is_initialized()) for part in api.variable_components(variable))
+    return all(bool(part.is_initialized()) for part in parts)
 
 
-def in_graph(variable: tf.Variable) -> bool:
-    return not eager_tensor(api.variable_components(variable)[0].handle)
+def in_graph(parts: Sequence[Any]) -> bool:
+    """Return whether a variable, of these plain variables, is in a `tf.Graph`."""
+    return not eager_tensor(parts[0].handle)
 
 
 def byte_size(array: object) -> int:

@@ -231,6 +231,16 @@ def set_loop_graphs(
     operation._cond_graph, operation._body_graph = cond.graph, body.graph
 
 
+def operations_with_gradients(graph: tf.Graph) -> dict[str, list[tf.Operation]]:
+    """Return op type of a custom gradient -> the operations of a graph that have it."""
+    found: dict[str, list[tf.Operation]] = {}
+    for operation in graph.get_operations():
+        op_type = gradient_op_type(operation)
+        if op_type:
+            found.setdefault(op_type, []).append(operation)
+    return found
+
+
 def gradient_op_type(operation: tf.Operation) -> str:
     """Return the op type under which the custom gradient of an operation is registered, or "".
 

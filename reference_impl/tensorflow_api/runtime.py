@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -125,6 +125,11 @@ def op_def(op: str) -> Optional[Any]:
     """
     found = _op_def(op)
     return None if found is None else schema.parse(schema.OpDef, found.SerializeToString())
+
+
+def op_defs(ops: Iterable[str]) -> dict[str, Any]:
+    """Return the OpDefs (ours) of those of several ops that the running TensorFlow has."""
+    return op_def.among(ops)
 
 
 def gradient_function(op_type: str) -> Optional[Any]:

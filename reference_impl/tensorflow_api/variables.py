@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -135,6 +135,11 @@ def variable_components(obj: object) -> list[Any]:
     return variable_components(value) if isinstance(value, tf.Variable) else [obj]
 
 
+def variable_parts(obj: object) -> list[Any]:
+    """Return the plain variables behind a variable; an empty list for any other object."""
+    return variable_components(obj) if is_variable(obj) else []
+
+
 def whole(tensor: tf.Tensor) -> tf.Tensor:
     """Return a sharded DTensor as one that every device has whole, and any other eager tensor as it
     is.
@@ -151,13 +156,19 @@ def whole(tensor: tf.Tensor) -> tf.Tensor:
     return tensor if layout == whole_layout else dtensor.relayout(tensor, whole_layout)
 
 
-def cached_variable(tensor: tf.Tensor) -> Optional[tf.Variable]:
-    """Return the variable whose cached value a captured tensor is, or None.
+def cached_variables(tensors: Iterable[tf.Tensor]) -> dict[int, tf.Variable]:
+    """Return the variables whose cached values are among captured tensors, by the position of the
+    tensor.
 
     `_cached_variable` is in 2.3-2.21.
     """
-    variable = getattr(tensor, "_cached_variable", None)
-    return None if variable is None else variable()
+    found = {}
+    for index, tensor in enumerate(tensors):
+        reference = getattr(tensor, "_cached_variable", None)
+        variable = None if reference is None else reference()
+        if variable is not None:
+            found[index] = variable
+    return found
 
 
 def replica_handle(variable: tf.Variable) -> Optional[tf.Tensor]:

@@ -94,7 +94,7 @@ def fill_iterators(live: LiveProgram) -> None:
     """
     for name, iterator in iterators(live).items():
         try:
-            with graph_mode.noted_as_initializers():
+            with graph_mode.initializer_ops():
                 iterator.initialize()
         except UnknownOpError as error:
             _leave_unfilled(live, name, error)

@@ -204,7 +204,7 @@ class Restore:
         """Make sessions that initialise tables restore the tables whose content the Saver saved."""
         live = self._live
         prefix = tf.constant(str(live.directory.checkpoint_prefix))
-        with graph_mode.noted_as_initializers():
+        with graph_mode.initializer_ops():
             self._run_part({name for name in live.program.resources if live.wants(name)}, prefix)
 
 

@@ -397,7 +397,7 @@ def test_the_staging_directory_can_be_chosen(ours, model, tmp_path, monkeypatch)
 def test_the_fingerprint_is_that_of_tensorflow(tf, model, tmp_path):
     from reference_impl.format.container import fingerprint as of_files
     from reference_impl.format.schema.ordered import ordered_bytes
-    from reference_impl.saving.save import farm_hash
+    from reference_impl.saving.files import farm_hashes
 
     reference_impl.save(model, tmp_path / "ours")
     tf.saved_model.save(model, str(tmp_path / "theirs"))
@@ -406,7 +406,7 @@ def test_the_fingerprint_is_that_of_tensorflow(tf, model, tmp_path):
         directory = layout.read(tmp_path / name)
         message = directory.saved_model
         found = of_files.fingerprint(
-            message, ordered_bytes(message), directory.checkpoint_prefix, {}, farm_hash
+            message, ordered_bytes(message), directory.checkpoint_prefix, {}, farm_hashes
         )
         stored = read(str(tmp_path / name))
         if name == "theirs" and directory.fingerprint.version.producer != found.version.producer:

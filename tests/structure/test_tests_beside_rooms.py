@@ -15,7 +15,6 @@ PACKAGE, TESTS = ROOT / "reference_impl", ROOT / "tests"
 FOLDERS = {
     "extension": "beyond_tensorflow",
     "inspection": "views",  # a former name
-    "kinds": "load_tf2",
     "tensorflow_api": "structure",  # which symbols may be used; what they do is tested by the users
 }
 

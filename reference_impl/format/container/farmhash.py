@@ -8,6 +8,7 @@ In Python it hashes a few megabytes a second: enough for the graphs of models, n
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 
 _MASK = (1 << 64) - 1
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
@@ -24,6 +25,11 @@ def fingerprint64(data: bytes) -> int:
     if size <= 64:
         return _up_to_64(data)
     return _long(data)
+
+
+def fingerprints64(items: Iterable[bytes]) -> list[int]:
+    """Return the 64-bit FarmHash of each of several byte strings."""
+    return [fingerprint64(data) for data in items]
 
 
 def _word(data: bytes, at: int) -> int:

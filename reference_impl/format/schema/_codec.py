@@ -28,7 +28,9 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
         came). An entry of a map with anything but a key and a value is malformed: readers differ in
         what they make of it.
     """
-    if _count.too_many(data, cast(Descriptor, cls.DESCRIPTOR)):
+    # A message takes two bytes at least, so a small file need not be counted.
+    uncounted = 2 * min(limits.MESSAGES, limits.DENSE_MESSAGES)
+    if len(data) > uncounted and _count.too_many(data, cast(Descriptor, cls.DESCRIPTOR)):
         reason = f"more than {_count.most(len(data))} messages"
         raise errors.LimitError(reason, file=file, node=node, limit="MESSAGES")
     message = cls()

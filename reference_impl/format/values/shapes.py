@@ -26,6 +26,13 @@ def shape_proto(sizes: Optional[Iterable[Optional[int]]]) -> schema.TensorShapeP
     return out
 
 
+def shape_protos(
+    shapes: Iterable[Optional[Iterable[Optional[int]]]],
+) -> list[schema.TensorShapeProto]:
+    """Return the messages of several shapes."""
+    return [shape_proto(sizes) for sizes in shapes]
+
+
 def has_valid_rank(rank: int, most: Optional[int] = None) -> bool:
     """Return whether TensorFlow can represent a tensor of so many dimensions.
 

@@ -11,7 +11,7 @@ RFC: FMT-04, FMT-05, PY-05
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -52,6 +52,13 @@ class TensorSpec:
     shape: TensorShape
     dtype: DType
     name: Optional[str] = None
+
+
+def tensor_spec(
+    dims: Optional[tuple[Optional[int], ...]], dtype: int, name: Optional[str]
+) -> TensorSpec:
+    """Return a TensorSpec from the number of its dtype. Raises DtypeError."""
+    return TensorSpec(TensorShape(dims), dtypes.by_number(dtype), name)
 
 
 @dataclass(frozen=True)
@@ -206,16 +213,13 @@ def decode_shape(shape: schema.TensorShapeProto) -> TensorShape:
     return TensorShape(shape_of(shape), names if any(names) else ())
 
 
-def encode(
-    value: object, node: Optional[str] = None, convert: Callable[[Any], Any] = lambda value: value
-) -> schema.StructuredValue:
+def encode(value: object, node: Optional[str] = None) -> schema.StructuredValue:
     """Encode a nest.
 
     Args:
       value: plain Python, the value types of this module, any namedtuple, any mapping with string
         keys, NumPy arrays.
       node: a description of the value, for errors.
-      convert: is called with every value of the nest, and returns the value to encode in its place.
 
     Raises:
       StructureError: the format cannot represent the value.
@@ -225,18 +229,15 @@ def encode(
     """
     out = schema.StructuredValue()
     try:
-        _encode(value, out, 0, convert)
+        _encode(value, out, 0)
     except errors.SavedModelError as error:
         error.node = node
         raise
     return out
 
 
-def _encode(
-    value: object, out: schema.StructuredValue, depth: int, convert: Callable[[Any], Any]
-) -> None:
+def _encode(value: object, out: schema.StructuredValue, depth: int) -> None:
     _check_depth(depth)
-    value = convert(value)
     if value is None:
         out.none_value.SetInParent()
     elif isinstance(value, bool):
@@ -255,9 +256,9 @@ def _encode(
         held = out.type_spec_value
         held.type_spec_class, held.type_spec_class_name = value.kind, _text(value.class_name)
         held.num_flat_components = value.num_flat_components
-        _encode(value.state, held.type_state, depth + 1, convert)
+        _encode(value.state, held.type_state, depth + 1)
     else:
-        _encode_container(value, out, lambda item, place: _encode(item, place, depth + 1, convert))
+        _encode_container(value, out, depth + 1)
 
 
 def _encode_leaf(value: Any, out: schema.StructuredValue) -> None:
@@ -280,11 +281,8 @@ def _encode_leaf(value: Any, out: schema.StructuredValue) -> None:
             out.bounded_tensor_spec_value.maximum.CopyFrom(value.maximum.proto)
 
 
-def _encode_container(
-    value: Any,
-    out: schema.StructuredValue,
-    encode_item: Callable[[Any, schema.StructuredValue], None],
-) -> None:
+def _encode_container(value: Any, out: schema.StructuredValue, depth: int) -> None:
+    """Encode a container whose items are at the given depth."""
     fields = getattr(value, "_fields", None)
     if isinstance(value, tuple) and isinstance(fields, tuple):
         value = NamedTuple(type(value).__name__, tuple(zip(fields, value)))
@@ -292,12 +290,12 @@ def _encode_container(
         out.named_tuple_value.name = _text(value.name)
         for name, item in value.fields:
             pair = out.named_tuple_value.values.add(key=_text(name))
-            encode_item(item, pair.value)
+            _encode(item, pair.value, depth)
     elif isinstance(value, (list, tuple)):
         items = out.list_value if isinstance(value, list) else out.tuple_value
         items.SetInParent()
         for item in value:
-            encode_item(item, items.values.add())
+            _encode(item, items.values.add(), depth)
     elif isinstance(value, Mapping):
         out.dict_value.SetInParent()
         for key, item in value.items():
@@ -305,7 +303,7 @@ def _encode_container(
                 raise errors.StructureError(
                     f"a dict has the key {key!r}; only strings can be stored", clause="PY-05"
                 )
-            encode_item(item, out.dict_value.fields[_text(key)])
+            _encode(item, out.dict_value.fields[_text(key)], depth)
     elif _is_array(value):
         _encode_leaf(Tensor.of(value, is_numpy=True), out)
     else:

@@ -18,8 +18,10 @@ import sysconfig
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.saving.export_library import is_function
+from reference_impl.saving.traces import is_function
 
+# Packages whose classes have internal attributes, which are not the user's state.
+FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "reference_impl"})
 _LIBRARIES = ("keras", "tf_keras", "tensorflow")
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 _CONTAINERS = (list, tuple, dict)

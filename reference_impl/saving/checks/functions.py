@@ -18,15 +18,14 @@ from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.references import bodies
 from reference_impl.safety.op_effects import PYTHON_OPS
-from reference_impl.saving.collect import Functions
-from reference_impl.saving.export_library import eager_tensor
+from reference_impl.saving.exported_functions import ExportedFunctions
 from reference_impl.saving.tree import Node, Tree
-from reference_impl.saving.values import byte_size, of_tensor
+from reference_impl.saving.values import byte_size, eager_tensor, of_tensor
 
 # Size
 
 
-def check_size(tree: Tree, functions: Functions) -> None:
+def check_size(tree: Tree, functions: ExportedFunctions) -> None:
     """Raise SaveError if functions and constants do not fit into one protobuf message."""
     total = sum(definition.ByteSize() for definition in functions.library.definitions.values())
     total += sum(byte_size(of_tensor(node.object)) for node in _captured(tree))
@@ -34,7 +33,7 @@ def check_size(tree: Tree, functions: Functions) -> None:
         raise too_large(total, tree, functions)
 
 
-def too_large(total: int, tree: Tree, functions: Functions) -> SaveError:
+def too_large(total: int, tree: Tree, functions: ExportedFunctions) -> SaveError:
     """Return the error for a SavedModel of `total` bytes or more, which names the largest
     constants.
     """
@@ -51,16 +50,16 @@ def too_large(total: int, tree: Tree, functions: Functions) -> SaveError:
     return SaveError(reason, node="root", clause="DR-09")
 
 
-def _constants(tree: Tree, functions: Functions) -> Iterator[tuple[int, str]]:
+def _constants(tree: Tree, functions: ExportedFunctions) -> Iterator[tuple[int, str]]:
     """Yield the size and the position of each constant."""
     paths = tree.paths(functions.names)
     for node in _captured(tree):
         yield byte_size(of_tensor(node.object)), node.path
     for name, definition in functions.library.definitions.items():
         function = f"{paths[name]} ({name})" if name in paths else name
-        for node in definition.node_def:
-            if node.op == "Const":
-                yield node.attr["value"].tensor.ByteSize(), f"node {node.name!r} of {function}"
+        for item in definition.node_def:
+            if item.op == "Const":
+                yield item.attr["value"].tensor.ByteSize(), f"node {item.name!r} of {function}"
 
 
 def _captured(tree: Tree) -> list[Node]:
@@ -70,7 +69,7 @@ def _captured(tree: Tree) -> list[Node]:
 # Python code
 
 
-def check_python_calls(tree: Tree, functions: Functions) -> None:
+def check_python_calls(tree: Tree, functions: ExportedFunctions) -> None:
     """Report calls of Python code: `tf.py_function`, `tf.numpy_function`,
     `tf.data.Dataset.from_generator`.
 
@@ -109,7 +108,7 @@ def check_python_calls(tree: Tree, functions: Functions) -> None:
         " the calls"
     )
     error = SaveError(reason, node=callers[0][0], clause="FMT-04")
-    tree.lose(error, "calls of Python are kept, which only this process can run")
+    tree.report_loss(error, "calls of Python are kept, which only this process can run")
 
 
 # Ops
