@@ -94,6 +94,8 @@ def test_the_wheel_holds_the_packages_of_users_and_no_locks_of_third_parties(bui
         "reference_impl",
         "compat_matrix",
         "savedmodel_common",
+        "savedmodel_tools",
+        "savedmodel_migration",
         "fixtures_v1",
         "savedmodel_compat",
     }
