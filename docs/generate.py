@@ -30,6 +30,7 @@ from docs import (
     promises,
     rules,
     runtimes,
+    spec_pages,
     third_party,
 )
 from docs.markdown import table
@@ -257,6 +258,9 @@ def main(arguments: list[str] | None = None) -> int:
                 temporary = page.with_suffix(".tmp")
                 temporary.write_text(text, encoding="utf-8")
                 temporary.replace(page)
+    stale += [f"spec/{page.name}" for page in spec_pages.stale()]
+    if not check:
+        spec_pages.write()
     if stale:
         print(("stale: " if check else "written: ") + ", ".join(stale))
     unproved = clauses.faults(clauses.read_table(), list(clauses.all_tests()))
@@ -268,7 +272,10 @@ def main(arguments: list[str] | None = None) -> int:
     not_found = faults.faults()
     for fault in not_found:
         print(f"faults.json: {fault}", file=sys.stderr)
-    return 1 if check and (stale or unproved or silent or not_found) else 0
+    misstated = spec_pages.faults()
+    for fault in misstated:
+        print(f"docs/spec: {fault}", file=sys.stderr)
+    return 1 if check and (stale or unproved or silent or not_found or misstated) else 0
 
 
 if __name__ == "__main__":

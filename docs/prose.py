@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 ALLOWED = Path(__file__).with_name("prose.toml")
 PACKAGES = (
     "reference_impl",
+    "reference_eval",
     "savedmodel_common",
     "savedmodel_tools",
     "savedmodel_migration",

@@ -121,6 +121,7 @@ def paired_nodes(
     while queue:
         here = queue.popleft()
         theirs = {child.local_name: child.node_id for child in tracked.nodes[pairs[here]].children}
+        # SM-KEY-5
         for child in saved.nodes[here].children:
             twin = theirs.get(child.local_name, -1)
             if (
@@ -133,6 +134,7 @@ def paired_nodes(
     for here, there in list(pairs.items()):
         slots = {
             (slot.slot_name, slot.original_variable_node_id): slot
+            # SM-SLOT-3
             for slot in tracked.nodes[there].slot_variables
         }
         for slot in saved.nodes[here].slot_variables if slots else ():

@@ -92,6 +92,7 @@ def test_the_wheel_holds_the_packages_of_users_and_no_locks_of_third_parties(bui
     packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     assert packages == {
         "reference_impl",
+        "reference_eval",
         "compat_matrix",
         "savedmodel_common",
         "savedmodel_tools",

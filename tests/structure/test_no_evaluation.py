@@ -46,6 +46,7 @@ def test_nothing_evaluates_text():
     found = []
     for part in (
         "reference_impl",
+        "reference_eval",
         "compat_matrix",
         "savedmodel_common",
         "savedmodel_tools",

@@ -52,8 +52,10 @@ def parse_entry(value: bytes, node: str) -> Entry:
     """
     proto = schema.parse(schema.BundleEntryProto, value, node=node)
     dtype = dtypes.by_number(proto.dtype)
+    # SM-BUNDLE-9
     if dtype.is_ref:
         raise DtypeError(f"{dtype.name} cannot be stored")
+    # SM-BUNDLE-8
     if proto.shape.unknown_rank:
         raise ShapeError("the shape of a stored tensor is unknown")
     shape = tuple([dim.size for dim in proto.shape.dim])
@@ -92,5 +94,6 @@ def _check_shape(entry: Entry) -> None:
         smallest *= 5
     elif dtype.itemsize is None:
         raise DtypeError(f"{dtype.name} cannot be stored")
+    # SM-BUNDLE-6
     if entry.size < smallest or (dtype.itemsize is not None and entry.size != smallest):
         raise ShapeError(f"{entry.size} bytes do not hold {dtype.name} of shape {shape}")

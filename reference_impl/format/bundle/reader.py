@@ -90,6 +90,7 @@ class BundleReader:
                     "a checkpoint in format V1; only V2 is read. A Saver of TensorFlow restores it"
                     " and saves it as V2"
                 )
+                # SM-BUNDLE-22
                 raise V1CheckpointError(reason, file=self.prefix) from None
             raise
         try:
@@ -104,16 +105,19 @@ class BundleReader:
         if value is None:
             raise CorruptTableError("the index has no header", file=self._index_file)
         header = schema.parse(schema.BundleHeaderProto, value, self._index_file, "header")
+        # SM-BUNDLE-2
         if header.version.min_consumer > VERSION or VERSION in header.version.bad_consumers:
             raise SchemaVersionError(
                 "the bundle asks for another reader than version 1",
                 file=self._index_file,
                 node="header",
             )
+        # SM-BUNDLE-1
         if header.num_shards < 1:
             raise MalformedError(
                 f"{header.num_shards} shards", file=self._index_file, node="header"
             )
+        # SM-BUNDLE-3
         if header.endianness not in (0, 1):
             raise MalformedError(
                 f"endianness {header.endianness} is unknown", file=self._index_file, node="header"
@@ -405,6 +409,7 @@ class BundleReader:
         Raises MissingKeyError for a name-based checkpoint.
         """
         raw, entry = _raw(OBJECT_GRAPH_KEY), self.entry(OBJECT_GRAPH_KEY)
+        # SM-KEY-4
         if entry.shape or entry.dtype.name != "string" or entry.slices:
             raise ShapeError(
                 "the object graph is not a string scalar",
@@ -423,6 +428,7 @@ class BundleReader:
 
     def _data(self, raw: bytes, entry: Entry) -> memoryview:
         """Return the bytes of an entry; check that they lie within the shard."""
+        # SM-BUNDLE-5
         if not 0 <= entry.shard < self.num_shards:
             raise MalformedError(
                 f"shard {entry.shard} of a checkpoint with {self.num_shards}",
@@ -433,6 +439,7 @@ class BundleReader:
         if entry.shard not in self._shards:
             self._shards[entry.shard] = map_file(file)
         data = self._shards[entry.shard]
+        # SM-BUNDLE-5
         if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(data):
             raise TruncatedError(
                 f"{entry.size} bytes at {entry.offset} are not within the shard's {len(data)}",
@@ -481,6 +488,7 @@ class BundleReader:
                 except MissingKeyError:
                     raise MissingKeyError(f"the slice {part} has no entry") from None
                 lengths = tuple([length for _, length in box])
+                # SM-BUNDLE-19
                 if part_entry.slices:
                     raise ShapeError(f"the slice {part} itself consists of slices")
                 if part_entry.dtype != entry.dtype or part_entry.shape != lengths:
@@ -489,6 +497,7 @@ class BundleReader:
                         f" {entry.dtype.name}{lengths}"
                     )
                 found.append((part_key, part_entry, box))
+            # SM-BUNDLE-17
             check_cover([box for _, _, box in found], entry.shape)
             total = sum(len(self._data(part_key, part)) for part_key, part, _ in found)
             # With slices that share bytes, a small file could claim a huge array.
@@ -544,6 +553,7 @@ class _Located:
 
 
 def _check_crc(crc: int, entry: Entry) -> None:
+    # SM-BUNDLE-7
     if masked(crc) != entry.crc32c:
         raise ChecksumError(
             f"the checksum is {masked(crc):#010x}, the index says {entry.crc32c:#010x}"

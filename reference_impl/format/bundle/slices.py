@@ -23,7 +23,7 @@ FULL = (0, -1)
 
 
 def slice_key(name: bytes, part: Slice) -> bytes:
-    """Return the key under which the entry of a part stands in the index."""
+    """Return the key under which the entry of a part stands in the index (SM-BUNDLE-16)."""
     out = [_ordered_number(0), _ordered_string(name), _ordered_number(len(part))]
     for start, length in part:
         out += (_ordered_signed(start), _ordered_signed(length))
@@ -58,7 +58,7 @@ def _ordered_signed(value: int) -> bytes:
 
 
 def to_box(part: Slice, shape: Sequence[int]) -> Box:
-    """Return the part with every length known.
+    """Return the part with every length known (SM-BUNDLE-18).
 
     Raises ShapeError if the part is not within this shape.
     """
@@ -77,7 +77,7 @@ def to_box(part: Slice, shape: Sequence[int]) -> Box:
 
 def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
     """Check that boxes, each within `shape`, cover it completely and do not overlap: then they hold
-    as many elements.
+    as many elements (SM-BUNDLE-17).
 
     Raises ShapeError: the boxes leave a gap or overlap; LimitError: the check would take too many
     comparisons.

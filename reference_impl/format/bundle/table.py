@@ -65,12 +65,14 @@ class TableReader:
     def __init__(self, data: Union[bytes, mmap.mmap], file: Name) -> None:
         self._data = data
         self._file = os.fspath(file)
+        # SM-TABLE-1
         if len(data) < FOOTER_BYTES:
             raise TruncatedError(
                 f"a table needs at least {FOOTER_BYTES} bytes, there are {len(data)}", file=file
             )
         self._end = len(data) - FOOTER_BYTES
         footer = data[self._end :]
+        # SM-TABLE-1
         if struct.unpack_from("<Q", footer, _HANDLES_BYTES)[0] != MAGIC:
             raise CorruptTableError(
                 "the footer does not end with the magic number of a table", file=file, node="footer"
@@ -112,6 +114,7 @@ class TableReader:
         for separator, handle in zip(self._separators, self._handles):
             where = f"block at {handle.offset}"
             for key, value in self._entries(self._read_block(handle, where), where):
+                # SM-TABLE-3
                 if last is not None and key <= last:
                     if key == last:
                         raise DuplicateKeyError(
@@ -127,6 +130,7 @@ class TableReader:
                 if budget < 0:
                     raise self._keys_too_long(where)
                 yield key, value
+            # SM-BLOCK-4
             if floor is not None or (last is not None and last > separator):
                 raise self._corrupt(_NOT_ANNOUNCED, where)
             floor = separator
@@ -163,6 +167,7 @@ class TableReader:
             size, position = read_varint(data, position, end)
         except ValueError as error:
             raise self._corrupt(f"block handle: {error}", where) from None
+        # SM-TABLE-2
         if offset + size + _TRAILER.size > self._end:
             raise TruncatedError(
                 f"a block of {size} bytes at {offset} does not fit before the footer at"
@@ -177,11 +182,13 @@ class TableReader:
             raise self._block_too_long(f"{handle.size} bytes", where)
         end = handle.offset + handle.size
         compression, stored = _TRAILER.unpack(self._data[end : end + _TRAILER.size])
+        # SM-TABLE-6
         if masked_crc32c(self._data[handle.offset : end + 1]) != stored:
             raise ChecksumError("the block's checksum differs", file=self._file, node=where)
         block = self._data[handle.offset : end]
         if compression == _SNAPPY:
             return self._decompress(block, where)
+        # SM-TABLE-7
         if compression != _UNCOMPRESSED:
             raise UnsupportedError(
                 f"compression {compression} of a block is unknown", file=self._file, node=where
@@ -192,12 +199,14 @@ class TableReader:
         try:
             import cramjam  # only old tables are compressed
         except ImportError as error:
+            # SM-TABLE-8
             raise MissingPackageError("snappy", "cramjam", file=self._file, node=where) from error
 
         try:
             length, _ = read_varint(block, 0, len(block))
         except ValueError as error:
             raise self._corrupt(f"Snappy: {error}", where) from None
+        # SM-TABLE-9
         if length > limits.TABLE_BLOCK_BYTES:
             raise self._block_too_long(f"{length} bytes once it is decompressed", where)
         if length > _SNAPPY_MAX_RATIO * len(block):
@@ -230,8 +239,10 @@ class TableReader:
                 except ValueError as error:
                     raise self._corrupt(f"entry at {start}: {error}", where) from None
             middle = position + fresh
+            # SM-BLOCK-1
             if shared > len(key) or middle + length > end:
                 raise self._corrupt(f"entry at {start}: its lengths do not fit", where)
+            # SM-BLOCK-3
             if start == restart:
                 if shared:
                     raise self._corrupt(f"entry at {start}: a restart shares a prefix", where)
@@ -242,6 +253,7 @@ class TableReader:
                 raise self._keys_too_long(where)
             position = middle + length
             yield key, block[middle:position]
+        # SM-BLOCK-3
         if restart != -1 and (end or len(restarts) > 1):
             raise self._corrupt(f"the restart {restart} is not the start of an entry", where)
 
@@ -249,9 +261,11 @@ class TableReader:
         """Return the offsets of the restarts, and the end of the entries."""
         count = struct.unpack_from("<I", block, len(block) - 4)[0] if len(block) >= 4 else 0
         end = len(block) - 4 - 4 * count
+        # SM-BLOCK-2
         if count == 0 or end < 0:
             raise self._corrupt(f"{len(block)} bytes cannot hold {count} restarts", where)
         restarts = list(struct.unpack_from(f"<{count}I", block, end))
+        # SM-BLOCK-2
         if restarts[0] != 0:
             raise self._corrupt("the first restart is not the first entry", where)
         return restarts, end

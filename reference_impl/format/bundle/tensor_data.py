@@ -86,12 +86,14 @@ def _decode_strings(
     except ValueError as error:
         raise MalformedError(f"length of string {error}") from None
     start = position + _CHECKSUM_BYTES
+    # SM-BUNDLE-13
     if start + sum(lengths) != end:
         raise MalformedError(
             f"the lengths of the strings do not add up to the {end} bytes of the entry"
         )
     crc = crc32c(_fixed_lengths(lengths, order))
     stored = bytes(data[position:start])
+    # SM-BUNDLE-12
     if struct.unpack(order + "I", stored)[0] != masked(crc):
         raise ChecksumError("the checksum of the strings' lengths differs")
     return map(bytes, cut(data, lengths, start)), crc32c(
@@ -131,6 +133,7 @@ def _decode_variants(
             if struct.unpack(order + "I", stored)[0] != masked(crc):
                 raise ChecksumError(f"the checksum of variant {len(out) - 1} differs")
             crc = crc32c(stored, crc)
+    # SM-BUNDLE-15
     if position != end:
         raise MalformedError(f"{end - position} bytes follow the last variant")
     return out, crc

@@ -24,7 +24,7 @@ from reference_impl.format.container.files import open_regular
 from reference_impl.format.names import CALLS
 from reference_impl.format.schema.ordered import ordered_bytes
 
-PRODUCER = 4  # how TensorFlow since 2.18 computes the hashes
+PRODUCER = 4  # how TensorFlow 2.21 computes the hashes; 2.15 to 2.20 write 1
 _MASK = (1 << 64) - 1
 _MULTIPLIER = 0xC6A4A7935BD1E995
 

@@ -221,6 +221,7 @@ class Layout:
             reason = f"{len(graphs)} MetaGraphs: tags must choose one of: {available}"
             raise errors.NoMetaGraphError(reason, file=self.file, clause="V1-04")
         wanted = frozenset([tags] if isinstance(tags, str) else tags)
+        # SM-META-1
         matching = [graph for graph, found in zip(graphs, self.tag_sets) if found == wanted]
         asked = tags_text(wanted)
         if not matching:
@@ -229,6 +230,7 @@ class Layout:
                 f" {available}.{error_text.like(asked, there)}"
             )
             raise errors.NoMetaGraphError(reason, file=self.file)
+        # SM-META-3
         if len(matching) > 1:
             reason = f"{len(matching)} MetaGraphs have the tags {asked}"
             raise errors.DuplicateKeyError(reason, file=self.file, clause="V1-05")
@@ -289,6 +291,7 @@ def asset_definitions(
 
     RFC: V1-12
     """
+    # SM-META-16
     if meta_graph.asset_file_def or ASSETS_COLLECTION not in meta_graph.collection_def:
         return list(meta_graph.asset_file_def)
     node = f"collection_def[{ASSETS_COLLECTION!r}]"
@@ -318,6 +321,7 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     given = files.Root(path, follow_links=follow_links).directory
     if given.is_dir():
         root = files.Root(given, follow_links=follow_links)
+        # SM-DIR-1
         present = [name for name in FORMATS if root.exists(name)]
         if not present:
             raise errors.NotASavedModelError(
@@ -480,6 +484,7 @@ def check(saved_model: schema.SavedModel, file: files.AnyPath) -> None:
 
     Raises SchemaVersionError, NoMetaGraphError, LimitError.
     """
+    # SM-DIR-7
     version = saved_model.saved_model_schema_version
     if version not in (
         0,
@@ -488,6 +493,7 @@ def check(saved_model: schema.SavedModel, file: files.AnyPath) -> None:
         raise errors.SchemaVersionError(
             f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file
         )
+    # SM-DIR-9
     if not saved_model.meta_graphs:
         empty = "" if saved_model.ByteSize() else ": the file is empty"
         raise errors.NoMetaGraphError(f"the SavedModel holds no MetaGraph{empty}", file=file)

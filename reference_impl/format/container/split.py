@@ -47,6 +47,7 @@ class _Merger:
         self, chunked: schema.ChunkedMessage, message: Message, node: str = "", depth: int = 0
     ) -> None:
         """Merge the chunk of a message into the message, then the parts that were cut out of it."""
+        # SM-SPLIT-6
         if depth > limits.MESSAGE_DEPTH:
             reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
             raise errors.LimitError(reason, file=self.path, node=node, limit="MESSAGE_DEPTH")
@@ -169,6 +170,7 @@ class _Merger:
         if index >= len(chunks):
             raise self._error(f"chunk {index} of {len(chunks)}", node)
         if index in self.used:
+            # SM-SPLIT-4
             raise self._error(f"chunk {index} is used twice", node)
         self.used.add(index)
         info = chunks[index]

@@ -1,0 +1,176 @@
+"""Open a model for evaluation: state, restore, init op, signatures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from reference_eval import registry
+from reference_eval.errors import EvaluationError
+from reference_eval.executor import Executor, Run, Trace
+from reference_eval.plan import make_plan
+from reference_eval.reading import Extracted, SavedModelError, Source, dtype_of, shape_sizes
+from reference_eval.signature import Signature
+from reference_eval.state import Variable
+
+
+def load(
+    path: Union[str, os.PathLike[str]],
+    tags: Union[str, Iterable[str], None] = None,
+    *,
+    new_ops: Sequence[registry.Op] = (),
+    trace: Optional[Trace] = None,
+    precision: Optional[npt.DTypeLike] = None,
+) -> Model:
+    """Load a SavedModel for evaluation.
+
+    Args:
+      path: the directory.
+      tags: the tags of the MetaGraph; None if there is only one.
+      new_ops: functions for more ops, or instead of ours: ``registry.described(["MyOp"], my_op)``.
+      trace: is called with one line for each node that runs, e.g. ``print``.
+      precision: ``np.float64`` computes float16, bfloat16 and float32 in double precision.
+
+    Raises the errors of reading a SavedModel. A part that cannot be evaluated fails when it is
+    used.
+    """
+    ops = dict(registry.known())
+    for added in new_ops:
+        ops.update(dict.fromkeys(added.names, added))
+    wanted = None if precision is None else np.dtype(precision)
+    return Model(Executor(Source(os.fspath(path), tags), ops, trace, wanted))
+
+
+class Model:
+    """A loaded model.
+
+    Attributes:
+      signatures: key -> `Signature`, made at the first use.
+      variables: name -> `state.Variable`.
+      failures: what the restore or the init op could not do, in words.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor, self._program = executor, executor.source.program
+        self.variables = {
+            item.name: Variable(item.name, executor.dtype(dtype_of(item.dtype)))
+            for item in self._program.variables
+        }
+        self._handles: dict[str, Any] = dict(self.variables)
+        for node, path in executor.source.asset_paths.items():
+            self._handles[node] = np.asarray(path.encode(), object)
+        self.failures: list[str] = []
+        self._restore()
+        self._initialize()
+        self.signatures = Signatures(self)
+
+    def _restore(self) -> None:
+        layout = self._executor.source.layout
+        with self._recorded():
+            if not layout.has_checkpoint:
+                if self.variables:
+                    raise layout.no_checkpoint()
+                return
+            extracted = self._program.restore_function
+            if extracted is not None:
+                prefix = np.asarray(str(layout.checkpoint_prefix).encode(), object)
+                self._call(extracted, [prefix])
+
+    def _initialize(self) -> None:
+        with self._recorded():
+            extracted = self._program.init_function
+            if extracted is not None:
+                self._call(extracted, [])
+
+    def _recorded(self) -> _Recorded:
+        return _Recorded(self)
+
+    def _call(self, extracted: Extracted, arguments: list[Any]) -> list[Any]:
+        plan = self._executor.prepare(
+            make_plan(self._executor.source.add(extracted), self._program.ops)
+        )
+        captures = [self.handle(node) for node in extracted.captures]
+        return Run(self._executor).function(plan, [*arguments, *captures])
+
+    def handle(self, node: str) -> Any:
+        """Return the state that a node makes: it is made at its first use."""
+        if node not in self._handles:
+            self._handles[node] = self._call(self._program.create_function(node), [])[0]
+        return self._handles[node]
+
+    def signature(self, key: str) -> Signature:
+        """Return one signature. Raises EvaluationError if there is none of this name."""
+        definition = self._program.signatures.get(key)
+        if definition is None:
+            there = ", ".join(self._program.signatures)
+            raise EvaluationError(f"the model has no signature {key!r}; there are: {there}")
+        extracted = self._program.signature_function(key)
+        executor = self._executor
+        plan = executor.prepare(make_plan(executor.source.add(extracted), self._program.ops))
+        inputs = {
+            feed.name: (executor.dtype(dtype_of(feed.dtype)), shape_sizes(feed.shape))
+            for feed in definition.inputs
+        }
+        captures = [self.handle(node) for node in extracted.captures]
+        outputs = []
+        for output in definition.outputs:
+            outputs += output_names(output.key, output.kind, len(output.tensors))
+        return Signature(key, plan, inputs, captures, outputs, lambda: Run(executor))
+
+    def signature_keys(self) -> list[str]:
+        """Return the names of the signatures, sorted."""
+        return list(self._program.signatures)
+
+
+def output_names(key: str, kind: str, count: int) -> list[str]:
+    """Return the names of the tensors of an output, e.g. ``key/indices``, ``key/component_0``."""
+    if kind == "sparse":
+        return [f"{key}/{part}" for part in ("indices", "values", "dense_shape")]
+    if kind == "composite":
+        return [f"{key}/component_{part}" for part in range(count)]
+    return [key]
+
+
+class Signatures(Mapping[str, Signature]):
+    """The signatures of a model; each is made when it is first asked for."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._made = model, dict[str, Signature]()
+
+    def __getitem__(self, key: str) -> Signature:
+        if key not in self._model.signature_keys():
+            raise KeyError(key)
+        if key not in self._made:
+            self._made[key] = self._model.signature(key)
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._model.signature_keys())
+
+    def __len__(self) -> int:
+        return len(self._model.signature_keys())
+
+
+class _Recorded:
+    """Record an error of the restore or the init op, so that other parts of the model can be used.
+
+    A variable that stays empty tells this reason when it is read.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], _: Any) -> bool:
+        if not isinstance(error, SavedModelError):
+            return False
+        self._model.failures.append(str(error))
+        for variable in self._model.variables.values():
+            variable.why_empty = variable.why_empty or str(error)
+        return True

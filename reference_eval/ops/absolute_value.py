@@ -1,0 +1,17 @@
+"""Abs: the absolute value; the smallest integer stays itself.
+
+Dtypes: real numbers.
+Accuracy: exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reference_eval.arrays import Array
+from reference_eval.registry import op
+
+
+@op("Abs")
+def absolute(x: Array) -> Array:
+    return np.abs(x)

@@ -1,0 +1,17 @@
+"""Any: whether a value over axes is true.
+
+Dtypes: bool.
+Accuracy: exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reference_eval.arrays import Array, axes_of
+from reference_eval.registry import op
+
+
+@op("Any")
+def any_(value: Array, axes: Array, *, keep_dims: bool = False) -> Array:
+    return np.any(value, axis=axes_of(axes, value), keepdims=keep_dims)

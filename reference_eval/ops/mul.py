@@ -1,0 +1,15 @@
+"""Mul: the product with broadcasting. Integers wrap around.
+
+Dtypes: numbers.
+Accuracy: exact: one rounding.
+"""
+
+from __future__ import annotations
+
+from reference_eval.arrays import Array
+from reference_eval.registry import op
+
+
+@op("Mul")
+def mul(x: Array, y: Array) -> Array:
+    return x * y

@@ -1,0 +1,17 @@
+"""Neg: the negative; the smallest integer stays itself.
+
+Dtypes: numbers.
+Accuracy: exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reference_eval.arrays import Array
+from reference_eval.registry import op
+
+
+@op("Neg")
+def neg(x: Array) -> Array:
+    return np.negative(x)

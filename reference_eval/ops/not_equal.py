@@ -1,0 +1,19 @@
+"""NotEqual: x != y; shapes that do not broadcast give True if the node allows it.
+
+Dtypes: every.
+Accuracy: exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reference_eval.arrays import Array, broadcasts
+from reference_eval.registry import op
+
+
+@op("NotEqual")
+def not_equal(x: Array, y: Array, *, incompatible_shape_error: bool = True) -> Array:
+    if not incompatible_shape_error and not broadcasts(x.shape, y.shape):
+        return np.asarray(True)
+    return np.asarray(x != y, bool)

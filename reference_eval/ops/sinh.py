@@ -1,0 +1,17 @@
+"""Sinh: the hyperbolic sine.
+
+Dtypes: floats, complex.
+Accuracy: 4 ulp in float32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reference_eval.arrays import Array
+from reference_eval.registry import op
+
+
+@op("Sinh")
+def sinh(x: Array) -> Array:
+    return np.sinh(x)
