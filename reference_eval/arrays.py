@@ -53,3 +53,12 @@ def object_array(values: Sequence[Any], shape: Sequence[int]) -> Array:
 def each(values: Array, change: Callable[[bytes], bytes]) -> Array:
     """Return an array of strings, each of them changed."""
     return object_array([change(text) for text in values.ravel().tolist()], values.shape)
+
+
+def array_of(value: npt.ArrayLike, dtype: np.dtype[Any]) -> Array:
+    """Return an input of a signature as an array; text becomes UTF-8 bytes."""
+    if dtype != np.dtype(object):
+        return np.asarray(value, dtype)
+    given = np.asarray(value, object)
+    flat = [item.encode() if isinstance(item, str) else item for item in given.ravel().tolist()]
+    return object_array(flat, given.shape)

@@ -22,8 +22,9 @@ from reference_eval.errors import (
     UnknownOpError,
 )
 from reference_eval.plan import Plan, Step, make_plan
-from reference_eval.reading import FunctionName, SavedModelError, Source
-from reference_eval.registry import REFUSED, Op
+from reference_eval.reading import Extracted, FunctionName, SavedModelError, Source, schema
+from reference_eval.registry import Op, refusal
+from reference_eval.state import size_of
 
 Trace = Callable[[str], object]
 _FLOATS = ("float32", "float16", "bfloat16")
@@ -71,20 +72,22 @@ class Executor:
         if name not in self._plans:
             if name not in self.source.functions:
                 raise EvaluationError(f"the model has no function {name!r}", file=self.source.file)
-            self._plans[name] = self.prepare(make_plan(self.source.functions[name], self._table()))
+            self._plans[name] = self._prepared(self.source.functions[name])
         return self._plans[name]
 
-    def prepare(self, plan: Plan) -> Plan:
-        """Convert the dtypes of a plan to those in which it is computed."""
+    def plan_of(self, extracted: Extracted) -> Plan:
+        """Return the plan of a function that was cut out of the main graph."""
+        return self._prepared(self.source.add(extracted))
+
+    def _prepared(self, function: schema.FunctionDef) -> Plan:
+        """Return the plan of a function, with the dtypes in which it is computed."""
+        plan = make_plan(function, self.source.program.ops)
         if self.precision is not None:
             plan.arguments = [(name, self.dtype(dtype)) for name, dtype in plan.arguments]
             for step in plan.steps:
                 step.outputs = [(name, self.dtype(dtype)) for name, dtype in step.outputs]
                 step.attributes = {key: self.convert(item) for key, item in step.attributes.items()}
         return plan
-
-    def _table(self) -> Any:
-        return self.source.program.ops
 
 
 class Run:
@@ -107,11 +110,11 @@ class Run:
             reason = f"functions call each other more than {sizes.DEPTH} deep"
             self._fail(EvaluationLimitError(reason, limit="DEPTH"), plan, None)
         values = {name: value for (name, _), value in zip(plan.arguments, arguments)}
-        live = 0
+        live = sum(map(size_of, arguments))
         for step in plan.steps:
             try:
                 results = self._step(step, values)
-                live += sum(_bytes(value) for value in results)
+                live += sum(map(size_of, results))
                 if live > sizes.LIVE_BYTES:
                     reason = f"the tensors of this function exceed {sizes.LIVE_BYTES} bytes"
                     raise EvaluationLimitError(reason, limit="LIVE_BYTES")
@@ -122,7 +125,7 @@ class Run:
             for (key, _), value in zip(step.outputs, results):
                 values[key] = value
             for key in step.last_used:
-                live -= _bytes(values.pop(key, None)) if key not in plan.results else 0
+                live -= size_of(values.pop(key, None)) if key not in plan.results else 0
         self.depth -= 1
         return [values[key] for key in plan.results]
 
@@ -146,9 +149,10 @@ class Run:
 
     def _kernel(self, step: Step, given: list[Any]) -> list[Any]:
         found = self.executor.ops.get(step.op)
-        if found is None and step.op in REFUSED:
-            raise RefusedOpError(f"not evaluated: op {step.op!r} {REFUSED[step.op]}")
         if found is None:
+            reason = refusal(step.op)
+            if reason is not None:
+                raise RefusedOpError(f"not evaluated: op {step.op!r} {reason}")
             raise UnknownOpError(f"not evaluated: op {step.op!r}")
         keywords = {key: step.attributes[key] for key in found.attributes if key in step.attributes}
         if found.wants_call:
@@ -188,6 +192,11 @@ class Call:
     def name(self) -> str:
         """The name of the node."""
         return self._step.name
+
+    @property
+    def precision(self) -> Optional[np.dtype[Any]]:
+        """The dtype that replaces the floats of the model, or None if they are kept."""
+        return self._run.executor.precision
 
     def function(self, name: FunctionName, arguments: Sequence[Any]) -> list[Any]:
         """Run a function that an attribute names."""
@@ -257,10 +266,6 @@ def _checked(value: Any, dtype: np.dtype[Any], key: str) -> Any:
     if dtype != np.dtype(object):
         raise TypeError(f"the result {key!r} is {type(value).__name__}, not a {dtype} array")
     return np.asarray(value, object) if isinstance(value, bytes) else value
-
-
-def _bytes(value: Any) -> int:
-    return value.nbytes if isinstance(value, np.ndarray) else 0
 
 
 def _shown(value: Any) -> str:

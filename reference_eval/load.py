@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
@@ -12,10 +13,9 @@ import numpy.typing as npt
 from reference_eval import registry
 from reference_eval.errors import EvaluationError
 from reference_eval.executor import Executor, Run, Trace
-from reference_eval.plan import make_plan
 from reference_eval.reading import Extracted, SavedModelError, Source, dtype_of, shape_sizes
 from reference_eval.signature import Signature
-from reference_eval.state import Variable
+from reference_eval.state import Table, Variable
 
 
 def load(
@@ -64,6 +64,7 @@ class Model:
         for node, path in executor.source.asset_paths.items():
             self._handles[node] = np.asarray(path.encode(), object)
         self.failures: list[str] = []
+        self._init_failure = ""
         self._restore()
         self._initialize()
         self.signatures = Signatures(self)
@@ -81,25 +82,43 @@ class Model:
                 self._call(extracted, [prefix])
 
     def _initialize(self) -> None:
+        failed_before = len(self.failures)
         with self._recorded():
             extracted = self._program.init_function
             if extracted is not None:
                 self._call(extracted, [])
+        for failure in self.failures[failed_before:]:
+            self._init_failure = failure
+            for made in self._handles.values():
+                if isinstance(made, Table):
+                    made.why_empty = failure
 
-    def _recorded(self) -> _Recorded:
-        return _Recorded(self)
+    @contextlib.contextmanager
+    def _recorded(self) -> Iterator[None]:
+        """Record an error of the restore or the init op, so that other parts of the model can be
+        used.
+
+        A variable that stays empty tells this reason when it is read.
+        """
+        try:
+            yield
+        except SavedModelError as error:
+            self.failures.append(str(error))
+            for variable in self.variables.values():
+                variable.why_empty = variable.why_empty or str(error)
 
     def _call(self, extracted: Extracted, arguments: list[Any]) -> list[Any]:
-        plan = self._executor.prepare(
-            make_plan(self._executor.source.add(extracted), self._program.ops)
-        )
+        plan = self._executor.plan_of(extracted)
         captures = [self.handle(node) for node in extracted.captures]
         return Run(self._executor).function(plan, [*arguments, *captures])
 
     def handle(self, node: str) -> Any:
         """Return the state that a node makes: it is made at its first use."""
         if node not in self._handles:
-            self._handles[node] = self._call(self._program.create_function(node), [])[0]
+            made = self._call(self._program.create_function(node), [])[0]
+            if isinstance(made, Table):
+                made.why_empty = self._init_failure
+            self._handles[node] = made
         return self._handles[node]
 
     def signature(self, key: str) -> Signature:
@@ -110,7 +129,7 @@ class Model:
             raise EvaluationError(f"the model has no signature {key!r}; there are: {there}")
         extracted = self._program.signature_function(key)
         executor = self._executor
-        plan = executor.prepare(make_plan(executor.source.add(extracted), self._program.ops))
+        plan = executor.plan_of(extracted)
         inputs = {
             feed.name: (executor.dtype(dtype_of(feed.dtype)), shape_sizes(feed.shape))
             for feed in definition.inputs
@@ -119,7 +138,7 @@ class Model:
         outputs = []
         for output in definition.outputs:
             outputs += output_names(output.key, output.kind, len(output.tensors))
-        return Signature(key, plan, inputs, captures, outputs, lambda: Run(executor))
+        return Signature(key, plan, inputs, captures, outputs, executor)
 
     def signature_keys(self) -> list[str]:
         """Return the names of the signatures, sorted."""
@@ -153,24 +172,3 @@ class Signatures(Mapping[str, Signature]):
 
     def __len__(self) -> int:
         return len(self._model.signature_keys())
-
-
-class _Recorded:
-    """Record an error of the restore or the init op, so that other parts of the model can be used.
-
-    A variable that stays empty tells this reason when it is read.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Optional[BaseException], _: Any) -> bool:
-        if not isinstance(error, SavedModelError):
-            return False
-        self._model.failures.append(str(error))
-        for variable in self._model.variables.values():
-            variable.why_empty = variable.why_empty or str(error)
-        return True

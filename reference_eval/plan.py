@@ -13,6 +13,8 @@ import numpy as np
 
 from reference_eval.errors import EvaluationError
 from reference_eval.reading import (
+    V1_CONTROL_FLOW,
+    V1_FLOW,
     OpTable,
     attribute,
     dtype_of,
@@ -55,7 +57,7 @@ def make_plan(function: schema.FunctionDef, ops: OpTable) -> Plan:
     """Return the plan of a function.
 
     Raises:
-      EvaluationError: its nodes form a cycle.
+      EvaluationError: its nodes form a cycle, or it has control flow of TF 1.x.
       MissingKeyError: nothing describes an op.
     """
     name = function.signature.name
@@ -64,7 +66,10 @@ def make_plan(function: schema.FunctionDef, ops: OpTable) -> Plan:
         key: [source for text in node.input if (source := _source(text)) in nodes]
         for key, node in nodes.items()
     }
-    order = sources_first({key: sources[key] for key in _needed(function, sources, ops)})
+    needed = _needed(function, sources, ops)
+    if any(nodes[key].op in V1_FLOW for key in needed):
+        raise EvaluationError(_kept_flow(function), file=ops.file, node=f"function {name!r}")
+    order = sources_first({key: sources[key] for key in needed})
     if order is None:
         raise EvaluationError("its nodes form a cycle", file=ops.file, node=f"function {name!r}")
     steps = [_step(nodes[key], ops) for key in order]
@@ -85,12 +90,23 @@ def _whole(text: str) -> str:
     return f"{text}:0" if text.count(":") == 1 else text
 
 
+def _kept_flow(function: schema.FunctionDef) -> str:
+    """Return why a function still has control flow of TF 1.x, as rewriting recorded it."""
+    reasons = [
+        node.attr[V1_CONTROL_FLOW].s.decode()
+        for node in function.node_def
+        if V1_CONTROL_FLOW in node.attr
+    ]
+    because = f": {reasons[0]}" if reasons else ""
+    return f"not evaluated: its TF 1.x control flow is not rewritten to functions{because}"
+
+
 def _needed(
     function: schema.FunctionDef, sources: dict[str, list[str]], ops: OpTable
 ) -> dict[str, None]:
     """Return the nodes that run, in the order of the function."""
-    waiting = [_source(text) for text in function.ret.values()]
-    waiting += function.control_ret.values()
+    waiting = [_source(function.ret[result.name]) for result in function.signature.output_arg]
+    waiting += sorted(function.control_ret.values())  # a protobuf map has no order
     waiting += [node.name for node in function.node_def if ops.is_stateful(node)]
     found: set[str] = set()
     while waiting:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
-import numpy.typing as npt
 from google.protobuf import text_format
 
 from reference_impl.errors import SavedModelError as SavedModelError
@@ -21,13 +20,16 @@ from reference_impl.format import schema as schema
 from reference_impl.format import wire
 from reference_impl.format.bundle.reader import BundleReader as BundleReader
 from reference_impl.format.container.farmhash import fingerprint64 as fingerprint64
+from reference_impl.format.names import V1_CONTROL_FLOW as V1_CONTROL_FLOW
 from reference_impl.format.values.dtypes import by_number
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.format.values.tensor_proto import decode as tensor
 from reference_impl.graph.edges import Edge as Edge
 from reference_impl.graph.edges import parse_input as parse_input
+from reference_impl.graph.op_table import V1_FLOW as V1_FLOW
 from reference_impl.graph.op_table import OpTable as OpTable
 from reference_impl.graph.order import sources_first as sources_first
+from reference_impl.safety import op_effects as op_effects
 from reference_impl.v1.reading.extract import Extracted as Extracted
 from reference_impl.v1.reading.program import Program
 from reference_impl.v1.reading.signatures import Signature as Signature
@@ -157,14 +159,3 @@ def wire_varints(data: bytes) -> Iterator[int]:
     while position < len(data):
         value, position = wire.read_varint(data, position, len(data))
         yield value
-
-
-def array_of(value: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return an input of a signature as an array; text becomes UTF-8 bytes."""
-    if dtype != np.dtype(object):
-        return np.asarray(value, dtype)
-    given = np.asarray(value, object)
-    flat = [item.encode() if isinstance(item, str) else item for item in given.ravel().tolist()]
-    made = np.empty(len(flat), object)
-    made[:] = flat
-    return made.reshape(given.shape)

@@ -15,16 +15,17 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, Optional
 
-Evaluate = TypeVar("Evaluate", bound=Callable[..., Any])
+from reference_eval.reading import op_effects
 
 
 @dataclass(frozen=True)
 class Op:
-    """The function of one op.
+    """The function of one op, which can be called as before.
 
     `attributes` are its keyword-only parameters; `wants_call` tells whether ``call`` is one.
     """
@@ -34,43 +35,49 @@ class Op:
     attributes: frozenset[str]
     wants_call: bool
 
-
-_FOUND: dict[str, Op] = {}
-
-# Ops that act on the machine or draw random numbers which no seed determines.
-REFUSED = {
-    **dict.fromkeys(
-        ["ReadFile", "WriteFile", "MatchingFiles", "SaveV2", "Save", "SaveSlices", "PrintV2"],
-        "reads or writes files",
-    ),
-    **dict.fromkeys(["PyFunc", "PyFuncStateless", "EagerPyFunc"], "runs Python of another process"),
-    **dict.fromkeys(
-        [
-            *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "RandomShuffle"),
-            *("TruncatedNormal", "Multinomial", "RandomGamma", "RandomPoissonV2"),
-        ],
-        "draws random numbers from a state that a model does not store",
-    ),
-}
+    def __call__(self, *inputs: Any, **attributes: Any) -> Any:
+        return self.evaluate(*inputs, **attributes)
 
 
-def op(*names: str) -> Callable[[Evaluate], Evaluate]:
-    """Register the decorated function for these op names.
+_MACHINE = (
+    op_effects.READS,
+    op_effects.WRITES,
+    op_effects.PRINTS,
+    op_effects.CODE,
+    op_effects.NETWORK,
+    op_effects.PROCESS,
+)
+_DRAWS = frozenset(
+    {
+        *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "RandomShuffle"),
+        *("TruncatedNormal", "Multinomial", "RandomGamma", "RandomPoissonV2"),
+    }
+)
+
+
+def refusal(op: str) -> Optional[str]:
+    """Return why an op is never evaluated, or None: it acts on the machine, or it draws random
+    numbers that no seed determines.
+    """
+    if op in op_effects.PYTHON_OPS:
+        return "runs Python of another process"
+    effect = op_effects.OP_EFFECTS.get(op)
+    if effect is not None and effect.kind in _MACHINE:
+        return effect.does
+    return "draws random numbers from a state that a model does not store" if op in _DRAWS else None
+
+
+def op(*names: str) -> Callable[[Callable[..., Any]], Op]:
+    """Make an `Op` of the decorated function: of these op names.
 
     Args:
       names: the op and its other versions, e.g. ``"Add", "AddV2"``.
     """
-
-    def register(evaluate: Evaluate) -> Evaluate:
-        found = described(names, evaluate)
-        _FOUND.update(dict.fromkeys(names, found))
-        return evaluate
-
-    return register
+    return functools.partial(described, names)
 
 
 def described(names: Iterable[str], evaluate: Callable[..., Any]) -> Op:
-    """Return the `Op` of a function, without registering it."""
+    """Return the `Op` of a function."""
     keywords = {
         parameter.name
         for parameter in inspect.signature(evaluate).parameters.values()
@@ -80,9 +87,13 @@ def described(names: Iterable[str], evaluate: Callable[..., Any]) -> Op:
 
 
 @functools.cache
-def known() -> dict[str, Op]:
-    """Return every op of `reference_eval.ops` by name, after importing its modules."""
+def known() -> Mapping[str, Op]:
+    """Return every `Op` in the modules of `reference_eval.ops`, by op name."""
     package = importlib.import_module("reference_eval.ops")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    return _FOUND
+    found: dict[str, Op] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for value in vars(module).values():
+            if isinstance(value, Op):
+                found.update(dict.fromkeys(value.names, value))
+    return MappingProxyType(found)

@@ -7,10 +7,10 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
+from reference_eval.arrays import array_of
 from reference_eval.errors import EvaluationError
-from reference_eval.executor import Run
+from reference_eval.executor import Executor, Run
 from reference_eval.plan import Plan
-from reference_eval.reading import array_of
 
 
 class Signature:
@@ -27,10 +27,11 @@ class Signature:
         inputs: dict[str, tuple[np.dtype[Any], Optional[tuple[int, ...]]]],
         captures: list[Any],
         outputs: list[str],
-        run: Any,
+        executor: Executor,
     ) -> None:
         self.key, self.inputs = key, inputs
-        self._plan, self._captures, self._outputs, self._run = plan, captures, outputs, run
+        self._plan, self._captures, self._outputs = plan, captures, outputs
+        self._executor = executor
 
     def __call__(self, **given: npt.ArrayLike) -> dict[str, Any]:
         """Return the outputs by name; the parts of a sparse output as ``name/indices``,
@@ -47,8 +48,7 @@ class Signature:
             reason = f"unknown inputs: {unknown}; missing inputs: {missing}"
             raise EvaluationError(reason, node=f"signature {self.key!r}")
         arguments = [self._argument(name, given[name]) for name in self.inputs]
-        run: Run = self._run()
-        values = run.function(self._plan, [*arguments, *self._captures])
+        values = Run(self._executor).function(self._plan, [*arguments, *self._captures])
         return dict(zip(self._outputs, values))
 
     def _argument(self, name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -26,7 +26,8 @@ class Variable:
 class Table:
     """A hash table: `mutable` tables may be filled more than once.
 
-    `markers` are the keys that mean an empty or deleted bucket of a dense table.
+    `markers` are the keys that mean an empty or deleted bucket of a dense table. `why_empty` is the
+    reason why the init op could not run, if there is one.
     """
 
     key_dtype: np.dtype[Any]
@@ -35,6 +36,7 @@ class Table:
     items: dict[Any, Any] = field(default_factory=dict)
     filled: bool = False
     markers: tuple[Any, ...] = ()
+    why_empty: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +44,18 @@ class TensorList:
     """A list of tensors, never changed in place; None is an element that was not set.
 
     `shape` is the shape of an element, -1 for an unknown dimension, None for an unknown rank.
+    `nbytes` is the size of all elements. An op that changes one element passes it, so that a loop
+    does not add up its whole list in each iteration; else it is computed.
     """
 
     dtype: np.dtype[Any]
     shape: Optional[tuple[int, ...]]
     elements: tuple[Optional[npt.NDArray[Any]], ...] = ()
+    nbytes: int = -1
+
+    def __post_init__(self) -> None:
+        if self.nbytes < 0:
+            object.__setattr__(self, "nbytes", sum(map(size_of, self.elements)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +63,12 @@ class OptionalValue:
     """The result of ``OptionalFromValue``; `components` is None for an absent value."""
 
     components: Optional[tuple[Any, ...]]
+
+
+def size_of(value: Any) -> int:
+    """Return the bytes of a value: of an array, or of all tensors in a list or optional value."""
+    if isinstance(value, (np.ndarray, TensorList)):
+        return value.nbytes
+    if isinstance(value, OptionalValue):
+        return sum(map(size_of, value.components or ()))
+    return 0

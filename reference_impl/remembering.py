@@ -37,9 +37,7 @@ class found_once(Generic[Found]):
         """Return the results for those of several names for which there is one."""
         found: dict[str, Found] = {}
         for name in names:
-            result = self._known.get((name,))
-            if result is None:
-                result = self(name)
+            result = self(name)
             if result is not None:
                 found[name] = result
         return found

@@ -1,6 +1,6 @@
-"""Abs: the absolute value; the smallest integer stays itself.
+"""Abs, ComplexAbs: the absolute value; the smallest integer stays itself.
 
-Dtypes: real numbers.
+Dtypes: numbers.
 Accuracy: exact.
 """
 
@@ -12,6 +12,6 @@ from reference_eval.arrays import Array
 from reference_eval.registry import op
 
 
-@op("Abs")
+@op("Abs", "ComplexAbs")
 def absolute(x: Array) -> Array:
     return np.abs(x)

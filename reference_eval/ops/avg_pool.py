@@ -10,7 +10,7 @@ import numpy as np
 
 from reference_eval.arrays import Array
 from reference_eval.registry import op
-from reference_eval.windows import patches_of
+from reference_eval.windows import channels_as, channels_last, patches_of, spatial
 
 
 @op("AvgPool")
@@ -22,12 +22,10 @@ def avg_pool(
     padding: bytes,
     data_format: bytes = b"NHWC",
 ) -> Array:
-    nchw = data_format == b"NCHW"
-    images = np.moveaxis(value, 1, -1) if nchw else value
-    at = slice(2, 4) if nchw else slice(1, 3)
+    images, at = channels_last(value, data_format), spatial(data_format)
     window, step = tuple(ksize[at]), tuple(strides[at])
     sums = patches_of(images, window, step, (1, 1), padding).sum(axis=(3, 4), dtype=value.dtype)
     ones = np.ones([1, *images.shape[1:3], 1], value.dtype)
     counts = patches_of(ones, window, step, (1, 1), padding).sum(axis=(3, 4), dtype=value.dtype)
     out = sums / counts
-    return np.moveaxis(out, -1, 1) if nchw else out
+    return channels_as(out, data_format)

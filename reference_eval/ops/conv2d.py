@@ -12,7 +12,7 @@ import numpy as np
 
 from reference_eval.arrays import Array
 from reference_eval.registry import op
-from reference_eval.windows import patches_of
+from reference_eval.windows import channels_as, channels_last, patches_of, spatial
 
 
 @op("Conv2D")
@@ -26,9 +26,7 @@ def conv2d(
     data_format: bytes = b"NHWC",
     dilations: Sequence[int] = (),
 ) -> Array:
-    nchw = data_format == b"NCHW"
-    images = np.moveaxis(value, 1, -1) if nchw else value
-    at = slice(2, 4) if nchw else slice(1, 3)
+    images, at = channels_last(value, data_format), spatial(data_format)
     patches = patches_of(
         images,
         kernel.shape[:2],
@@ -45,4 +43,4 @@ def conv2d(
         for part, weights in zip(inputs, kernels)
     ]
     out = np.concatenate(parts, axis=-1)
-    return np.moveaxis(out, -1, 1) if nchw else out
+    return channels_as(out, data_format)

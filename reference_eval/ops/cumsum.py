@@ -6,6 +6,8 @@ Accuracy: exact order: each partial sum is rounded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from reference_eval.arrays import Array
@@ -14,9 +16,21 @@ from reference_eval.registry import op
 
 @op("Cumsum")
 def cumsum(x: Array, axis: Array, *, exclusive: bool = False, reverse: bool = False) -> Array:
-    moved = np.moveaxis(x, int(axis), 0)
+    return running(np.cumsum, 0, x, int(axis), exclusive, reverse)
+
+
+def running(
+    accumulate: Callable[..., Array],
+    first: int,
+    x: Array,
+    axis: int,
+    exclusive: bool,
+    reverse: bool,
+) -> Array:
+    """Return running sums or products; an exclusive result starts with `first`."""
+    moved = np.moveaxis(x, axis, 0)
     moved = moved[::-1] if reverse else moved
-    sums = np.cumsum(moved, axis=0, dtype=x.dtype)
-    if exclusive and len(sums):
-        sums = np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
-    return np.moveaxis(sums[::-1] if reverse else sums, 0, int(axis))
+    found = accumulate(moved, axis=0, dtype=x.dtype)
+    if exclusive and len(found):
+        found = np.concatenate([np.full_like(found[:1], first), found[:-1]])
+    return np.moveaxis(found[::-1] if reverse else found, 0, axis)

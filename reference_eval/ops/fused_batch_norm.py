@@ -11,6 +11,7 @@ import numpy as np
 from reference_eval.arrays import Array
 from reference_eval.executor import Call
 from reference_eval.registry import op
+from reference_eval.windows import channels_as, channels_last
 
 
 @op("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -27,9 +28,7 @@ def fused_batch_norm(
     is_training: bool = True,
     call: Call,
 ) -> list[Array]:
-    nchw = data_format == b"NCHW"
-    images = np.moveaxis(x, 1, -1) if nchw else x
-    values = images.astype(scale.dtype)
+    values = channels_last(x, data_format).astype(scale.dtype)
     axes = tuple(range(values.ndim - 1))
     new_mean, new_variance = mean, variance
     if is_training:
@@ -42,7 +41,6 @@ def fused_batch_norm(
             raise ValueError("exponential_avg_factor is evaluated for 1.0 alone")
     root = np.sqrt(variance + np.asarray(epsilon, scale.dtype))
     normal = (values - mean) * (scale / root) + offset
-    out = np.asarray(normal, x.dtype)
-    out = np.moveaxis(out, -1, 1) if nchw else out
+    out = channels_as(np.asarray(normal, x.dtype), data_format)
     rest = [mean, variance, np.zeros(0, scale.dtype)][: len(call.output_dtypes) - 3]
     return [out, new_mean, new_variance, *rest]

@@ -16,7 +16,8 @@ from reference_eval.state import Table
 @op("LookupTableFind", "LookupTableFindV2")
 def lookup_table_find(table: Table, keys: Array, default: Array) -> Array:
     if not (table.filled or table.mutable):
-        raise ValueError("Table not initialized.")
+        because = f" The init op failed: {table.why_empty}" if table.why_empty else ""
+        raise ValueError(f"Table not initialized.{because}")
     key_axes = keys.ndim - len(key_shape(table))
     found = [table.items.get(key, default) for key in keys.ravel().tolist()]
     out = np.empty([len(found), *default.shape], default.dtype)

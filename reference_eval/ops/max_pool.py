@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from reference_eval.arrays import Array, lowest
 from reference_eval.registry import op
-from reference_eval.windows import patches_of
+from reference_eval.windows import channels_as, channels_last, patches_of, spatial
 
 
 @op("MaxPool")
@@ -25,9 +23,7 @@ def max_pool(
     explicit_paddings: Sequence[int] = (),
     data_format: bytes = b"NHWC",
 ) -> Array:
-    nchw = data_format == b"NCHW"
-    images = np.moveaxis(value, 1, -1) if nchw else value
-    at = slice(2, 4) if nchw else slice(1, 3)
+    images, at = channels_last(value, data_format), spatial(data_format)
     patches = patches_of(
         images,
         tuple(ksize[at]),
@@ -38,4 +34,4 @@ def max_pool(
         lowest(value.dtype),
     )
     out = patches.max(axis=(3, 4))
-    return np.moveaxis(out, -1, 1) if nchw else out
+    return channels_as(out, data_format)

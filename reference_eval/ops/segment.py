@@ -1,4 +1,4 @@
-"""UnsortedSegmentSum, Max, Min, Prod: reduces rows by the number of their segment.
+"""UnsortedSegmentSum, SegmentSum: adds rows by the number of their segment.
 
 Dtypes: numbers.
 Accuracy: sums in the order of the rows.
@@ -21,3 +21,11 @@ def unsorted_segment_sum(data: Array, ids: Array, count: Array) -> Array:
     check_indices(ids[kept], int(count))
     np.add.at(out, ids[kept], data[kept])
     return out
+
+
+@op("SegmentSum")
+def segment_sum(data: Array, ids: Array) -> Array:
+    if np.any(np.diff(ids) < 0):
+        raise ValueError("segment ids are not increasing")
+    check_indices(ids, 2**62)
+    return unsorted_segment_sum(data, ids, np.asarray(ids[-1] + 1 if len(ids) else 0))

@@ -16,6 +16,16 @@ from reference_eval.registry import op
 
 @op("StaticRegexFullMatch")
 def static_regex_full_match(values: Array, *, pattern: bytes) -> Array:
+    return matched(values, pattern)
+
+
+@op("RegexFullMatch")
+def regex_full_match(values: Array, pattern: Array) -> Array:
+    return matched(values, pattern.item())
+
+
+def matched(values: Array, pattern: bytes) -> Array:
+    """Return whether a pattern matches each string as a whole."""
     compiled = re.compile(pattern.decode())
     flat = [compiled.fullmatch(text.decode()) is not None for text in values.ravel().tolist()]
     return np.asarray(flat, bool).reshape(values.shape)

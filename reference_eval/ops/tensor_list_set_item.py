@@ -9,7 +9,7 @@ from __future__ import annotations
 from reference_eval.arrays import Array, check_indices
 from reference_eval.registry import op
 from reference_eval.sizes import check_shape
-from reference_eval.state import TensorList
+from reference_eval.state import TensorList, size_of
 
 
 @op("TensorListSetItem")
@@ -21,5 +21,6 @@ def tensor_list_set_item(
         check_shape([int(index) + 1], 64)
         elements += [None] * (int(index) + 1 - len(elements))
     check_indices(index, len(elements))
+    size = values.nbytes - size_of(elements[int(index)]) + size_of(item)
     elements[int(index)] = item
-    return TensorList(values.dtype, values.shape, tuple(elements))
+    return TensorList(values.dtype, values.shape, tuple(elements), size)

@@ -1,4 +1,4 @@
-"""Unique: the distinct values in the order of their first place, and their places.
+"""Unique, UniqueWithCounts: distinct values in the order of their first place, and their places.
 
 Dtypes: every.
 Accuracy: exact.
@@ -21,3 +21,9 @@ def unique(x: Array, *, out_idx: np.dtype[Any]) -> tuple[Array, Array]:
     first = np.empty(len(places), x.dtype)
     first[:] = list(places)
     return first, np.asarray(found, out_idx)
+
+
+@op("UniqueWithCounts")
+def unique_with_counts(x: Array, *, out_idx: np.dtype[Any]) -> tuple[Array, Array, Array]:
+    first, places = unique(x, out_idx=out_idx)
+    return first, places, np.bincount(places, minlength=len(first)).astype(out_idx)

@@ -11,13 +11,15 @@ messages loses nothing. The messages are stored in one collection of the MetaGra
     new_objects                         ``type(loaded)()``: another object of the structure of a
                                         loaded one
 
-A load of a file that has these messages gets one hook,
-`reference_impl.extension.hooks.ExtensionHook`. Any other load does not enter this room.
+A load of a file that has these messages gets one hook, `hooks.ExtensionHook`. A save of objects
+that need them gets one hook, `save_hook.ExtensionSaveHook`. Any other load or save does not enter
+this room. The save's side:
 
-A save writes the registered name and state of an object with `registered_objects.write`. The other
-messages need the captures of the export, so `reference_impl.saving` has their modules:
-`initial_value_writer` (how variables got their first values) and `optimizer_writer` (slots that are
-children, update rules).
+    save_hook               the hook: the extension message, the registered names of objects
+    save_context            what a hook may read of the export, and add to it
+    initial_value_writer    finds how variables got their first values
+    optimizer_writer        slots that are children, and update rules
+    update_rule_tracing     traces the update rule of an optimizer
 
 RFC: INIT-02, OPT-04, REV-04
 """

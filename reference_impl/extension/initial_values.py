@@ -25,7 +25,7 @@ from reference_impl.functions.library import FunctionLibrary
 from reference_impl.functions.names import FileName
 from reference_impl.functions.registration import register
 
-_ATTRIBUTE = "_reference_initial_value"
+ATTRIBUTE = "_reference_initial_value"
 
 
 class Argument(int):
@@ -103,14 +103,14 @@ def initializer(variable: tf.Variable, function: Callable[[], Any]) -> Any:
 
 
 def set_on(variable: tf.Variable, value: Union[InitialValue, Callable[[], Any]]) -> None:
-    setattr(api.variable_components(variable)[0], _ATTRIBUTE, value)
+    setattr(api.variable_components(variable)[0], ATTRIBUTE, value)
 
 
 def of(variable: tf.Variable) -> Union[InitialValue, Callable[[], Any], None]:
     """Return the source of a variable's first value (from a file or from `initializer`), or
     None.
     """
-    return getattr(api.variable_components(variable)[0], _ATTRIBUTE, None)
+    return getattr(api.variable_components(variable)[0], ATTRIBUTE, None)
 
 
 def attach(

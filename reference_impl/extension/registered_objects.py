@@ -21,11 +21,10 @@ from reference_impl.format.values import structure
 from reference_impl.functions.load_context import LoadContext
 from reference_impl.kinds import user_object, variable
 
-_KEPT = f"{PRIVATE}registered"  # attribute of a loaded object
+KEPT = f"{PRIVATE}registered"  # attribute of a loaded object
 
-REGISTERED_CLASS = (  # attribute of the classes made here: the class that was registered
-    "_registered_class"
-)
+# Attribute of the classes made here: the class that was registered.
+REGISTERED_CLASS = "_registered_class"
 
 
 class RegistrationWarning(UserWarning):
@@ -125,14 +124,14 @@ def keep(obj: user_object.LoadedObject, node: schema.SavedObject, state: Optiona
     again loses nothing.
     """
     if node.registered_name or node.HasField("serialized_user_proto"):
-        obj.__dict__[_KEPT] = (node, state)
+        obj.__dict__[KEPT] = (node, state)
 
 
 def kept(obj: object) -> Optional[tuple[Any, Any]]:
     """Return the SavedObject and the RegisteredState (or None) that `keep` stored; None for any
     other object.
     """
-    return vars(obj).get(_KEPT) if isinstance(obj, user_object.LoadedObject) else None
+    return vars(obj).get(KEPT) if isinstance(obj, user_object.LoadedObject) else None
 
 
 def _callable(cls: type) -> type:

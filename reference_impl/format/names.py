@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 # Files with the MetaGraphs: binary, text, split into chunks. Loaders look for them in this order
 FORMATS = PB, PBTXT, CPB = "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"
@@ -133,11 +133,18 @@ def key_prefix(names: tuple[str, ...]) -> str:
     return "".join(f"{escape(name)}/" for name in names)
 
 
-def child_prefixes(prefix: str, names: Iterable[str]) -> list[str]:
-    """Return the beginning of the checkpoint keys of each child of the object whose keys begin with
-    `prefix`.
+def object_prefixes(children: Sequence[Mapping[str, int]]) -> dict[int, str]:
+    """Return the beginning of the checkpoint keys of each object: its shortest path, escaped.
+
+    `children` has the children of each object, name -> number, in breadth-first order. For example,
+    the child ``layer/a`` of the root has the prefix ``layer.Sa/``.
     """
-    return [f"{prefix}{escape(name)}/" for name in names]
+    prefixes = {0: ""}
+    for number, named in enumerate(children):
+        if number in prefixes:
+            for name, child in named.items():
+                prefixes.setdefault(child, f"{prefixes[number]}{escape(name)}/")
+    return prefixes
 
 
 def slot_prefix(variable: str, optimizer: str, slot: str) -> str:

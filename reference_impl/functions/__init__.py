@@ -37,6 +37,7 @@ Functions that can be called:
     binding              the arguments of a call in their canonical form
     flat_arguments       the same for calls by position or by the names in the file
     patterns             which arguments a trace accepts; `specs` their TensorSpecs
+    argument_keys        whether two traces take the same arguments
     captures             the tensors that a trace uses beside its arguments; `captured_tensor` is
                          one of another function
 

@@ -217,8 +217,9 @@ def write(
             specs.encode(value, path, key)  # the error names the field
         raise
     out.fullargspec.CopyFrom(stored)
-    out.input_signature.CopyFrom(
-        structure.encode(None) if input_signature is None else input_signature
-    )
+    if input_signature is None:
+        out.input_signature.none_value.SetInParent()
+    else:
+        out.input_signature.CopyFrom(input_signature)
     if jit_compile is not None:
         out.jit_compile = schema.FunctionSpec.ON if jit_compile else schema.FunctionSpec.OFF

@@ -105,6 +105,11 @@ class FunctionBuilder(NodeBuilder):
         self.function.control_ret[key] = node
         self.function.signature.control_output.append(key)
 
+    def control_outputs(self, nodes: Iterable[str]) -> None:
+        """Make calls of the function end only after these nodes have run."""
+        for node in nodes:
+            self.control_output(node)
+
     def _add(self, arguments: Any, name: str, kind: Union[int, Any], names: UniqueNames) -> str:
         added = arguments.add(name=names.take(name))
         if isinstance(kind, int):

@@ -10,11 +10,11 @@ The subclasses say where a node goes and how its tensors are named:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Optional
+from collections.abc import Iterable, Sequence
+from typing import Optional, Union
 
 from reference_impl.format import schema
-from reference_impl.graph.node_defs import set_call, set_constant
+from reference_impl.graph.node_defs import set_call, set_constant, string_tensor
 from reference_impl.graph.unique_names import UniqueNames
 
 
@@ -53,6 +53,10 @@ class NodeBuilder:
         node = self.node(name, "Const", (), controls)
         set_constant(node, tensor)
         return self._first_output(node)
+
+    def strings(self, name: str, value: Union[bytes, Sequence[bytes]]) -> str:
+        """Add a Const that holds one string or several; return the text of its tensor."""
+        return self.constant(name, string_tensor(value))
 
     def identity(
         self, name: str, tensor: str, dtype: int, controls: Iterable[str] = ()

@@ -21,7 +21,7 @@ add one line to `reference_impl.kinds.registry`. A program adds kinds of its own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -32,7 +32,10 @@ from reference_impl.graph.node_kinds import NodeKind
 
 
 class SavedNode(Protocol):
-    """An object of an export: its number, the object, its Python path, children by name."""
+    """An object of an export: its number, the object, its Python path, its kind, children by name.
+
+    The parts of a variable are the plain variables behind it, one for each replica.
+    """
 
     @property
     def number(self) -> int: ...
@@ -42,6 +45,12 @@ class SavedNode(Protocol):
 
     @property
     def path(self) -> str: ...
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def parts(self) -> Sequence[Any]: ...
 
     @property
     def children(self) -> Mapping[str, int]: ...

@@ -10,8 +10,9 @@ RFC: FMT-01
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Optional
+from typing import Any, NamedTuple, Optional
 
+from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.graph import node_kinds
 from reference_impl.kinds import (
@@ -48,6 +49,13 @@ KINDS: Sequence[Kind] = (
 _BY_MESSAGE = {kind.message: kind for kind in KINDS}
 
 
+class LiveObject(NamedTuple):
+    """A live object with its kind, and the plain variables behind a variable."""
+
+    kind: Kind
+    parts: Sequence[Any]
+
+
 class Registry:
     """The kinds of one load or save: those that the caller gave, then all others."""
 
@@ -67,6 +75,15 @@ class Registry:
         message = node_kinds.of_node(node)
         return None if message is None else _BY_MESSAGE[message]
 
-    def of_object(self, obj: object) -> Kind:
-        """Return the kind of a live object."""
-        return next(kind for kind in self._all if kind.matches(obj))
+    def of_objects(self, objects: Sequence[object]) -> list[LiveObject]:
+        """Return the kinds of live objects, and the parts of those that are variables."""
+        parts = api.parts_of_variables(objects)
+        return [LiveObject(self._kind(obj, own), own) for obj, own in zip(objects, parts)]
+
+    def _kind(self, obj: object, parts: Sequence[Any]) -> Kind:
+        """Return the kind of a live object. An object with parts is a variable, so VariableKind
+        needs no `matches`.
+        """
+        return next(
+            kind for kind in self._all if (parts if kind is variable.KIND else kind.matches(obj))
+        )

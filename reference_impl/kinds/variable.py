@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -49,12 +49,9 @@ class VariableKind(Kind):
         if node.children:
             user_object.attach_attributes(load, number, node)
 
-    def matches(self, obj: object) -> bool:
-        return api.is_variable(obj)
-
     def write(self, export: Export, node: SavedNode, out: schema.SavedObject) -> None:
         """Write the settings of the variable, with its device or its components if asked for."""
-        _write(out.variable, node.object, export.devices, export.expand)
+        _write(out.variable, node.object, node.parts, export.devices, export.expand)
 
 
 def _read(load: LoadContext, number: int, node: schema.SavedObject) -> tf.Variable:
@@ -199,13 +196,18 @@ def name_of(variable: tf.Variable) -> str:
     return str(variable.name).split(":")[0]
 
 
-def _write(out: schema.SavedVariable, variable: tf.Variable, devices: bool, expand: bool) -> None:
+def _write(
+    out: schema.SavedVariable,
+    variable: tf.Variable,
+    parts: Sequence[Any],
+    devices: bool,
+    expand: bool,
+) -> None:
     """Write a `tf.Variable` or a variable of Keras as a SavedVariable, with its device or its
-    component variables if asked for.
+    component variables, `parts`, if asked for.
 
     Data that a wrapper lacks is taken from the variable inside it.
     """
-    parts = api.variable_components(variable)
     inner = parts[0]
     holder = variable if isinstance(variable, tf.Variable) else inner
     out.dtype = inner.dtype.as_datatype_enum

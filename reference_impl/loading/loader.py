@@ -20,6 +20,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Optional
 
+from reference_impl import safety
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import extension, schema
 from reference_impl.format.container.layout import Layout
@@ -28,7 +29,6 @@ from reference_impl.functions import graph_versions, saved_functions
 from reference_impl.functions.load_context import LoadContext, Origin
 from reference_impl.functions.model_gradients import add_custom_gradients
 from reference_impl.graph import object_references
-from reference_impl.graph.object_graph import Paths
 from reference_impl.kinds import asset, function, resource, signature_map, user_object
 from reference_impl.kinds import variable as variables
 from reference_impl.kinds.registry import Registry
@@ -37,7 +37,6 @@ from reference_impl.loaded_model import add_function_aliases, provenance
 from reference_impl.loading import registered_savers, steps
 from reference_impl.loading.hooks import LoadHook
 from reference_impl.loading.selection import Selection
-from reference_impl.safety import effects, machine_ops
 from reference_impl.tracing import Watch
 
 _log = logging.getLogger(__name__)
@@ -196,14 +195,12 @@ class Loader(LoadContext):
         Only resources have initialisers.
         """
         if self.has_resources:
-            starts = effects.object_starts(self.graph, Paths(self.graph.nodes))
-            machine_ops.check(
+            safety.may_run(
                 self.options.machine_ops,
                 self.directory,
                 self.meta_graph,
-                self.graph,
                 self.library.index,
-                starts,
+                objects=self.graph,
             )
 
     def attach_children(self) -> None:

@@ -9,4 +9,12 @@ folding_tables  the ops for which it does, and `folded_sizes` how large the resu
 load_sizes      what a load computes, and how large it gets; `known_tensors` has the rules
 size_operands   ops whose result is as large as a number that they are given
 machine_ops     the decision: warn, refuse or allow
+
+`may_run` is the one question that a load asks before it runs functions of a model.
 """
+
+from __future__ import annotations
+
+from reference_impl.safety.machine_ops import Running, may_run
+
+__all__ = ["Running", "may_run"]

@@ -9,17 +9,24 @@ import os
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from reference_impl.errors import LimitError, MachineOpError, listed
 from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.graph_view import GraphView
+from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.safety.effect import Effect
-from reference_impl.safety.effects import LOAD, Search, Start
+from reference_impl.safety.effects import LOAD, Search, Start, object_starts
 from reference_impl.safety.op_effects import UNKNOWN, WRITES
-from reference_impl.safety.path_origins import may_lead_below
+from reference_impl.safety.path_origins import (
+    ASSET,
+    COMPUTED_PATH,
+    GIVEN_PATH,
+    Origin,
+    may_lead_below,
+)
 
 WARN, REFUSE, ALLOW = "warn", "refuse", "allow"
 CHOICES = (WARN, REFUSE, ALLOW)
@@ -29,7 +36,74 @@ class MachineOpWarning(UserWarning):
     """Loading this model does more to the machine than read the model."""
 
 
-def check(
+class Running(NamedTuple):
+    """A function that a load runs, with what is known of its arguments.
+
+    Attributes:
+      label: its name in a report, for example ``init op``.
+      function: its name in the file.
+      given: the number of arguments that the loader gives. The other arguments are captures.
+      captured: for each capture, the name of the asset file whose path it is, or None.
+      restores: whether it restores a checkpoint, so that the loader gives it the path of a file.
+    """
+
+    label: str
+    function: str
+    given: int
+    captured: Sequence[Optional[str]]
+    restores: bool = False
+
+
+def may_run(
+    choice: str,
+    directory: Layout,
+    meta_graph: schema.MetaGraphDef,
+    library: FunctionIndex,
+    *,
+    objects: Optional[schema.SavedObjectGraph] = None,
+    functions: Iterable[Running] = (),
+) -> None:
+    """Return if a load may run its initialisers and restore functions on this machine.
+
+    Every load asks this once, before anything of the model runs. Nothing runs here: the functions,
+    and all functions that they call, are searched for ops that act on the machine.
+
+    - Tensors that are known to be too large are refused in any case.
+    - "refuse" refuses every op that acts on the machine, for example `WriteFile`, and every custom
+      op.
+    - "warn" warns of ops that act on the machine, and refuses those that may write on the model
+      itself. It ignores custom ops: they only run if the program has loaded their library.
+    - "allow" searches for large tensors only.
+
+    Args:
+      choice: `LoadOptions.machine_ops`.
+      objects: an object graph; the load runs the functions of its tables and other resources.
+      functions: the functions that the load of a TF 1.x MetaGraph runs.
+
+    Raises: MachineOpError, LimitError.
+    """
+    starts = [_start(running) for running in functions]
+    if objects is not None:
+        starts += object_starts(objects, Paths(objects.nodes))
+    graph = schema.SavedObjectGraph() if objects is None else objects
+    _check(choice, directory, meta_graph, graph, library, starts)
+
+
+def _start(running: Running) -> Start:
+    captured = [
+        COMPUTED_PATH if name is None else frozenset({Origin(ASSET, name)})
+        for name in running.captured
+    ]
+    return Start(
+        running.label,
+        LOAD,
+        function=running.function,
+        arguments=(GIVEN_PATH,) * running.given + tuple(captured),
+        checkpoint=running.restores,
+    )
+
+
+def _check(
     choice: str,
     directory: Layout,
     meta_graph: schema.MetaGraphDef,
@@ -37,15 +111,6 @@ def check(
     library: FunctionIndex,
     starts: Iterable[Start],
 ) -> None:
-    """Report (WARN) or refuse (REFUSE, with a MachineOpError) the effects of the functions that a
-    load is about to run.
-
-    WARN refuses too what may write on the model that is loaded. Custom ops are refused too, but do
-    not cause a warning: they only run if the program has loaded their library. Tensors that are
-    known to be too large are refused in any case.
-
-    Raises: MachineOpError, LimitError.
-    """
     at_load = [start for start in starts if start.when == LOAD]
     _check_sizes(directory, meta_graph, objects, library, at_load)
     if choice == ALLOW:
@@ -84,7 +149,7 @@ def check(
         "load it only if you trust it; machine_ops='refuse' in LoadOptions refuses such models,"
         " 'allow' says nothing"
     )
-    warnings.warn(f"{directory.file}: {reason}: {fix}", MachineOpWarning, stacklevel=2)
+    warnings.warn(f"{directory.file}: {reason}: {fix}", MachineOpWarning, stacklevel=3)
 
 
 def _check_sizes(

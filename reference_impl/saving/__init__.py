@@ -14,9 +14,9 @@ The modules of each stage:
 
     walk        walk; children, general_traces, losses
     signatures  signatures; signature_function, signature_inputs, signature_outputs
-    tree        tree
+    tree        tree, node; hooks (other participants of a save: `reference_impl.extension`)
     contents    contents; saveable_state, captures, checkpoint_layout, saver_functions; functions
-                (below); extension: optimizer_writer, initial_value_writer, update_rule_tracing
+                (below); hook_context (what hooks may read and add)
     plan        plan; assets; checks/ refuses saves that would lose something
     messages    meta_graph; graph (the main graph), output_inference
     files       files; checkpoint, values, debug_info

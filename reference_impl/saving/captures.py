@@ -22,8 +22,9 @@ from reference_impl.errors import UntrackedCaptureError
 from reference_impl.functions.captured_tensor import CapturedTensor
 from reference_impl.graph.references import nodes_of
 from reference_impl.saving.export_library import ExportLibrary
+from reference_impl.saving.node import Node
 from reference_impl.saving.traces import Trace
-from reference_impl.saving.tree import Node, TreeBuilder
+from reference_impl.saving.tree import TreeBuilder
 from reference_impl.saving.values import eager_tensor
 
 _STATE = (tf.resource, tf.variant)

@@ -21,8 +21,8 @@ from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.format.values import dtypes
 from reference_impl.saving import saveable_state
 from reference_impl.saving.contents import Contents
+from reference_impl.saving.node import Node
 from reference_impl.saving.options import SaveOptions
-from reference_impl.saving.tree import Node
 from reference_impl.saving.values import byte_size, has_value, in_graph, of_variable, run
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_impl.format import schema
-from reference_impl.format.names import VALUE, checkpoint_key, child_prefixes, slot_prefix
+from reference_impl.format.names import VALUE, checkpoint_key, object_prefixes, slot_prefix
 from reference_impl.kinds import variable
 from reference_impl.kinds.optimizer import SavedSlot, write_slot
 from reference_impl.saving.saveable_state import SaveableState
@@ -21,13 +21,7 @@ class Keys:
     """The checkpoint keys of a tree: the shortest path of each object, escaped."""
 
     def __init__(self, tree: Tree, slots: Sequence[SavedSlot]):
-        self._prefixes = {0: ""}
-        for node in tree.nodes:
-            if node.number not in self._prefixes or not node.children:
-                continue
-            prefixes = child_prefixes(self._prefixes[node.number], node.children)
-            for child, prefix in zip(node.children.values(), prefixes):
-                self._prefixes.setdefault(child, prefix)
+        self._prefixes = object_prefixes([node.children for node in tree.nodes])
         for slot in slots:
             optimizer, trained = self._prefixes[slot.optimizer], self._prefixes[slot.variable]
             self._prefixes.setdefault(slot.value, slot_prefix(trained, optimizer, slot.name))

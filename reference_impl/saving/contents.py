@@ -1,7 +1,7 @@
 """The contents of an export: all its objects, their state, and the functions.
 
 Objects join the tree here. The states of tables add functions. Optimizers add slots. Functions,
-including those of custom gradients and of the extension, add the constants that they capture. Then
+including those of custom gradients and of hooks, add the constants that they capture. Then
 the tree and the function library are closed.
 
 RFC: FN-05, FN-07, FN-17, FMT-14, OPT-02, RES-14
@@ -20,13 +20,13 @@ from reference_impl.functions.names import ExportName
 from reference_impl.functions.registered_function import RegisteredFunction
 from reference_impl.kinds import optimizer
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
-from reference_impl.saving import optimizer_writer
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.checkpoint_layout import CheckpointLayout, checkpoint_layout
 from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.exported_functions import ExportedFunction, ExportedFunctions
 from reference_impl.saving.exported_gradients import add_gradients
-from reference_impl.saving.initial_value_writer import InitialValues
+from reference_impl.saving.hook_context import HookContext
+from reference_impl.saving.hooks import Addition
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.saveable_state import SaveableState, add_states
 from reference_impl.saving.saver_functions import SaverFunctions, add_saver_functions
@@ -46,7 +46,7 @@ class Contents:
       states, slots: of tables by the number of their node, and of optimizers.
       checkpoint: the keys of the checkpoint, and its object graph.
       saver: the functions that save and restore in a session, unless they are left out.
-      extension: data that the shipped format cannot store.
+      additions: what the hooks of the save add to its messages.
     """
 
     tree: Tree
@@ -56,7 +56,7 @@ class Contents:
     functions: ExportedFunctions
     checkpoint: CheckpointLayout
     saver: Optional[SaverFunctions]
-    extension: schema.Extension
+    additions: Sequence[Addition]
 
 
 def collect_contents(
@@ -71,7 +71,7 @@ def collect_contents(
         captures, shapes = Captures(builder, library), TracedShapes(library)
         functions = add_functions(builder, library, captures, shapes, options.expand)
         described = _described(functions, builder)
-        extension = _extension(builder, library, captures, functions, slots, options)
+        additions = _additions(builder, library, captures, functions, slots, options)
         names = {number: function.name for number, function in functions.items()}
         gradients = add_gradients(
             builder, library, captures, shapes, names, options.custom_gradients
@@ -92,7 +92,7 @@ def collect_contents(
         gradients.functions,
         _traced(closed),
     )
-    return Contents(closed, signatures, states, slots, exported, checkpoint, saver, extension)
+    return Contents(closed, signatures, states, slots, exported, checkpoint, saver, additions)
 
 
 def _add_slots(tree: TreeBuilder) -> list[SavedSlot]:
@@ -127,30 +127,24 @@ def _described(
     }
 
 
-def _extension(
+def _additions(
     tree: TreeBuilder,
     library: ExportLibrary,
     captures: Captures,
     functions: Mapping[int, ExportedFunction],
     slots: Sequence[SavedSlot],
     options: SaveOptions,
-) -> schema.Extension:
-    """Return the extension message.
+) -> Sequence[Addition]:
+    """Return what the hooks add to the messages.
 
-    Its functions are added to the library, and the constants they capture to the tree.
+    Their functions are added to the library, and the constants these capture to the tree.
+
+    Raises UntrackedCaptureError if any function captures state that is not reachable.
     """
-
-    def exported_name(function: object) -> Optional[ExportName]:
-        number = tree.number_of(function)
-        return functions[number].name if number is not None and number in functions else None
-
-    out = schema.Extension()
-    values = InitialValues(tree, library, captures, exported_name)
-    out.initial_values.extend(values.messages())
-    updates = optimizer_writer.updates(tree, library, captures, options.functional_optimizers)
-    out.optimizers.extend(optimizer_writer.messages(tree, slots, updates))
+    context = HookContext(tree, library, captures, functions, slots, options.functional_optimizers)
+    additions = tuple([hook.add(context) for hook in tree.hooks])
     captures.check()
-    return out
+    return additions
 
 
 def _traced(tree: Tree) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.functions.argument_keys import same_arguments
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.saving import traces
 
@@ -51,7 +52,7 @@ def traces_with_tensors(function: tf.types.experimental.GenericFunction, path: s
                     stacklevel=2,
                 )
             else:
-                if not any(traces.same_signature(general, other) for other in [*known, *made]):
+                if not any(same_arguments(general, other) for other in [*known, *made]):
                     made.append(general)
     return made
 

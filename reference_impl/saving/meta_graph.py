@@ -12,8 +12,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import AliasError
-from reference_impl.extension import registered_objects
-from reference_impl.format import extension, schema
+from reference_impl.format import schema
 from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
 from reference_impl.functions.names import ExportName
 from reference_impl.graph.references import names_in_graph
@@ -29,7 +28,6 @@ from reference_impl.saving.output_inference import (
 )
 from reference_impl.saving.plan import SavePlan
 from reference_impl.saving.traces import is_function
-from reference_impl.saving.tree import Node
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +40,7 @@ def saved_model(plan: SavePlan, options: SaveOptions) -> schema.SavedModel:
 class _Builder:
     def __init__(self, plan: SavePlan, options: SaveOptions):
         self._plan, self._contents, self._options = plan, plan.contents, options
+        self.devices, self.expand = options.devices, options.expand
         self._tree, self._functions = plan.contents.tree, plan.contents.functions
         self._graph = MainGraph(self._tree, self._functions)
         self._assets: dict[int, int] = {}  # number of a node -> index of the asset
@@ -49,7 +48,6 @@ class _Builder:
         self._message = schema.SavedModel(saved_model_schema_version=1)
         # in place: a message takes several times its size on disk
         self._out = self._message.meta_graphs.add()
-        self._extension = schema.copy_of(self._contents.extension)
 
     def build(self) -> schema.SavedModel:
         out = self._out
@@ -63,7 +61,8 @@ class _Builder:
             out.saver_def.CopyFrom(self._graph.add_saver(self._contents.saver))
         out.graph_def.CopyFrom(self._graph.finish())
         self._add_objects()
-        extension.write(out, self._extension)
+        for addition in self._contents.additions:
+            addition.write(out, self._tree.nodes)
         self._add_aliases()
         self._add_functions()
         record_output_specs(out, called, inferred)
@@ -87,8 +86,8 @@ class _Builder:
         """Add variables, assets and constants."""
         # As TensorFlow: of variables of one name the last one has it without a number.
         for number, saved in reversed(list(self._contents.checkpoint.variables.items())):
-            parts = saved.parts[: None if self._options.expand else 1]
-            self._graph.add_variable(number, parts, saved.name, self._options.devices)
+            parts = saved.parts[: None if self.expand else 1]
+            self._graph.add_variable(number, parts, saved.name, self.devices)
         for node in self._tree.nodes:
             if node.kind is asset.KIND:
                 self._assets[node.number] = len(self._out.asset_file_def)
@@ -134,7 +133,7 @@ class _Builder:
             saved = out.nodes.add()
             for name, child in node.children.items():
                 saved.children.add(node_id=child, local_name=name)
-            self._write(saved, node)
+            node.kind.write(self, node, saved)
             for state in self._contents.states.get(node.number, ()):
                 if state.save is None:
                     continue  # in the checkpoint alone
@@ -143,28 +142,12 @@ class _Builder:
                 pair.restore_function = self._tree.number(state.restore)
         for slot in self._contents.slots:
             if slot.listed:
-                continue  # children of their optimizer, see the extension
+                continue  # children of their optimizer; the extension says that they are slots
             # The only type known to every shipped reader whose objects can have slots (V1-18).
             out.nodes[slot.optimizer].user_object.identifier = OPTIMIZER
             optimizer.write_slot(out.nodes, slot)
 
-    def _write(self, out: schema.SavedObject, node: Node) -> None:
-        """Write an object as the SavedObject of its kind."""
-        node.kind.write(self, node, out)
-        if out.HasField("user_object"):
-            state = registered_objects.write(out, node.object, node.number, node.path)
-            if state is not None:
-                self._extension.registered.append(state)
-
     # What kinds need (`reference_impl.kinds.kind.Export`)
-
-    @property
-    def devices(self) -> bool:
-        return self._options.devices
-
-    @property
-    def expand(self) -> bool:
-        return self._options.expand
 
     def function_name(self, number: int) -> str:
         return self._functions.name(number)

@@ -30,8 +30,9 @@ from reference_impl.graph.references import nodes_of
 from reference_impl.kinds.resource import TENSORS, LoadedResource
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.kinds.user_object import PYTHON_STATE
+from reference_impl.saving.node import Node
 from reference_impl.saving.traces import is_function
-from reference_impl.saving.tree import Node, Tree, TreeBuilder
+from reference_impl.saving.tree import Tree, TreeBuilder
 from reference_impl.saving.values import eager_tensor, of_tensors
 
 _log = logging.getLogger(__name__)

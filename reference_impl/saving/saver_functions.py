@@ -17,7 +17,6 @@ from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.functions import specs
 from reference_impl.functions.names import ExportName
 from reference_impl.graph.function_builder import FunctionBuilder
-from reference_impl.graph.node_defs import string_tensor
 from reference_impl.saving.checkpoint_layout import CheckpointLayout
 from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.exported_functions import Capture, ExportedFunction
@@ -153,8 +152,8 @@ class _SaverFunctionBuilder(FunctionBuilder):
         self, op: str, keys: Sequence[str], types: Sequence[int], tensors: Sequence[str] = ()
     ) -> str:
         """Add a SaveV2 or RestoreV2 of whole tensors; return the name of its node."""
-        names = self.constant(f"{op}/tensor_names", string_tensor([key.encode() for key in keys]))
-        slices = self.constant(f"{op}/shape_and_slices", string_tensor([b""] * len(keys)))
+        names = self.strings(f"{op}/tensor_names", [key.encode() for key in keys])
+        slices = self.strings(f"{op}/shape_and_slices", [b""] * len(keys))
         node = self.node(op, op, [self.prefix, names, slices, *tensors])
         node.attr["dtypes"].list.type.extend(types)
         return str(node.name)
@@ -163,8 +162,7 @@ class _SaverFunctionBuilder(FunctionBuilder):
         """Write the function into the library and return its name."""
         node = self.identity("Identity", self.prefix, schema.DT_STRING, self.effects)
         self.result("identity", f"{node.name}:output:0", schema.DT_STRING)
-        for name in self.effects:
-            self.control_output(name)
+        self.control_outputs(self.effects)
         return self._saved.library.write(self.function, hint)
 
 
@@ -176,8 +174,8 @@ def _add_save(builder: _SaverFunctionBuilder, saved: _SavedState) -> None:
         read.attr["dtype"].type = saved.types[index]
         tensors.append(f"{read.name}:value:0")
     for index, (number, state) in enumerate(saved.with_functions):
-        key = string_tensor(saved.checkpoint.keys.key(number, state.name).encode())
-        given = [builder.constant(f"content_key_{index}", key)] if state.takes_key else []
+        key = saved.checkpoint.keys.key(number, state.name).encode()
+        given = [builder.strings(f"content_key_{index}", key)] if state.takes_key else []
         call = builder.call_bound(f"content_{index}", state.save, given)
         tensors += [f"{call}:output:{place}" for place in state.results]
     keys, types = [*saved.keys], [*saved.types]
@@ -188,8 +186,7 @@ def _add_save(builder: _SaverFunctionBuilder, saved: _SavedState) -> None:
             types.append(value.dtype.as_datatype_enum)
             proto = schema.parse(schema.TensorProto, specs.tensor_bytes(value))
             tensors.append(builder.constant(f"kept_{len(tensors)}", proto))
-    object_graph = string_tensor(saved.checkpoint.object_graph)
-    tensors.append(builder.constant("object_graph", object_graph))
+    tensors.append(builder.strings("object_graph", saved.checkpoint.object_graph))
     keys.append(OBJECT_GRAPH_KEY)
     types.append(schema.DT_STRING)
     builder.effects.append(builder.checkpoint_op("SaveV2", keys, types, tensors))

@@ -17,7 +17,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import base_name
 from reference_impl.functions.function_settings import SETTABLE_ATTRIBUTES
 from reference_impl.functions.names import ExportName, LiveName
-from reference_impl.functions.specs import shape_proto, shape_protos
+from reference_impl.functions.specs import shape_protos
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.saving import traces
@@ -40,9 +40,9 @@ def write_wrapper(
     names = list(keywords)
     builder = FunctionBuilder(is_stateful=inner.signature.is_stateful)
     argument_of = {}
-    for name in names:
+    shapes = shape_protos([signature.inputs[name].shape for name in names])
+    for name, shape in zip(names, shapes):
         argument = inner.signature.input_arg[signature.names.index(name)]
-        shape = shape_proto(signature.inputs[name].shape)
         argument_of[name] = builder.argument(argument.name, argument, shape=shape, user_name=name)
     captured = [
         builder.argument(argument.name, argument)
@@ -85,15 +85,13 @@ def _add_results(
     Nodes have the names that TensorFlow gives them: programs that freeze a signature find its
     results by ``Identity:0``.
     """
-    specs = traces.flat_outputs(signature.outputs)
+    shapes = shape_protos([spec.shape for spec in traces.flat_outputs(signature.outputs)])
     for position, place in enumerate(signature.order):
         kind = called.output_arg[place].type
         node = builder.identity("Identity", f"{call}:output:{place}", kind)
         # TensorFlow infers no shape of a call when it loads a function (ATTR-03).
-        if len(specs) == len(signature.order):
-            node.attr["_output_shapes"].list.shape.add().CopyFrom(
-                shape_proto(specs[position].shape)
-            )
+        if len(shapes) == len(signature.order):
+            node.attr["_output_shapes"].list.shape.append(shapes[position])
         builder.result("identity", f"{node.name}:output:0", kind)
 
 

@@ -21,6 +21,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format import schema
 from reference_impl.functions import binding, specs
+from reference_impl.functions.argument_keys import argument_key
 from reference_impl.functions.function_settings import signature_with
 from reference_impl.functions.library import FunctionLibrary
 from reference_impl.functions.names import ExportName, FileName, LiveName
@@ -250,23 +251,8 @@ def distinct_traces(functions: Sequence[Any]) -> list[Any]:
     if len(functions) < 2:
         return list(functions)
     return list(
-        {_signature_key(function) or id(function): function for function in functions}.values()
+        {argument_key(function) or id(function): function for function in functions}.values()
     )
-
-
-def same_signature(one: object, other: object) -> bool:
-    """Return whether two traced functions take the same arguments."""
-    key = _signature_key(one)
-    return bool(key) and key == _signature_key(other)
-
-
-def _signature_key(function: object) -> bytes:
-    if isinstance(function, RegisteredFunction):
-        return b""
-    try:
-        return schema.serialize(specs.to_message(api.traced_arguments(function)))
-    except SavedModelError:
-        return b""
 
 
 def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:

@@ -9,57 +9,33 @@ RFC: RP-01, RP-02
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.drop_in import hidden_children
 from reference_impl.errors import SaveError
-from reference_impl.extension import registered_objects
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.functions.names import ExportName
 from reference_impl.graph.order import circles
-from reference_impl.kinds import variable
 from reference_impl.kinds.function import LoadedFunction
-from reference_impl.kinds.kind import Kind
-from reference_impl.kinds.registry import Registry
+from reference_impl.kinds.registry import LiveObject, Registry
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving.children import step
+from reference_impl.saving.hooks import SaveHook, hooks_of
 from reference_impl.saving.losses import report_loss
+from reference_impl.saving.node import Node
 from reference_impl.saving.walk import ObjectGraphWalk
 
 
-@dataclass(frozen=True)
-class Node:
-    """An object of the export.
+class FoundObject(NamedTuple):
+    """An object on its way into a tree; the fields are those of its `Node`."""
 
-    Attributes:
-      number: in the SavedObjectGraph.
-      object: a trackable, a concrete function, a signature, or a captured tensor.
-      path: the Python path, for messages.
-      kind: the kind of the object.
-      children: name -> number.
-      dependencies: name -> number of an object that a loader needs to make this one.
-      of_library: whether a library, not the user, made it while the children of its parent were
-        listed.
-      parts: the plain variables behind a variable, one for each replica; empty for other objects.
-    """
-
-    number: int
     object: Any
     path: str
-    kind: Kind
-    children: dict[str, int] = field(default_factory=dict)
-    dependencies: dict[str, int] = field(default_factory=dict)
     of_library: bool = False
-    parts: Sequence[Any] = ()
-
-    @property
-    def is_variable(self) -> bool:
-        return self.kind is variable.KIND
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,12 +44,16 @@ class Tree:
 
     A variable is also known by the identity of its handle (GOAL-09), since it may have several
     wrappers.
+
+    Attributes:
+      hooks: the participants of the save beside the kinds.
     """
 
     walk: ObjectGraphWalk
     kinds: Registry
     nodes: Sequence[Node]
     numbers: Mapping[int, int]
+    hooks: Sequence[SaveHook] = ()
 
     @property
     def root(self) -> Any:
@@ -134,15 +114,18 @@ def number_objects(walk: ObjectGraphWalk, signatures: Mapping[str, Any], kinds: 
     builder.add(walk.root, "root", walk.of_library(walk.root))
     for node in builder.nodes:  # grows
         children = signatures if node.object is signature_map else walk.children(node.object)
-        for name, child in children.items():
-            path = step(node.path, node.object, name)
-            node.children[name] = builder.add(child, path, walk.of_library(child))
+        found = [
+            FoundObject(child, step(node.path, node.object, name), walk.of_library(child))
+            for name, child in children.items()
+        ]
+        node.children.update(zip(children, builder.add_all(found)))
         # A list or dict can only have its elements as children: TensorFlow reads any other
         # child as an element and fails (FMT-11).
         if node.number == 0 and (signatures or not isinstance(node.object, (list, tuple, dict))):
             node.children[SIGNATURES_CHILD] = builder.add(signature_map, "root.signatures")
-    builder.add_dependencies()
-    return builder.close()
+    hooks = hooks_of(builder.nodes)
+    builder.add_dependencies(hooks)
+    return replace(builder.close(), hooks=hooks)
 
 
 class TreeBuilder(Tree):
@@ -156,17 +139,17 @@ class TreeBuilder(Tree):
             replace(node, children=dict(node.children), dependencies=dict(node.dependencies))
             for node in tree.nodes
         ]
-        super().__init__(tree.walk, tree.kinds, nodes, dict(tree.numbers))
+        super().__init__(tree.walk, tree.kinds, nodes, dict(tree.numbers), tree.hooks)
         self._is_closed = False
 
-    def add_dependencies(self) -> None:
+    def add_dependencies(self, hooks: Sequence[SaveHook]) -> None:
         """Record the declared dependencies of all objects (RP-02).
 
         Raises SaveError if one is not part of the export, or objects depend on each other in a
         cycle.
         """
         for node in self.nodes:
-            node.dependencies.update(self._dependencies(node))
+            node.dependencies.update(self._dependencies(node, hooks))
         self._check_order()
 
     def _check_order(self) -> None:
@@ -183,7 +166,7 @@ class TreeBuilder(Tree):
             )
             raise SaveError(f"{reason}: {', '.join(paths)}", node=paths[0], clause="RP-02")
 
-    def _dependencies(self, node: Node) -> dict[str, int]:
+    def _dependencies(self, node: Node, hooks: Sequence[SaveHook]) -> dict[str, int]:
         """Return the declared dependencies of an object (RP-02).
 
         Raises SaveError if one is not part of the export.
@@ -192,14 +175,11 @@ class TreeBuilder(Tree):
         functions = (api.Function, api.ConcreteFunction, LoadedFunction, SignatureMap)
         if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or node.is_variable:
             return {}
-        kept = registered_objects.kept(obj)
-        if kept is not None:  # its class, which has the hook, is unknown here
-            held = {**vars(obj), **hidden_children.of(obj)}
-            named = {
-                item.local_name: self.number_of(held.get(item.local_name))
-                for item in kept[0].dependencies
-            }
-            return {name: number for name, number in named.items() if number is not None}
+        for hook in hooks:
+            needed = hook.dependencies(obj)
+            if needed is not None:
+                numbers = {name: self.number_of(other) for name, other in needed.items()}
+                return {name: number for name, number in numbers.items() if number is not None}
         found = {}
         for name, needed in api.needed_before(obj, dict(self.walk.children(obj))).items():
             number = self.number_of(needed)
@@ -219,22 +199,35 @@ class TreeBuilder(Tree):
     def add(self, obj: object, path: str, of_library: bool = False) -> int:
         """Return the number of an object. An object without a number joins the tree.
 
-        Raises:
-          SaveError: the object is a reference variable of TF 1.x, or a variable made of shards.
-          RuntimeError: the tree is closed, and the object is not in it.
+        Raises the errors of `add_all`.
         """
-        found = self.numbers.get(id(obj))
-        if found is not None:
-            return found
-        parts = api.variable_parts(obj)
+        return self.add_all([FoundObject(obj, path, of_library)])[0]
+
+    def add_all(self, objects: Sequence[FoundObject]) -> list[int]:
+        """Return the numbers of objects. Objects without a number join the tree in this order.
+
+        Raises:
+          SaveError: an object is a reference variable of TF 1.x, or a variable made of shards.
+          RuntimeError: the tree is closed, and an object is not in it.
+        """
+        new = [found.object for found in objects if id(found.object) not in self.numbers]
+        live = dict(zip(map(id, new), self.kinds.of_objects(new))) if new else {}
+        return [self._add(found, live) for found in objects]
+
+    def _add(self, found: FoundObject, live: Mapping[int, LiveObject]) -> int:
+        """Return the number of an object. `live` has the new objects by identity."""
+        obj, path, of_library = found
+        number = self.numbers.get(id(obj))
+        if number is not None:
+            return number
+        kind, parts = live[id(obj)]
         _check_variable(obj, parts, path)
-        found = self._number_of_handle(parts)
-        if found is not None:
-            return found
+        number = self._number_of_handle(parts)
+        if number is not None:
+            return number
         if self._is_closed:
             raise RuntimeError(f"{path}: no object can join a tree after it was closed")
         number = len(self.nodes)
-        kind = self.kinds.of_object(obj)
         self.nodes.append(Node(number, obj, path, kind, of_library=of_library, parts=parts))
         self.numbers[id(obj)] = number
         if parts:
@@ -253,7 +246,7 @@ class TreeBuilder(Tree):
             )
             for node in self.nodes
         ]
-        return Tree(self.walk, self.kinds, tuple(nodes), proxy(self.numbers))
+        return Tree(self.walk, self.kinds, tuple(nodes), proxy(self.numbers), self.hooks)
 
 
 def _check_variable(obj: object, parts: Sequence[Any], path: str) -> None:

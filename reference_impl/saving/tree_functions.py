@@ -14,11 +14,12 @@ from reference_impl.saving import cached_reads, signature_wrapper
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.export_library import ExportLibrary
 from reference_impl.saving.exported_functions import ExportedFunction
+from reference_impl.saving.node import Node
 from reference_impl.saving.replicas import ReplicaMerger
 from reference_impl.saving.signature_function import SignatureFunction, with_renamed_inputs
 from reference_impl.saving.traced_shapes import TracedShapes
 from reference_impl.saving.traces import Trace, trace_of
-from reference_impl.saving.tree import Node, Tree, TreeBuilder
+from reference_impl.saving.tree import Tree, TreeBuilder
 
 
 def add_functions(

@@ -140,6 +140,11 @@ def variable_parts(obj: object) -> list[Any]:
     return variable_components(obj) if is_variable(obj) else []
 
 
+def parts_of_variables(objects: Iterable[object]) -> list[list[Any]]:
+    """Return the `variable_parts` of each object."""
+    return [variable_parts(obj) for obj in objects]
+
+
 def whole(tensor: tf.Tensor) -> tf.Tensor:
     """Return a sharded DTensor as one that every device has whole, and any other eager tensor as it
     is.

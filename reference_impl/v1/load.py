@@ -14,6 +14,7 @@ from typing import Optional
 
 import tensorflow as tf
 
+from reference_impl import safety
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
@@ -26,9 +27,6 @@ from reference_impl.kinds import user_object
 from reference_impl.kinds.signature_map import tell_signatures
 from reference_impl.load_options import LoadOptions
 from reference_impl.loaded_model import add_function_aliases, provenance
-from reference_impl.safety import machine_ops
-from reference_impl.safety.effects import LOAD, Start
-from reference_impl.safety.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
 from reference_impl.tracing import Watch
 from reference_impl.v1 import init_op, state, steps
 from reference_impl.v1.initialization import Initialization
@@ -160,29 +158,28 @@ def _check_machine_ops(
     running = {"restore op": restore, "init op": init}
     for name, iterator in init_op.iterators(live).items():
         running[f"iterator {name}"] = iterator.functions[INITIALIZE]
-    machine_ops.check(
+    safety.may_run(
         live.options.machine_ops,
         live.directory,
         live.meta_graph,
-        schema.SavedObjectGraph(),
         live.library.index,
-        [_start(live, what, made) for what, made in running.items() if made is not None],
+        functions=[
+            _running(live, what, made) for what, made in running.items() if made is not None
+        ],
     )
 
 
-def _start(live: LiveProgram, what: str, made: RegisteredFunction) -> Start:
-    """Return how a load runs a function: the paths among its arguments are known."""
+def _running(live: LiveProgram, what: str, made: RegisteredFunction) -> safety.Running:
+    """Describe a function that the load runs: which of its arguments are paths of assets."""
     assets = {
-        id(live.state[parse_input(asset.tensor).source]): frozenset({Origin(ASSET, asset.filename)})
+        id(live.state[parse_input(asset.tensor).source]): asset.filename
         for asset in live.assets.definitions
     }
-    taken = len(live.library.get(made.saved_name).signature.input_arg)
-    given = taken - len(made.owners)
-    captured = [assets.get(id(owner), COMPUTED_PATH) for owner in made.owners]
-    return Start(
+    arguments = len(live.library.get(made.saved_name).signature.input_arg)
+    return safety.Running(
         what,
-        LOAD,
-        function=made.saved_name,
-        arguments=(GIVEN_PATH,) * given + tuple(captured),
-        checkpoint=what == "restore op",
+        made.saved_name,
+        given=arguments - len(made.owners),
+        captured=[assets.get(id(owner)) for owner in made.owners],
+        restores=what == "restore op",
     )

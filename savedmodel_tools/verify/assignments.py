@@ -15,6 +15,7 @@ from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.functional_ops import first_argument
 from reference_impl.graph.graph_view import Reached
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
@@ -103,7 +104,7 @@ class Assignments:
             value.HasField("func") or value.list.func for value in node.attr.values()
         ):
             return []
-        first = 1 if node.op in ("If", "StatelessIf", "Case", "StatelessCase") else 0
+        first = first_argument(node.op) or 0
         return [(name, first) for name in sorted(set(library.references(node)))]
 
     def _assigned_arguments(self) -> dict[str, set[int]]:

@@ -140,3 +140,31 @@ def test_each_op_has_one_file_that_states_dtypes_and_accuracy():
         if "\nDtypes: " not in module.__doc__ or "\nAccuracy: " not in module.__doc__
     ]
     assert silent == []
+
+
+def test_padding_is_limited_before_it_is_made():
+    with pytest.raises(reference_eval.EvaluationLimitError) as error:
+        registry.known()["MaxPool"].evaluate(
+            np.zeros([1, 2, 2, 1], np.float32),
+            ksize=[1, 1, 1, 1],
+            strides=[1, 1, 1, 1],
+            padding=b"EXPLICIT",
+            explicit_paddings=[0, 0, 2**30, 0, 2**30, 0, 0, 0],
+        )
+    assert error.value.limit == "TENSOR_BYTES"
+
+
+@pytest.mark.parametrize("op", ["WriteFile", "ReadFile", "PrintV2", "EagerPyFunc", "Multinomial"])
+def test_ops_that_act_on_the_machine_or_draw_are_refused(op):
+    assert registry.refusal(op)
+    assert op not in registry.known()
+
+
+def test_an_op_of_a_program_is_known_to_the_load_that_got_it_alone():
+    @registry.op("MyOp")
+    def my_op(value):
+        return value
+
+    assert my_op(3) == 3
+    assert my_op.names == ("MyOp",)
+    assert "MyOp" not in registry.known()

@@ -4,6 +4,8 @@ Hypothesis draws shapes that broadcast and values with edges: NaN, infinities, -
 the smallest numbers, empty tensors.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -20,6 +22,14 @@ NUMBERS = FLOATS + INTEGERS
 
 # op -> (dtypes, ulp)
 UNARY = {
+    "Acos": (FLOATS, 4),
+    "Acosh": (FLOATS, 4),
+    "Asin": (FLOATS, 4),
+    "Asinh": (FLOATS, 4),
+    "Atanh": (FLOATS, 4),
+    "Erfc": (("float32",), 4),
+    "Invert": (INTEGERS, 0),
+    "Lgamma": (("float32",), 4),
     "Abs": (NUMBERS, 0),
     "Ceil": (FLOATS, 0),
     "Erf": (("float32",), 4),
@@ -47,6 +57,11 @@ UNARY = {
     "ZerosLike": (NUMBERS, 0),
 }
 BINARY = {
+    "BitwiseAnd": (INTEGERS, 0),
+    "BitwiseOr": (INTEGERS, 0),
+    "BitwiseXor": (INTEGERS, 0),
+    "Xdivy": (FLOATS, 0),
+    "Xlogy": (FLOATS, 4),
     "AddV2": (NUMBERS, 0),
     "DivNoNan": (FLOATS, 0),
     "Equal": (NUMBERS, 0),
@@ -216,3 +231,193 @@ def test_elu_near_zero(tensorflow):
     value = np.linspace(-2, 2, 41, dtype=np.float32)
     found, wanted = ask(tensorflow, "Elu", ["features"], [value])
     np.testing.assert_allclose(found, wanted, rtol=0, atol=2 * np.spacing(np.float32(1)))
+
+
+def results(value):
+    """Return the outputs of an op as a list of arrays."""
+    if isinstance(value, tuple):
+        return [np.asarray(part) for part in value]
+    return [np.asarray(value)]
+
+
+IDS = np.int32([0, 0, 2, 2])
+ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
+CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+COMPLEX = np.complex64([[1 + 2j, -0.5j], [3 - 4j, 0]])
+WORDS = np.array([b"ab", b"", b"a", b"ab"], object)
+TOWARDS = np.float32([0, 1, -0.0, np.inf, np.nan, 2, -1, 1])
+PLACES = np.int64([3, 0, 2, 3])
+
+# An id, the op, its inputs by name, its attributes.
+EXACT = [
+    ("axes", "Roll", {"input": CUBE, "shift": [1, -2], "axis": [0, 2]}, {}),
+    ("one_axis_twice", "Roll", {"input": ROWS, "shift": [1, 1], "axis": [1, 1]}, {}),
+    ("scalars", "Roll", {"input": ROWS, "shift": np.int32(-1), "axis": np.int32(-1)}, {}),
+    ("plain", "Cumprod", {"x": ROWS, "axis": np.int32(0)}, {}),
+    ("exclusive", "Cumprod", {"x": ROWS, "axis": np.int32(1)}, {"exclusive": True}),
+    ("reverse", "Cumprod", {"x": ROWS, "axis": np.int32(-1)}, {"reverse": True, "exclusive": True}),
+    ("both", "Cumsum", {"x": ROWS, "axis": np.int32(-1)}, {"reverse": True, "exclusive": True}),
+    ("complex", "Conj", {"input": COMPLEX}, {}),
+    ("complex", "Real", {"input": COMPLEX}, {}),
+    ("complex", "Imag", {"input": COMPLEX}, {}),
+    ("floats", "NextAfter", {"x1": TOWARDS, "x2": TOWARDS[::-1].copy()}, {}),
+    ("rows", "SegmentSum", {"data": ROWS, "segment_ids": IDS}, {}),
+    ("empty", "SegmentSum", {"data": ROWS[:0], "segment_ids": IDS[:0]}, {}),
+    ("backwards", "SegmentSum", {"data": ROWS, "segment_ids": IDS[::-1].copy()}, {}),
+    ("largest", "TopKV2", {"input": CUBE % 5, "k": np.int32(3)}, {}),
+    ("int64", "TopKV2", {"input": CUBE, "k": np.int32(2)}, {"index_type": np.dtype(np.int64)}),
+    ("extremes", "TopKV2", {"input": np.int32([1, -(2**31), 2**31 - 1, 1]), "k": 4}, {}),
+    ("words", "UniqueWithCounts", {"x": WORDS}, {}),
+    ("numbers", "UniqueWithCounts", {"x": PLACES}, {"out_idx": np.dtype(np.int64)}),
+    ("empty", "UniqueWithCounts", {"x": PLACES[:0]}, {}),
+    ("words", "RegexFullMatch", {"input": WORDS, "pattern": np.array(b"a.?", object)}, {}),
+    ("one", "LinSpace", {"start": np.float32(3), "stop": np.float32(9), "num": np.int32(1)}, {}),
+    ("four", "LinSpace", {"start": np.float32(3), "stop": np.float32(9), "num": np.int32(4)}, {}),
+    ("none", "LinSpace", {"start": np.float32(3), "stop": np.float32(9), "num": np.int32(0)}, {}),
+]
+
+
+def attributes_of(name, given):
+    """Return attributes with the defaults of the op's definition, which an executor would add."""
+    found = registry.known()[name].attributes
+    return {**({"out_idx": np.dtype(np.int32)} if "out_idx" in found else {}), **given}
+
+
+def both(tensorflow, name, inputs, attributes):
+    """Return the results of the evaluator and of the kernel, or "refused" instead of results."""
+    values = [np.asarray(value) for value in inputs.values()]
+    try:
+        found = results(registry.known()[name].evaluate(*values, **attributes_of(name, attributes)))
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        found = [np.asarray("refused")]
+    try:
+        kernel = getattr(tensorflow.raw_ops, name)
+        wanted = results(kernel(**dict(zip(inputs, values)), **attributes))
+    except tensorflow.errors.InvalidArgumentError:
+        wanted = [np.asarray("refused")]
+    return found, wanted
+
+
+def equal(pair, rtol=0.0):
+    found, wanted = pair
+    same = (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    if found.dtype.kind not in "fc":
+        return same and np.array_equal(found, wanted)
+    return same and np.allclose(found, wanted, rtol=rtol, atol=0, equal_nan=True)
+
+
+def all_equal(lists, rtol=0.0):
+    found, wanted = lists
+    return len(found) == len(wanted) and all(equal(pair, rtol) for pair in zip(found, wanted))
+
+
+@pytest.mark.parametrize(
+    "name, inputs, attributes",
+    [pytest.param(*case[1:], id=f"{case[1]}-{case[0]}") for case in EXACT],
+)
+def test_exact_ops(tensorflow, name, inputs, attributes):
+    assert all_equal(both(tensorflow, name, inputs, attributes))
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("kind", ["Sum", "Mean", "SqrtN"])
+def test_sparse_segments(tensorflow, kind, counted):
+    inputs = {"data": ROWS, "indices": np.int32([3, 0, 1, 1]), "segment_ids": IDS}
+    count = {"num_segments": np.int32(5)} if counted else {}
+    name = f"SparseSegment{kind}{'WithNumSegments' if counted else ''}"
+    assert all_equal(both(tensorflow, name, {**inputs, **count}, {}), rtol=3e-7)
+
+
+@pytest.mark.parametrize("axes", [[0], [0, 1], []])
+def test_euclidean_norms(tensorflow, axes):
+    inputs = {"input": ROWS, "axis": np.int32(axes)}
+    assert all_equal(both(tensorflow, "EuclideanNorm", inputs, {}), rtol=3e-7)
+
+
+def test_losses_of_dense_labels(tensorflow):
+    inputs = {"features": ROWS / 3, "labels": np.float32([[0.5, 0, 0.5]])}
+    name = "SoftmaxCrossEntropyWithLogits"
+    assert all_equal(both(tensorflow, name, inputs, {}), rtol=1e-6)
+
+
+@pytest.mark.parametrize("to", [np.int32, np.float32, np.uint8, np.float64])
+def test_bits_are_cast(tensorflow, to):
+    value = np.float32([[1, -2], [np.inf, 3]])
+    wanted = tensorflow.raw_ops.Bitcast(input=value, type=to).numpy()
+    call = SimpleNamespace(precision=None)
+    found = registry.known()["Bitcast"].evaluate(value, type=np.dtype(to), call=call)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(
+    "begin, end, strides, masks",
+    [
+        ([1, 0], [2, 3], [1, 2], {"begin_mask": 2}),
+        ([0, 0], [0, 2], [1, 1], {"ellipsis_mask": 1}),
+        ([0, 1, 3], [0, 2, 0], [1, 1, -1], {"new_axis_mask": 1, "shrink_axis_mask": 2}),
+    ],
+)
+def test_gradients_of_strided_slices(tensorflow, begin, end, strides, masks):
+    parts = [np.int32(part) for part in (begin, end, strides)]
+    named = dict(zip(("begin", "end", "strides"), parts))
+    dy = tensorflow.raw_ops.StridedSlice(input=CUBE, **named, **masks).numpy()
+    shape = np.int32(CUBE.shape)
+    wanted = tensorflow.raw_ops.StridedSliceGrad(shape=shape, **named, dy=dy, **masks).numpy()
+    found = registry.known()["StridedSliceGrad"].evaluate(shape, *parts, dy, **masks)
+    np.testing.assert_array_equal(found, wanted)
+    assert found.dtype == wanted.dtype
+
+
+@pytest.mark.parametrize("batch", [3, 0])
+@pytest.mark.parametrize("buckets", [0, 7])
+@pytest.mark.parametrize("hashed", [True, False])
+def test_crosses_of_sparse_columns(tensorflow, hashed, buckets, batch):
+    columns = {
+        "indices": [np.int64([[0, 0], [0, 1], [2, 0]]), np.int64([[0, 0], [1, 0], [2, 0]])],
+        "values": [np.array([b"a", b"", b"a" * 40], object), np.int64([-5, 6, 2**62])],
+        "shapes": [np.int64([3, 2]), np.int64([3, 1])],
+        "dense_inputs": [np.array([[b"x", b"y"]] * 3, object)],
+    }
+    if not hashed:
+        columns["values"][1] = np.array([b"p", b"q", b"r"], object)
+    if batch == 0:
+        columns = {key: [part[:0] for part in parts] for key, parts in columns.items()}
+        columns["shapes"] = [np.int64([0, 2]), np.int64([0, 1])]
+    options = {"hashed_output": hashed, "num_buckets": buckets, "hash_key": 956888297470}
+    kind = np.dtype(np.int64 if hashed else object)
+    types = dict.fromkeys(("out_type", "internal_type"), np.int64 if hashed else tensorflow.string)
+    wanted = tensorflow.raw_ops.SparseCross(**columns, **options, **types)
+    found = registry.known()["SparseCross"].evaluate(
+        *columns.values(), **options, internal_type=kind
+    )
+    assert all_equal((found, [part.numpy() for part in wanted]))
+
+
+@pytest.mark.parametrize("ends", [(-1, 1), (0, 1), (0.5, 3), (-3, -1), (0, 0), (-7.3, 100.1)])
+def test_quantized_numbers(tensorflow, ends):
+    """Quantizes two matrices, multiplies them, and returns to floats: equal at each step."""
+    low, high = np.float32(ends)
+    value = np.random.default_rng(0).normal(size=[30, 30]).astype(np.float32) * 5
+    value[0, :4] = [np.inf, -np.inf, 0, -0.0]
+    raw, known = tensorflow.raw_ops, registry.known()
+    mode = {"mode": "MIN_COMBINED"}
+    byte = {"T": np.dtype(np.uint8), "mode": b"MIN_COMBINED"}
+    wanted = raw.QuantizeV2(input=value, min_range=low, max_range=high, T=tensorflow.quint8, **mode)
+    found = known["QuantizeV2"].evaluate(value, low, high, **byte)
+    numbers = tensorflow.bitcast(wanted[0], tensorflow.uint8)
+    assert all_equal((found, [part.numpy() for part in (numbers, *wanted[1:])]))
+    floats = raw.Dequantize(
+        input=wanted[0], min_range=wanted[1], max_range=wanted[2], **mode
+    ).numpy()
+    assert equal((known["Dequantize"].evaluate(*found, **byte), floats))
+    given = {"min_a": wanted[1], "max_a": wanted[2], "min_b": wanted[1], "max_b": wanted[2]}
+    product = raw.QuantizedMatMul(
+        a=wanted[0], b=wanted[0], **given, Toutput=tensorflow.qint32, transpose_b=True
+    )
+    integers = tensorflow.bitcast(product[0], tensorflow.int32)
+    bytes_, *range_ = found
+    results_ = known["QuantizedMatMul"].evaluate(
+        bytes_, bytes_, *range_, *range_, Toutput=np.dtype(np.int32), transpose_b=True
+    )
+    assert all_equal((results_, [part.numpy() for part in (integers, *product[1:])]))

@@ -24,8 +24,9 @@ from reference_impl.graph.references import nodes_of
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.saving.checks.traced_code import TracedCode
 from reference_impl.saving.exported_functions import ExportedFunctions
+from reference_impl.saving.node import Node
 from reference_impl.saving.traces import is_function
-from reference_impl.saving.tree import Node, Tree
+from reference_impl.saving.tree import Tree
 from reference_impl.saving.values import eager_tensor, of_tensor
 
 

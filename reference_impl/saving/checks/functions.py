@@ -19,7 +19,8 @@ from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.references import bodies
 from reference_impl.safety.op_effects import PYTHON_OPS
 from reference_impl.saving.exported_functions import ExportedFunctions
-from reference_impl.saving.tree import Node, Tree
+from reference_impl.saving.node import Node
+from reference_impl.saving.tree import Tree
 from reference_impl.saving.values import byte_size, eager_tensor, of_tensor
 
 # Size

@@ -25,8 +25,9 @@ from reference_impl.saving.checks.own_attributes import own_attributes
 from reference_impl.saving.checks.unsaved_values import Unsaved, unsaved_values
 from reference_impl.saving.children import holds_python_values
 from reference_impl.saving.exported_functions import ExportedFunctions
+from reference_impl.saving.node import Node
 from reference_impl.saving.traces import is_function
-from reference_impl.saving.tree import Node, Tree
+from reference_impl.saving.tree import Tree
 
 # Objects whose attributes are not their state: these say themselves what is to be saved of them.
 _STATED = (

@@ -11,7 +11,6 @@ RFC: OPT-04, OPT-05, OPT-06, OPT-07
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -20,12 +19,11 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
+from reference_impl.extension.save_context import SaveContext
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
-from reference_impl.functions.library import FunctionLibrary
-from reference_impl.functions.names import FileName
+from reference_impl.functions.names import ExportName
 from reference_impl.functions.registration import register
-from reference_impl.saving.export_library import ExportLibrary
 
 # Settings that make a step more than a sum of updates of single variables, or that treat some
 # variables differently.
@@ -33,6 +31,7 @@ _UNSUPPORTED = (
     "global_clipnorm", "gradient_accumulation_steps", "use_ema", "inner_optimizer",
     "_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern",
 )  # fmt: skip
+_HINT = "update"  # part of the name of the function in the export
 _SHAPE_HINTS = ("_output_shapes", "_input_shapes", "_class")
 # Kernels that run one by one round differently from fused kernels.
 _TOLERANCE = {tf.float64: 1e-10, tf.float32: 1e-5, tf.float16: 1e-2, tf.bfloat16: 5e-2}
@@ -65,7 +64,9 @@ def check_settings(optimizer: tf.keras.optimizers.Optimizer, path: str) -> None:
         raise SaveError(f"{reason}; save without functional_optimizers", node=path, clause="OPT-07")
 
 
-def rule_of(optimizer: tf.keras.optimizers.Optimizer, dtype: tf.DType, path: str) -> Rule:
+def rule_of(
+    save: SaveContext, optimizer: tf.keras.optimizers.Optimizer, dtype: tf.DType, path: str
+) -> Rule:
     """Return the update rule for variables of a dtype, after a trial run.
 
     Raises SaveError if it depends on their shape.
@@ -74,7 +75,7 @@ def rule_of(optimizer: tf.keras.optimizers.Optimizer, dtype: tf.DType, path: str
     for shape in (None, [None]):  # code that asks for the rank cannot be traced without one
         try:
             rule = _trace(optimizer, dtype, path, shape)
-            _check(optimizer, rule, path)
+            _check(save, optimizer, rule, path)
             return rule
         except SaveError as error:
             failure = error
@@ -118,32 +119,35 @@ def _trace(
     return Rule(api.from_tf(traced.function_def, schema.FunctionDef), inputs, starts, dtype)
 
 
-def add(library: ExportLibrary, rule: Rule) -> str:
-    """Add the function of a rule to a library and return its name there."""
+def add(save: SaveContext, rule: Rule) -> ExportName:
+    """Add the function of a rule to an export and return its name there."""
+    return save.add_derived(_without_gradients(rule), _HINT, _forget_shapes)
+
+
+def _without_gradients(rule: Rule) -> schema.FunctionDef:
+    """Return the FunctionDef of a rule without custom gradients: updates are not differentiated."""
     definition = schema.copy_of(rule.definition)
     for node in definition.node_def:
-        node.attr.pop(CUSTOM_GRADIENT, None)  # updates are not differentiated
-    name = library.derive(definition, "update")
-    _forget_shapes([library.definitions[one] for one in library.closure(name)])
-    return name
+        node.attr.pop(CUSTOM_GRADIENT, None)
+    return definition
 
 
-def _forget_shapes(definitions: Sequence[Any]) -> None:
-    """Remove the shapes that functions recorded when they were traced."""
-    for definition in definitions:
-        for argument in (*definition.signature.input_arg, *definition.signature.output_arg):
-            argument.ClearField("handle_data")
-        for attributes in [definition.attr, *(item.attr for item in definition.arg_attr.values())]:
-            for key in [
-                key for key in attributes if key in _SHAPE_HINTS or key.startswith("_handle_")
-            ]:
+def _forget_shapes(definition: schema.FunctionDef) -> None:
+    """Remove the shapes that a function recorded when it was traced."""
+    for argument in (*definition.signature.input_arg, *definition.signature.output_arg):
+        argument.ClearField("handle_data")
+    for attributes in [definition.attr, *(item.attr for item in definition.arg_attr.values())]:
+        for key in list(attributes):
+            if key in _SHAPE_HINTS or key.startswith("_handle_"):
                 del attributes[key]
-        for node in definition.node_def:
-            for key in _SHAPE_HINTS:
-                node.attr.pop(key, None)
+    for node in definition.node_def:
+        for key in _SHAPE_HINTS:
+            node.attr.pop(key, None)
 
 
-def _check(optimizer: tf.keras.optimizers.Optimizer, rule: Rule, path: str) -> None:
+def _check(
+    save: SaveContext, optimizer: tf.keras.optimizers.Optimizer, rule: Rule, path: str
+) -> None:
     """Compare two steps on a matrix with the optimizer's own. Raises SaveError if they differ."""
     start = tf.cast(tf.reshape(tf.linspace(-1.0, 2.0, 6), [2, 3]), rule.dtype)
     expected, actual = tf.Variable(start), tf.Variable(start)
@@ -158,9 +162,7 @@ def _check(optimizer: tf.keras.optimizers.Optimizer, rule: Rule, path: str) -> N
         " cannot be exported"
     )
     failure = SaveError(f"{reason}; save without functional_optimizers", node=path, clause="OPT-06")
-    library = ExportLibrary()
-    name = add(library, rule)
-    functions = FunctionLibrary(schema.FunctionDefLibrary(function=library.close().sorted()))
+    functions, name = save.library_of(_without_gradients(rule), _HINT, _forget_shapes)
     flat: dict[Any, Any] = {
         "variable": actual.handle,
         **{("slot", key): slot.handle for key, slot in slots.items()},
@@ -177,7 +179,7 @@ def _check(optimizer: tf.keras.optimizers.Optimizer, rule: Rule, path: str) -> N
         ]
         try:
             api.call_registered(
-                register(functions, FileName(name)),
+                register(functions, name),
                 inputs,
                 len(rule.definition.signature.output_arg),
             )

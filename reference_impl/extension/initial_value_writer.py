@@ -22,36 +22,26 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.extension import initial_values
+from reference_impl.extension.save_context import SaveContext
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.functions.argument_keys import same_arguments
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.function_builder import FunctionBuilder
-from reference_impl.saving import traces
-from reference_impl.saving.captures import Captures
-from reference_impl.saving.export_library import ExportLibrary
-from reference_impl.saving.tree import TreeBuilder
+from reference_impl.kinds import variable
 
 
 class InitialValues:
     """Finds the initial values of the variables of an export.
 
-    Functions are added to the library, constants to the tree.
-
-    `name_of` returns the name of a live concrete function in the export, or None.
+    Functions, and the constants they capture, are added to the export.
     """
 
-    def __init__(
-        self,
-        tree: TreeBuilder,
-        library: ExportLibrary,
-        captures: Captures,
-        name_of: Callable[[Any], Optional[str]],
-    ):
-        self._tree, self._library, self._captures, self._name_of = tree, library, captures, name_of
-        self._kept: list[
-            Any
-        ] = []  # traces made here; the runtime drops a function when its object is deleted
+    def __init__(self, save: SaveContext):
+        self._save = save
+        # Traces made here: the runtime drops a function when its object is deleted.
+        self._kept: list[tf.types.experimental.ConcreteFunction] = []
 
     def messages(self) -> list[Any]:
         """Return the InitialValue messages, sorted by node number.
@@ -59,12 +49,12 @@ class InitialValues:
         Raises SaveError if a function does not fit its variable.
         """
         found: dict[int, Any] = {}
-        for node in list(self._tree.nodes):
+        for node in list(self._save.nodes):
             if isinstance(node.object, api.Function):
                 for number, item in self._cut(node.object):
                     found.setdefault(number, item)
-        for node in list(self._tree.nodes):
-            if not node.is_variable:
+        for node in list(self._save.nodes):
+            if node.kind is not variable.KIND:
                 continue
             known = initial_values.of(node.object)
             if isinstance(known, initial_values.InitialValue):
@@ -90,11 +80,9 @@ class InitialValues:
                 f" {inner.shape}"
             )
             raise SaveError(reason, node=path, clause="INIT-07")
-        trace = traces.trace_of(made)
-        out = schema.InitialValue(
-            function=self._library.add(trace.source, trace.name, trace.traced)
-        )
-        for number in self._captures.resolve(trace, f"the initializer of {path}", None):
+        name, captured = self._save.add_traced(made, f"the initializer of {path}")
+        out = schema.InitialValue(function=name)
+        for number in captured:
             out.inputs.add(node_id=number)
         return out
 
@@ -103,9 +91,9 @@ class InitialValues:
         `_message`.
         """
         trace = known.trace() if known.trace is not None else None
-        name = None if trace is None else self._name_of(trace)
+        name = None if trace is None else self._save.exported_name(trace)
         return self._message(
-            known.given(), name, lambda: self._library.add(known.library, known.name)
+            known.given(), name, lambda: self._save.add_loaded(known.library, known.name)
         )
 
     def _cut(self, function: schema.FunctionDef) -> Iterator[tuple[int, Any]]:
@@ -118,25 +106,21 @@ class InitialValues:
         captured = list(creation.captured_inputs)
         first = len(arguments) - len(captured)
         same = next(
-            (
-                t
-                for t in api.traces(function)
-                if t is not creation and traces.same_signature(t, creation)
-            ),
+            (t for t in api.traces(function) if t is not creation and same_arguments(t, creation)),
             None,
         )
         for argument, value, dtype in _assigned(definition):
             index = arguments.index(argument) if argument in arguments else -1
-            number = self._captures.owner(captured[index - first]) if index >= first else None
+            number = self._save.owner(captured[index - first]) if index >= first else None
             if number is not None:
                 cut, used = _cut_out(definition, value, dtype)
                 places = [arguments.index(one) for one in used]
                 inputs = [
                     initial_values.Argument(n) if n < first else captured[n - first] for n in places
                 ]
-                trace = None if same is None else self._name_of(same)
+                trace = None if same is None else self._save.exported_name(same)
                 item = self._message(
-                    inputs, trace, functools.partial(self._library.derive, cut, "initial_value")
+                    inputs, trace, functools.partial(self._save.add_derived, cut, "initial_value")
                 )
                 if item is not None:
                     yield number, item
@@ -161,7 +145,7 @@ class InitialValues:
                     return None
                 out.inputs.add(argument=given)
             else:
-                number = None if given is None else self._captures.owner(given)
+                number = None if given is None else self._save.owner(given)
                 if number is None:
                     return None
                 out.inputs.add(node_id=number)

@@ -1,0 +1,17 @@
+"""Acos: the inverse cosine.
+
+Dtypes: floats, complex.
+Accuracy: 4 ulp in float32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reference_eval.arrays import Array
+from reference_eval.registry import op
+
+
+@op("Acos")
+def acos(x: Array) -> Array:
+    return np.arccos(x)

@@ -1,0 +1,17 @@
+"""Acosh: the inverse hyperbolic cosine.
+
+Dtypes: floats, complex.
+Accuracy: 4 ulp in float32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reference_eval.arrays import Array
+from reference_eval.registry import op
+
+
+@op("Acosh")
+def acosh(x: Array) -> Array:
+    return np.arccosh(x)
