@@ -13,7 +13,7 @@ a MetaGraph; ``threads`` answers several threads at once. A plan decides by them
 runs, which cells are NOT_APPLICABLE.
 
 Model servers are consumers too (:attr:`compat_matrix.cells.plan.Cell.is_served`), but they are not
-worker programs: see :mod:`compat_matrix.serving`. Third-party consumers come from
+worker programs: see :mod:`savedmodel_servers`. Third-party consumers come from
 :mod:`compat_matrix.plugins`.
 """
 

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import click
 
-from compat_matrix.cli import Group
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option
-from compat_matrix.commands.parts.models import (
-    jobs_of_models,
-    model_arguments,
-    models_named,
-    tell_skipped,
-)
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.groups import Group
+from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import (
     counted,
     printable,
     told,
     unknown,
+)
+from savedmodel_tools.commands.parts.models import (
+    jobs_of_models,
+    model_arguments,
+    models_named,
+    tell_skipped,
 )
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _write_one(
 
 
 def _tell_written(report: dict[str, Any]) -> None:
-    from compat_matrix.commands.parts.contract_lines import line as line_of
+    from savedmodel_tools.commands.parts.contract_lines import line as line_of
 
     if report["status"] != "written":
         refused = (
@@ -450,7 +450,7 @@ def _checked(
 
 
 def _report(report: dict[str, Any]) -> Iterator[str]:
-    from compat_matrix.commands.parts.contract_lines import line as line_of
+    from savedmodel_tools.commands.parts.contract_lines import line as line_of
 
     colour = {"kept": "green", "no contract": "yellow"}.get(report["status"], "red")
     reason = f": {report['reason']}" if "reason" in report else ""

@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.commands.compat import LOADER_HELP, LOADERS
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.editing import check_place, done, models_of
-from compat_matrix.commands.parts.lists import Choice, list_option
-from compat_matrix.commands.parts.models import jobs_of_models, one_release, summary, tell_skipped
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode, leading
 from savedmodel_common.printable import message_of, printable
+from savedmodel_tools.commands.compat import LOADER_HELP, LOADERS
+from savedmodel_tools.commands.parts.editing import check_place, done, models_of
+from savedmodel_tools.commands.parts.models import (
+    jobs_of_models,
+    one_release,
+    summary,
+    tell_skipped,
+)
 
 if TYPE_CHECKING:
     from compat_matrix.exports.release_proof import Proof, Prover

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from compat_matrix.cli import Group
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.models import one_release
 from compat_matrix.commands.parts.refusing import refusing_trouble
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, like, printable
+from savedmodel_tools.commands.parts.models import one_release
 
 if TYPE_CHECKING:
     from savedmodel_tools.skew.history import History, OpHistory

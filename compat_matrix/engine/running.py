@@ -42,7 +42,6 @@ from compat_matrix.cells.results import (
     write_results,
 )
 from compat_matrix.cells.run_file import RUN_FILE, RunFile
-from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
 from compat_matrix.engine.sessions import CELLS_FILE, QUIET, RunError, execute
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.report import grid_html, html, junit, terminal
@@ -54,6 +53,7 @@ from compat_matrix.verdict.summary import summarise
 from reference_impl.format.container.files import shown
 from savedmodel_common import interrupts, strict_json
 from savedmodel_common.printable import counted, like, unknown
+from savedmodel_common.sole_writer import LOCK_FILE, sole_writer
 from savedmodel_common.writing import write_set, write_text
 
 SUMMARY_FILE, JUNIT_FILE, HTML_FILE = "summary.json", "junit.xml", "report.html"

@@ -19,10 +19,10 @@ from compat_matrix.requests.digest import compared_outputs
 from compat_matrix.requests.given import as_artifact, case_name
 from compat_matrix.requests.policies import RELEASES, OptionError
 from compat_matrix.runtimes.runtime import INSTALL, local_runtime
-from compat_matrix.serving.staging import Unstageable
 from reference_impl.format.container.layout import tags_text
 from savedmodel_common import tensors
 from savedmodel_common.gist import gist
+from savedmodel_common.staging import Unstageable
 from savedmodel_tools.contract.file import ContractError
 from savedmodel_tools.contract.form import Answers, Request
 from savedmodel_tools.contract.rules import Finding

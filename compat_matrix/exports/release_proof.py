@@ -183,7 +183,7 @@ class Prover:
         """
         from compat_matrix.requests.given import as_artifact
         from compat_matrix.requests.policies import RELEASES
-        from compat_matrix.serving.staging import Unstageable
+        from savedmodel_common.staging import Unstageable
 
         if self.runtime is None:
             return Proof(UNPROVED, self.trouble, (), ())

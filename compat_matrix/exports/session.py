@@ -21,8 +21,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, Cell, Decision, Plan
 from compat_matrix.cells.registry import PluginError, Registry
 from compat_matrix.cells.results import Observation, Result
-from compat_matrix.cells.run_file import RunFile, tool_version
-from compat_matrix.cells.sole_writer import LOCK_FILE
+from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import CHECKS, NotExecuted
 from compat_matrix.engine import running
 from compat_matrix.engine.loop import run_plan
@@ -44,7 +43,9 @@ from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger
 from reference_impl.errors import NotASavedModelError, SavedModelError, about_the_model
+from savedmodel_common.own_version import tool_version
 from savedmodel_common.placing import Unstageable
+from savedmodel_common.sole_writer import LOCK_FILE
 from savedmodel_common.writing import write_text
 
 INTERRUPTED = "interrupted"
@@ -223,10 +224,10 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
     named = [runtime for spec in options.tensorflow for runtime in resolve_labelled(spec)]
     others = [runtime for runtime in named if runtime.name != LOCAL]
     if options.servers:
-        from compat_matrix.serving.servers import server_runtime
+        from compat_matrix.hosts.servers import runtimes_of
 
         try:
-            others += [server_runtime(spec) for spec in options.servers]
+            others += runtimes_of(options.servers)
         except ValueError as error:
             raise OptionError(str(error)) from error
     wanted = (

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
-from compat_matrix.cli import main
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
+from savedmodel_compat.cli import main
 from savedmodel_tools.verify.rules import all_rules
 
 SOUND = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
@@ -56,9 +56,9 @@ def inspect_command(folder: Path) -> str:
     """`savedmodel-compat inspect`; returns the problems, and what acts on the machine at load or
     when.
     """
-    from compat_matrix.commands.inspect import SECTIONS
-    from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.views.model import inspect as look
+    from savedmodel_tools.commands.inspect import SECTIONS
+    from savedmodel_tools.inspect.tree import show
 
     info = look(folder)
     json.dumps(info.to_json(), allow_nan=False)

@@ -19,9 +19,9 @@ def read_inspect(folder: Path) -> None:
 
 
 def tree(folder: Path) -> None:
-    from compat_matrix.commands.inspect import SECTIONS
-    from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.views.model import inspect
+    from savedmodel_tools.commands.inspect import SECTIONS
+    from savedmodel_tools.inspect.tree import show
 
     out = io.StringIO()
     with contextlib.redirect_stdout(out):

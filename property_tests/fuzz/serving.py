@@ -129,7 +129,7 @@ class _Said:
         self.bodies = list(bodies)
 
     def exchange(self, *_: object) -> Any:
-        from compat_matrix.serving.connection import Response
+        from savedmodel_servers.connection import Response
 
         return Response(200, self.bodies.pop(0))
 
@@ -139,7 +139,7 @@ def _each(questions: list[Callable[[], object]]) -> None:
 
     Raises what the last one refused that was refused, where no answer was taken.
     """
-    from compat_matrix.serving.client import ServingError
+    from savedmodel_servers.client import ServingError
 
     refused: list[ServingError] = []
     for ask in questions:
@@ -152,7 +152,7 @@ def _each(questions: list[Callable[[], object]]) -> None:
 
 
 def _client(*bodies: bytes) -> Any:
-    from compat_matrix.serving.rest_client import RestClient
+    from savedmodel_servers.rest_client import RestClient
 
     client = RestClient("127.0.0.1", 1)
     client._connection = _Said(*bodies)  # type: ignore[assignment]
@@ -162,10 +162,10 @@ def _client(*bodies: bytes) -> Any:
 def rest_predict(folder: Path) -> None:
     import numpy as np
 
-    from compat_matrix.serving.client import ModelRef
-    from compat_matrix.serving.rest_client import COLUMNS, ROWS
     from property_tests.fuzz.parsers import Wrong
     from savedmodel_common.tensors import CARRIERS, Tensor
+    from savedmodel_servers.client import ModelRef
+    from savedmodel_servers.rest_client import COLUMNS, ROWS
 
     data, metadata = (folder / "answer.json").read_bytes(), json.dumps(METADATA).encode()
     x = {"x": Tensor("float32", np.float32([1]))}
@@ -184,7 +184,7 @@ def rest_predict(folder: Path) -> None:
 
 
 def rest_other(folder: Path) -> None:
-    from compat_matrix.serving.client import ModelRef
+    from savedmodel_servers.client import ModelRef
 
     data, ref = (folder / "answer.json").read_bytes(), ModelRef("m")
     _each(
@@ -278,8 +278,8 @@ class _Channel:
 def grpc_other(folder: Path) -> None:
     from types import SimpleNamespace
 
-    from compat_matrix.serving.client import ModelRef, Task
-    from compat_matrix.serving.grpc_client import GrpcClient
+    from savedmodel_servers.client import ModelRef, Task
+    from savedmodel_servers.grpc_client import GrpcClient
 
     data, ref = (folder / "answer.pb").read_bytes(), ModelRef("m")
     client = GrpcClient.__new__(GrpcClient)  # there need be no gRPC to read its messages
@@ -303,7 +303,7 @@ def grpc_other(folder: Path) -> None:
 
 
 def serving_errors() -> tuple[type[Exception], ...]:
-    from compat_matrix.serving.client import ServingError
     from reference_impl.errors import SavedModelError
+    from savedmodel_servers.client import ServingError
 
     return ServingError, SavedModelError

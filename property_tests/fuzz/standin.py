@@ -22,9 +22,9 @@ class _Echo:
     """Answers each output with the input of its tensor."""
 
     def __init__(self) -> None:
-        from compat_matrix.serving.standin import memory
         from reference_impl.format import schema
         from savedmodel_common.serving import messages
+        from savedmodel_standin import memory
 
         memory.FILLED = _FILLED
         self.signatures = {"serving_default": schema.parse_text(messages.SignatureDef, _SIGNATURE)}
@@ -91,14 +91,14 @@ def example_bodies() -> list[bytes]:
 def refusals() -> tuple[type[BaseException], ...]:
     from google.protobuf.message import DecodeError
 
-    from compat_matrix.serving.standin.errors import ServingError
+    from savedmodel_standin.errors import ServingError
 
     return (ServingError, DecodeError)  # the transport answers for the second
 
 
 def grpc_predict(folder: Path) -> None:
-    from compat_matrix.serving.standin import memory, predict, tensor_protos
     from savedmodel_common.serving import messages
+    from savedmodel_standin import memory, predict, tensor_protos
 
     servable: Any = _Echo()
     data = (folder / "request.pb").read_bytes()
@@ -110,8 +110,8 @@ def grpc_predict(folder: Path) -> None:
 
 
 def rest_predict(folder: Path) -> None:
-    from compat_matrix.serving.standin import json_predict, memory, predict
     from savedmodel_common.serving import messages
+    from savedmodel_standin import json_predict, memory, predict
 
     servable: Any = _Echo()
     data = (folder / "request.json").read_bytes()
@@ -126,8 +126,8 @@ def rest_predict(folder: Path) -> None:
 
 
 def rest_examples(folder: Path) -> None:
-    from compat_matrix.serving.standin import inference, json_examples, memory
     from savedmodel_common.serving import messages
+    from savedmodel_standin import inference, json_examples, memory
 
     data = (folder / "request.json").read_bytes()
     request: Any = messages.ClassificationRequest()

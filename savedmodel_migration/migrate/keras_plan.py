@@ -11,14 +11,14 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.keras_migration.reading.layer_graph import layer_graph
-from compat_matrix.keras_migration.reading.saved import NotKeras, SavedKeras
-from compat_matrix.keras_migration.refused import OWN_CODE, Refused
-from compat_matrix.keras_migration.rules import all_rules
-from compat_matrix.keras_migration.rules.keras_2 import LAYERS
-from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES, graph_ops
 from reference_impl.errors import SavedModelError
 from reference_impl.remembering import found_once
+from savedmodel_migration.keras_2_to_3.reading.layer_graph import layer_graph
+from savedmodel_migration.keras_2_to_3.reading.saved import NotKeras, SavedKeras
+from savedmodel_migration.keras_2_to_3.refused import OWN_CODE, Refused
+from savedmodel_migration.keras_2_to_3.rules import all_rules
+from savedmodel_migration.keras_2_to_3.rules.keras_2 import LAYERS
+from savedmodel_migration.keras_2_to_3.rules.operations import CLASSES, GRAPH_CLASSES, graph_ops
 from savedmodel_migration.migrate.migrator import Settings
 
 LAMBDA = "Lambda"

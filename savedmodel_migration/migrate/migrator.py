@@ -25,7 +25,6 @@ from compat_matrix.requests.questions import RANDOM
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
-from compat_matrix.serving import staging
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
@@ -33,6 +32,7 @@ from reference_impl.format.container import layout
 from reference_impl.format.container.files import shown
 from reference_impl.format.container.staging import put_in_place, sync
 from reference_impl.format.names import OBJECT_GRAPH_KEY
+from savedmodel_common import staging
 from savedmodel_common.printable import told
 from savedmodel_migration.migrate import advice, elsewhere, proof
 from savedmodel_migration.migrate.lost_kernels import convertible, rewritten

@@ -29,6 +29,7 @@ from compat_matrix.requests.given import Export, beside, copied, questions_of
 from compat_matrix.requests.policies import ACROSS_RELEASES, GENERATIONS, OptionError
 from compat_matrix.requests.questions import Asked, Question, invent
 from compat_matrix.requests.recorder import Reader, Recorder, line_of
+from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.verdict import Ledger
@@ -43,11 +44,12 @@ from savedmodel_common.compare import (
 )
 from savedmodel_common.gist import gist
 from savedmodel_common.tensors import Tensor
+from savedmodel_migration import workers
 from savedmodel_migration.migrate.advice import never
 from savedmodel_migration.migrate.records import Part, Verdict
 
 # all readers in one process: one for each would import TensorFlow once more for every model
-PROGRAM = "migration_worker"
+PROGRAM = workers.MIGRATION
 SESSION_PROGRAM = "contrib_session_worker"  # the old model's session in another release
 OLD = "v1_session"
 REFERENCE = "reference"  # also saves the new model again
@@ -78,7 +80,12 @@ class Asker:
     """
 
     def __init__(
-        self, hosts: Hosts, folder: Path, limit: float, program: str = PROGRAM, purpose: str = ""
+        self,
+        hosts: Hosts,
+        folder: Path,
+        limit: float,
+        program: Program = PROGRAM,
+        purpose: str = "",
     ) -> None:
         self.hosts, self.host, self.folder, self.limit = hosts, hosts.of(LOCAL), folder, limit
         self.worker = self.host.worker(LOCAL, program, purpose)

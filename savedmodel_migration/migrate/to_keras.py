@@ -19,8 +19,7 @@ from compat_matrix.requests.draws import drawn, draws
 from compat_matrix.requests.made_up import examples_of, made_up
 from compat_matrix.requests.policies import ACROSS_LOADERS, Allowed
 from compat_matrix.runtimes.worker import ReplyError
-from compat_matrix.serving import staging
-from savedmodel_common import tensors
+from savedmodel_common import staging, tensors
 from savedmodel_common.compare import (
     EXACT,
     Mismatch,
@@ -29,6 +28,7 @@ from savedmodel_common.compare import (
 )
 from savedmodel_common.gist import gist
 from savedmodel_common.tensors import Tensor
+from savedmodel_migration import workers
 from savedmodel_migration.migrate import advice
 from savedmodel_migration.migrate.migrator import Migrator, errors_noted
 from savedmodel_migration.migrate.plan import ModelPlan
@@ -40,7 +40,7 @@ from savedmodel_migration.migrate.records import (
     Verdict,
 )
 
-PROGRAM, FILE_PROGRAM = "keras_worker", "keras_file_worker"
+PROGRAM, FILE_PROGRAM = workers.KERAS, workers.KERAS_FILE
 FILE = "model.keras"
 # Sets of inputs with negative numbers, beside the ones that count: seeds and factors. With a set
 # and its opposite, a ReLU of a linear layer cannot be taken for none: either of them makes a

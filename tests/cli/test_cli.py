@@ -12,9 +12,9 @@ import click
 import model_edits as edits
 import pytest
 
-from compat_matrix.cli import TASKS, introduction, main
 from reference_impl.format import schema
 from savedmodel_common.printable import printable
+from savedmodel_compat.cli import TASKS, introduction, main
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = main.list_commands(click.Context(main))
@@ -63,9 +63,9 @@ def test_every_command_exists(name):
 
 def test_help_imports_none_of_the_commands():
     program = (
-        "import sys\nfrom compat_matrix.cli import main\ntry: main(['--help'])\nexcept SystemExit:"
+        "import sys\nfrom savedmodel_compat.cli import main\ntry: main(['--help'])\nexcept SystemExit:"
         " pass\nheavy = ('numpy', 'rich', 'google.protobuf', 'pytest', 'tensorflow',"
-        " 'compat_matrix.commands.inspect')\nprint([name for name in heavy if name in sys.modules],"
+        " 'savedmodel_tools.commands.inspect')\nprint([name for name in heavy if name in sys.modules],"
         " file=sys.stderr)"
     )
     done = subprocess.run(

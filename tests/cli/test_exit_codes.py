@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from model_edits import fixture
 
-from compat_matrix.cli import main
 from savedmodel_common.writing import write_text
+from savedmodel_compat.cli import main
 
 READ = {
     "inspect": "inspect {}",

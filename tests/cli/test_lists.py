@@ -4,10 +4,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
 from compat_matrix.commands.parts.matrix_run import run
 from compat_matrix.commands.parts.planned import CELL_ID
 from compat_matrix.runtimes.resolve import split
+from savedmodel_compat.cli import main
 
 # What may hold a comma that separates nothing, and what is cut where it is read.
 NOT_CUT = {

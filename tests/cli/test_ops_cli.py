@@ -115,7 +115,7 @@ def test_nothing_heavy_is_imported(command):
     heavy = ("numpy", "tensorflow", "keras", "rich", "pytest", "ml_dtypes", "jinja2")
     light = () if command[0] == "needs" else ("google.protobuf",)
     program = (
-        "import sys\nfrom compat_matrix.cli import main\n"
+        "import sys\nfrom savedmodel_compat.cli import main\n"
         f"try: main({['ops', *map(str, command)]!r})\nexcept SystemExit: pass\n"
         f"print([name for name in {(*heavy, *light)!r} if name in sys.modules], file=sys.stderr)"
     )

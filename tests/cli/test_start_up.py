@@ -19,7 +19,7 @@ UNNEEDED = (
 )
 PROGRAM = """
 import json, sys
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 try:
     main(sys.argv[2:], standalone_mode=False)
 except SystemExit as error:

@@ -257,10 +257,10 @@ TIME_OF_DAY = {
     "compat_matrix/cells/run_file.py": "a stamp for people",
     "savedmodel_migration/migrate/report.py": "a stamp for people",
     "compat_matrix/commands/matrix.py": "entries of the ledger expire on a day",
-    "compat_matrix/serving/drivers/guard.py": "a stamp for people",
+    "savedmodel_servers/drivers/guard.py": "a stamp for people",
     "compat_matrix/exports/session.py": "entries of the ledger expire on a day",
     "compat_matrix/engine/running.py": "entries of the ledger expire on a day",
-    "compat_matrix/serving/standin/log.py": "a stamp for people",
+    "savedmodel_standin/log.py": "a stamp for people",
 }
 _ASKING = {
     ("time", "time"),

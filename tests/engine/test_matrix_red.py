@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
 from savedmodel_common import tensors
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.tensorflow
 

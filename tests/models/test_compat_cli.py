@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 
-from compat_matrix.cli import main
 from reference_impl.format import schema
 from reference_impl.format.container import layout
+from savedmodel_compat.cli import main
 from savedmodel_tools import compat, targets
 from savedmodel_tools.skew.history import history
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from planted_facts import FACTS
 
 import reference_impl
-from compat_matrix.cli import main
 from reference_impl.errors import SavedModelError
+from savedmodel_compat.cli import main
 from savedmodel_tools.skew.history import history
 
 tf = pytest.importorskip("tensorflow")

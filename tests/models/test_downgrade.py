@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 from model_edits import edited, fixture
 
-from compat_matrix.cli import main
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.tensor_proto import decode
+from savedmodel_compat.cli import main
 from savedmodel_tools.downgrade import attrs, replace, rewrite
 from savedmodel_tools.skew.history import history
 

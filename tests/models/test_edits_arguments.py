@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 from renamed_arguments import all_names, rename_all
 
-from compat_matrix.cli import main
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.format.values import structure
 from reference_impl.views.signatures import slots_of
+from savedmodel_compat.cli import main
 from savedmodel_tools.canonical.form import canonical
 from savedmodel_tools.edits import signatures
 from savedmodel_tools.edits.arguments import rename_arguments

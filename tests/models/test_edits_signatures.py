@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 
-from compat_matrix.cli import main
 from reference_impl import errors
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
+from savedmodel_compat.cli import main
 from savedmodel_tools.canonical.form import canonical
 from savedmodel_tools.edits import signatures
 from savedmodel_tools.edits.proof import RefusedError

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 from model_edits import FIXTURES, differences, edited, fixture
 
-from compat_matrix.cli import main
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.container import layout
 from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.restore_plan import restore_plan
+from savedmodel_compat.cli import main
 from savedmodel_tools.canonical.form import canonical
 from savedmodel_tools.canonical.functions import Functions
 from savedmodel_tools.edits import signatures

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 from savedmodel_tools.jobs import Died, ordered
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.tensor_proto import encode
 from reference_impl.graph.node_defs import set_constant
 from reference_impl.graph.references import all_nodes
 from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat import cli
 from savedmodel_migration.migrate import lost_kernels
 
 OLD = "2.8"  # the last release with a kernel of BoostedTreesBucketize

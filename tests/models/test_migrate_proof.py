@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
 from reference_impl.format import schema
 from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat import cli
 from savedmodel_migration.migrate import records
 
 pytestmark = pytest.mark.tensorflow

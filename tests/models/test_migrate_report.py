@@ -12,7 +12,7 @@ import model_edits as edits
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 from savedmodel_migration.migrate import records, report, run
 from savedmodel_migration.migrate.records import Status
 

@@ -6,10 +6,10 @@ import verify_planted
 import zoo
 from click.testing import CliRunner
 
-from compat_matrix import cli
 from property_tests.attacks import effects
 from reference_impl.format import schema
 from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat import cli
 from savedmodel_tools.find import find
 from savedmodel_tools.verify.findings import Severity
 from savedmodel_tools.verify.rules import (

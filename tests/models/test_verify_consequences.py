@@ -9,8 +9,8 @@ import pytest
 import verify_planted
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
 from reference_impl.format import schema
+from savedmodel_compat.cli import main
 from savedmodel_tools import compat
 from savedmodel_tools.skew.history import history
 from savedmodel_tools.verify.consequences import OF_RULE

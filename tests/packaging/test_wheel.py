@@ -15,7 +15,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 MODEL = PROJECT / "fixtures_v1" / "half_plus_two" / "model"
 LISTED = """
 import click
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 def walk(command, path):
     print(*path)
@@ -28,7 +28,7 @@ walk(main, [])
 HELP = """
 import sys
 from click.testing import CliRunner
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 for line in sys.stdin.read().splitlines():
     result = CliRunner().invoke(main, [*line.split(), "--help"])

@@ -18,12 +18,12 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Decision, PlanError
 from compat_matrix.cells.results import DESELECTED, Observation, Result
 from compat_matrix.checks import CHECKS
-from compat_matrix.cli import main
 from compat_matrix.plan.changed import Changes, ChangesUnknown, changed_since, effect_of
 from compat_matrix.plan.planning import Axes, PlannedArtifact, case_artifacts, expand
 from compat_matrix.report import grid
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger, tally
+from savedmodel_compat.cli import main
 
 ROOT = Path(__file__).parents[2]
 OLD = Runtime(

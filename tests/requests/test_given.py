@@ -9,8 +9,8 @@ import pytest
 from compat_matrix.requests import given, questions
 from compat_matrix.requests.artifact import read_artifact
 from compat_matrix.requests.policies import RELEASES
-from compat_matrix.serving.staging import Unstageable
 from reference_impl.format.container import layout
+from savedmodel_common.staging import Unstageable
 from savedmodel_tools.canonical.form import canonical
 from savedmodel_tools.contract.form import contract_of
 

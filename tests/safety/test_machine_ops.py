@@ -229,7 +229,7 @@ def test_functions_beyond_counting_are_left_open(tmp_path, monkeypatch):
 
 
 def test_inspect_shows_when(tmp_path, capsys):
-    from compat_matrix.cli import main
+    from savedmodel_compat.cli import main
 
     attacks.write_in_nested_calls(tmp_path / "model")
     with pytest.raises(SystemExit):

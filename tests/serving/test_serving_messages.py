@@ -235,7 +235,7 @@ def test_import_stays_light():
     program = """
 import sys
 from savedmodel_common.serving import messages
-from compat_matrix.serving import client
+from savedmodel_servers import client
 print(sorted(set(sys.modules) & {"tensorflow", "keras", "grpc", "docker", "http.client"}))
 """
     assert run(program) == ["[]"]

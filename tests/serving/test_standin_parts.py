@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compat_matrix.serving.standin import (
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor, from_numpy
+from savedmodel_standin import (
     flags,
     image,
     json_predict,
@@ -22,9 +24,7 @@ from compat_matrix.serving.standin import (
     rootfs,
     tensor_protos,
 )
-from compat_matrix.serving.standin.errors import ServingError
-from savedmodel_common.serving import messages
-from savedmodel_common.tensors import Tensor, from_numpy
+from savedmodel_standin.errors import ServingError
 
 
 @pytest.mark.parametrize(

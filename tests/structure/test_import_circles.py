@@ -15,7 +15,7 @@ PACKAGES = (
     "savedmodel_tools",
     "savedmodel_migration",
     "fixtures_v1",
-    "keras_models",
+    "savedmodel_migration.keras_models",
     "property_tests",
     "reference_impl",
     "savedmodel_compat",

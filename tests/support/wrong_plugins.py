@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "compat_matrix/plugins/samples"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "savedmodel_plugin_kit/samples"))
 from numpy_consumer import NumpyWorker
 
 from compat_matrix.workers import protocol

@@ -15,13 +15,13 @@ from click.testing import CliRunner
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
-from compat_matrix.cli import main
 from compat_matrix.engine.predict import Predictor
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
 from compat_matrix.verdict import NO_ENTRIES, Ledger
 from compat_matrix.verdict.ledger import Verdict
 from compat_matrix.verdict.prediction import KEY, Cause, Prediction, Says, holds, of
+from savedmodel_compat.cli import main
 from savedmodel_tools.skew.history import TABLE, History, history
 from savedmodel_tools.skew.table import encode
 

@@ -12,7 +12,7 @@ from bare_python import without_tensorflow
 from click.testing import CliRunner
 from matrix_world import REPO
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 MODEL = edits.fixture("half_plus_two")
 

@@ -15,14 +15,14 @@ import click
 
 from compat_matrix.cells.plan import NO_CONSUMER, STANDIN, parse_cell_id
 from compat_matrix.commands.parts import planned
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger
 from savedmodel_common import toml
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import list_option, quiet_option, renaming
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted
 

@@ -18,7 +18,7 @@ from compat_matrix.commands.parts.refusing import Refused
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import unknown
 
-THIRD_PARTY = Path(__file__).resolve().parents[2] / "third_party" / "plugins.toml"
+THIRD_PARTY = Path(__file__).resolve().parents[3] / "third_party" / "plugins.toml"
 
 
 class _PluginsFile(click.Path):

@@ -28,12 +28,11 @@ def refusing_trouble() -> Iterator[None]:
     """Turn trouble with runtimes and servers into one line and an exit code: 64 for an unknown
     runtime, else 4.
     """
-    from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
-    from compat_matrix.serving.drivers.base import EngineTrouble, NotHere
+    from compat_matrix.runtimes.places import RuntimeTrouble, ServerTrouble, UnknownRuntime
 
     try:
         yield
-    except (NotHere, EngineTrouble, RuntimeTrouble) as error:
+    except (ServerTrouble, RuntimeTrouble) as error:
         raise Refused(
             str(error),
             ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compat_matrix.cases import CASES_DIR
-from compat_matrix.serving.standin import executable
 from savedmodel_common import provenance, tensors
+from savedmodel_standin import executable
 
 ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "tests" / "support"))

@@ -1,6 +1,0 @@
-"""``python -m compat_matrix``: the same program as the console script ``savedmodel-compat``."""
-
-from compat_matrix.cli import main
-
-if __name__ == "__main__":
-    main()

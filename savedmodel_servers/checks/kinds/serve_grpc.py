@@ -1,0 +1,26 @@
+"""``serve_grpc``: every request over gRPC."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.checks.kind import Check
+
+if TYPE_CHECKING:
+    from savedmodel_servers.checks.wire import Wire
+
+CHECK = Check(
+    "serve_grpc",
+    "Predict, Classify and Regress over gRPC answer as recorded",
+    place=2,
+    asks=True,
+    like="values",
+    served=True,
+)
+
+
+def check(wire: Wire) -> dict[str, Any]:
+    """Send every request over gRPC; return details of a pass."""
+    from savedmodel_servers.checks import serve  # needs packages that the other checks do not
+
+    return serve.check_grpc(wire)
