@@ -4,15 +4,12 @@ them. `compat_matrix.hosts.servers` describes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.cells.plan import Cell
-from compat_matrix.requests.artifact import Artifact
 from compat_matrix.runtimes.runtime import Runtime
 from savedmodel_servers import drivers, servers
-from savedmodel_servers.checks.wire import Wire
 from savedmodel_servers.drivers import engine
 from savedmodel_servers.drivers.base import NotHere, ServerIdentity
 from savedmodel_servers.fleet import Fleet
@@ -20,22 +17,18 @@ from savedmodel_standin import image
 
 
 class FleetOfRuntime:
-    """The servers of one runtime: a fleet, and the cells that ask it."""
+    """The servers of one runtime."""
 
     def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
+        self.fleet = fleet
 
     def versions(self) -> dict[str, str]:
         """Return what the servers say of themselves. Raises NotHere."""
-        return identified(self._fleet.identity)
-
-    def asked(self, cell: Cell, artifact: Artifact, scratch: Path, ahead: Sequence[Path]) -> Wire:
-        """Return the context of the check of ``cell``."""
-        return Wire(cell, self._fleet, artifact, scratch, ahead)
+        return identified(self.fleet.identity)
 
     def close(self) -> None:
         """Stop all servers and collect their logs."""
-        self._fleet.close()
+        self.fleet.close()
 
 
 class Starter:

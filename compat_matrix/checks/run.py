@@ -16,9 +16,9 @@ from compat_matrix.cells.results import Observation
 from compat_matrix.checks import export_bytes
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
+from compat_matrix.checks.served import ServedCell
 from compat_matrix.checks.table import RUN
 from compat_matrix.hosts.host import Host
-from compat_matrix.hosts.servers import Asked
 from compat_matrix.requests.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
 from compat_matrix.verdict.pasts import EXPORTS
@@ -82,7 +82,7 @@ class _Execution:
     def __init__(self, cell: Cell, host: Host, out: Path, scratch: Path) -> None:
         self.cell, self.host, self.out, self.scratch = cell, host, out, scratch
         self.worker: Worker | None = None
-        self.context: Context | Asked | None = None
+        self.context: Context | ServedCell | None = None
         self.server: dict[str, str] = {}  # what a server says of itself
         self.log_start = (0, 0)
         self.seconds: dict[str, float] = {}
@@ -135,7 +135,7 @@ class _Execution:
         servers = self.host.servers(self.cell.runtime)
         self.server = servers.versions()
         ahead = self.host.ahead(self.cell.runtime, artifact.model)
-        self.context = servers.asked(self.cell, artifact, self.scratch, ahead)
+        self.context = ServedCell(self.cell, servers, artifact, self.scratch, ahead)
         return RUN[self.cell.check](self.context)
 
     def _artifact(self) -> Path:

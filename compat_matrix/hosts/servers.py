@@ -9,29 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from compat_matrix.cells.plan import Cell
 from compat_matrix.runtimes.runtime import Runtime
 from savedmodel_common import entry_points
 
-if TYPE_CHECKING:
-    from compat_matrix.requests.artifact import Artifact
-
 STARTER = "starter"  # the name of the entry point
-
-
-class Asked(Protocol):
-    """One cell whose check asks a server.
-
-    ``timings``: step -> seconds, which grow as the check asks. ``kept``: files that are evidence of
-    a pass. ``rss_kib``: None, the memory of a server is not measured.
-    """
-
-    artifact: Artifact
-    timings: dict[str, float]
-    kept: dict[str, Path]
-    rss_kib: int | None
 
 
 class Servers(Protocol):
@@ -39,9 +22,6 @@ class Servers(Protocol):
 
     def versions(self) -> dict[str, str]:
         """Return what the servers say of themselves, for a result: kind, TensorFlow, image."""
-
-    def asked(self, cell: Cell, artifact: Artifact, scratch: Path, ahead: Sequence[Path]) -> Asked:
-        """Return the context of a check. ``ahead``: the models that will be asked for next."""
 
     def close(self) -> None:
         """Stop all servers and collect their logs."""

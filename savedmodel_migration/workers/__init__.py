@@ -1,4 +1,4 @@
-"""Worker programs of the migration: they run in the harness's own Python, in processes of their own.
+"""Worker programs of the migration, which run in the Python of the harness.
 
 keras_worker        rebuilds a Keras 2 model, and asks the old and the new one
 keras_file_worker   loads a saved `.keras` file in a process that knows nothing else

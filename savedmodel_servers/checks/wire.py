@@ -15,6 +15,7 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.checks.context import STEP_LIMIT, Finding
+from compat_matrix.checks.served import ServedCell
 from compat_matrix.requests.artifact import Artifact
 from savedmodel_common.interrupts import signal_name
 from savedmodel_servers.client import (
@@ -33,6 +34,7 @@ from savedmodel_servers.fleet import (
     NotStarted,
     Served,
 )
+from savedmodel_servers.starter import FleetOfRuntime
 from savedmodel_servers.verdicts import (
     CRASHED,
     HUNG,
@@ -90,6 +92,13 @@ class Wire:
             yield
         finally:
             self.timings[step] = self.timings.get(step, 0.0) + time.perf_counter() - start
+
+
+def wire_of(cell: ServedCell) -> Wire:
+    """Return the context of a check as this package needs it; times and evidence are shared."""
+    assert isinstance(cell.servers, FleetOfRuntime)
+    fleet = cell.servers.fleet
+    return Wire(cell.cell, fleet, cell.artifact, cell.scratch, cell.ahead, cell.timings, cell.kept)
 
 
 @contextmanager

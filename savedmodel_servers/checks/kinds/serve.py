@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.checks.kind import Check
 
 if TYPE_CHECKING:
-    from savedmodel_servers.checks.wire import Wire
+    from compat_matrix.checks.served import ServedCell
 
 CHECK = Check(
     "serve",
@@ -20,10 +20,12 @@ CHECK = Check(
 )
 
 
-def check(wire: Wire) -> dict[str, Any]:
+def check(cell: ServedCell) -> dict[str, Any]:
     """Check over both transports that every MetaGraph becomes AVAILABLE with the right metadata;
     return details of a pass.
     """
-    from savedmodel_servers.checks import serve  # needs packages that the other checks do not
+    # They need packages that the other checks do not.
+    from savedmodel_servers.checks import serve
+    from savedmodel_servers.checks.wire import wire_of
 
-    return serve.check_serve(wire)
+    return serve.check_serve(wire_of(cell))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.checks.kind import Check
 
 if TYPE_CHECKING:
-    from savedmodel_servers.checks.wire import Wire
+    from compat_matrix.checks.served import ServedCell
 
 CHECK = Check(
     "serve_grpc",
@@ -19,8 +19,10 @@ CHECK = Check(
 )
 
 
-def check(wire: Wire) -> dict[str, Any]:
+def check(cell: ServedCell) -> dict[str, Any]:
     """Send every request over gRPC; return details of a pass."""
-    from savedmodel_servers.checks import serve  # needs packages that the other checks do not
+    # They need packages that the other checks do not.
+    from savedmodel_servers.checks import serve
+    from savedmodel_servers.checks.wire import wire_of
 
-    return serve.check_grpc(wire)
+    return serve.check_grpc(wire_of(cell))
