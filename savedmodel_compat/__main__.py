@@ -1,4 +1,4 @@
-"""``python -m compat_matrix``: the same program as the console script ``savedmodel-compat``."""
+"""``python -m savedmodel_compat``: the same program as the console script ``savedmodel-compat``."""
 
 from savedmodel_compat.cli import main
 

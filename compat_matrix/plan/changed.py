@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from compat_matrix.cells.plan import Plan
 from compat_matrix.runtimes import registry
 from compat_matrix.runtimes.runtime import Runtime
+from savedmodel_common.packages import FIXTURES, OURS
 
 _ROOT = Path(__file__).resolve().parents[2]
 # Folders whose files are not read when a cell runs.
@@ -22,13 +23,7 @@ _IDLE = (
     "compat_matrix/report",
     "compat_matrix/verdict",
 )
-_PRODUCT = (
-    "compat_matrix",
-    "savedmodel_common",
-    "savedmodel_tools",
-    "reference_impl",
-    "fixtures_v1",
-)
+_PRODUCT = (*OURS, FIXTURES)
 
 
 class ChangesUnknown(Exception):

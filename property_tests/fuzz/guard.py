@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from savedmodel_common.packages import OURS
+
 SECONDS = 1.0  # of CPU time: others may be using the machine
 MEMORY = 256 << 20
 
@@ -69,11 +71,7 @@ class Guard:
         ours = Path(__file__).resolve().parents[2]
         places = {
             folder,
-            ours / "reference_impl",
-            ours / "compat_matrix",
-            ours / "savedmodel_common",
-            ours / "savedmodel_tools",
-            ours / "property_tests",
+            *(ours / package for package in (*OURS, "property_tests")),
         }
         places |= {
             Path(sysconfig.get_path(name))

@@ -41,10 +41,10 @@ def examine(made: Made, target: Path | None = None) -> dict[str, Any]:
     import tensorflow as tf
 
     import reference_impl
+    from savedmodel_migration.keras_2_to_3.loaded import Loaded
     from savedmodel_migration.keras_2_to_3.reading.saved import NotKeras
     from savedmodel_migration.keras_2_to_3.rebuild import rebuild
     from savedmodel_migration.keras_2_to_3.refused import Refused
-    from savedmodel_migration.workers.keras_worker import Loaded
 
     keras.utils.clear_session(free_memory=True)
     try:

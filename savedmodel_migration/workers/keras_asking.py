@@ -4,8 +4,8 @@ import importlib
 import sys
 
 import numpy as np
+from savedmodel_compat_workers import nests, protocol
 
-from compat_matrix.workers import nests, protocol
 from savedmodel_common import tensors as tensor_file
 
 

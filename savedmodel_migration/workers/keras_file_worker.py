@@ -3,8 +3,8 @@
 import os
 import sys
 
-from compat_matrix.workers import protocol
-from savedmodel_migration.workers import keras_asking
+import keras_asking
+from savedmodel_compat_workers import protocol
 
 OURS = ("compat_matrix", "reference_impl", "savedmodel_compat")
 

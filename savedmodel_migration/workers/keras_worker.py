@@ -8,8 +8,8 @@ It runs in the environment of the harness only, which has Keras 3.
 import os
 import sys
 
-from compat_matrix.workers import protocol, table_contents
-from savedmodel_migration.workers import keras_asking
+import keras_asking
+from savedmodel_compat_workers import protocol
 
 IMPORTS = ("tensorflow",)
 
@@ -54,6 +54,7 @@ class KerasWorker(protocol.Worker):
         from savedmodel_compat.keras.endpoint import Endpoint
         from savedmodel_migration.keras_2_to_3 import wrap
         from savedmodel_migration.keras_2_to_3.building.cuts import Cuts
+        from savedmodel_migration.keras_2_to_3.loaded import Loaded
         from savedmodel_migration.keras_2_to_3.prove import pairs_of
         from savedmodel_migration.keras_2_to_3.reading.saved import NotKeras, at
         from savedmodel_migration.keras_2_to_3.rebuild import rebuild
@@ -256,28 +257,6 @@ class KerasWorker(protocol.Worker):
         self.start = []
         keras_asking.fresh(keras)
         return {}
-
-
-class Loaded(object):
-    """A SavedModel, which is loaded when it is asked for."""
-
-    def __init__(self, tf, reference, directory):
-        self.tf, self.reference, self.directory = tf, reference, directory
-        self.root = None
-
-    def model(self):
-        """Return the loaded model."""
-        if self.root is None:
-            self.root = self.reference.load(self.directory)
-        return self.root
-
-    def rows(self, path, dtypes):
-        """Keys and values of the table at ``path``, None where there is none with these dtypes."""
-        found = self.model()
-        for part in path.split("."):
-            found = getattr(found, part, None)
-        handle = getattr(found, "resource_handle", None)
-        return None if handle is None else table_contents.rows_of(self.tf, handle, dtypes)
 
 
 def main():

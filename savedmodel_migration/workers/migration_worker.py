@@ -12,8 +12,7 @@ import warnings
 import weakref
 
 import numpy as np
-
-from compat_matrix.workers import (
+from savedmodel_compat_workers import (
     c_api_worker,
     nests,
     protocol,
@@ -23,6 +22,7 @@ from compat_matrix.workers import (
     tf2_worker,
     v1_session_worker,
 )
+
 from savedmodel_common import tensors as tensor_file
 
 _made = (

@@ -27,7 +27,7 @@ def run(*arguments, cwd=None, **environment):
         "-W",
         "error::DeprecationWarning:compat_matrix",
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         *map(str, arguments),
     ]
     kept = {
@@ -265,7 +265,7 @@ def test_a_reader_that_goes_away(tmp_path):
     for number in range(20_000):
         graph.graph_def.node.add(name=f"node{number}", op=f"SomeRatherLongNameOfAnOp{number}")
     folder = edits.write(message, tmp_path / "model")
-    command = [sys.executable, "-m", "compat_matrix", "inspect", str(folder), "--full"]
+    command = [sys.executable, "-m", "savedmodel_compat", "inspect", str(folder), "--full"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.read(10)
         process.stdout.close()

@@ -145,7 +145,7 @@ def test_a_name_that_the_terminal_cannot_show_is_escaped(line, models):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         *(word.format(models / "a modèle") for word in line.split()),
     ]
     done = subprocess.run(

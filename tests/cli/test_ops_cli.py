@@ -11,7 +11,7 @@ from model_edits import fixture
 
 
 def run(*arguments, **environment):
-    command = [sys.executable, "-m", "compat_matrix", "ops", *map(str, arguments)]
+    command = [sys.executable, "-m", "savedmodel_compat", "ops", *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, **environment}, encoding="utf-8"
     )

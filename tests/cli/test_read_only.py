@@ -19,7 +19,7 @@ from savedmodel_common.exit_codes import ExitCode
 pytestmark = pytest.mark.skipif(bool(ordinary_user.missing()), reason=ordinary_user.missing())
 
 REPO = Path(__file__).parents[2]
-CLI = [sys.executable, "-m", "compat_matrix"]
+CLI = [sys.executable, "-m", "savedmodel_compat"]
 TF2, TF1 = fixture("module_functions"), fixture("half_plus_two")
 ONE = ["--case", "fn_literals", "--consumer", "reference"]
 SAVE = """

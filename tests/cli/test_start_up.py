@@ -37,5 +37,5 @@ def test_a_command_for_one_model_imports_nothing_for_other_tasks(command, tmp_pa
         capture_output=True,
     )
     imported = json.loads((tmp_path / "modules").read_text())
-    assert f"compat_matrix.commands.{command}" in imported
+    assert f"savedmodel_tools.commands.{command}" in imported
     assert sorted(set(UNNEEDED) & set(imported)) == []

@@ -19,6 +19,7 @@ from matrix_world import small_world
 from model_edits import fixture
 
 from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.packages import OURS
 
 HERE = Path(__file__).parents[1]
 REPO = HERE.parent
@@ -109,7 +110,7 @@ def test_a_lock_is_held_as_long_as_its_process_runs(jumping, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         *map(str, ours),
@@ -151,7 +152,7 @@ def check(artifact, out, environment, limit):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "check",
         model,
         "--consumer",
@@ -187,7 +188,7 @@ def test_a_migration_is_proved(jumping, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "migrate",
         fixture("half_plus_two"),
         "--out",
@@ -292,13 +293,7 @@ def asks_for_the_time_of_day(node):
 
 def test_nothing_else_asks_for_the_time_of_day():
     found = set()
-    for package in (
-        "compat_matrix",
-        "savedmodel_common",
-        "savedmodel_tools",
-        "savedmodel_migration",
-        "reference_impl",
-    ):
+    for package in OURS:
         for file in sorted((REPO / package).rglob("*.py")):
             if "cases" not in file.parts and any(
                 map(asks_for_the_time_of_day, ast.walk(ast.parse(file.read_text(encoding="utf-8"))))

@@ -538,7 +538,7 @@ def test_the_doctor_asks_every_consumer():
     from matrix_world import REPO
 
     done = subprocess.run(
-        [sys.executable, "-m", "compat_matrix", "runtimes", "doctor"],
+        [sys.executable, "-m", "savedmodel_compat", "runtimes", "doctor"],
         cwd=REPO,
         capture_output=True,
         text=True,

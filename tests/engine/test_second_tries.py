@@ -392,7 +392,7 @@ protocol.serve(Flaky)
 def flaky(tmp_path):
     """Run the matrix with a consumer whose first process fails each call; ``always``: so do all."""
     shutil.copyfile(
-        REPO / "compat_matrix" / "plugins" / "samples" / "numpy_consumer.py",
+        REPO / "savedmodel_plugin_kit" / "samples" / "numpy_consumer.py",
         tmp_path / "numpy_consumer.py",
     )
     shutil.copytree(REPO / "fixtures_v1" / "dtypes_io", tmp_path / "fixtures" / "dtypes_io")

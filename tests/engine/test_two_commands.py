@@ -24,7 +24,7 @@ from reference_impl.format.container.layout import read
 from savedmodel_common.exit_codes import ExitCode
 
 REPO = Path(__file__).parents[2]
-CLI = [sys.executable, "-m", "compat_matrix"]
+CLI = [sys.executable, "-m", "savedmodel_compat"]
 TF2, TF1 = fixture("module_functions"), fixture("half_plus_two")
 
 

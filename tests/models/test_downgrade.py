@@ -360,7 +360,7 @@ def test_each_process_proves_with_workers_of_its_own_and_leaves_nothing(tmp_path
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     line = f"downgrade zoo --out out --target {OLD} --for c++ --jobs 2 --json"
-    command = [sys.executable, "-m", "compat_matrix", *line.split()]
+    command = [sys.executable, "-m", "savedmodel_compat", *line.split()]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     told = [line["proof"]["status"] for line in json.loads(done.stdout)["models"]]
     assert (done.returncode, told) == (0, ["PROVED"] * 3), done.stderr

@@ -295,7 +295,7 @@ def test_a_second_run_does_only_what_changed(done, zoo, tmp_path):
 @pytest.mark.tensorflow
 def test_a_killed_run_goes_on_and_leaves_only_whole_models(zoo, tmp_path):
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "compat_matrix", "migrate", str(zoo), "--out", str(out)]
+    command = [sys.executable, "-m", "savedmodel_compat", "migrate", str(zoo), "--out", str(out)]
     process = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
+from savedmodel_common.packages import FIXTURES, OURS
+
 PROJECT = Path(__file__).resolve().parents[2]
 MODEL = PROJECT / "fixtures_v1" / "half_plus_two" / "model"
 LISTED = """
@@ -29,6 +31,7 @@ HELP = """
 import sys
 from click.testing import CliRunner
 from savedmodel_compat.cli import main
+from savedmodel_common.packages import FIXTURES, OURS
 
 for line in sys.stdin.read().splitlines():
     result = CliRunner().invoke(main, [*line.split(), "--help"])
@@ -90,16 +93,7 @@ def test_the_wheel_holds_the_packages_of_users_and_no_locks_of_third_parties(bui
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert packages == {
-        "reference_impl",
-        "reference_eval",
-        "compat_matrix",
-        "savedmodel_common",
-        "savedmodel_tools",
-        "savedmodel_migration",
-        "fixtures_v1",
-        "savedmodel_compat",
-    }
+    assert packages == {*OURS, FIXTURES}
     assert not [name for name in names if "third_party" in name]
 
 

@@ -28,7 +28,7 @@ from savedmodel_plugin_kit.run import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLES = ROOT / "compat_matrix" / "plugins" / "samples"
+SAMPLES = ROOT / "savedmodel_plugin_kit" / "samples"
 
 # mistake -> the check that finds it, what it says
 MISTAKES = {

@@ -250,7 +250,14 @@ def test_a_case_that_both_tensorflows_write(tmp_path: Path, before: str) -> None
 def test_command_lines_that_mean_nothing(
     tmp_path: Path, arguments: tuple[Any, ...], said: str
 ) -> None:
-    command = [sys.executable, "-m", "compat_matrix", "serving", "upgrade", *map(str, arguments)]
+    command = [
+        sys.executable,
+        "-m",
+        "savedmodel_compat",
+        "serving",
+        "upgrade",
+        *map(str, arguments),
+    ]
     done = subprocess.run(
         command,
         cwd=tmp_path,

@@ -6,20 +6,10 @@ import ast
 from pathlib import Path
 
 from reference_impl.graph.order import circles
+from savedmodel_common.packages import FIXTURES, OURS
 
 REPO = Path(__file__).parents[2]
-PACKAGES = (
-    "benchmarks",
-    "compat_matrix",
-    "savedmodel_common",
-    "savedmodel_tools",
-    "savedmodel_migration",
-    "fixtures_v1",
-    "savedmodel_migration.keras_models",
-    "property_tests",
-    "reference_impl",
-    "savedmodel_compat",
-)
+PACKAGES = (*OURS, FIXTURES, "benchmarks", "property_tests")
 
 
 def modules():

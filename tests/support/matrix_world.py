@@ -130,7 +130,7 @@ class World:
     def command(self, *arguments, **options):
         """A ``savedmodel-compat`` command as a process."""
         return self.process(
-            [sys.executable, "-m", "compat_matrix", *map(str, arguments)], **options
+            [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)], **options
         )
 
     def matrix(self, verb, *arguments, **options):

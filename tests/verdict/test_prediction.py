@@ -38,7 +38,17 @@ NO_ATTR = Prediction(Says.FAILS, (Cause("unknown_attr", "VarHandleOp", "debug_na
 
 def run(out, *cases, op_history=None):
     """`matrix run` of cases with no ledger; (exit code, output, summary)."""
-    command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", str(out), "-n", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "savedmodel_compat",
+        "matrix",
+        "run",
+        "--out",
+        str(out),
+        "-n",
+        "1",
+    ]
     command += [word for case in cases for word in ("--case", case)] + [
         "--consumer",
         "c_api",

@@ -48,7 +48,7 @@ def savedmodel_compat(folder: Path, command: str) -> subprocess.CompletedProcess
         "COLUMNS": "200",
     }
     environment.pop("PYTEST_ADDOPTS", None)
-    words = [sys.executable, "-m", "compat_matrix", *shlex.split(command)]
+    words = [sys.executable, "-m", "savedmodel_compat", *shlex.split(command)]
     return subprocess.run(
         words, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
     )
