@@ -32,4 +32,7 @@ class Loaded:
         for part in path.split("."):
             found = getattr(found, part, None)
         handle = getattr(found, "resource_handle", None)
-        return None if handle is None else table_contents.rows_of(self.tf, handle, dtypes)
+        if handle is None:
+            return None
+        # A module of workers, in Python 3.6 syntax.
+        return table_contents.rows_of(self.tf, handle, dtypes)  # type: ignore[no-untyped-call]
