@@ -14,6 +14,8 @@ from typing import Any, Optional
 import numpy as np
 
 from reference_impl.format.names import VALUE, checkpoint_key
+from savedmodel_common.compare import Tolerance, compare_tensor
+from savedmodel_common.tensors import from_numpy
 from savedmodel_migration.keras_2_to_3.reading.saved import at
 from savedmodel_migration.keras_2_to_3.rounding import LARGEST, Rounding
 
@@ -287,19 +289,14 @@ def _arrays(what: str, items: Any, bound: Callable[[str], float]) -> Verdict:
             )
         if before is None:
             continue
-        one, other = np.asarray(before, dtype="float64"), np.asarray(after, dtype="float64")
-        if one.shape != other.shape:
-            return what, "differs", f"{key}: shape {other.shape} in place of {one.shape}"
-        if np.array_equal(one, other, equal_nan=True):
+        # The sign of a zero is no difference here: + 0.0 removes it.
+        one, other = (from_numpy(_float64(array) + 0.0) for array in (before, after))
+        if compare_tensor(key, one, other) is None:
             continue
         allowed = bound(key)
-        if not np.allclose(other, one, rtol=0, atol=allowed, equal_nan=True):
-            off = float(np.nanmax(np.abs(other - one)))
-            return (
-                what,
-                "differs",
-                f"{key} differs by {off:.2g}, roundings by no more than {allowed:.2g}",
-            )
+        found = compare_tensor(key, one, other, Tolerance(atol=allowed))
+        if found is not None:
+            return what, "differs", f"{found}, and roundings move it by no more than {allowed:.2g}"
         state = "close"
     return what, state, ""
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from savedmodel_common.compare import FLOATS, Tolerance, compare_tensor, numbers
+from savedmodel_common.tensors import Tensor, from_numpy
 from savedmodel_migration.keras_models.material import Made
 
 TOLERANCE = 1e-5  # of the issue: another release and another backend round otherwise
@@ -243,31 +245,20 @@ def distance(old: Sequence[Any], new: Sequence[Any]) -> float:
 
 
 def difference(old: Any, new: Any, tolerance: float) -> str:
-    """Words for how two arrays differ, else ``""``. Integers of another width are the same."""
-    if old.shape != new.shape:
-        return f"shape {new.shape} in place of {old.shape}"
-    if _type(old) != _type(new):
-        return f"{new.dtype} in place of {old.dtype}"
-    if old.dtype.kind in "OSU":
-        return (
-            ""
-            if [str(a) for a in old.ravel()] == [str(a) for a in new.ravel()]
-            else "other strings"
-        )
-    if not np.allclose(
-        new,
-        old,
-        rtol=tolerance,
-        atol=tolerance * max(1.0, float(np.max(np.abs(old), initial=0.0))),
-        equal_nan=True,
-    ):
-        return f"differs by {np.max(np.abs(new.astype('float64') - old)):.2g}"
-    return ""
+    """Words for how two arrays differ, else ``""``. Integers of another width are the same.
+
+    ``tolerance`` is a part of an entry, and of the largest entry of ``old`` where that is above 1.
+    """
+    one, other = _as_tensor(old), _as_tensor(new)
+    largest = np.max(np.abs(numbers(one)), initial=0.0) if one.dtype in FLOATS else 0.0
+    allowed = Tolerance(tolerance, tolerance * max(1.0, float(largest)))
+    found = compare_tensor("", one, other, allowed)
+    return found.message if found else ""
 
 
-def _type(array: Any) -> str:
-    kind = array.dtype.kind
-    return "integer" if kind in "iu" else "string" if kind in "OSU" else str(array.dtype)
+def _as_tensor(array: Any) -> Tensor:
+    """Return an answer as a tensor, every integer as one of 64 bits."""
+    return from_numpy(array.astype(np.int64) if array.dtype.kind in "iu" else array)
 
 
 class _Recorded:
