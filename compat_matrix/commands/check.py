@@ -16,7 +16,7 @@ import click
 from compat_matrix.cells.plan import STANDIN
 from compat_matrix.cells.sole_writer import sole_writer
 from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
+from compat_matrix.commands.parts.lists import list_option, quiet_option
 from compat_matrix.commands.parts.models import fail_on_option, model_arguments, tell_skipped
 from compat_matrix.commands.parts.planned import (
     build_standin,
@@ -54,7 +54,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
         ),
     },
 )
-@click.command(cls=renaming(tensorflow="--runtime", serving="--server"))
+@click.command()
 @model_arguments
 @click.option(
     "--requests",

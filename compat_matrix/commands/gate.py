@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from compat_matrix.commands.parts import planned
 from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
+from compat_matrix.commands.parts.lists import list_option, quiet_option
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
@@ -58,7 +58,7 @@ COMPARES = {
         ),
     },
 )
-@click.command(cls=renaming(cases="--cases-dir"))
+@click.command()
 @click.option("--baseline", required=True, metavar="RUNTIME", help="What is in use.")
 @click.option("--candidate", required=True, metavar="RUNTIME", help="What is to replace it.")
 @click.option(

@@ -16,7 +16,7 @@ import click
 
 from compat_matrix.cli import goes_on
 from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import Choice, list_option, quiet_option, renaming
+from compat_matrix.commands.parts.lists import Choice, list_option, quiet_option
 from compat_matrix.commands.parts.models import (
     GO_ON,
     model_arguments,
@@ -47,7 +47,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     ),
     codes={ExitCode.UNEXPECTED: "a model is refused, or answers otherwise"},
 )
-@click.command(cls=renaming(plan="--dry-run"))
+@click.command()
 @model_arguments
 @click.option(
     "--out",

@@ -33,7 +33,7 @@ def world(tmp_path):
 def gate(world, *arguments, same=True, **options):
     """The local TensorFlow against itself, in this world: the double decides what is different."""
     here = (
-        "--cases",
+        "--cases-dir",
         world.cases,
         "--fixtures",
         world.fixtures,

@@ -14,7 +14,6 @@ from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import is_sealed, not_sealed, of_plan, read_results
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import renaming
 from compat_matrix.commands.parts.planned import (
     CELL_ID,
     RUN_FOLDER,
@@ -57,7 +56,7 @@ def expect() -> None:
     not_asked="whether an entry is still true: `matrix run` asks that",
     codes={ExitCode.STALE_EXPECTATION: "an entry is stale, or the file is not valid"},
 )
-@expect.command("check", cls=renaming(cases="--cases-dir"))
+@expect.command("check")
 @plan_options
 @json_option
 @exit_codes
@@ -163,7 +162,7 @@ def expect_update(
     asked="nothing",
     not_asked="nothing: it compares nothing",
 )
-@expect.command("explain", cls=renaming(cases="--cases-dir"))
+@expect.command("explain")
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @plan_options
 @json_option

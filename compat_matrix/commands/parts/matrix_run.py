@@ -16,7 +16,7 @@ import click
 from compat_matrix.cells.plan import NO_CONSUMER, STANDIN, parse_cell_id
 from compat_matrix.commands.parts import planned
 from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
+from compat_matrix.commands.parts.lists import list_option, quiet_option
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common import toml
@@ -47,7 +47,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
         ),
     },
 )
-@click.command("run", cls=renaming(cases="--cases-dir"))
+@click.command("run")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="The output folder.")
 @click.option(
     "--grid",
