@@ -115,7 +115,7 @@ def expect_check(
 @exit_codes
 def expect_update(out: Path, expectations: Path, reason: str) -> None:
     """Rewrite the ledger from the results of a complete run in OUT: stale entries go, or are
-    replaced by entries for the cells of which they are true; new failures come, comments stay.
+    replaced by entries for the cells that still fail so; new failures come, comments stay.
 
     New failures become one entry for each consumer and error, with lists of cases, producers and
     checks. Merge and reword them by hand.

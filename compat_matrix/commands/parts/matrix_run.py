@@ -226,7 +226,7 @@ def run(
         text,
         asked.axes.runtimes,
         (*given.words, *(["--all-checks"] if all_checks else [])),
-        running.selection_of({**given.selectors, **said, **asked.said}, fixtures, cases),
+        running.selection_of({**given.selectors, **said, **asked.said}),
         processes,
         resume,
         require,
@@ -237,6 +237,7 @@ def run(
             if expression or changes
             else _named(given.selectors, cells, asked.axes.runtimes, bool(runtimes), bool(servers))
         ),
+        folders=running.folders_of(fixtures, cases),
     )
     console = Console(quiet=True) if as_json else None
     if pasts is not None:
