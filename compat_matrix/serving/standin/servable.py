@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.serving import messages
-from compat_matrix.serving.standin import deep, log, memory
+from compat_matrix.serving.standin import deep, log
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.workers import tensor_wire
 from compat_matrix.workers.tensors import Tensor
@@ -110,13 +110,6 @@ class Servable:
         """``Session::Run``. Raises :class:`ServingError`."""
         if not fetch:
             raise invalid("Must specify at least one target to fetch or execute.")
-        if self._model.keep.bytes > memory.KEPT:
-            # A table may point to any string that was ever fed, so strings live as long as the
-            # model.
-            raise ServingError(
-                "RESOURCE_EXHAUSTED",
-                f"stand-in: the model was fed more than {memory.KEPT} bytes of strings",
-            )
         rows = None if self._largest_batch is None else _batch_size(feed, self._largest_batch)
         # A session takes names. The C API takes operations, so the name of a missing operation
         # never reaches it.
@@ -134,9 +127,7 @@ class Servable:
             tensor_wire.field(2, timeout_ms) if timeout_ms > 0 else b""
         )  # RunOptions.timeout_in_ms
         with _as_serving_errors():
-            results: list[Tensor] = self._model.run(
-                list(feed), list(fetch), options, memory.current().take_answer, deep.shaped
-            )
+            results: list[Tensor] = self._model.run(list(feed), list(fetch), options, deep.shaped)
         if rows is not None:
             _check_batched(results, rows)
         return results

@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from compat_matrix.serving import messages
-from compat_matrix.serving.standin import inference, log, memory, predict
+from compat_matrix.serving.standin import inference, log, predict
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.serving.standin.servable import Servable
 from compat_matrix.serving.warmup_records import MAX_RECORDS, Damaged, TooLong, records
@@ -41,8 +41,7 @@ def run(servable: Servable, folder: str, iterations: int = 1, check_method: bool
                     f"Failed to parse warmup record: {record[:_SHOWN]!r} from {path}"
                 ) from None
             for _ in range(max(iterations, 1)):
-                with memory.request(len(record)):
-                    _replay(servable, entry, check_method)
+                _replay(servable, entry, check_method)
             count += 1
             if count > MAX_RECORDS:
                 raise invalid(
