@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 import click
 
-from savedmodel_common import entry_points, interrupts, moved_commands
+from savedmodel_common import entry_points, interrupts
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, told
@@ -65,16 +65,10 @@ class LazyGroup(Group):
         Without any the help is shown and the status is that of wrong usage, in every release of
         click.
         """
-        if ctx.resilient_parsing:  # a shell completes a line: nothing may be printed
-            return super().parse_args(
-                ctx, moved_commands.commands_of_today(args, lambda line: None)
-            )
-        if not args:
+        if not args and not ctx.resilient_parsing:  # a shell that completes a line wants no text
             click.echo(ctx.get_help(), err=True)
             ctx.exit(ExitCode.USAGE)
-        return super().parse_args(
-            ctx, moved_commands.commands_of_today(args, lambda line: click.echo(line, err=True))
-        )
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand.
@@ -151,7 +145,7 @@ class LazyGroup(Group):
         """Return the advice after an interruption of the command with these arguments."""
         command: click.Command = self
         with contextlib.suppress(Exception):
-            for word in moved_commands.commands_of_today(sys.argv[1:] if args is None else args):
+            for word in sys.argv[1:] if args is None else args:
                 if not isinstance(command, click.Group):
                     break
                 command = command.get_command(click.Context(command), word) or command

@@ -20,7 +20,6 @@ ACTED_ON: dict[str, Any] = {
     "rest_api_port": 0,
     "rest_api_num_threads": 4 * _CPUS,
     "rest_api_timeout_in_ms": 30000,
-    "rest_api_enable_cors_support": False,
     "grpc_max_threads": 4 * _CPUS,
     "grpc_channel_arguments": "",
     "enable_batching": False,
@@ -47,8 +46,9 @@ ACTED_ON: dict[str, Any] = {
     "enable_serialization_as_tensor_content": False,
     "enable_grpc_healthcheck_service": False,
 }
-# Taken and not acted on: threads, memory, accelerators, transport security.
+# Taken and not acted on: threads, memory, accelerators, transport security, browsers.
 ACCEPTED: dict[str, Any] = {
+    "rest_api_enable_cors_support": False,
     "num_unload_threads": 0,
     "flush_filesystem_caches": True,
     "tensorflow_session_parallelism": 0,

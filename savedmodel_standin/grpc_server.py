@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from savedmodel_common.serving import messages
-from savedmodel_standin import log, memory
+from savedmodel_standin import log
 from savedmodel_standin.api import Api
 from savedmodel_standin.errors import ServingError, invalid
 
@@ -94,16 +93,13 @@ def _handlers(api: Api, service: str) -> dict[str, Any]:
         if method.path == f"/{service}/{name}":
             request: Any = method.request
             handlers[name] = grpc.unary_unary_rpc_method_handler(
-                # A reload may wait forever for a model, so it holds no share.
-                _answer(
-                    getattr(api, name), request.FromString, name != "HandleReloadConfigRequest"
-                ),
+                _answer(getattr(api, name), request.FromString),
             )
     return handlers
 
 
 def _answer(
-    method: Callable[[Any, int], Any], parse: Callable[[bytes], Any], counted: bool
+    method: Callable[[Any, int], Any], parse: Callable[[bytes], Any]
 ) -> Callable[[Any, Any], Any]:
     codes = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -111,9 +107,7 @@ def _answer(
         left = context.time_remaining()
         timeout_ms = int(left * 1000) if left is not None and left * 1000 < _MAX_MILLIS else 0
         try:
-            # Messages are parsed and written while the request has its share of the memory.
-            with memory.request(len(message), timeout_ms) if counted else contextlib.nullcontext():
-                return method(parse(message), timeout_ms).SerializeToString()
+            return method(parse(message), timeout_ms).SerializeToString()
         except DecodeError:
             context.abort(grpc.StatusCode.INTERNAL, "Exception deserializing request!")
         except ServingError as error:

@@ -126,9 +126,7 @@ def _examples(given: Any) -> Tensor:
         examples = given.example_list_with_context.examples
     if not examples:
         raise invalid("Input is empty.")
-    repeated = len(context) * len(examples)
-    size = given.ByteSize() + repeated + tensor_protos.TEXT * len(examples)
-    memory.current().take_inputs(size, repeated, "the context in every example")
+    memory.check_filled(len(context) * len(examples), "the context in every example")
     out = np.empty(len(examples), dtype=object)
     for index, example in enumerate(examples):
         out[index] = context + example.SerializeToString()

@@ -1,4 +1,4 @@
-"""A few of the real server's metrics, as text for Prometheus."""
+"""Two of the real server's metrics, as text for Prometheus."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 
 REQUESTS = ":tensorflow:serving:request_count"
 LOADS = ":tensorflow:cc:saved_model:load_attempt_count"
-_LONGEST, _MOST = 4096, 10_000  # characters of a label; combinations of labels
 DEFAULT_PATH = "/monitoring/prometheus/metrics"
 
 _counts: defaultdict[str, Counter[tuple[tuple[str, str], ...]]] = defaultdict(
@@ -17,17 +16,13 @@ _lock = threading.Lock()
 
 
 def count(metric: str, **labels: str) -> None:
-    """Count one more of these labels.
-
-    Requests choose names: long ones are cut, and combinations beyond the limit are not counted.
-    """
-    key = tuple((name, text[:_LONGEST]) for name, text in labels.items())
+    """Count one more of these labels."""
     with _lock:
-        if key in _counts[metric] or len(_counts[metric]) < _MOST:
-            _counts[metric][key] += 1
+        _counts[metric][tuple(labels.items())] += 1
 
 
 def page() -> str:
+    """Return the metrics in the text format of Prometheus."""
     lines = []
     with _lock:
         for metric, points in _counts.items():

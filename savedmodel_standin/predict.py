@@ -78,13 +78,10 @@ def _feed(signature: Any, inputs: Any) -> list[tuple[str, Tensor]]:
 def _decoded(protos: list[tuple[str, str, Any]]) -> list[tuple[str, Tensor]]:
     """Return the tensors by the names to feed.
 
-    The total size is known before the first tensor is made.
+    What they take is checked before the first tensor is made.
     """
-    size = filled = 0
-    for alias, _, proto in protos:
-        extent = _parsed(alias, tensor_protos.extent, proto)
-        size, filled = size + extent[0], filled + extent[1]
-    memory.current().take_inputs(size, filled, "the inputs")
+    filled = sum(_parsed(alias, tensor_protos.filled, proto) for alias, _, proto in protos)
+    memory.check_filled(filled, "the inputs")
     return [(name, _parsed(alias, tensor_protos.decode, proto)) for alias, name, proto in protos]
 
 

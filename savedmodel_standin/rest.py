@@ -11,9 +11,7 @@ import re
 import threading
 import urllib.parse
 import zlib
-from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import MappingProxyType
 from typing import Any
 
 from savedmodel_common.serving import messages
@@ -38,11 +36,6 @@ _GET = re.compile(
 _OURS = re.compile(r"/v1/.*", re.IGNORECASE | re.DOTALL)
 _ORIGIN = re.compile("https?://")
 _JSON, _TEXT, _HTML = "application/json", "text/plain", "text/html; charset=ISO-8859-1"
-_CORS = {  # with --rest_api_enable_cors_support
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Methods": "POST, GET",
-    "Access-Control-Allow-Headers": "Content-Type",
-}
 MAX_BODY = 1 << 31
 _PART = 1 << 20  # bytes read together
 # The real server takes large headers. Python's limits are numbers of its module; this process has
@@ -61,16 +54,11 @@ class _NoWords(Exception):
 class Rest:
     """Requests by method and path.
 
-    ``metrics_path`` is empty for no metrics; ``cors``: answers of the API allow other origins.
+    ``metrics_path`` is empty for no metrics.
     """
 
-    def __init__(self, api: Api, timeout_ms: int, metrics_path: str, cors: bool = False) -> None:
+    def __init__(self, api: Api, timeout_ms: int, metrics_path: str) -> None:
         self._api, self._timeout, self._metrics = api, timeout_ms, metrics_path
-        self._cors = _CORS if cors else {}
-
-    def headers(self, path: str) -> Mapping[str, str]:
-        """Return the headers that an answer has beside its content type."""
-        return self._cors if path != self._metrics and _OURS.fullmatch(path) else {}
 
     def answer(
         self, method: str, path: str, body: bytes, compressed: bool = False, origin: str = ""
@@ -88,11 +76,8 @@ class Rest:
         ):  # a browser asks beforehand; without an origin it is refused, without words
             return (200 if _ORIGIN.search(origin) else 400), _HTML, b""
         try:
-            # The body, what it becomes and the answer's text hold the request's share of the
-            # memory.
             plain = _unpacked(body) if compressed else body
-            with memory.request(len(plain), self._timeout):
-                return 200, _JSON, self._result(method, path, plain)
+            return 200, _JSON, self._result(method, path, plain)
         except _NoWords:
             return 400, _HTML, b""
         except ServingError as error:
@@ -205,16 +190,13 @@ class _Handler(BaseHTTPRequestHandler):
             status, kind, answer = self.server.rest.answer(
                 self.command, path, body, compressed, origin
             )
-        self._send(status, kind, answer, self.server.rest.headers(path))
+        self._send(status, kind, answer)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = do_PATCH = _serve
 
-    def _send(
-        self, status: int, kind: str, body: bytes, more: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
+    def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
-        for name, value in {"Content-Type": kind, **more}.items():
-            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         if self.close_connection:
             self.send_header("Connection", "close")
@@ -279,12 +261,7 @@ def start(api: Api, flags: dict[str, Any], metrics_path: str) -> None:
     """Serve on ``rest_api_port``. A port that is taken is only logged, as in the real server."""
     port = flags["rest_api_port"]
     try:
-        rest = Rest(
-            api,
-            flags["rest_api_timeout_in_ms"],
-            metrics_path,
-            flags["rest_api_enable_cors_support"],
-        )
+        rest = Rest(api, flags["rest_api_timeout_in_ms"], metrics_path)
         server = _Server(port, rest, flags["rest_api_num_threads"])
     except OSError as error:
         log.error("rest", f"Failed to start HTTP Server at localhost:{port}: {error}")

@@ -13,7 +13,7 @@ from compat_matrix.workers import tensor_wire
 from reference_impl.format.names import FORMATS
 from savedmodel_common.serving import messages
 from savedmodel_common.tensors import Tensor
-from savedmodel_standin import deep, log, memory
+from savedmodel_standin import deep, log
 from savedmodel_standin.errors import ServingError, invalid
 
 # Programs of the workers' folder are Python 3.6 without annotations: nothing for a type checker.
@@ -110,13 +110,6 @@ class Servable:
         """``Session::Run``. Raises :class:`ServingError`."""
         if not fetch:
             raise invalid("Must specify at least one target to fetch or execute.")
-        if self._model.keep.bytes > memory.KEPT:
-            # A table may point to any string that was ever fed, so strings live as long as the
-            # model.
-            raise ServingError(
-                "RESOURCE_EXHAUSTED",
-                f"stand-in: the model was fed more than {memory.KEPT} bytes of strings",
-            )
         rows = None if self._largest_batch is None else _batch_size(feed, self._largest_batch)
         # A session takes names. The C API takes operations, so the name of a missing operation
         # never reaches it.
@@ -134,9 +127,7 @@ class Servable:
             tensor_wire.field(2, timeout_ms) if timeout_ms > 0 else b""
         )  # RunOptions.timeout_in_ms
         with _as_serving_errors():
-            results: list[Tensor] = self._model.run(
-                list(feed), list(fetch), options, memory.current().take_answer, deep.shaped
-            )
+            results: list[Tensor] = self._model.run(list(feed), list(fetch), options, deep.shaped)
         if rows is not None:
             _check_batched(results, rows)
         return results

@@ -44,18 +44,15 @@ def spoken(dtype: str) -> str:
     return _SPOKEN.get(dtype, dtype)
 
 
-def extent(proto: Any) -> tuple[int, int]:
-    """Bytes that a tensor takes, and how many of them stand for elements that the message does not
-    hold.
+def filled(proto: Any) -> int:
+    """Return the bytes of a tensor that stand for elements that the message does not hold.
 
     Raises :class:`NotATensor`: no type, or a shape that is not known.
     """
     dtype, sizes = _type_and_shape(proto)
     count = math.prod(sizes)
     width = TEXT if dtype == "string" else np.dtype(CARRIERS[dtype]).itemsize
-    return count * width, (
-        0 if proto.tensor_content else max(0, count - _length(proto, dtype)) * width
-    )
+    return 0 if proto.tensor_content else max(0, count - _length(proto, dtype)) * width
 
 
 def decode(proto: Any) -> Tensor:
@@ -64,7 +61,7 @@ def decode(proto: Any) -> Tensor:
     """
     dtype, sizes = _type_and_shape(proto)
     count = math.prod(sizes)
-    if extent(proto)[1] > memory.FILLED:
+    if filled(proto) > memory.FILLED:
         raise NotATensor(f"more than {memory.FILLED} bytes that the message does not hold")
     try:
         if dtype == "string":

@@ -14,16 +14,10 @@ from reference_impl.errors import FileAccessError
 from reference_impl.format.container.files import map_file
 from reference_impl.format.container.layout import WARMUP_REQUESTS
 from savedmodel_common.serving import messages
-from savedmodel_common.serving.warmup_records import (
-    MAX_RECORDS,
-    Damaged,
-    TooLong,
-    records,
-)
+from savedmodel_common.serving.warmup_records import MAX_RECORDS, Damaged, TooLong, records
 from savedmodel_standin import (
     inference,
     log,
-    memory,
     predict,
 )
 from savedmodel_standin.errors import ServingError, invalid
@@ -51,8 +45,7 @@ def run(servable: Servable, folder: str, iterations: int = 1, check_method: bool
                     f"Failed to parse warmup record: {record[:_SHOWN]!r} from {path}"
                 ) from None
             for _ in range(max(iterations, 1)):
-                with memory.request(len(record)):
-                    _replay(servable, entry, check_method)
+                _replay(servable, entry, check_method)
             count += 1
             if count > MAX_RECORDS:
                 raise invalid(

@@ -24,7 +24,7 @@ from compat_matrix.commands.parts.planned import (
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import list_option, quiet_option, renaming
+from savedmodel_common.command_line.lists import list_option, quiet_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
 from savedmodel_common.sole_writer import sole_writer
@@ -54,7 +54,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
         ),
     },
 )
-@click.command(cls=renaming(tensorflow="--runtime", serving="--server"))
+@click.command()
 @model_arguments
 @click.option(
     "--requests",

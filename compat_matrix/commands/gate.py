@@ -19,7 +19,7 @@ from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import list_option, quiet_option, renaming
+from savedmodel_common.command_line.lists import list_option, quiet_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, unknown
 
@@ -58,7 +58,7 @@ COMPARES = {
         ),
     },
 )
-@click.command(cls=renaming(cases="--cases-dir"))
+@click.command()
 @click.option("--baseline", required=True, metavar="RUNTIME", help="What is in use.")
 @click.option("--candidate", required=True, metavar="RUNTIME", help="What is to replace it.")
 @click.option(

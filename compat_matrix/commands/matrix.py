@@ -20,7 +20,7 @@ from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import Ledger
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.groups import Group
-from savedmodel_common.command_line.lists import list_option, renaming
+from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, unknown
 
@@ -42,7 +42,7 @@ def matrix() -> None:
     asked="nothing: cells are listed, not run",
     not_asked="nothing: it compares nothing",
 )
-@matrix.command(cls=renaming(cases="--cases-dir"))
+@matrix.command()
 @planned.plan_options
 @planned.runtime_options
 @plugin_option

@@ -133,15 +133,16 @@ def _replay(order: Order, found: Difference, others: Iterable[Lived]) -> list[st
     repeated.
     """
     past = next(one.past for one in others if one.past.seed == found.past)
-    selection = [*map(shlex.quote, running.folder_options(order.selection)), f"--cell {found.cell}"]
+    selection = [f"--cell {found.cell}"]
     if past.fresh != CELL:
         selection = [
-            f"--{axis} {shlex.quote(','.join(names))}"
+            f"--{axis.replace('_', '-')} {shlex.quote(','.join(names))}"
             for axis, names in order.selection.items()
             if axis != "k"
         ]
         selection += [f"-k {shlex.quote(text)}" for text in order.selection.get("k", ())]
-    words = " ".join([*map(shlex.quote, order.options), *selection])
+    given = [*order.options, *running.folder_options(order.folders)]
+    words = " ".join([*map(shlex.quote, given), *selection])
     return [
         f"savedmodel-compat matrix run --out replay-{seed} -n 1 --past {seed} {words}".rstrip()
         for seed in (PLAIN, found.past)

@@ -107,12 +107,13 @@ def execute(
         ledger_text,
         runtimes,
         ("--all-checks", *scope.options),
-        running.selection_of(scope.selectors, scope.fixtures, scope.cases),
+        running.selection_of(scope.selectors),
         processes,
         resume,
         pytest_args=pytest_args,
         registry=scope.registry,
         named={**scope.selectors, **scope.named},
+        folders=running.folders_of(scope.fixtures, scope.cases),
     )
     for name in REPORTS:  # of an earlier gate; there is no verdict until this one has compared
         (out / name).unlink(missing_ok=True)

@@ -71,7 +71,7 @@ class FaultyWorld(World):
         options.
         """
         ours = (
-            "--cases",
+            "--cases-dir",
             self.cases,
             "--fixtures",
             self.fixtures,

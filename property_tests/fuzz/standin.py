@@ -98,39 +98,36 @@ def refusals() -> tuple[type[BaseException], ...]:
 
 def grpc_predict(folder: Path) -> None:
     from savedmodel_common.serving import messages
-    from savedmodel_standin import memory, predict, tensor_protos
+    from savedmodel_standin import predict, tensor_protos
 
     servable: Any = _Echo()
     data = (folder / "request.pb").read_bytes()
-    with memory.request(len(data)):
-        outputs = predict.run(servable, messages.PredictRequest.FromString(data))
-        response = messages.PredictResponse()
-        for alias, tensor in outputs.items():
-            tensor_protos.encode(tensor, response.outputs[alias])
+    outputs = predict.run(servable, messages.PredictRequest.FromString(data))
+    response = messages.PredictResponse()
+    for alias, tensor in outputs.items():
+        tensor_protos.encode(tensor, response.outputs[alias])
 
 
 def rest_predict(folder: Path) -> None:
     from savedmodel_common.serving import messages
-    from savedmodel_standin import json_predict, memory, predict
+    from savedmodel_standin import json_predict, predict
 
     servable: Any = _Echo()
     data = (folder / "request.json").read_bytes()
     request: Any = messages.PredictRequest()
-    with memory.request(len(data)):
-        rows = json_predict.fill_request(
-            data, request, lambda name: servable.signatures["serving_default"].inputs
-        )
-        json.loads(
-            json_predict.response(predict.run(servable, request), rows).decode("utf-8", "replace")
-        )
+    rows = json_predict.fill_request(
+        data, request, lambda name: servable.signatures["serving_default"].inputs
+    )
+    json.loads(
+        json_predict.response(predict.run(servable, request), rows).decode("utf-8", "replace")
+    )
 
 
 def rest_examples(folder: Path) -> None:
     from savedmodel_common.serving import messages
-    from savedmodel_standin import inference, json_examples, memory
+    from savedmodel_standin import inference, json_examples
 
     data = (folder / "request.json").read_bytes()
     request: Any = messages.ClassificationRequest()
-    with memory.request(len(data)):
-        json_examples.fill_request(data, request)
-        inference._examples(request.input)
+    json_examples.fill_request(data, request)
+    inference._examples(request.input)

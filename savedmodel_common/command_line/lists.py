@@ -1,6 +1,4 @@
-"""Options with a reading of their own: those that take several values, choices, and those that had
-another name.
-"""
+"""Options with a reading of their own: those that take several values, and choices."""
 
 from __future__ import annotations
 
@@ -10,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savedmodel_common.moved_commands import options_of_today
 from savedmodel_common.printable import like
 
 _NAMES = re.compile(r"[\s,]+")
@@ -71,18 +68,3 @@ def servers_option(*names: str, **settings: Any) -> Callable[..., Any]:
 
 
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
-
-
-def renaming(**new: str) -> type[click.Command]:
-    """A class of commands that take old options: ``renaming(image="--server")`` takes ``--image``
-    as ``--server``.
-    """
-    known = {f"--{old}": name for old, name in new.items()}
-
-    class Renaming(click.Command):
-        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-            return super().parse_args(
-                ctx, options_of_today(args, known, lambda line: click.echo(line, err=True))
-            )
-
-    return Renaming

@@ -21,7 +21,6 @@ from savedmodel_common.command_line.lists import (
     Choice,
     list_option,
     quiet_option,
-    renaming,
 )
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.extras import need
@@ -52,7 +51,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     ),
     codes={ExitCode.UNEXPECTED: "a model is refused, or answers otherwise"},
 )
-@click.command(cls=renaming(plan="--dry-run"))
+@click.command()
 @model_arguments
 @click.option(
     "--out",

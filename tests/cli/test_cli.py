@@ -353,30 +353,6 @@ def test_a_hostile_model_ends_with_a_named_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (["check", "--tensorflow", "2.15"], "--runtime"),
-        (["check", "--serving=standin"], "--server"),
-        (["grid", "--runtimes", "local"], "--runtime"),
-        (["grid", "--cases", "x"], "--case"),
-        (["gate", "--cases", "."], "--cases-dir"),
-        (["matrix", "run", "--cases", "."], "--cases-dir"),
-        (["matrix", "plan", "--cases", "."], "--cases-dir"),
-        (["matrix", "expect", "check", "--cases", "."], "--cases-dir"),
-        (["migrate", "--plan"], "--dry-run"),
-        (["serve-check", "--image", "standin"], "--server"),
-        (["serving", "run", "--image", "standin"], "--server"),
-    ],
-)
-def test_an_option_that_was_renamed_is_still_taken_and_its_new_name_is_said(old, new):
-    name = next(word for word in old if word.startswith("--")).partition("=")[0]
-    done = run(*old, "--help")
-    assert done.returncode == 0
-    assert done.stderr.splitlines()[-1] == f"{name} is called {new} now"
-    assert new in done.stdout and not re.search(rf"{name}(?![-\w])", done.stdout)
-
-
-@pytest.mark.parametrize(
     ("words", "near"),
     [(["inspct"], "inspect"), (["matrix", "rn"], "run"), (["tags", "lst"], "list")],
 )

@@ -41,7 +41,7 @@ def completed(line):
         ("savedmodel-compat tags se", ["set"]),
         ("savedmodel-compat inspect --fo", ["--follow-links"]),
         ("savedmodel-compat inspect --only coll", ["collections"]),
-        ("savedmodel-compat ops needs --targ", ["--target"]),
+        ("savedmodel-compat compat --targ", ["--target"]),
     ],
 )
 def test_a_line_is_completed_and_nothing_is_printed_beside_it(line, values):

@@ -96,7 +96,7 @@ def test_a_lock_is_held_as_long_as_its_process_runs(jumping, tmp_path):
     world = Jumping(small_world(tmp_path), jumping).world
     world.behave(["*", {"wait_for": "go"}])
     ours = (
-        "--cases",
+        "--cases-dir",
         world.cases,
         "--fixtures",
         world.fixtures,

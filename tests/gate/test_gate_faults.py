@@ -81,7 +81,7 @@ def gate(tmp_path, cases):
         candidate = faulty_tensorflow.copy(tmp_path / "candidate", changes)
         command = ["gate", "--baseline", "local", "--candidate", str(candidate)]
         command += [
-            "--cases",
+            "--cases-dir",
             str(cases),
             "--out",
             str(tmp_path / "out"),

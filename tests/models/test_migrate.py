@@ -133,7 +133,7 @@ def done(zoo, synced, tmp_path_factory):
 
 
 def test_the_plan_says_what_each_model_is_and_makes_nothing(zoo, tmp_path):
-    result = migrate(zoo, "--plan", "--out", tmp_path / "out")
+    result = migrate(zoo, "--dry-run", "--out", tmp_path / "out")
     lines = dict(line.split(": ", 2)[1::-1] for line in result.stdout.splitlines())
     names = {Path(name).relative_to(zoo).parts[0]: action for name, action in lines.items()}
     assert names == {

@@ -135,7 +135,14 @@ class World:
 
     def matrix(self, verb, *arguments, **options):
         """``matrix VERB`` on this world's cases, fixtures and ledger."""
-        world = ("--cases", self.cases, "--fixtures", self.fixtures, "--expectations", self.ledger)
+        world = (
+            "--cases-dir",
+            self.cases,
+            "--fixtures",
+            self.fixtures,
+            "--expectations",
+            self.ledger,
+        )
         return self.command("matrix", *verb.split(), *world, *arguments, **options)
 
     def run(self, *arguments, pytest=(), out=None, **options):

@@ -45,7 +45,7 @@ def run(world, *words, out="out", **more):
         world.root / out,
         "-n",
         "1",
-        "--cases",
+        "--cases-dir",
         world.cases,
         "--fixtures",
         world.fixtures,

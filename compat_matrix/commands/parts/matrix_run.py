@@ -22,7 +22,7 @@ from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger
 from savedmodel_common import toml
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import list_option, quiet_option, renaming
+from savedmodel_common.command_line.lists import list_option, quiet_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted
 
@@ -47,7 +47,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
         ),
     },
 )
-@click.command("run", cls=renaming(cases="--cases-dir"))
+@click.command("run")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="The output folder.")
 @click.option(
     "--grid",
@@ -226,7 +226,7 @@ def run(
         text,
         asked.axes.runtimes,
         (*given.words, *(["--all-checks"] if all_checks else [])),
-        running.selection_of({**given.selectors, **said, **asked.said}, fixtures, cases),
+        running.selection_of({**given.selectors, **said, **asked.said}),
         processes,
         resume,
         require,
@@ -237,6 +237,7 @@ def run(
             if expression or changes
             else _named(given.selectors, cells, asked.axes.runtimes, bool(runtimes), bool(servers))
         ),
+        folders=running.folders_of(fixtures, cases),
     )
     console = Console(quiet=True) if as_json else None
     if pasts is not None:

@@ -87,7 +87,7 @@ def _case(folder: Path, name: str, cases: Path = CASES) -> None:
     _tools(folder)
     (folder / "cases").mkdir()
     shutil.copy(cases / f"{name}.py", folder / "cases")
-    _expect(folder, "matrix run --out made -n 1 --cases cases --producer tf2 --check produce")
+    _expect(folder, "matrix run --out made -n 1 --cases-dir cases --producer tf2 --check produce")
     (made,) = (folder / "made" / "artifacts" / name).glob("tf2@*")
     shutil.copytree(made, folder / "artifacts" / name)
     shutil.copytree(made / "model", folder / "original")
