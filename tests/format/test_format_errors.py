@@ -6,7 +6,6 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from riegeli_forge import Forge
 
 import reference_impl
 from reference_impl import errors
@@ -14,6 +13,7 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 from reference_impl.format.values import dtypes, structure, tensor_proto
+from savedmodel_kit.forge.records import Forge
 
 BUNDLES = Path(__file__).parents[1] / "data" / "bundles"
 

@@ -197,7 +197,9 @@ class BundleReader:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
             raise MalformedError(
-                f"the key {raw!r} is neither UTF-8 nor a slice of a tensor", file=self._index_file
+                f"the key {raw!r} is neither UTF-8 nor a slice of a tensor",
+                file=self._index_file,
+                rule="SM-CONF-1",
             ) from None
 
     # Values
