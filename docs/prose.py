@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 ALLOWED = Path(__file__).with_name("prose.toml")
 PACKAGES = (
     *("reference_impl", "reference_eval", "compat_matrix", "savedmodel_compat"),
+    "savedmodel_kit",
     *("docs", "benchmarks"),
 )
 MOST_WORDS = 40  # of a sentence in a page

@@ -10,7 +10,10 @@ A level that cannot be read is ``{"refused": reason}``. docs/kit.md describes ev
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -38,8 +41,8 @@ def meaning_of(folder: Path) -> Json:
     container = _container(model)
     return {
         "container": container,
-        "checkpoint": _or_refused(lambda: _checkpoint(model)),
-        "objects": _or_refused(lambda: _objects(model)),
+        "checkpoint": _or_refused(model, _checkpoint),
+        "objects": _or_refused(model, _objects),
     }
 
 
@@ -50,11 +53,12 @@ def refusals(meaning: Json) -> Iterator[str]:
             yield level["refused"]
 
 
-def _or_refused(read: Callable[[], Any]) -> Any:
+def _or_refused(model: layout.Layout, read: Callable[[layout.Layout], Any]) -> Any:
+    """Return what `read` gives, or a refusal, which does not tell where the model is."""
     try:
-        return read()
+        return read(model)
     except SavedModelError as error:
-        return {"refused": str(error)}
+        return {"refused": str(error).replace(f"{model.directory}{os.sep}", "")}
 
 
 def _container(model: layout.Layout) -> Json:
@@ -135,3 +139,22 @@ def _described(
         "signatures": signature_spec(graph),
         "objects": objects_of(part),
     }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the meaning of the model in a folder, as the protocol of the kit wants it.
+
+    This is `reference_impl` as a reader of the kit::
+
+        python -m savedmodel_kit.meaning fixtures_v1/half_plus_two/model
+    """
+    try:
+        json.dump(meaning_of(Path(arguments[0])), sys.stdout)
+    except SavedModelError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

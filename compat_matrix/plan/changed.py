@@ -18,6 +18,7 @@ _IDLE = (
     "tests",
     "benchmarks",
     "property_tests",
+    "savedmodel_kit",
     ".ci",
     "compat_matrix/report",
     "compat_matrix/verdict",

@@ -92,7 +92,7 @@ def test_the_wheel_holds_the_packages_of_users_and_no_locks_of_third_parties(bui
     packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     assert packages == {
         *("reference_impl", "reference_eval", "compat_matrix", "fixtures_v1"),
-        "savedmodel_compat",
+        *("savedmodel_compat", "savedmodel_kit"),
     }
     assert not [name for name in names if "third_party" in name]
 

@@ -16,6 +16,7 @@ PACKAGES = (
     "property_tests",
     "reference_impl",
     "savedmodel_compat",
+    "savedmodel_kit",
 )
 
 
