@@ -109,7 +109,7 @@ def build(out: Path, more: tuple[Path, ...]) -> int:
 )
 @click.option(
     "--timeout",
-    type=float,
+    type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
     help="Seconds that the reader has for one model.",
