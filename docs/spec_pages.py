@@ -241,7 +241,8 @@ def _faults_of_section(section: str) -> Iterator[str]:
 
 def _exists(kind: str, name: str) -> bool:
     if kind == "fixture":
-        return (ROOT / "fixtures_v1" / name / "model").is_dir()
+        places = ((ROOT / "fixtures_v1").glob(f"{name}/model"), (ROOT / "fixtures_v2").glob(name))
+        return any(path.is_dir() for place in places for path in place)
     if kind == "case":
         return (ROOT / "compat_matrix" / "cases" / f"{name}.py").is_file()
     if kind == "attack":

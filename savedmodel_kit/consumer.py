@@ -22,7 +22,7 @@ _LONGEST_REASON = 500  # characters
 
 
 class Answer(NamedTuple):
-    """What a program says about one model: exactly one of these is given.
+    """The answer of a program about one model. Exactly one attribute is given.
 
     Attributes:
       meaning: the members of a meaning that the program reads.

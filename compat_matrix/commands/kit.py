@@ -42,15 +42,14 @@ def kit() -> None:
 )
 @kit.command()
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option(
+@list_option(
     "--artifacts",
     "more",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    multiple=True,
     metavar="FOLDER",
-    help="Add the artifacts below FOLDER (model/, io/, provenance.json); several by repeating it.",
+    help="Add the artifacts below FOLDER (model/, io/, provenance.json); several by commas.",
 )
-def build(out: Path, more: tuple[Path, ...]) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print the index of the kit as JSON.")
+def build(out: Path, more: tuple[str, ...], as_json: bool) -> int:
     """Write the kit to OUT, a .tar or .tar.gz file: artifacts, what each of them means, and files
     that a reader must refuse.
 
@@ -67,9 +66,16 @@ def build(out: Path, more: tuple[Path, ...]) -> int:
     if not out.name.endswith(SUFFIXES):
         raise click.BadParameter(f"{out} ends in none of {', '.join(SUFFIXES)}", param_hint="OUT")
     chosen = artifacts.committed()
-    for folder in more:
-        chosen += artifacts.below(folder)
+    for folder in map(Path, more):
+        found = artifacts.below(folder)
+        if not found:
+            reason = f"there is no artifact below {folder}"
+            raise click.BadParameter(reason, param_hint="--artifacts")
+        chosen += found
     index = build_kit(out, chosen)
+    if as_json:
+        click.echo(json.dumps(index, indent=1))
+        return ExitCode.AS_EXPECTED
     sound, hostile = len(index["artifacts"]), len(index["hostile"])
     size = f"{out.stat().st_size / 1e6:.1f} MB"
     told = f"{counted(sound, 'artifact')}, {counted(hostile, 'hostile file')}, {size} -> {out}"

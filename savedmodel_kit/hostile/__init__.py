@@ -1,7 +1,7 @@
 """Files that a reader must refuse, each with the constraint that it breaks. All are made by code
 from small sound models, and differ from them in one place.
 
-kind        what a hostile file is, and the sound models they are made from
+kind        a hostile file, and the sound models they are made from
 table       the index of a checkpoint as a table: blocks, footer, checksums
 bundle      the entries, values and slices of a checkpoint
 container   the files of the directory, and the SavedModel message

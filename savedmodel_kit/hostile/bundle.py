@@ -286,7 +286,7 @@ def slice_near_2_63(folder: Path) -> None:
 
 @hostile("SM-BUNDLE-19", "L1")
 def slice_without_an_entry(folder: Path) -> None:
-    """A tensor that lists two slices, of which the index has neither."""
+    """A tensor that lists two slices; the index has neither."""
     _entries(folder, _partitioned({(0, 4): _part(0, 4)}, listed=[(0, 2), (2, 2)]))
 
 

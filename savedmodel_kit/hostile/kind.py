@@ -1,4 +1,4 @@
-"""What a hostile file is, and the sound models that they are made from."""
+"""A hostile file, and the sound models that they are made from."""
 
 from __future__ import annotations
 

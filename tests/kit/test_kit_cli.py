@@ -53,6 +53,17 @@ def test_build(tmp_path):
     assert (tmp_path / "kit.tar.gz").stat().st_size > 100_000
 
 
+def test_build_with_more_artifacts(tmp_path):
+    (tmp_path / "mine/case").mkdir(parents=True)
+    (tmp_path / "mine/case/model").symlink_to(SMALL[0].folder / "model")
+    done = run("build", tmp_path / "kit.tar", "--artifacts", tmp_path / "mine", "--json")
+    assert done.exit_code == 0, done.output
+    assert "mine/case" in [one["name"] for one in json.loads(done.output)["artifacts"]]
+    done = run("build", tmp_path / "kit.tar", "--artifacts", tmp_path / "nowhere")
+    assert done.exit_code == 64
+    assert "there is no artifact below" in done.output
+
+
 def test_build_into_another_suffix(tmp_path):
     done = run("build", tmp_path / "kit.zip")
     assert done.exit_code == 64
