@@ -176,6 +176,26 @@ def test_an_error_tells_file_node_reason_and_clause():
     assert errors.StructureError("x", clause="PY-06").clause == "PY-06"
 
 
+def test_an_error_cites_the_constraint_that_is_broken():
+    error = errors.ChecksumError("it differs", file="f", node="v", rule="SM-BUNDLE-7")
+    assert (error.rule, str(error)) == ("SM-BUNDLE-7", "f: v: it differs [SM-BUNDLE-7]")
+    both = errors.PathEscapeError("leaves", rule="SM-DIR-4")
+    assert (both.clause, str(both)) == ("RES-14", "leaves [RES-14, SM-DIR-4]")
+    assert errors.MalformedError("broken").rule is None
+    assert pickle.loads(pickle.dumps(error)).rule == "SM-BUNDLE-7"
+
+
+def test_a_check_of_another_module_is_made_under_a_rule():
+    with pytest.raises(errors.ShapeError) as caught, errors.under_rule("SM-BUNDLE-8"):
+        raise errors.ShapeError("too many dimensions")
+    assert caught.value.rule == "SM-BUNDLE-8"
+    with pytest.raises(errors.ShapeError) as caught, errors.under_rule("SM-BUNDLE-8"):
+        raise errors.ShapeError("slices overlap", rule="SM-BUNDLE-17")
+    assert caught.value.rule == "SM-BUNDLE-17"
+    with pytest.raises(KeyError), errors.under_rule("SM-BUNDLE-8"):
+        raise KeyError("of another family")
+
+
 def test_names_from_a_model_cannot_steer_a_terminal():
     text = str(errors.MalformedError("\x1b[2Jcleared\n", file="f\u202eexe.pb", node="a\0b"))
     assert text == "f\\u202eexe.pb: a\\x00b: \\x1b[2Jcleared\\n"
