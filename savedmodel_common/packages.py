@@ -8,6 +8,7 @@ OURS = (
     "reference_eval",
     "savedmodel_common",
     "savedmodel_tools",
+    "savedmodel_kit",
     "compat_matrix",
     "savedmodel_standin",
     "savedmodel_servers",

@@ -19,6 +19,7 @@ _IDLE = (
     "tests",
     "benchmarks",
     "property_tests",
+    "savedmodel_kit",
     ".ci",
     "compat_matrix/report",
     "compat_matrix/verdict",

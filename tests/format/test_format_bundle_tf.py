@@ -5,7 +5,6 @@ bytes.
 import os
 from pathlib import Path
 
-import bundle_forge as forge
 import numpy as np
 import pytest
 import test_format_bundle as plain
@@ -16,6 +15,7 @@ from reference_impl.format.bundle.slices import FULL
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
 from savedmodel_common import tensors
+from savedmodel_kit.forge import tables as forge
 
 pytestmark = pytest.mark.tensorflow
 

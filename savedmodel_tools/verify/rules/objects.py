@@ -89,7 +89,7 @@ def variable_invalid(model: Model, graph: Graph) -> Iterator[Fault]:
 )
 def object_role(model: Model, graph: Graph) -> Iterator[Fault]:
     severity = _severity(graph)
-    for number, reason in mistyped_references(graph.objects):
+    for number, reason, _ in mistyped_references(graph.objects):
         yield Fault(f"{graph.paths.label(number)}: {reason}", severity=severity)
     for number, length in _long_lists(graph.objects):
         yield Fault(
