@@ -22,7 +22,8 @@ _IDLE = (
     "compat_matrix/report",
     "compat_matrix/verdict",
 )
-_PRODUCT = ("compat_matrix", "reference_impl", "fixtures_v1")
+_FIXTURES = ("fixtures_v1", "fixtures_v2")
+_PRODUCT = ("compat_matrix", "reference_impl", *_FIXTURES)
 
 
 class ChangesUnknown(Exception):
@@ -77,7 +78,7 @@ def effect_of(names: Iterable[str]) -> Changes:
             cases.add(path.stem)
         elif path.suffix == ".txt" and path.parent.name == "locks":
             locks.add(path.stem)
-        elif path.parts[0] == "fixtures_v1" and len(path.parts) > 2:
+        elif path.parts[0] in _FIXTURES and len(path.parts) > 2:
             cases.add(path.parts[1])
         elif path.parts[0] in _PRODUCT or name == "pyproject.toml":
             everything = everything or name

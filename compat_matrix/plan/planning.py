@@ -40,6 +40,9 @@ from compat_matrix.verdict import Ledger
 from reference_impl.format.names import FORMATS
 
 ARTIFACT_SCHEMA = 1
+FROZEN = "fixtures_v2"  # the package of the artifacts that TensorFlow 2 releases wrote
+READS = ("load", "signatures", "values")
+RESAVED = "tf2_containers"
 PARTS = ("model", "io", *FORMATS)  # of what looks like an artifact, or a model
 
 
@@ -138,6 +141,8 @@ def make_plan(
         artifacts += fixture_artifacts(fixtures or fixtures_root(), only)
         if fixtures and not cases and not artifacts:
             raise _no_artifact(fixtures)
+        if ours:
+            artifacts += frozen_artifacts(fixtures_root(FROZEN), only)
     try:
         infos = all_cases(cases) if ours or cases else []
     except (CaseError, FileNotFoundError) as error:
@@ -203,6 +208,20 @@ def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArt
         fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))
     ]
     return [_of_these_files(one) if not only or _named(one.case, only) else one for one in found]
+
+
+def frozen_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArtifact]:
+    """Return the artifacts ``root/<case>/<release>`` that TensorFlow 2 releases wrote.
+
+    They are asked less than others, since there is one of each case for every release. The case
+    ``RESAVED`` is also saved anew. Raises PlanError if one cannot be read.
+    """
+    found = []
+    for folder in sorted(path.parent for path in root.glob("*/case.py")):
+        if not only or _named(folder.name, only):
+            checks = (*READS, "reexport") if folder.name == RESAVED else READS
+            found += [replace(one, checks=checks) for one in fixture_artifacts(folder)]
+    return found
 
 
 def _named(case: str, patterns: Collection[str]) -> bool:

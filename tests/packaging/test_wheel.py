@@ -91,7 +91,7 @@ def test_the_wheel_holds_the_packages_of_users_and_no_locks_of_third_parties(bui
     names = zipfile.ZipFile(wheel).namelist()
     packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     assert packages == {
-        *("reference_impl", "reference_eval", "compat_matrix", "fixtures_v1"),
+        *("reference_impl", "reference_eval", "compat_matrix", "fixtures_v1", "fixtures_v2"),
         "savedmodel_compat",
     }
     assert not [name for name in names if "third_party" in name]
