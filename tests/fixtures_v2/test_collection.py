@@ -107,7 +107,9 @@ def test_the_provenance_names_the_release_and_its_lock(release):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_every_signature_is_asked_and_answered(release):
-    for folder in artifacts(release):
+    found = artifacts(release)
+    assert found
+    for folder in found:
         asked = json.loads((folder / "io" / "io.json").read_text(encoding="utf-8"))["requests"]
         meta_graph = format.read(folder / "model").meta_graph("serve")
         keys = {key for key in meta_graph.signature_def if not key.startswith("__saved_model")}
@@ -120,7 +122,9 @@ def test_every_signature_is_asked_and_answered(release):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_files_and_object_graphs_are_read_without_tensorflow(release):
-    for folder in artifacts(release):
+    found = artifacts(release)
+    assert found
+    for folder in found:
         model = format.read(folder / "model")
         saved = model.meta_graph("serve").object_graph_def
         variables = [
