@@ -24,7 +24,7 @@ Record = Mapping[str, Any]
 
 @dataclass
 class Read:
-    """What one consumer was asked about the artifacts of one release, by artifact (case)."""
+    """The answers of one consumer about the artifacts of one release, counted by artifact (case)."""
 
     asked: set[str] = field(default_factory=set)
     known: set[str] = field(default_factory=set)
@@ -42,7 +42,7 @@ class Read:
 
     @property
     def passed(self) -> int:
-        """The number of artifacts of which all cells pass."""
+        """Return the number of artifacts whose cells all pass."""
         return len(self.asked - self.known - self.unexpected)
 
     @property
