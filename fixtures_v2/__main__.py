@@ -7,7 +7,7 @@
 A NAME is a case or a release; without one, everything is meant, the TF 1.x artifacts of fixtures_v1
 included.
 Exit status: 0 all well, 1 an artifact differs, is missing or cannot be made, 4 no environment
-(interpreter, uv, network), 64 usage.
+(interpreter, uv, network), 64 usage, or a broken absent.toml.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ def make_all(releases: Sequence[str], cases: Sequence[str], check: bool) -> dict
     make = making.check if check else making.add
     for release in releases:
         made = make(release, cases, functools.partial(_report, release))
+        _report(release, f"{len(made)} cases")
         found.update({f"{case}/{release}": lines for case, lines in made.items()})
     return found
 
 
 def _report(release: str, step: str) -> None:
-    click.echo(f"{release}: {step}")
+    click.echo(f"{release}: {step}", err=True)
 
 
 def verify_all(releases: Sequence[str], cases: Sequence[str]) -> dict[str, list[str]]:
@@ -83,7 +84,10 @@ def main(names: tuple[str, ...], check: bool, only_verify: bool) -> None:
         sys.exit(64)
     try:
         found = verify_all(releases, cases) if only_verify else make_all(releases, cases, check)
-    except (RuntimeTrouble, NotStarted, ValueError) as error:
+    except collection.TableError as error:
+        click.echo(str(error), err=True)
+        sys.exit(64)
+    except (RuntimeTrouble, NotStarted) as error:
         click.echo(f"environment: {error}", err=True)
         sys.exit(4)
     failed = say(found)

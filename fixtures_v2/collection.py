@@ -31,6 +31,10 @@ PROVENANCE = "provenance.json"
 MEMBERS = {"case", "releases", "reason", "error"}  # of an entry of absent.toml
 
 
+class TableError(ValueError):
+    """``absent.toml`` cannot be used; the message names the entry and the reason."""
+
+
 class Wanted(NamedTuple):
     """One artifact that there must be."""
 
@@ -84,25 +88,25 @@ def artifact(case: str, release: str) -> Path:
 def absences() -> tuple[Absence, ...]:
     """Return the entries of ``absent.toml``.
 
-    Raises OSError, and ValueError for a file that is not what this module expects.
+    Raises OSError, ValueError for a file that is not TOML, and TableError for another content.
     """
     try:
         entries = toml.read(ABSENT)["absent"]
         return tuple(_absence(number, one) for number, one in enumerate(entries, 1))
     except (KeyError, TypeError) as error:
-        raise ValueError(f"{ABSENT}: there is no list of tables [[absent]] ({error})") from error
+        raise TableError(f"{ABSENT}: there is no list of tables [[absent]] ({error})") from error
 
 
 def _absence(number: int, entry: dict[str, str]) -> Absence:
     if set(entry) != MEMBERS:
-        raise ValueError(
+        raise TableError(
             f"{ABSENT}: entry {number} has {', '.join(sorted(entry)) or 'nothing'}; an entry has"
             f" {', '.join(sorted(MEMBERS))}"
         )
     try:
         releases = SpecifierSet(entry["releases"])
     except InvalidSpecifier as error:
-        raise ValueError(f"{ABSENT}: entry {number}: {error}") from error
+        raise TableError(f"{ABSENT}: entry {number}: {error}") from error
     return Absence(entry["case"], releases, entry["reason"], entry["error"])
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from compat_matrix.cases import CaseError, CaseInfo, all_cases
-from compat_matrix.cells.consumers import CPP, Consumer
+from compat_matrix.cells.consumers import CONSUMERS, CPP, Consumer
 from compat_matrix.cells.generators import GeneratorInfo, all_generators, fixtures_root
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import (
@@ -53,7 +53,7 @@ class PlannedArtifact:
     ``kinds`` are the kinds of its requests, ``checks`` the checks to plan (None: all); ``runtime``
     makes it (``""``: it is committed); ``refused``: why that runtime cannot make it. ``own``: the
     program that makes it has a version of its own, independent of TensorFlow's. ``source``: digest
-    of what describes it.
+    of what describes it. ``consumers``: the names of those to ask (None: all).
     """
 
     case: str
@@ -67,6 +67,7 @@ class PlannedArtifact:
     refused: str | None = None
     own: bool = False
     source: str = ""
+    consumers: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -213,14 +214,18 @@ def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArt
 def frozen_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArtifact]:
     """Return the artifacts ``root/<case>/<release>`` that TensorFlow 2 releases wrote.
 
-    They are asked less than others, since there is one of each case for every release. The case
-    ``RESAVED`` is also saved anew. Raises PlanError if one cannot be read.
+    Less is asked about them than about others, since there is one of each case for every release:
+    a few checks, and no plug-ins. The case ``RESAVED`` is also saved anew. Raises PlanError if one
+    cannot be read.
     """
     found = []
     for folder in sorted(path.parent for path in root.glob("*/case.py")):
         if not only or _named(folder.name, only):
             checks = (*READS, "reexport") if folder.name == RESAVED else READS
-            found += [replace(one, checks=checks) for one in fixture_artifacts(folder)]
+            found += [
+                replace(one, checks=checks, consumers=frozenset(CONSUMERS))
+                for one in fixture_artifacts(folder)
+            ]
     return found
 
 
@@ -515,6 +520,8 @@ def _questions(
     if axes.served_only:
         return cells
     for consumer in consumers.values():
+        if artifact.consumers is not None and consumer.name not in artifact.consumers:
+            continue
         lacks = runtime.lacks.get(consumer.name)
         for check in axes.asked(artifact, runtime, consumer, checks):
             reason = check.not_applicable(consumer.capabilities, artifact.kinds) or lacks

@@ -24,7 +24,7 @@ Record = Mapping[str, Any]
 
 @dataclass
 class Read:
-    """The answers of one consumer about the artifacts of one release, counted by artifact (case)."""
+    """The answers of one consumer about the artifacts of one release, counted by case."""
 
     asked: set[str] = field(default_factory=set)
     known: set[str] = field(default_factory=set)

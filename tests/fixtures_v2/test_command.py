@@ -65,6 +65,15 @@ def test_a_runtime_that_cannot_be_had_ends_with_4(monkeypatch):
     assert (done.exit_code, done.stderr) == (4, "environment: tf2.4 cannot be installed\n")
 
 
+def test_a_broken_table_of_absences_is_named(monkeypatch):
+    def broken():
+        raise collection.TableError("absent.toml: entry 3 has nothing")
+
+    monkeypatch.setattr(collection, "absences", broken)
+    done = run("--verify", CASE, "2.21")
+    assert (done.exit_code, done.stderr) == (64, "absent.toml: entry 3 has nothing\n")
+
+
 @pytest.fixture
 def copied(monkeypatch, tmp_path):
     """A collection of one case, which may be damaged."""
@@ -90,7 +99,8 @@ def test_an_added_artifact_is_whole_and_means_the_same_as_the_committed_one(here
     shutil.rmtree(here)
     assert run("--verify", CASE, here.name).exit_code == 1
     done = run("add", here.name, CASE)
-    assert (done.exit_code, done.output) == (0, "1 of 1 are as they should be\n")
+    assert (done.exit_code, done.stdout) == (0, "1 of 1 are as they should be\n")
+    assert done.stderr == "2.21: 1 cases\n"
     assert collection.verify(here) == []
     assert "fixtures_v2 add" in (here / "provenance.json").read_text() != committed
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.generators import fixtures_root
+from compat_matrix.cells.registry import OURS
 from compat_matrix.plan.changed import effect_of
 from compat_matrix.plan.planning import (
     FROZEN,
@@ -48,6 +51,18 @@ def test_only_one_case_of_each_release_is_saved_anew(frozen_cells):
     assert resaved == {RESAVED}
     versions = {cell.producer_version for cell in frozen_cells if cell.check == "reexport"}
     assert len(versions) == len(collection.releases())
+
+
+def test_a_plug_in_is_asked_about_the_folder_of_one_case_alone():
+    mine = replace(CONSUMERS["tf2"], name="mine", version="1.0")
+    registry = OURS.having([mine])
+    plan = make_plan(Ledger(), registry=registry)
+    asked = {cell.case for cell in plan if cell.consumer == "mine"}
+    assert "half_plus_two" in asked
+    assert asked & set(collection.cases()) == set()
+    plan = make_plan(Ledger(), fixtures_root(FROZEN) / "tf2_tuples", registry=registry)
+    releases = {cell.producer_version for cell in plan if cell.consumer == "mine"}
+    assert len(releases) == len(collection.releases()) - 1  # there is none of TF 2.0
 
 
 def test_a_pattern_of_names_selects_them():
