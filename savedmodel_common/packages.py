@@ -16,4 +16,4 @@ OURS = (
     "savedmodel_plugin_kit",
     "savedmodel_compat",
 )
-FIXTURES = "fixtures_v1"  # data, and the programs that made it
+FIXTURES = ("fixtures_v1", "fixtures_v2")  # data, and the programs that made it

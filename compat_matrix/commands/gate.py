@@ -312,10 +312,12 @@ def _claimed(asked: bool) -> str:
     """Return what a gate without options asks, or what it does not."""
     from compat_matrix.checks import CHECKS
     from compat_matrix.gate.run import DEFAULT_CHECKS, LEFT_OUT
+    from compat_matrix.plan.planning import FROZEN, READS
 
     if asked:
         return (
-            f"the checks {', '.join(DEFAULT_CHECKS)} of every case and fixture, in both TensorFlows"
+            f"the checks {', '.join(DEFAULT_CHECKS)} of every case and fixture (of {FROZEN}:"
+            f" {', '.join(READS)}), in both TensorFlows"
         )
     others = ", ".join(name for name in CHECKS if name not in DEFAULT_CHECKS)
     return (

@@ -24,7 +24,7 @@ _IDLE = (
     "compat_matrix/report",
     "compat_matrix/verdict",
 )
-_PRODUCT = (*OURS, FIXTURES)
+_PRODUCT = (*OURS, *FIXTURES)
 
 
 class ChangesUnknown(Exception):
@@ -79,7 +79,7 @@ def effect_of(names: Iterable[str]) -> Changes:
             cases.add(path.stem)
         elif path.suffix == ".txt" and path.parent.name == "locks":
             locks.add(path.stem)
-        elif path.parts[0] == "fixtures_v1" and len(path.parts) > 2:
+        elif path.parts[0] in FIXTURES and len(path.parts) > 2:
             cases.add(path.parts[1])
         elif path.parts[0] in _PRODUCT or name == "pyproject.toml":
             everything = everything or name

@@ -26,7 +26,7 @@ RECIPES = shown_commands.recipes()
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
-    for package in (*OURS, FIXTURES):
+    for package in (*OURS, *FIXTURES):
         shutil.copytree(ROOT / package, folder / package)  # what is compiled, too
     # Of the models, and of what is known of them, little is left: each command plans all of them.
     shutil.copyfile(NO_ENTRIES, folder / "compat_matrix/verdict" / DEFAULT_PATH.name)

@@ -93,7 +93,7 @@ def test_the_wheel_holds_the_packages_of_users_and_no_locks_of_third_parties(bui
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert packages == {*OURS, FIXTURES}
+    assert packages == {*OURS, *FIXTURES}
     assert not [name for name in names if "third_party" in name]
 
 

@@ -9,7 +9,7 @@ from reference_impl.graph.order import circles
 from savedmodel_common.packages import FIXTURES, OURS
 
 REPO = Path(__file__).parents[2]
-PACKAGES = (*OURS, FIXTURES, "benchmarks", "property_tests")
+PACKAGES = (*OURS, *FIXTURES, "benchmarks", "property_tests")
 
 
 def modules():

@@ -54,7 +54,7 @@ def floors(edges: dict[str, set[str]]) -> dict[str, int]:
 
 def test_one_list_of_packages():
     hatch = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    assert sorted(hatch) == sorted([*OURS, FIXTURES])
+    assert sorted(hatch) == sorted([*OURS, *FIXTURES])
     assert sorted(PROJECT["tool"]["mypy"]["packages"]) == sorted(OURS)
     assert sorted(PROJECT["tool"]["importlinter"]["root_packages"]) == sorted(OURS)
 
@@ -80,11 +80,11 @@ def test_every_folder_at_the_top_is_named():
     assert {name for name in folders if not name.startswith(".")} - named == set()
 
 
-@pytest.mark.parametrize("name", sorted({*OURS, "third_party", FIXTURES}))
+@pytest.mark.parametrize("name", sorted({*OURS, "third_party", *FIXTURES}))
 def test_each_package_has_a_readme_of_one_screen(name):
     lines = (ROOT / name / "README.md").read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("# ")
-    if name not in ("reference_impl", FIXTURES):  # a reading guide, and a table of models
+    if name not in ("reference_impl", *FIXTURES):  # a reading guide, and a table of models
         assert len(lines) <= SCREEN
 
 

@@ -429,9 +429,13 @@ def _claimed(asked: bool) -> str:
     """Return what a run without options asks, or what it does not."""
     from compat_matrix.cells.registry import OURS
     from compat_matrix.checks import CHECKS, SERVE_CHECKS
+    from compat_matrix.plan.planning import FROZEN, READS
 
     if asked:
-        return f"the checks {', '.join(CHECKS)} of every case and fixture, in the first runtime"
+        return (
+            f"the checks {', '.join(CHECKS)} of every case and fixture (of {FROZEN}:"
+            f" {', '.join(READS)}), in the first runtime"
+        )
     unusual = ", ".join(one.name for one in OURS.producers.values() if not one.usual)
     return (
         "in every other runtime, and in a grid, all checks but one of each artifact, values or"
