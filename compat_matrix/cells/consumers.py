@@ -90,6 +90,8 @@ def _declared(folder: Path) -> dict[str, Consumer]:
                 frozenset(said["capabilities"]),
                 said["summary"],
                 checks=frozenset(said["checks"]) if "checks" in said else None,
+                version=said.get("version"),
+                tolerance=said.get("tolerance"),
                 loader=said.get("loader", ""),
                 saver=said.get("saver", ""),
                 reproducible=said.get("reproducible", False),

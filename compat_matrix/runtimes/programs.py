@@ -8,6 +8,7 @@ import ast
 import functools
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ PYTHON, WORKERS = (
     "{workers}",
 )  # in a command: the runtime's interpreter, the folder of our worker programs
 REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
+EVALUATOR = "SAVEDMODEL_COMPAT_EVALUATOR"
 _IMPORTS = re.compile(r"^IMPORTS = (\(.*\))$", re.MULTILINE)  # in a program
 _CONSUMER = "\nCONSUMER = {"
 
@@ -123,8 +125,16 @@ class Program:
         return shlex.join(self.command)
 
 
+_PROJECT = FOLDER.parent.parent
 # What the file of a program of ours does not say.
 _MORE: dict[str, dict[str, Any]] = {
+    "evaluator_worker": {
+        "python": sys.executable,  # it needs no TensorFlow: one process serves every runtime
+        "environment": (
+            (REFERENCE, str(_PROJECT / "reference_impl")),
+            (EVALUATOR, str(_PROJECT / "reference_eval")),
+        ),
+    },
     native.BINARY: {"compiled": native.build},
 }
 
@@ -153,7 +163,7 @@ def _surroundings(packages: tuple[str, ...]) -> dict[str, Any]:
     """Return what a program that imports these packages gets of its process."""
     # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other
     # packages of the harness's Python.
-    reference = ((REFERENCE, str(FOLDER.parent.parent / "reference_impl")),)
+    reference = ((REFERENCE, str(_PROJECT / "reference_impl")),)
     return {
         "environment": reference if "reference_impl" in packages else (),
         "tensorflow": "tensorflow" in packages,

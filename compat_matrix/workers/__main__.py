@@ -20,6 +20,8 @@ PACKAGE = "savedmodel_compat_workers"
 COMMON = "savedmodel_common"
 # the folder of the package reference_impl, for the programs that import it
 REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
+# the folder of the package reference_eval, for the program that imports it
+EVALUATOR = "SAVEDMODEL_COMPAT_EVALUATOR"
 # in place of PROGRAM, with a descriptor: become each program that is asked for, in a fork
 FORKING = "forking"
 
@@ -44,6 +46,8 @@ def main():
         sys.argv[1:] = [importlib.import_module(PACKAGE + "." + FORKING).serve(int(sys.argv[2]))]
     if REFERENCE in os.environ:
         load_package("reference_impl", os.environ[REFERENCE])
+    if EVALUATOR in os.environ:
+        load_package("reference_eval", os.environ[EVALUATOR])
     if sys.argv[1].endswith(".py"):
         del sys.argv[0]
         sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))  # as Python does it

@@ -53,7 +53,9 @@ def planned(*artifacts, runtimes=(OLD, NEW), **axes):
 def test_everybody_reads_what_everybody_wrote():
     plan = planned(FIXTURE, made_by(OLD), made_by(NEW))
     pairs = {
-        (c.producer, c.producer_version, c.consumer_version) for c in plan if not c.is_production
+        (c.producer, c.producer_version, c.consumer_version)
+        for c in plan
+        if not c.is_production and c.consumer != "evaluator"
     }
     assert pairs == {
         (p, w, r)
@@ -63,6 +65,12 @@ def test_everybody_reads_what_everybody_wrote():
     assert {(c.id, c.runtime, c.producer_runtime) for c in plan if c.is_production} == {
         ("a/tf2@2.4.4/-/produce", "tf2.4", "tf2.4"),
         ("a/tf2@2.21.0/-/produce", "tf2.21", "tf2.21"),
+    }
+    own = {(c.id, c.runtime) for c in plan if c.consumer == "evaluator" and c.check == "values"}
+    assert own == {
+        ("a/tf2@2.4.4/evaluator@1/values", "tf2.4"),
+        ("a/tf2@2.21.0/evaluator@1/values", "tf2.4"),
+        ("f/fixture@1.15.5/evaluator@1/values", "tf2.4"),
     }
     reading = plan.by_id["a/tf2@2.4.4/tf2@2.21.0/values"]
     assert (reading.runtime, reading.producer_runtime) == ("tf2.21", "tf2.4")
