@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import Choice
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable, told
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import Choice
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable, told
 
 
 @claims(
@@ -95,7 +95,7 @@ def run(
       savedmodel-compat run model --input x=rows.npy --until dense/MatMul
       savedmodel-compat run model --input x=[[2.0]] --precision float64 --json
     """
-    from compat_matrix.evaluation import inputs, outputs, running
+    from savedmodel_tools.evaluation import inputs, outputs, running
 
     if out is not None and out.suffix not in outputs.SUFFIXES:
         wanted = ", ".join(outputs.SUFFIXES)
@@ -122,7 +122,7 @@ def _tell(line: str) -> None:
 
 
 def _write(answer: Mapping[str, Any], out: Path | None, as_json: bool) -> None:
-    from compat_matrix.evaluation import outputs
+    from savedmodel_tools.evaluation import outputs
 
     if out is not None:
         outputs.write(answer, out)

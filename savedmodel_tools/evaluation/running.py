@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 import reference_eval
-from compat_matrix.evaluation import inputs
 from reference_eval.executor import Ran
 from reference_impl.errors import like
+from savedmodel_tools.evaluation import inputs
 
 DEFAULT = "serving_default"
 

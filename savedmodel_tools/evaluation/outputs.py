@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.common import writing
-from compat_matrix.evaluation.inputs import spec_text
-from compat_matrix.models.contract import values
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors, writing
+from savedmodel_tools.contract import values
+from savedmodel_tools.evaluation.inputs import spec_text
 
 SUFFIXES = (".npz", ".json")
 

@@ -11,10 +11,9 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
-from compat_matrix.common import strict_json
-from compat_matrix.models.contract import values
-from compat_matrix.workers import tensors
 from reference_eval.arrays import object_array
+from savedmodel_common import strict_json, tensors
+from savedmodel_tools.contract import values
 
 Array = npt.NDArray[Any]
 Shape = Optional[tuple[int, ...]]
