@@ -1,5 +1,6 @@
-"""What the harness gets of this package: servers as runtimes of a plan, and cells that are asked of
-them. `compat_matrix.hosts.servers` describes it.
+"""The door of this package to the harness: servers as runtimes of a plan, and as running servers.
+
+`compat_matrix.hosts.servers` describes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `compat` prints: tables of releases by loader, reasons, advice.
+"""The text of `compat`: tables of releases by loader, reasons, advice.
 
 Nothing here prints; each function returns text.
 """

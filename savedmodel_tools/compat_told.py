@@ -1,4 +1,4 @@
-"""What `compat` says about the models it is given: objects of ``--json``, rows of ``--summary``,
+"""The report of `compat` about its models: objects of ``--json``, rows of ``--summary``,
 lines of text.
 """
 

@@ -1,8 +1,8 @@
 """Contracts of models on this machine: written beside them, and held against them, with the golden
 answers where they are asked for.
 
-What a contract is stands in `savedmodel_tools.contract`. Here is what `contract write` and
-`contract check` do with one model; a report is a dict, as ``--json`` prints it.
+`savedmodel_tools.contract` defines contracts. Here `contract write` and `contract check` treat one
+model; a report is a dict, as ``--json`` prints it.
 """
 
 from __future__ import annotations

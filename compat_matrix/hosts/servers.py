@@ -28,7 +28,7 @@ class Servers(Protocol):
 
 
 class Starter(Protocol):
-    """What starts model servers."""
+    """Starts model servers, and describes them as runtimes."""
 
     def runtime(self, spec: str, build: Callable[[], None] | None = None) -> Runtime:
         """Return the server ``spec`` as a runtime of a plan, which is not ready where it is

@@ -1,4 +1,4 @@
-"""What the commands of all packages share.
+"""Parts that the commands of all packages share.
 
 claims     what exit code 0 of a command means
 examined   the lines of `doctor`: what was looked at, and what is missing

@@ -289,7 +289,7 @@ def _arrays(what: str, items: Any, bound: Callable[[str], float]) -> Verdict:
             )
         if before is None:
             continue
-        # The sign of a zero is no difference here: + 0.0 removes it.
+        # The sign of a zero does not count here: + 0.0 removes it.
         one, other = (from_numpy(_float64(array) + 0.0) for array in (before, after))
         if compare_tensor(key, one, other) is None:
             continue

@@ -1,4 +1,4 @@
-"""What becomes of one model of the cache: rebuilt, and equal to what its own release answered.
+"""The outcome of one model of the cache: rebuilt, and compared with the answers of its release.
 
 Runs where Keras 3 is.
 """
@@ -60,7 +60,7 @@ def examine(made: Made, target: Path | None = None) -> dict[str, Any]:
 
 
 def differences(made: Made, original: Any, model: Any, target: Path | None) -> dict[str, Any]:
-    """What ``examine`` returns of a rebuilt model."""
+    """Return the findings about a rebuilt model, as ``examine`` returns them."""
 
     order = match(_trained(made), [np.asarray(weight) for weight in model.weights])
     if isinstance(order, str):

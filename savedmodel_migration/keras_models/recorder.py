@@ -57,7 +57,7 @@ class Layers(object):
 
 
 class Makers(object):
-    """What the code of a model may use."""
+    """The names that the code of a model may use."""
 
     def __init__(self, tf, keras):
         self.tf, self.keras, self.np, self.L = tf, keras, np, Layers(keras)

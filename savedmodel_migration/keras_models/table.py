@@ -158,7 +158,7 @@ def _cause(error: Exception) -> str:
 
 
 def on_backend(made: material.Made, target: Path) -> dict[str, Any]:
-    """What a rebuilt model predicts on the backend of this process: ``equal`` (within 1e-5),
+    """The predictions of a rebuilt model on the backend of this process: ``equal`` (within 1e-5),
     ``answers`` or ``error``.
     """
     import keras

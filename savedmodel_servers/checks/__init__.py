@@ -1,4 +1,4 @@
-"""What a model server is asked, and the verdict on its answers.
+"""The checks of model servers: what is asked, and the verdict on the answers.
 
 wire             one cell: the artifact behind a running server, findings for its errors
 serve            the three checks over gRPC and REST

@@ -55,7 +55,7 @@ def floors(edges: dict[str, set[str]]) -> dict[str, int]:
 def test_one_list_of_packages():
     hatch = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     assert sorted(hatch) == sorted([*OURS, *FIXTURES])
-    assert sorted(PROJECT["tool"]["mypy"]["packages"]) == sorted(OURS)
+    assert set(PROJECT["tool"]["mypy"]["packages"]) - set(FIXTURES) == set(OURS)
     assert sorted(PROJECT["tool"]["importlinter"]["root_packages"]) == sorted(OURS)
 
 
@@ -88,9 +88,12 @@ def test_each_package_has_a_readme_of_one_screen(name):
         assert len(lines) <= SCREEN
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in OURS if name.startswith(("savedmodel", "compat"))]
-)
+# The README of savedmodel_kit travels in each kit, and names the files there.
+OF_FILES = [name for name in OURS if name.startswith(("savedmodel", "compat"))]
+OF_FILES.remove("savedmodel_kit")
+
+
+@pytest.mark.parametrize("name", OF_FILES)
 def test_the_files_that_a_readme_names_exist(name):
     text = (ROOT / name / "README.md").read_text(encoding="utf-8")
     named = re.findall(r"`([\w/]+(?:\.py|/))`", text)
