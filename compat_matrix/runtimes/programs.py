@@ -135,7 +135,6 @@ _MORE: dict[str, dict[str, Any]] = {
             (EVALUATOR, str(_PROJECT / "reference_eval")),
         ),
     },
-    "migration_worker": {"isolated": True},
     native.BINARY: {"compiled": native.build},
 }
 
@@ -146,18 +145,29 @@ def of(program: str | Program) -> Program:
     """
     if isinstance(program, Program):
         return program
-    packages = _imports(program)
+    more = {**_surroundings(_imports(program)), **_MORE.get(program, {})}
+    return Program(program, (PYTHON, WORKERS, program), **more)
+
+
+def of_script(path: Path, isolated: bool = False) -> Program:
+    """Return the program of a file that lies elsewhere, as the workers of a package above this one.
+
+    ``isolated``: it runs untrusted models and needs no network. Raises OSError.
+    """
+    packages = _imported(path.read_text(encoding="utf-8"))
+    command = (PYTHON, WORKERS, str(path))
+    return Program(path.stem, command, isolated=isolated, **_surroundings(packages))
+
+
+def _surroundings(packages: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a program that imports these packages gets of its process."""
     # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other
     # packages of the harness's Python.
-    reference = (
-        ((REFERENCE, str(_PROJECT / "reference_impl")),) if "reference_impl" in packages else ()
-    )
-    more = {
-        "environment": reference,
+    reference = ((REFERENCE, str(_PROJECT / "reference_impl")),)
+    return {
+        "environment": reference if "reference_impl" in packages else (),
         "tensorflow": "tensorflow" in packages,
-        **_MORE.get(program, {}),
     }
-    return Program(program, (PYTHON, WORKERS, program), **more)
 
 
 @functools.cache
@@ -170,7 +180,11 @@ def _texts() -> dict[str, str]:
 @functools.cache
 def _imports(program: str) -> tuple[str, ...]:
     """Return the packages that a program of ours says it imports."""
-    said = _IMPORTS.search(_texts().get(program, ""))
+    return _imported(_texts().get(program, ""))
+
+
+def _imported(text: str) -> tuple[str, ...]:
+    said = _IMPORTS.search(text)
     return ast.literal_eval(said[1]) if said else ()
 
 

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 from model_edits import fixture
 
-from compat_matrix.cli import main
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
+from savedmodel_compat.cli import main
 
 HALF = (str(fixture("half_plus_two")), "--tags", "serve")
 
@@ -137,14 +137,14 @@ def test_a_wrong_request_is_wrong_usage(arguments, said):
 
 @pytest.mark.parametrize("value", ["[1.5]", "[300]", "[true]", '["1"]'])
 def test_no_value_of_an_integer_input_changes_silently(value):
-    from compat_matrix.evaluation import inputs
+    from savedmodel_tools.evaluation import inputs
 
     with pytest.raises(inputs.InputError):
         inputs.fitted("n", json.loads(value), np.dtype("int8"), (-1,))
 
 
 def test_types_that_numpy_lacks(tmp_path):
-    from compat_matrix.evaluation import inputs
+    from savedmodel_tools.evaluation import inputs
 
     array = np.asarray([1.5, -2], ml_dtypes.bfloat16)
     np.save(tmp_path / "x.npy", array)
@@ -182,7 +182,7 @@ def test_a_broken_model_is_refused(tmp_path):
 def test_start_to_answer_is_short_and_without_tensorflow():
     """The limit is CPU time, twice the aim of 0.4 s: other processes use this machine too."""
     program = (
-        "import sys\nfrom compat_matrix.cli import main\n"
+        "import sys\nfrom savedmodel_compat.cli import main\n"
         "try:\n    main(sys.argv[1:])\nexcept SystemExit as error:\n    assert not error.code\n"
         "unneeded = {'tensorflow', 'keras', 'scipy', 'compat_matrix.requests.questions'}\n"
         "assert not unneeded & set(sys.modules), unneeded & set(sys.modules)\n"
