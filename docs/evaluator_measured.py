@@ -21,14 +21,14 @@ from typing import Any, Optional
 import numpy as np
 
 import reference_eval
-from compat_matrix.evaluation import inputs
-from compat_matrix.requests.compare import FLOATS, numbers, ulps
-from compat_matrix.workers import tensors
 from reference_eval import registry
 from reference_eval.executor import Ran
 from reference_eval.reading import FunctionName, definition_of
 from reference_eval.reading import attribute as attribute_of
 from reference_impl.errors import SavedModelError
+from savedmodel_common import tensors
+from savedmodel_common.compare import FLOATS, numbers, ulps
+from savedmodel_tools.evaluation import inputs
 
 RECORD = Path(__file__).parent / "data" / "evaluator.json"
 FIXTURES = Path(__file__).parents[1] / "fixtures_v1"
