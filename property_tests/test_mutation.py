@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.common import toml
+from savedmodel_common import toml
 
 ROOT = Path(__file__).parents[1]
 CONFIGS = sorted((ROOT / "property_tests" / "mutation").glob("*.toml"))

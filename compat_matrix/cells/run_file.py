@@ -12,17 +12,15 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from packaging.version import Version
-
 from compat_matrix.cells.plan import PlanError
-from compat_matrix.common import strict_json
-from compat_matrix.common.writing import write_text
 from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
+from savedmodel_common import strict_json
+from savedmodel_common.own_version import tool_version
+from savedmodel_common.writing import write_text
 
 RUN_FILE = "run.json"
 SCHEMA = 1
@@ -182,14 +180,6 @@ def _is_lists(named: object) -> bool:
         isinstance(names, list) and all(isinstance(name, str) for name in names)
         for names in named.values()
     )
-
-
-def tool_version() -> Version | None:
-    """Return the installed version of this project; None in a checkout that is not installed."""
-    try:
-        return Version(version("savedmodel-compat"))
-    except PackageNotFoundError:
-        return None
 
 
 def _revision() -> str | None:

@@ -16,9 +16,6 @@ from rich.console import Console
 
 from compat_matrix.cells.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Plan
 from compat_matrix.cells.results import Result, of_plan, read_results
-from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
-from compat_matrix.common.exit_codes import leading
-from compat_matrix.common.writing import write_text
 from compat_matrix.engine import running
 from compat_matrix.engine.running import Order
 from compat_matrix.engine.sessions import RunError
@@ -27,6 +24,9 @@ from compat_matrix.report import pasts as report
 from compat_matrix.runtimes.pasts import CELL, PLAIN, Past
 from compat_matrix.verdict import Ledger
 from compat_matrix.verdict.pasts import Difference, compared, differences, exit_code
+from savedmodel_common.exit_codes import leading
+from savedmodel_common.sole_writer import LOCK_FILE, sole_writer
+from savedmodel_common.writing import write_text
 
 PASTS_FILE = "pasts.json"
 SCHEMA = 1

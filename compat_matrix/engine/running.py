@@ -42,10 +42,6 @@ from compat_matrix.cells.results import (
     write_results,
 )
 from compat_matrix.cells.run_file import RUN_FILE, RunFile
-from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
-from compat_matrix.common import interrupts, strict_json
-from compat_matrix.common.printable import counted, like, unknown
-from compat_matrix.common.writing import write_set, write_text
 from compat_matrix.engine.sessions import CELLS_FILE, QUIET, RunError, execute
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.report import grid_html, html, junit, terminal
@@ -55,6 +51,10 @@ from compat_matrix.runtimes.runtime import LOCAL, Runtime
 from compat_matrix.verdict import Ledger, tally
 from compat_matrix.verdict.summary import summarise
 from reference_impl.format.container.files import shown
+from savedmodel_common import interrupts, strict_json
+from savedmodel_common.printable import counted, like, unknown
+from savedmodel_common.sole_writer import LOCK_FILE, sole_writer
+from savedmodel_common.writing import write_set, write_text
 
 SUMMARY_FILE, JUNIT_FILE, HTML_FILE = "summary.json", "junit.xml", "report.html"
 GRID_FILE = "grid.json"  # of a run over many runtimes

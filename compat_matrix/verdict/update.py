@@ -19,7 +19,6 @@ from packaging.version import Version
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result
-from compat_matrix.common.printable import counted
 from compat_matrix.verdict.blocks import alone, comments_above, edited, split_blocks
 from compat_matrix.verdict.entries import Entry
 from compat_matrix.verdict.ledger import Coverage, Ledger, askable_cells, judge
@@ -33,6 +32,7 @@ from compat_matrix.verdict.new_entries import (
     unexplained,
 )
 from compat_matrix.verdict.prediction import predicted
+from savedmodel_common.printable import counted
 
 PRODUCER_FAILED = "producer failed"  # how the reason of such a NOT_RUN starts
 ERROR_FIELDS = ("outcome", "error_class", "message")

@@ -12,7 +12,8 @@ import struct
 
 import numpy as np
 
-from . import tensors as tensor_file
+from savedmodel_common import tensors as tensor_file
+
 from .signature_wire import DTYPES
 from .tensor_wire import NUMBERS
 

@@ -94,7 +94,7 @@ class FaultyWorld(World):
         return [
             sys.executable,
             "-m",
-            "compat_matrix",
+            "savedmodel_compat",
             "matrix",
             *words,
             "--",

@@ -22,9 +22,9 @@ class _Echo:
     """Answers each output with the input of its tensor."""
 
     def __init__(self) -> None:
-        from compat_matrix.serving import messages
-        from compat_matrix.serving.standin import memory
         from reference_impl.format import schema
+        from savedmodel_common.serving import messages
+        from savedmodel_standin import memory
 
         memory.FILLED = _FILLED
         self.signatures = {"serving_default": schema.parse_text(messages.SignatureDef, _SIGNATURE)}
@@ -38,8 +38,8 @@ class _Echo:
 
 def requests() -> list[bytes]:
     """Of Predict over gRPC."""
-    from compat_matrix.serving import messages
     from reference_impl.format import schema
+    from savedmodel_common.serving import messages
 
     values = [
         "dtype: DT_FLOAT tensor_shape { dim { size: 3 } dim { size: 2 } } float_val: [1, 2]",
@@ -91,14 +91,14 @@ def example_bodies() -> list[bytes]:
 def refusals() -> tuple[type[BaseException], ...]:
     from google.protobuf.message import DecodeError
 
-    from compat_matrix.serving.standin.errors import ServingError
+    from savedmodel_standin.errors import ServingError
 
     return (ServingError, DecodeError)  # the transport answers for the second
 
 
 def grpc_predict(folder: Path) -> None:
-    from compat_matrix.serving import messages
-    from compat_matrix.serving.standin import predict, tensor_protos
+    from savedmodel_common.serving import messages
+    from savedmodel_standin import predict, tensor_protos
 
     servable: Any = _Echo()
     data = (folder / "request.pb").read_bytes()
@@ -109,8 +109,8 @@ def grpc_predict(folder: Path) -> None:
 
 
 def rest_predict(folder: Path) -> None:
-    from compat_matrix.serving import messages
-    from compat_matrix.serving.standin import json_predict, predict
+    from savedmodel_common.serving import messages
+    from savedmodel_standin import json_predict, predict
 
     servable: Any = _Echo()
     data = (folder / "request.json").read_bytes()
@@ -124,8 +124,8 @@ def rest_predict(folder: Path) -> None:
 
 
 def rest_examples(folder: Path) -> None:
-    from compat_matrix.serving import messages
-    from compat_matrix.serving.standin import inference, json_examples
+    from savedmodel_common.serving import messages
+    from savedmodel_standin import inference, json_examples
 
     data = (folder / "request.json").read_bytes()
     request: Any = messages.ClassificationRequest()

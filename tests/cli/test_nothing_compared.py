@@ -17,12 +17,12 @@ from compat_matrix.gate.compare import compare
 from compat_matrix.gate.pairs import pairs_of_folders
 
 NO_SERVER = "binary:/nowhere/tensorflow_model_server"
-SAMPLE = REPO / "compat_matrix" / "plugins" / "samples" / "numpy_consumer.py"
+SAMPLE = REPO / "savedmodel_plugin_kit" / "samples" / "numpy_consumer.py"
 
 
 def command(*arguments, code):
     done = subprocess.run(
-        [sys.executable, "-m", "compat_matrix", *map(str, arguments)],
+        [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)],
         cwd=REPO,
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ from model_edits import fixture
 
 
 def command(*arguments):
-    words = [sys.executable, "-m", "compat_matrix", *map(str, arguments)]
+    words = [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)]
     return subprocess.run(words, capture_output=True, text=True, encoding="utf-8")
 
 
@@ -126,7 +126,7 @@ def test_nothing_heavy_is_imported(words):
     heavy = ("numpy", "tensorflow", "keras", "rich", "pytest", "ml_dtypes", "jinja2")
     light = () if words[0] == "compat" else ("google.protobuf",)
     program = (
-        "import sys\nfrom compat_matrix.cli import main\n"
+        "import sys\nfrom savedmodel_compat.cli import main\n"
         f"try: main({[*map(str, words)]!r})\nexcept SystemExit: pass\n"
         f"print([name for name in {(*heavy, *light)!r} if name in sys.modules], file=sys.stderr)"
     )
@@ -139,7 +139,7 @@ def test_nothing_heavy_is_imported(words):
 def test_the_table_is_part_of_the_package():
     from importlib import resources
 
-    assert resources.files("compat_matrix.skew").joinpath("op_history.jsonl").is_file()
+    assert resources.files("savedmodel_tools.skew").joinpath("op_history.jsonl").is_file()
 
 
 def test_needs_of_a_model_that_was_not_looked_into_ends_with_1(tmp_path):

@@ -13,13 +13,13 @@ import ordinary_user
 import pytest
 from model_edits import fixture
 
-from compat_matrix.common.exit_codes import ExitCode
 from reference_impl.format.container.layout import read
+from savedmodel_common.exit_codes import ExitCode
 
 pytestmark = pytest.mark.skipif(bool(ordinary_user.missing()), reason=ordinary_user.missing())
 
 REPO = Path(__file__).parents[2]
-CLI = [sys.executable, "-m", "compat_matrix"]
+CLI = [sys.executable, "-m", "savedmodel_compat"]
 TF2, TF1 = fixture("module_functions"), fixture("half_plus_two")
 ONE = ["--case", "fn_literals", "--consumer", "reference"]
 SAVE = """

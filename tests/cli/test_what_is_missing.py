@@ -71,7 +71,7 @@ def test_commands_say_how_to_install_TensorFlow(bare, tmp_path, words, code):
     done = run(
         bare,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         *(word.format(**named) for word in words.split()),
         folder=tmp_path,
     )
@@ -84,7 +84,7 @@ def matrix_run(folder, *arguments):
     return run(
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         "--out",

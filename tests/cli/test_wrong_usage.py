@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from model_edits import fixture
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 MODEL = str(fixture("half_plus_two"))
 

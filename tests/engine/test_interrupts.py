@@ -89,7 +89,7 @@ def gate_command(world, *more):
         world.out,
     )
     names = ["gate", "--baseline", "local", "--candidate", "local", "--same", *map(str, ours)]
-    return [sys.executable, "-m", "compat_matrix", *names, *more, "--", "-p", "matrix_double"]
+    return [sys.executable, "-m", "savedmodel_compat", *names, *more, "--", "-p", "matrix_double"]
 
 
 def run_command(world, *more):
@@ -106,7 +106,7 @@ def run_command(world, *more):
     return [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         *map(str, ours),
@@ -361,7 +361,7 @@ def test_workers_that_are_busy_do_not_hold_up_the_end(tmp_path):
 
 
 def command_line(*arguments):
-    return [sys.executable, "-m", "compat_matrix", *map(str, arguments)]
+    return [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)]
 
 
 def three(folder):

@@ -12,11 +12,11 @@ from compat_matrix.cells.plan import Decision, Plan
 from compat_matrix.cells.results import Observation, ResultsError, read_results
 from compat_matrix.cells.run_file import RunFile, RunFileError
 from compat_matrix.checks import NotExecuted
-from compat_matrix.common import interrupts
 from compat_matrix.engine.loop import run_plan
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.verdict import Ledger
+from savedmodel_common import interrupts
 
 KNOWN = """
 schema = 1

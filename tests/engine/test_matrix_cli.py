@@ -540,7 +540,7 @@ def test_the_doctor_asks_every_consumer():
     from matrix_world import REPO
 
     done = subprocess.run(
-        [sys.executable, "-m", "compat_matrix", "doctor", "--runtime", "local"],
+        [sys.executable, "-m", "savedmodel_compat", "doctor", "--runtime", "local"],
         cwd=REPO,
         capture_output=True,
         text=True,

@@ -374,7 +374,7 @@ def test_signals_reach_the_run(world):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         "--out",

@@ -240,7 +240,7 @@ def test_a_second_run_on_a_folder_is_refused(small):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         *map(str, ours),

@@ -19,7 +19,7 @@ from matrix_world import VERSION, World
 from compat_matrix.cells.results import DESELECTED, write_results
 from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import CHECKS, READING
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 FAIL = {"outcome": "LOAD_ERROR", "error_class": "x.NotFoundError", "message": "no op Foo"}
 CANDIDATE = f"{VERSION}+candidate"

@@ -62,7 +62,7 @@ def chosen() -> list[Path]:
 def checked(tmp_path_factory):
     """The cells of one `check` of all chosen models, by model, consumer and check."""
     out = tmp_path_factory.mktemp("zoo") / "out"
-    command = [sys.executable, "-m", "compat_matrix", "check", *map(str, chosen())]
+    command = [sys.executable, "-m", "savedmodel_compat", "check", *map(str, chosen())]
     command += ["--out", str(out), "--json", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1, 3), done.stderr

@@ -18,12 +18,12 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Decision, PlanError
 from compat_matrix.cells.results import DESELECTED, Observation, Result
 from compat_matrix.checks import CHECKS
-from compat_matrix.cli import main
 from compat_matrix.plan.changed import Changes, ChangesUnknown, changed_since, effect_of
 from compat_matrix.plan.planning import Axes, PlannedArtifact, case_artifacts, expand
 from compat_matrix.report import grid
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger, tally
+from savedmodel_compat.cli import main
 
 ROOT = Path(__file__).parents[2]
 OLD = Runtime(
@@ -53,7 +53,9 @@ def planned(*artifacts, runtimes=(OLD, NEW), **axes):
 def test_everybody_reads_what_everybody_wrote():
     plan = planned(FIXTURE, made_by(OLD), made_by(NEW))
     pairs = {
-        (c.producer, c.producer_version, c.consumer_version) for c in plan if not c.is_production
+        (c.producer, c.producer_version, c.consumer_version)
+        for c in plan
+        if not c.is_production and c.consumer != "evaluator"
     }
     assert pairs == {
         (p, w, r)
@@ -63,6 +65,12 @@ def test_everybody_reads_what_everybody_wrote():
     assert {(c.id, c.runtime, c.producer_runtime) for c in plan if c.is_production} == {
         ("a/tf2@2.4.4/-/produce", "tf2.4", "tf2.4"),
         ("a/tf2@2.21.0/-/produce", "tf2.21", "tf2.21"),
+    }
+    own = {(c.id, c.runtime) for c in plan if c.consumer == "evaluator" and c.check == "values"}
+    assert own == {
+        ("a/tf2@2.4.4/evaluator@1/values", "tf2.4"),
+        ("a/tf2@2.21.0/evaluator@1/values", "tf2.4"),
+        ("f/fixture@1.15.5/evaluator@1/values", "tf2.4"),
     }
     reading = plan.by_id["a/tf2@2.4.4/tf2@2.21.0/values"]
     assert (reading.runtime, reading.producer_runtime) == ("tf2.21", "tf2.4")

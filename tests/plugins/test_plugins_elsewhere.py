@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from matrix_world import FAIL, VERSION
 from plugin_world import page_files, plugin_world
 
-from compat_matrix.cli import main
 from compat_matrix.runtimes.runtime import Runtime
+from savedmodel_compat.cli import main
 
 CANDIDATE = f"{VERSION}+candidate"
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from click.testing import CliRunner
 from serving_drivers_fixtures import home, no_engine, sdk
 
-from compat_matrix import cli
 from compat_matrix.runtimes import places
-from compat_matrix.serving.drivers import engine
+from savedmodel_compat import cli
+from savedmodel_servers.drivers import engine
 
 __all__ = ["home", "no_engine", "sdk"]  # fixtures, imported by name
 
@@ -31,7 +31,7 @@ def test_an_engine_that_nobody_asked_for_is_optional(no_engine, monkeypatch):
 
 
 def test_image_is_built_by_the_command(sdk, monkeypatch):
-    from compat_matrix.serving.standin import image
+    from savedmodel_standin import image
 
     asked: list[tuple[str | None, str]] = []
 
@@ -59,7 +59,7 @@ def test_image_without_an_engine(no_engine):
 
 
 def test_a_stand_in_that_cannot_be_built_is_one_line(sdk, monkeypatch, tmp_path):
-    from compat_matrix.serving.standin import image, rootfs
+    from savedmodel_standin import image, rootfs
 
     def build(client):
         raise rootfs.NoImage(

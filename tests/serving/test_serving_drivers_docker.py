@@ -21,12 +21,12 @@ from serving_drivers_fixtures import cleanup
 from serving_engine import LIMITS, client, containers, evidence, home, predict, told, way
 from serving_models import model
 
-from compat_matrix import cli
-from compat_matrix.common import interrupts
-from compat_matrix.serving import drivers
-from compat_matrix.serving.drivers import docker, images
-from compat_matrix.serving.drivers.docker import LABEL, RUN_LABEL, DockerDriver
-from compat_matrix.serving.fleet import Fleet, NotServed, NotStarted
+from savedmodel_common import interrupts
+from savedmodel_compat import cli
+from savedmodel_servers import drivers
+from savedmodel_servers.drivers import docker, images
+from savedmodel_servers.drivers.docker import LABEL, RUN_LABEL, DockerDriver
+from savedmodel_servers.fleet import Fleet, NotServed, NotStarted
 
 __all__ = ["client", "home", "way"]  # fixtures, imported by name
 
@@ -267,8 +267,8 @@ def test_killed_harness_leaves_a_container_that_cleanup_removes(client, image, t
     script = f"""
 import time
 from pathlib import Path
-from compat_matrix.serving.fleet import Fleet
-from compat_matrix.serving.drivers.docker import DockerDriver
+from savedmodel_servers.fleet import Fleet
+from savedmodel_servers.drivers.docker import DockerDriver
 driver = DockerDriver({image!r})
 fleet = Fleet(driver, Path({str(tmp_path / "work")!r})).__enter__()
 fleet.served(Path({str(model(tmp_path, "m"))!r}))
@@ -421,7 +421,7 @@ def test_trouble_that_passes_is_tried_again_and_told(client, driver, fleet, tmp_
         real(container)
 
     monkeypatch.setattr(driver, "_started", failing)
-    monkeypatch.setattr("compat_matrix.serving.drivers.docker.PAUSE", 0)
+    monkeypatch.setattr("savedmodel_servers.drivers.docker.PAUSE", 0)
     fleet.served(model(tmp_path, "m"))
     assert fleet.report()["retried"] == ["starting: port is already allocated"] * 2
     assert len(containers(client, driver)) == 1

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 from plugin_world import page_files
 
-from compat_matrix.cli import main
-from compat_matrix.serving.standin import executable
-from compat_matrix.workers import provenance, tensors
+from savedmodel_common import provenance, tensors
+from savedmodel_compat.cli import main
+from savedmodel_standin import executable
 
 pytestmark = pytest.mark.tensorflow
 

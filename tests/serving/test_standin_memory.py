@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from standin_server import QUICK, Failed, Server, empty_config, place, predict, serving
 
-from compat_matrix.serving import messages
-from compat_matrix.serving.standin import memory
 from compat_matrix.workers.c_tensors import Kept
 from reference_impl.format.bundle.checksum import masked_crc32c
+from savedmodel_common.serving import messages
+from savedmodel_standin import memory
 
 pytestmark = pytest.mark.tensorflow
 

@@ -20,8 +20,8 @@ from standin_server import QUICK, Failed, Server, empty_config, place, serving
 
 from compat_matrix.runtimes import resolve
 from compat_matrix.runtimes.places import RuntimeTrouble
-from compat_matrix.serving import messages
-from compat_matrix.serving.standin import tensor_protos
+from savedmodel_common.serving import messages
+from savedmodel_standin import tensor_protos
 
 pytestmark = pytest.mark.tensorflow
 

@@ -35,10 +35,8 @@ COMMANDS = ForkServer(
         f"compat_matrix.{name}"
         for name in ("commands.gate", "commands.matrix", "plan.planning", "pytest_plugin")
     ),
-    *(
-        f"compat_matrix.{name}"
-        for name in ("models.predict", "report.junit", "report.progress", "skew.naming")
-    ),
+    *(f"compat_matrix.{name}" for name in ("engine.predict", "report.junit", "report.progress")),
+    "savedmodel_tools.skew.naming",
     *("_pytest.junitxml", "compiled_templates", "numpy", "psutil", "rich.live", "tomlkit"),
     environment={key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     | {"PYTHONPATH": str(REPO)},
@@ -132,7 +130,7 @@ class World:
     def command(self, *arguments, **options):
         """A ``savedmodel-compat`` command as a process."""
         return self.process(
-            [sys.executable, "-m", "compat_matrix", *map(str, arguments)], **options
+            [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)], **options
         )
 
     def matrix(self, verb, *arguments, **options):

@@ -15,8 +15,8 @@ from packaging.version import Version
 
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Observation, Result, read_results, write_results
-from compat_matrix.cli import main
 from compat_matrix.verdict.ranges import Range
+from savedmodel_compat.cli import main
 
 VERSIONS = ("1.15.5", "2.0.4", "2.4.4", "2.8.4", "2.10.1", "2.12.1", "2.15.1", "2.21.0")
 CASES = ("alpha", "beta", "gamma", "literals")

@@ -12,8 +12,6 @@ import click
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import is_sealed, not_sealed, of_plan, read_results
-from compat_matrix.cli import Group
-from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.planned import (
     CELL_ID,
     RUN_FOLDER,
@@ -25,11 +23,13 @@ from compat_matrix.commands.parts.planned import (
 )
 from compat_matrix.commands.parts.plugin_options import about_plugins
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, like
-from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 from compat_matrix.verdict.entries import Entry
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.groups import Group
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted, like
+from savedmodel_common.writing import write_text
 
 SHOWN = (
     "error_class",
@@ -71,9 +71,9 @@ def expect_check(
       savedmodel-compat matrix expect check
       savedmodel-compat matrix expect check --expectations ledger.toml
     """
-    from compat_matrix.cells.run_file import tool_version
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
     from compat_matrix.verdict.ledger import judge_entries
+    from savedmodel_common.own_version import tool_version
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     made = planned(ledger, fixtures, cases)
