@@ -9,5 +9,6 @@ forge               tables, bundles and record files made by hand, valid and not
 artifacts           the models of the kit, and where they come from
 build               makes the archive
 consumer            asks a program about each artifact, or reads its answers from a file
+answers             level L3: the answers of a program that speaks the worker protocol
 score               which constraints a reader keeps
 """
