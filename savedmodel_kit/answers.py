@@ -25,7 +25,7 @@ class RunError(RuntimeError):
 
 
 class Answered(NamedTuple):
-    """What came of one artifact.
+    """The outcome for one artifact.
 
     Attributes:
       fault: a wrong answer, a crash or a hang; None without one.
