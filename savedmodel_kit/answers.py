@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -41,29 +41,37 @@ def ask_worker(command: str, folders: Mapping[str, Path], out: Path) -> dict[str
 
     Args:
       command: the command that starts the program.
-      folders: the folders of the models by name.
+      folders: the folders of the models by name. Artifacts without a provenance are left out.
       out: a folder for the output of the runs.
 
     Raises:
       RunError: the matrix cannot run, for example because the extra `matrix` is not installed.
     """
-    found: dict[str, Answered] = {}
-    for number, root in enumerate(sorted({model.parents[1] for model in folders.values()})):
-        run = out / str(number)
-        _run(command, root, run)
-        names = {
-            model.parent.name: name for name, model in folders.items() if model.parents[1] == root
-        }
-        for case, answered in _answered(run / "results.jsonl").items():
-            if case in names:
-                found[names[case]] = answered
-    return found
+    fixtures, names = out / "fixtures", dict[tuple[str, str], str]()
+    fixtures.mkdir(parents=True)
+    for number, (name, model) in enumerate(folders.items()):
+        if (model.parent / "provenance.json").exists():
+            (fixtures / str(number)).symlink_to(model.parent.resolve())
+            names[_case_and_writer(model.parent)] = name
+    if not names:
+        return {}
+    writers = {writer.partition("@")[0] for _, writer in names}
+    _run(command, fixtures, sorted(writers), out / "run")
+    answered = _answered(out / "run" / "results.jsonl")
+    return {names[key]: one for key, one in answered.items() if key in names}
 
 
-def _run(command: str, fixtures: Path, out: Path) -> None:
+def _case_and_writer(artifact: Path) -> tuple[str, str]:
+    """Return the two parts of a cell that name an artifact: ``("pbtxt", "fixture@1.15.5")``."""
+    provenance = json.loads((artifact / "provenance.json").read_text("utf-8"))
+    writer = provenance["producer"]
+    return provenance["case"], f"{writer['name']}@{writer['versions']['tensorflow']}"
+
+
+def _run(command: str, fixtures: Path, writers: Sequence[str], out: Path) -> None:
     words = [
         *(sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", str(out)),
-        *("--fixtures", str(fixtures), "--producer", "fixture"),
+        *("--fixtures", str(fixtures), "--producer", ",".join(writers)),
         *("--consumer", f"{NAME}={command}", "--check", ",".join(_CHECKS)),
     ]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -71,20 +79,20 @@ def _run(command: str, fixtures: Path, out: Path) -> None:
         raise RunError(f"the matrix could not run: {(done.stderr or done.stdout).strip()}")
 
 
-def _answered(results: Path) -> dict[str, Answered]:
-    """Return what came of each case, from the results of a run."""
-    found: dict[str, Answered] = {}
+def _answered(results: Path) -> dict[tuple[str, str], Answered]:
+    """Return the outcome for each case and writer, from the results of a run."""
+    found: dict[tuple[str, str], Answered] = {}
     for result in _of_worker(results):
-        case, check = result["cell"].split("/")[0], result["cell"].rpartition("/")[2]
-        before = found.get(case, Answered())
-        if result["outcome"] == "PASS":
-            found[case] = before
-            continue
+        case, writer, _, check = result["cell"].split("/")
+        key = case, writer
+        before = found.get(key, Answered())
         told = f"{check}: {result['outcome']}: {result['message']}"
-        if result["outcome"] in _REFUSALS:
-            found[case] = before._replace(refused=before.refused or told)
+        if result["outcome"] == "PASS":
+            found[key] = before
+        elif result["outcome"] in _REFUSALS:
+            found[key] = before._replace(refused=before.refused or told)
         else:
-            found[case] = before._replace(fault=before.fault or told)
+            found[key] = before._replace(fault=before.fault or told)
     return found
 
 

@@ -48,10 +48,10 @@ def test_what_came_of_a_case(tmp_path):
         ("left_out", "tf2", "load", "PASS"),
     )
     assert answers._answered(file) == {
-        "right": Answered(),
-        "refused": Answered(refused="values: CALL_ERROR: so"),
-        "wrong": Answered(fault="values: FAIL_VALUE: so"),
-        "dead": Answered(fault="load: CRASH: so"),
+        ("right", "fixture@1"): Answered(),
+        ("refused", "fixture@1"): Answered(refused="values: CALL_ERROR: so"),
+        ("wrong", "fixture@1"): Answered(fault="values: FAIL_VALUE: so"),
+        ("dead", "fixture@1"): Answered(fault="load: CRASH: so"),
     }
 
 
@@ -89,3 +89,8 @@ def test_a_run_that_cannot_start(small, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(RunError, match="could not run"):
         ask_worker("true", small.artifacts(), tmp_path)
+
+
+def test_artifacts_without_a_provenance_are_left_out(tmp_path):
+    (tmp_path / "mine/model").mkdir(parents=True)
+    assert ask_worker("true", {"mine": tmp_path / "mine/model"}, tmp_path / "out") == {}
