@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compat_matrix.cases import all_cases
-from compat_matrix.common import toml
 from compat_matrix.runtimes import registry
 from docs import (
     attacks,
@@ -37,6 +36,7 @@ from docs import (
     third_party,
 )
 from docs.markdown import table
+from savedmodel_common import toml
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent

@@ -33,6 +33,7 @@ def pages() -> list[Path]:
         *(ROOT / "docs").rglob("*.md"),
         ROOT / "reference_impl/README.md",
         ROOT / "fixtures_v1/README.md",
+        ROOT / "fixtures_v2/README.md",
     ]
     return sorted(page.relative_to(ROOT) for page in found)
 

@@ -60,10 +60,6 @@ def verify(directory):
     Found are changed, missing and additional files of ``model/`` and ``io/``, and a generator or
     lock that was edited after the artifact was made.
     """
-    # Late: where a matrix runs the generators, this package can be imported and compat_matrix
-    # cannot.
-    from compat_matrix.workers.provenance import file_sha256, hash_files
-
     directory = str(directory)
     try:
         provenance = read_json(os.path.join(directory, "provenance.json"))
@@ -82,6 +78,18 @@ def verify(directory):
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         return ["provenance.json: {}: {}".format(type(error).__name__, error)]
+    return differing_files(directory, recorded) + edited(sources)
+
+
+def differing_files(directory, recorded):
+    """Problems with the files of ``model/`` and ``io/``: changed, missing or additional ones.
+
+    ``recorded`` is ``{name: sha256}`` of a provenance.
+    """
+    # Late: where a matrix runs the generators, this package can be imported and compat_matrix
+    # cannot.
+    from savedmodel_common.provenance import hash_files
+
     present = hash_files(directory)
     problems = ["{}: missing".format(name) for name in sorted(set(recorded) - set(present))]
     problems += [
@@ -90,12 +98,19 @@ def verify(directory):
     differing = [
         name for name in sorted(present) if present[name] != recorded.get(name, present[name])
     ]
-    problems += ["{}: sha256 differs from provenance.json".format(name) for name in differing]
+    return problems + ["{}: sha256 differs from provenance.json".format(name) for name in differing]
+
+
+def edited(sources):
+    """Problems with ``[(path, recorded sha256)]`` of what an artifact was made from."""
+    from savedmodel_common.provenance import file_sha256
+
+    problems = []
     for path, digest in sources:
-        if not os.path.isfile(path):
-            problems.append("{}: missing".format(os.path.basename(path)))
+        if not os.path.isfile(str(path)):
+            problems.append("{}: missing".format(os.path.basename(str(path))))
         elif file_sha256(path) != digest:
             problems.append(
-                "{}: changed since the artifact was made".format(os.path.basename(path))
+                "{}: changed since the artifact was made".format(os.path.basename(str(path)))
             )
     return problems

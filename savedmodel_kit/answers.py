@@ -70,7 +70,7 @@ def _case_and_writer(artifact: Path) -> tuple[str, str]:
 
 def _run(command: str, fixtures: Path, writers: Sequence[str], out: Path) -> None:
     words = [
-        *(sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", str(out)),
+        *(sys.executable, "-m", "savedmodel_compat", "matrix", "run", "--out", str(out)),
         *("--fixtures", str(fixtures), "--producer", ",".join(writers)),
         *("--consumer", f"{NAME}={command}", "--check", ",".join(_CHECKS)),
     ]

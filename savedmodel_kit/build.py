@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from compat_matrix.common import writing
+from savedmodel_common import writing
 from savedmodel_kit import constraints
 from savedmodel_kit.artifacts import PARTS, Artifact
 from savedmodel_kit.hostile.catalogue import hostile_files

@@ -25,14 +25,14 @@ class GeneratorInfo(NamedTuple):
     file: Path
 
 
-def fixtures_root() -> Path:
-    """Return the folder of the committed fixtures.
+def fixtures_root(package: str = "fixtures_v1") -> Path:
+    """Return the folder of the committed fixtures: of TF 1.x, or of TF 2 (``"fixtures_v2"``).
 
     Raises FileNotFoundError if they are not installed.
     """
-    spec = importlib.util.find_spec("fixtures_v1")
+    spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
-        raise FileNotFoundError("the package fixtures_v1 is not installed")
+        raise FileNotFoundError(f"the package {package} is not installed")
     return Path(spec.origin).parent
 
 

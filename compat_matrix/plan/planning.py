@@ -15,7 +15,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from compat_matrix.cases import CaseError, CaseInfo, all_cases
-from compat_matrix.cells.consumers import CPP, Consumer
+from compat_matrix.cells.consumers import CONSUMERS, CPP, Consumer
 from compat_matrix.cells.generators import GeneratorInfo, all_generators, fixtures_root
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import (
@@ -32,14 +32,17 @@ from compat_matrix.cells.plan import (
 from compat_matrix.cells.producers import GENERATE, Producer
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.checks import CHECKS, SERVE_CHECKS, Check
-from compat_matrix.common import strict_json
 from compat_matrix.requests.artifact import file_digests
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.verdict import Ledger
 from reference_impl.format.names import FORMATS
+from savedmodel_common import strict_json
 
 ARTIFACT_SCHEMA = 1
+FROZEN = "fixtures_v2"  # the package of the artifacts that TensorFlow 2 releases wrote
+READS = ("load", "signatures", "values")
+RESAVED = "tf2_containers"
 PARTS = ("model", "io", *FORMATS)  # of what looks like an artifact, or a model
 
 
@@ -50,7 +53,7 @@ class PlannedArtifact:
     ``kinds`` are the kinds of its requests, ``checks`` the checks to plan (None: all); ``runtime``
     makes it (``""``: it is committed); ``refused``: why that runtime cannot make it. ``own``: the
     program that makes it has a version of its own, independent of TensorFlow's. ``source``: digest
-    of what describes it.
+    of what describes it. ``consumers``: the names of those to ask (None: all).
     """
 
     case: str
@@ -64,6 +67,7 @@ class PlannedArtifact:
     refused: str | None = None
     own: bool = False
     source: str = ""
+    consumers: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,8 @@ def make_plan(
         artifacts += fixture_artifacts(fixtures or fixtures_root(), only)
         if fixtures and not cases and not artifacts:
             raise _no_artifact(fixtures)
+        if ours:
+            artifacts += frozen_artifacts(fixtures_root(FROZEN), only)
     try:
         infos = all_cases(cases) if ours or cases else []
     except (CaseError, FileNotFoundError) as error:
@@ -203,6 +209,24 @@ def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArt
         fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))
     ]
     return [_of_these_files(one) if not only or _named(one.case, only) else one for one in found]
+
+
+def frozen_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArtifact]:
+    """Return the artifacts ``root/<case>/<release>`` that TensorFlow 2 releases wrote.
+
+    Less is asked about them than about others, since there is one of each case for every release:
+    a few checks, and no plug-ins. The case ``RESAVED`` is also saved anew. Raises PlanError if one
+    cannot be read.
+    """
+    found = []
+    for folder in sorted(path.parent for path in root.glob("*/case.py")):
+        if not only or _named(folder.name, only):
+            checks = (*READS, "reexport") if folder.name == RESAVED else READS
+            found += [
+                replace(one, checks=checks, consumers=frozenset(CONSUMERS))
+                for one in fixture_artifacts(folder)
+            ]
+    return found
 
 
 def _named(case: str, patterns: Collection[str]) -> bool:
@@ -496,6 +520,8 @@ def _questions(
     if axes.served_only:
         return cells
     for consumer in consumers.values():
+        if artifact.consumers is not None and consumer.name not in artifact.consumers:
+            continue
         lacks = runtime.lacks.get(consumer.name)
         for check in axes.asked(artifact, runtime, consumer, checks):
             reason = check.not_applicable(consumer.capabilities, artifact.kinds) or lacks

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import DESELECTED, not_sealed
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.gist import of_graph_error
+from compat_matrix.report import written_by
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
 from compat_matrix.verdict import named
 from reference_impl.errors import listed, printable
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.gist import of_graph_error
 
 if TYPE_CHECKING:
     import jinja2
@@ -87,8 +88,10 @@ def render(
         cell["tails"] = sorted((log_tails or {}).get(cell["id"], {}).items())
     unexpected = [cell for cell in cells if not cell["expected"]]
     disagreements = [_disagreement(item) for item in summary["disagreements"]]
+    found = written_by.writers(cells)
     jumps = [
         ("unexpected", "Unexpected"),
+        *([("writers", "Written by")] if found else []),
         ("matrix", "By artifact"),
         ("cells", "Cells and evidence"),
         ("versions", "Versions"),
@@ -110,6 +113,7 @@ def render(
             odd=len(unexpected) + sum(not item["expected"] for item in disagreements),
             known_count=sum(cell["known"] for cell in cells),
             disagreements=disagreements,
+            writers=found,
             versions=sorted(
                 {(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}
             ),
@@ -241,7 +245,7 @@ def title(what: str, versions: Iterable[str], started: str) -> str:
     """Return the title of a report: what ran, on which TensorFlows, and when (``started``: date and
     time, "" if unknown).
     """
-    told = sorted(set(versions), key=_release_order)
+    told = sorted(set(versions), key=written_by.release_order)
     span = ", ".join(told) if len(told) <= _MANY_VERSIONS else f"{told[0]} to {told[-1]}"
     return ", ".join(
         filter(None, [what, f"TensorFlow {span}" if told else "", started[:16].replace("T", " ")])
@@ -256,10 +260,6 @@ def title_of_run(what: str, summary: Record) -> str:
         for version in parts.get("tensorflow", ())
     }
     return title(what, seen, summary.get("run", {}).get("started", ""))
-
-
-def _release_order(version: str) -> tuple[list[int], str]:
-    return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])], version
 
 
 def _disagreement(item: Record) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import DESELECTED, Result, not_sealed, one_line
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.gist import of_graph_error
-from compat_matrix.report import grid
+from compat_matrix.report import grid, written_by
 from compat_matrix.verdict import named, tally
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.gist import of_graph_error
 
 MAX_LISTED = 40  # of one kind of problem; the others are counted and stand in summary.json
 MAX_ROWS = 40  # with more artifacts than this, only those that do not pass every check have a row
@@ -62,6 +62,7 @@ def render(
             console.print(grid.terminal_table(table))
     else:
         _artifacts(plan, by_cell, console)
+        _writers(plan, by_cell, console)
     _counts(summary, console)
     for path in files:
         console.print(Text(f"  {path}"))
@@ -86,6 +87,23 @@ def _artifacts(plan: Plan, by_cell: Mapping[str, Result], console: Console) -> N
     if told:
         for table in matrix_tables(plan, by_cell, told, console.width):
             console.print(table)
+
+
+def _writers(plan: Plan, by_cell: Mapping[str, Result], console: Console) -> None:
+    told = [(cell, by_cell[cell.id]) for cell in plan if cell.id in by_cell]
+    found = written_by.writers(
+        [
+            {
+                **vars(cell),
+                "consumer_label": cell.consumer,
+                "outcome": result.outcome.value,
+                "expected": result.expected is not False,
+            }
+            for cell, result in told
+        ]
+    )
+    if found:
+        console.print(written_by.line(found), highlight=False)
 
 
 def _unexpected(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ CHANGING = (
     ),
     "UV_COMPILE_BYTECODE",
 )
+_ONE_THREAD = threading.Lock()
 TAIL = 40  # lines of uv's error that are shown
 
 
@@ -39,9 +41,15 @@ class UvTrouble(RuntimeTrouble):
         self.offline = offline
 
 
-@functools.lru_cache(maxsize=1)
 def find() -> str:
     """Return the binary of the package ``uv``, else the one on PATH. Raises :class:`UvTrouble`."""
+    # The package asks sysconfig, whose first use is not safe in two threads (Python 3.11).
+    with _ONE_THREAD:
+        return _found()
+
+
+@functools.lru_cache(maxsize=1)
+def _found() -> str:
     try:
         from uv import find_uv_bin
 

@@ -9,7 +9,7 @@ import model_edits
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 COMMANDS = {
     "inspect": "inspect {}",

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import zoo
 
-from compat_matrix.workers import tensors
 from reference_impl.errors import (
     ChecksumError,
     DtypeError,
@@ -26,6 +25,7 @@ from reference_impl.format.bundle.table import TableReader
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
 from reference_impl.views.variables import stored_size
+from savedmodel_common import tensors
 from savedmodel_kit.forge import tables as forge
 
 DATA = Path(__file__).parents[1] / "data" / "bundles"

@@ -10,11 +10,11 @@ import pytest
 import test_format_bundle as plain
 import zoo
 
-from compat_matrix.workers import tensors
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.bundle.slices import FULL
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
+from savedmodel_common import tensors
 from savedmodel_kit.forge import tables as forge
 
 pytestmark = pytest.mark.tensorflow

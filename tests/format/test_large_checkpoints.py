@@ -43,7 +43,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 """
 _PROGRAM = f"""{_PEAK}
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 try:
     main(sys.argv[1:])
 finally:

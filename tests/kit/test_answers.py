@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import compat_matrix
+import savedmodel_plugin_kit
 from savedmodel_kit import answers, artifacts, constraints
 from savedmodel_kit.answers import NAME, Answered, RunError, ask_worker
 from savedmodel_kit.build import write_folder
 from savedmodel_kit.score import open_kit, score_answers
 
 RULES = constraints.read()
-SAMPLE = Path(compat_matrix.__file__).parent / "plugins/samples/numpy_consumer.py"
+SAMPLE = Path(savedmodel_plugin_kit.__file__).parent / "samples/numpy_consumer.py"
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import compat_matrix
-from compat_matrix.cli import main
+import savedmodel_plugin_kit
+from savedmodel_compat.cli import main
 from savedmodel_kit import artifacts, build
 from savedmodel_kit.hostile.catalogue import hostile_files
 from savedmodel_kit.meaning import meaning_of
@@ -129,7 +129,7 @@ def test_wrong_usage(words, reason, archive):
 
 
 def test_check_a_worker(archive):
-    sample = Path(compat_matrix.__file__).parent / "plugins/samples/numpy_consumer.py"
+    sample = Path(savedmodel_plugin_kit.__file__).parent / "samples/numpy_consumer.py"
     done = run("check", archive, "--worker", f"{sys.executable} {sample}")
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[0] == "L3 answers: 0 of 1 artifact as stated, 1 refused"

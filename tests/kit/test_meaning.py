@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fixtures_v1
-from compat_matrix.models.weights import Weights
+from savedmodel_migration.keras_2_to_3.reading.saved import Weights
 from reference_impl.errors import NotASavedModelError
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.container import layout

@@ -305,10 +305,9 @@ def test_the_plan_id_is_the_questions_not_the_place(world):
 def test_the_plan_of_this_checkout():
     plan = make_plan(Ledger())
     assert len(plan.cells) >= 600
-    committed = {
-        path.parent.name
-        for path in (Path(__file__).parents[2] / "fixtures_v1").glob("*/provenance.json")
-    }
+    root = Path(__file__).parents[2]
+    committed = {path.parent.name for path in (root / "fixtures_v1").glob("*/provenance.json")}
+    committed |= {path.parent.name for path in (root / "fixtures_v2").glob("*/case.py")}
     assert {cell.case for cell in plan if cell.producer == "fixture"} == committed
     assert {cell.case for cell in plan if cell.is_production} == {case.name for case in all_cases()}
     assert {cell.consumer for cell in plan} == {*CONSUMERS, "-", "c_api+cpp"}

@@ -305,3 +305,25 @@ def test_the_outcomes_are_counted_with_the_best_first(run):
     summary["by_outcome"]["NOT_APPLICABLE"] = 3  # neither good nor bad
     counts = render(plan, results, summary).partition('<ul class="counts"')[2].partition("</ul>")[0]
     assert re.findall(r"<li>([A-Z_]+) ", counts) == [*reversed(SEVERITY), "NOT_APPLICABLE"]
+
+
+def test_what_each_release_wrote_has_a_table_of_its_own(run):
+    plan, results, summary = run
+    assert 'id="writers"' not in render(*run)  # of one release
+    for version in ("2.0.4", "2.4.4", "2.10.1"):
+        written = [
+            {
+                **cell("gamma", "tf2", "values"),
+                "id": f"gamma/fixture@{version}/tf2@2.21.0/values",
+                "producer_version": version,
+            }
+        ]
+        plan["cells"] += written
+        results += [result(one, "LOAD_ERROR" if version == "2.4.4" else "PASS") for one in written]
+    summary.update(exit_code=1)
+    source = render(plan, results, summary)
+    table = source.partition('id="writers"')[2].partition('id="matrix"')[0]
+    places = [table.index(f">{version}<") for version in ("1.15.5", "2.0.4", "2.4.4", "2.10.1")]
+    assert places == sorted(places)
+    assert "unexpected: gamma" in table.replace("<wbr>", "")
+    assert table.count("2/2") == len(CONSUMERS) and table.count("0/1") == 1

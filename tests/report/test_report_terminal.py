@@ -106,3 +106,18 @@ def test_of_an_error_of_a_graph_the_informative_line_is_shown():
     console = Console(file=io.StringIO(), width=100)
     render(plan, [result], summary, console)
     assert "      x.Error request 0-f: Bad value (node 'a/b')\n" in console.file.getvalue()
+
+
+def test_a_run_about_many_releases_says_how_much_of_what_they_wrote_passes():
+    versions = ("1.15.5", "2.0.4", "2.9.3", "2.10.1")
+    cells = [
+        Cell("short", "fixture", version, "tf2", "2.21.0", "load", "local", "x")
+        for version in versions
+    ]
+    plan = Plan(tuple(cells))
+    results = [Result.observed(plan.plan_id, one.id, Observation(Outcome.PASS)) for one in cells]
+    summary = summarise(plan, results, Ledger(), datetime.date(2026, 1, 1), {})
+    console = Console(file=io.StringIO(), width=200)
+    render(plan, results, summary, console)
+    said = "written by 4 TensorFlow releases, 1.15.5 to 2.10.1: 4 of 4 artifacts pass everything"
+    assert said in console.file.getvalue().splitlines()

@@ -11,6 +11,8 @@ import re
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,6 @@ import tiny_runtime
 from click.testing import CliRunner
 
 from compat_matrix.cells import consumers
-from compat_matrix.cli import main
 from compat_matrix.runtimes import (
     interpreters,
     locking,
@@ -31,6 +32,7 @@ from compat_matrix.runtimes import (
     wanted,
 )
 from compat_matrix.runtimes.programs import importing
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.skipif(
     (platform.system(), platform.machine()) != provision.LOCKED_FOR,
@@ -39,6 +41,8 @@ pytestmark = pytest.mark.skipif(
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL = """
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from compat_matrix.runtimes import provision, registry, wanted
 known = registry.read(Path(sys.argv[1]))
@@ -315,3 +319,22 @@ def test_pythons_are_found_whatever_the_environment_says(monkeypatch):
     assert found
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
     assert interpreters.here() == found
+
+
+def test_threads_look_for_uv_one_after_the_other(monkeypatch):
+    """Two installations at a time: the first use of sysconfig is not safe in two threads."""
+    at_a_time = []
+
+    def slow():
+        at_a_time.append(len(inside))
+        inside.append(True)
+        time.sleep(0.05)
+        inside.pop()
+        return "uv"
+
+    inside = []
+    monkeypatch.setattr("uv.find_uv_bin", slow)
+    monkeypatch.setattr(uv, "_found", uv._found.__wrapped__)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: uv.find(), range(4)))
+    assert (found, at_a_time) == (["uv"] * 4, [0] * 4)
