@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import fixtures_v1
-from savedmodel_migration.keras_2_to_3.reading.saved import Weights
 from reference_impl.errors import NotASavedModelError
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.container import layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from savedmodel_kit import meaning
+from savedmodel_tools.weights import Weights
 
 FIXTURES = Path(fixtures_v1.ROOT)
 
