@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Optional
 
 from reference_impl.errors import LimitError
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.edges import data_inputs, output_number, parse_input
 from reference_impl.graph.references import FunctionIndex
 
@@ -35,7 +35,6 @@ MAKERS = frozenset(
 )
 # What may stand in a function beside the maker if its caller may make the handle itself.
 _EMPTY = frozenset({"Identity", "NoOp"})
-_MAX_STEPS = 1_000_000  # in all: Identity after Identity, call after call
 
 
 class Made(NamedTuple):
@@ -107,9 +106,9 @@ class ReturnedHandles:
         while name is not None and text is not None and (name, text) not in seen:
             seen.add((name, text))
             self._steps += 1
-            if self._steps > _MAX_STEPS:
+            if self._steps > limits.RETURN_STEPS:
                 raise LimitError(
-                    "too many calls to follow what they return", node=name, limit="_MAX_STEPS"
+                    "too many calls to follow what they return", node=name, limit="RETURN_STEPS"
                 )
             if not functions or functions[-1] != name:
                 functions.append(name)

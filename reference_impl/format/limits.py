@@ -198,3 +198,16 @@ PROGRAM_NAMES = 200
 # Values that a save visits to find arrays that traced code reads. Those that it has not reached by
 # then are reported as lost.
 TRACED_CODE_VALUES = 2**15
+
+# Of the tools for models at rest. Names of the tensors of one Saver, which `slim` rewrites: the
+# largest real ones have some ten thousand.
+SAVER_NAMES = 10**6
+
+# Steps that follow what functions return: Identity after Identity, call after call.
+RETURN_STEPS = 10**6
+
+# Nodes that are looked at to find what is assigned to variables, over all calls.
+ASSIGNMENT_NODES = 5 * 10**6
+
+# Integers of a constant that is looked at as a shape, as axes or as a permutation.
+SHAPE_INTEGERS = 1024

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Optional
 
 from reference_impl.errors import LimitError
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.edges import CONTROL, parse_input
 from reference_impl.graph.function_builder import remove_nodes, select_arguments
 from reference_impl.graph.node_defs import string_tensor, strings_of_constant
@@ -26,7 +26,6 @@ _OLD = frozenset({"Restore", "RestoreSlice", "Save", "SaveSlices"})
 _READING = frozenset({"Identity", "ReadVariableOp", "DisableCopyOnRead", "Const", "Cast"})
 _DEPTH = 64
 _DEAD = "\0"  # stands in inputs for a tensor that is not restored any more; no node is called so
-_MANY = 10**6  # names of one saver
 
 
 def drop_keys(
@@ -353,10 +352,11 @@ def _texts(node: Optional[schema.NodeDef]) -> list[str]:
 
 
 def _strings(node: Optional[schema.NodeDef]) -> list[bytes]:
-    values = strings_of_constant(node, _MANY + 1)
-    if len(values) > _MANY:
+    values = strings_of_constant(node, limits.SAVER_NAMES + 1)
+    if len(values) > limits.SAVER_NAMES:
         where = "" if node is None else node.name
-        raise LimitError(f"a constant of more than {_MANY} names", node=where, limit="_MANY")
+        reason = f"a constant of more than {limits.SAVER_NAMES} names"
+        raise LimitError(reason, node=where, limit="SAVER_NAMES")
     return values
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Optional
 
 from reference_impl.errors import LimitError
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.functional_ops import first_argument
@@ -36,7 +36,6 @@ FILL = frozenset(
 _SAME = frozenset(
     {"Identity", "IdentityN", "Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "RefIdentity"}
 )
-_WORK = 5_000_000  # nodes looked at in all
 
 
 class Assignments:
@@ -161,5 +160,6 @@ class Assignments:
 
     def _spend(self, nodes: int, where: str) -> None:
         self._work += nodes
-        if self._work > _WORK:
-            raise LimitError("too many nodes to follow what is assigned", node=where, limit="_WORK")
+        if self._work > limits.ASSIGNMENT_NODES:
+            reason = "too many nodes to follow what is assigned"
+            raise LimitError(reason, node=where, limit="ASSIGNMENT_NODES")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from reference_impl.errors import LimitError
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.format.values.shapes import Shape, shape_of, shape_text
 from reference_impl.graph.edges import data_inputs, output_number, parse_input
 from reference_impl.graph.node_attributes import argument_shape
@@ -28,7 +28,6 @@ from savedmodel_tools.verify.shape_functions import (
 )
 
 SHAPES = "_output_shapes"
-_MAX_VALUES = 1024  # of a constant that is looked at: shapes, axes, permutations are shorter
 SCALARS_SINCE = 22  # before this GraphDef version a Placeholder of shape [] had an unknown one
 
 
@@ -140,17 +139,17 @@ class Shapes:
         Raises LimitError.
         """
         node = self._nodes.get(parse_input(text, self._in_function).source)
-        values = integers_of_constant(node, _MAX_VALUES)
+        values = integers_of_constant(node, limits.SHAPE_INTEGERS)
         if (
             values is None
             and node is not None
             and node.op == "Const"
-            and _claimed(node) > _MAX_VALUES
+            and _claimed(node) > limits.SHAPE_INTEGERS
         ):
             raise LimitError(
-                f"a shape or axes of more than {_MAX_VALUES} integers",
+                f"a shape or axes of more than {limits.SHAPE_INTEGERS} integers",
                 node=node.name,
-                limit="_MAX_VALUES",
+                limit="SHAPE_INTEGERS",
             )
         return (
             values if node is None or len(node.attr["value"].tensor.tensor_shape.dim) < 2 else None

@@ -8,7 +8,7 @@ import verify_planted
 
 from property_tests.attacks import bombs, forge
 from reference_impl.errors import LimitError
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.format.container import layout
 from reference_impl.graph.graph_view import GraphView
 from savedmodel_tools import compat
@@ -18,7 +18,7 @@ from savedmodel_tools.returned_handles import ReturnedHandles
 from savedmodel_tools.skew import arguments
 from savedmodel_tools.skew.history import history
 from savedmodel_tools.skew.needs import MAX_LACKS, needs
-from savedmodel_tools.verify import assignments, shapes
+from savedmodel_tools.verify import assignments
 from savedmodel_tools.verify.findings import Severity
 from savedmodel_tools.verify.rules import file
 from savedmodel_tools.verify.run import verify
@@ -99,8 +99,8 @@ def reshaping(count):
     ("count", "rule"),
     [
         (65, "SMC531"),
-        (shapes._MAX_VALUES, "SMC531"),
-        (shapes._MAX_VALUES + 1, "SMC100"),
+        (limits.SHAPE_INTEGERS, "SMC531"),
+        (limits.SHAPE_INTEGERS + 1, "SMC100"),
         (2**40, "SMC100"),
     ],
 )
@@ -150,7 +150,7 @@ def test_a_long_chain_before_an_assignment_is_followed():
 
 
 def test_assignments_have_a_limit_that_is_named(monkeypatch):
-    monkeypatch.setattr(assignments, "_WORK", 100)
+    monkeypatch.setattr(limits, "ASSIGNMENT_NODES", 100)
     with pytest.raises(LimitError, match="too many nodes to follow what is assigned"):
         test_a_long_chain_before_an_assignment_is_followed()
 
