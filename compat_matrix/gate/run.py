@@ -23,7 +23,7 @@ from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
 from compat_matrix.plan.planning import Axes, make_plan
-from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
+from compat_matrix.report import gate_html, gate_junit, gate_markdown, gate_terminal
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import Ledger
 from reference_impl.format.container.files import shown
@@ -266,7 +266,7 @@ def report(
         texts = {
             HTML_FILE: gate_html.render(verdict),
             MARKDOWN_FILE: gate_markdown.render(verdict),
-            JUNIT_FILE: junit.of_gate(facts, verdict),
+            JUNIT_FILE: gate_junit.of_gate(facts, verdict),
             JSON_FILE: json.dumps(verdict, indent=1) + "\n",
         }
         write_set(out, texts)

@@ -20,7 +20,7 @@ import compat_matrix
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import pairs_of_run
-from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
+from compat_matrix.report import gate_html, gate_junit, gate_markdown, gate_terminal
 
 SCHEMA = json.loads((Path(compat_matrix.__path__[0]) / "schemas" / "gate.schema.json").read_text())
 EVIL = (
@@ -79,7 +79,7 @@ def test_the_cause_of_a_graph_error_is_shown_and_not_its_front(tmp_path):
         "terminal": console.file.getvalue(),
         "gate.md": gate_markdown.render(verdict),
         "gate.html": gate_html.render(verdict),
-        "junit.xml": junit.of_gate(facts, verdict),
+        "junit.xml": gate_junit.of_gate(facts, verdict),
     }
     for name, text in reports.items():
         assert "the longest is too long" in text, name
@@ -191,7 +191,7 @@ def suite_of(text):
 
 
 def test_every_pair_is_a_test_case(all_kinds):
-    suite, cases = suite_of(junit.of_gate(*all_kinds))
+    suite, cases = suite_of(gate_junit.of_gate(*all_kinds))
     states = {
         case.get("name").split("/")[0]: case[0].tag if len(case) else "passed" for case in cases
     }
@@ -221,7 +221,7 @@ def test_a_blocking_drift_fails_its_test_case(tmp_path):
     passes = lambda one: ("PASS", answered(tmp_path, one, ONE, rtol=1e-6))  # noqa: E731
     drifting = lambda one: ("PASS", answered(tmp_path, one, ONE, NEXT, rtol=1e-6))  # noqa: E731
     _, (case,) = suite_of(
-        junit.of_gate(*compared(tmp_path, ("d", passes, drifting), fail_on_drift=True))
+        gate_junit.of_gate(*compared(tmp_path, ("d", passes, drifting), fail_on_drift=True))
     )
     assert (
         "request r: y: element [1] is 2.0000002, was 2.0 (1 of 2 differ by at most 1 ulp)"
@@ -321,7 +321,9 @@ def test_reports_are_functions_of_the_results(all_kinds):
     facts, verdict = all_kinds
     for render in (gate_markdown.render, gate_html.render):
         assert render(verdict) == render(json.loads(json.dumps(verdict)))
-    assert junit.of_gate(facts, verdict) == junit.of_gate(json.loads(json.dumps(facts)), verdict)
+    assert gate_junit.of_gate(facts, verdict) == gate_junit.of_gate(
+        json.loads(json.dumps(facts)), verdict
+    )
 
 
 def screen(verdict, full=False):
