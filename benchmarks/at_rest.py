@@ -49,7 +49,7 @@ def _compared(pair: Path, cli: str, repeats: int) -> list[Comparison]:
         ["verify", first],
         ["diff", first, second],
     ]
-    program = [sys.executable, "-m", "compat_matrix"]
+    program = [sys.executable, "-m", "savedmodel_compat"]
     commands = [
         *[[*program, *arguments] for arguments in ours],
         [cli, "show", "--dir", first, "--all"],

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import Comparison, alternate, environment
-from compat_matrix.common.deleting import Deleter
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.runtime import LOCAL, local_runtime
 from compat_matrix.runtimes.worker import Worker
+from savedmodel_common.deleting import Deleter
 
 CELLS, FILES = 64, 40  # folders that are deleted one after another, and files in each
 
@@ -83,7 +83,7 @@ def deletion(repeats: int) -> Comparison:
     ours, theirs = zip(*times)
     return Comparison(
         what,
-        "compat_matrix.common.deleting",
+        "savedmodel_common.deleting",
         "shutil.rmtree",
         ours,
         theirs,

@@ -114,7 +114,7 @@ def _make(kind: str, count: int, model: Path) -> None:
 
 
 def _commands(model: Path, copy: Path, out: Path) -> dict[str, list[str]]:
-    program = [sys.executable, "-m", "compat_matrix"]
+    program = [sys.executable, "-m", "savedmodel_compat"]
     return {
         "inspect": [*program, "inspect", str(model)],
         "verify": [*program, "verify", str(model)],

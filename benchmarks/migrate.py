@@ -75,7 +75,7 @@ def measure(folder: Path, count: int) -> Rate:
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "migrate",
         str(zoo),
         "--out",

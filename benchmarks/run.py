@@ -26,7 +26,7 @@ import benchmarks
 from benchmarks import attempt, plot, tensorflow_version
 from benchmarks.growth import Point, curves
 from benchmarks.tables import Row, markdown
-from compat_matrix.common.writing import write_text
+from savedmodel_common.writing import write_text
 
 BEGIN, END = "<!-- Begin: python -m benchmarks.run --page docs/benchmarks.md -->", "<!-- End -->"
 _PARTS = ("models", "plot", "run", "tables")  # modules that measure nothing

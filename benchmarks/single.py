@@ -50,7 +50,7 @@ def slim() -> Figure:
             stderr=subprocess.DEVNULL,
         )
         usage = measured(
-            [sys.executable, "-m", "compat_matrix", "slim", str(model), "--out", str(out)],
+            [sys.executable, "-m", "savedmodel_compat", "slim", str(model), "--out", str(out)],
             environment(),
         )
     return Figure(f"slim: {3 * _BLOCKS:,} functions", usage.cpu, "CPU s", SLIM_GOAL)
@@ -71,7 +71,7 @@ def two_meta_graphs() -> Figure:
         (model / "saved_model.pb").write_bytes(saved.SerializeToString())
         size = sum(file.stat().st_size for file in model.rglob("*") if file.is_file())
         usage = measured(
-            [sys.executable, "-m", "compat_matrix", "migrate", str(model), "--out", str(out)],
+            [sys.executable, "-m", "savedmodel_compat", "migrate", str(model), "--out", str(out)],
             environment(),
         )
         migrate.check(out, 1)

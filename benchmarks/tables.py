@@ -13,7 +13,7 @@ from benchmarks import Comparison, Figure, NotMeasured, memory, migrate
 from benchmarks.growth import LINEAR, Point, curves, is_linear
 from benchmarks.memory import Peak
 from benchmarks.migrate import Rate
-from compat_matrix.common import toml
+from savedmodel_common import toml
 
 Row = Union[Comparison, Figure, NotMeasured, Peak, Rate, Point]
 EXPLAINED = Path(__file__).with_name("explained.toml")

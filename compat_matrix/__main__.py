@@ -1,6 +1,9 @@
-"""``python -m compat_matrix``: the same program as the console script ``savedmodel-compat``."""
+"""``python -m compat_matrix``: the program, as ``python -m savedmodel_compat`` starts it.
 
-from compat_matrix.cli import main
+It is named, not imported: the program stands above the harness.
+"""
+
+import runpy
 
 if __name__ == "__main__":
-    main()
+    runpy.run_module("savedmodel_compat", run_name="__main__", alter_sys=True)

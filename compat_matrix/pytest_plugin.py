@@ -43,7 +43,6 @@ from compat_matrix.cells.plan import (
 from compat_matrix.cells.results import DESELECTED, Observation, Result, ResultsError
 from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import run_cell
-from compat_matrix.common import interrupts
 from compat_matrix.engine.executor import Executor
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.engine.running import replay_of
@@ -51,9 +50,10 @@ from compat_matrix.engine.second_tries import MOST_CELLS, SecondTries
 from compat_matrix.hosts.host import Host
 from compat_matrix.verdict import Ledger, LedgerError, prediction
 from compat_matrix.workers.protocol import COLLECT_AFTER
+from savedmodel_common import interrupts
 
 if TYPE_CHECKING:
-    from compat_matrix.models.predict import Predictor
+    from compat_matrix.engine.predict import Predictor
     from compat_matrix.report.progress import Progress
 
 
@@ -109,7 +109,7 @@ class Run:
     @functools.cached_property
     def predictor(self) -> Predictor:
         """The predictions of the op history for the cells of this run."""
-        from compat_matrix.models.predict import Predictor
+        from compat_matrix.engine.predict import Predictor
 
         return Predictor(self.out, (cell.consumer_version for cell in self.plan))
 

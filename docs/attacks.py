@@ -6,8 +6,8 @@ import ast
 from pathlib import Path
 
 from compat_matrix.cases import title_and_rest
-from compat_matrix.common import toml
 from property_tests.attacks import keras_configurations, special
+from savedmodel_common import toml
 
 FOLDER = Path(__file__).parents[1] / "property_tests" / "attacks"
 MODULES = (

@@ -17,9 +17,9 @@ from pathlib import Path
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import of_plan, read_results
 from compat_matrix.cells.run_file import RunFile
-from compat_matrix.common.writing import write_text
 from compat_matrix.engine.sessions import CELLS_FILE
 from compat_matrix.report.cell_costs import COSTS_FILE, kind_of
+from savedmodel_common.writing import write_text
 
 USUAL = (
     0.67,

@@ -1,5 +1,5 @@
 """The page of what each command claims, made of what the commands declare
-(`compat_matrix.commands.parts.claims`).
+(`savedmodel_common.command_line.claims`).
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import click
 
-from compat_matrix.cli import main
-from compat_matrix.commands.parts.claims import OF_EVERY, Claim, claim_of
-from compat_matrix.common.exit_codes import MEANINGS
 from docs.markdown import table
+from savedmodel_common.command_line.claims import OF_EVERY, Claim, claim_of
+from savedmodel_common.exit_codes import MEANINGS
+from savedmodel_compat.cli import main
 
 HEAD = """# What green means
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from compat_matrix.common import toml
+from savedmodel_common import toml
 
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).parent / "clauses.toml"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import click
 
-from compat_matrix.cli import TASKS, introduction, main
-from compat_matrix.common.exit_codes import MEANINGS
+from savedmodel_common.exit_codes import MEANINGS
+from savedmodel_compat.cli import TASKS, introduction, main
 
 HEAD = """# Commands
 

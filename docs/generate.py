@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compat_matrix.cases import all_cases
-from compat_matrix.common import toml
 from compat_matrix.runtimes import registry
 from docs import (
     attacks,
@@ -26,6 +25,7 @@ from docs import (
     faults,
     grid_page,
     keras_table,
+    kit_constraints,
     migrated,
     planted,
     promises,
@@ -35,6 +35,7 @@ from docs import (
     third_party,
 )
 from docs.markdown import table
+from savedmodel_common import toml
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -259,8 +260,11 @@ def main(arguments: list[str] | None = None) -> int:
                 temporary.write_text(text, encoding="utf-8")
                 temporary.replace(page)
     stale += [f"spec/{page.name}" for page in spec_pages.stale()]
+    if kit_constraints.is_stale():
+        stale.append("../savedmodel_kit/constraints.json")
     if not check:
         spec_pages.write()
+        kit_constraints.write()
     if stale:
         print(("stale: " if check else "written: ") + ", ".join(stale))
     unproved = clauses.faults(clauses.read_table(), list(clauses.all_tests()))

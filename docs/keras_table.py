@@ -3,7 +3,7 @@ in ``data/keras.json``.
 
     python -m docs.keras_table OUT
 
-OUT is the folder of a run of ``python -m keras_models.table``.
+OUT is the folder of a run of ``python -m savedmodel_migration.keras_models.table``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.common import toml
-from keras_models import groups, outcome
+from savedmodel_common import toml
+from savedmodel_migration.keras_models import groups, outcome
 
 RECORD = Path(__file__).parent / "data" / "keras.json"
-REASONS = Path(__file__).parents[1] / "keras_models" / "reasons.toml"
+REASONS = Path(__file__).parents[1] / "savedmodel_migration" / "keras_models" / "reasons.toml"
 BACKENDS = ("jax", "torch")
 MARKS = {
     "equal": "=",  # every bit
@@ -43,7 +43,7 @@ HEAD = """# Keras layers, by the release that saved them
 This page shows what `migrate --to keras` [rebuilds](keras_migration.md). It is about {models} models that genuine TensorFlow
 releases saved: one or more for each layer and way to use it, and whole models. Each was rebuilt with Keras {keras} on TensorFlow
 {tensorflow}. Its answers to the same inputs were compared with those of the original and those of the release itself, then its
-weights after one training step. `python -m keras_models` makes the models, `python -m keras_models.table` compares them.
+weights after one training step. `python -m savedmodel_migration.keras_models` makes the models, `python -m savedmodel_migration.keras_models.table` compares them.
 
 A field counts ways to use the layer: **rebuilt / saved by this release**. Rebuilt models predict what the original predicts, in
 every bit, or within 1e-5 where the field ends with `~`. `s` after the numbers: a training step of one of them differs. An empty
@@ -179,7 +179,7 @@ def reason(name: str, state: str) -> str:
 
 def record(out: Path) -> dict[str, Any]:
     """The facts of a run."""
-    from keras_models import material, recorder, table
+    from savedmodel_migration.keras_models import material, recorder, table
 
     models: dict[str, dict[str, Any]] = {}
     why = []
@@ -224,7 +224,7 @@ def record(out: Path) -> dict[str, Any]:
 
 
 def _mark(release: str, name: str, found: Mapping[str, Any] | None) -> str:
-    from keras_models import material
+    from savedmodel_migration.keras_models import material
 
     if found:
         return MARKS[found["state"]]

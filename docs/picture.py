@@ -82,7 +82,7 @@ def _matrix(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment |= {"FORCE_COLOR": "1"} if arguments[0] == "report" else {}
     for name in ("COMPAT_RUNTIMES", "COMPAT_SERVERS"):
         environment.pop(name, None)
-    command = [sys.executable, "-m", "compat_matrix", "matrix", *arguments]
+    command = [sys.executable, "-m", "savedmodel_compat", "matrix", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=False
     )

@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from compat_matrix.skew import arguments
-from compat_matrix.skew.history import History, OpHistory
-from compat_matrix.skew.records import Attr, Kernel, Op
 from reference_impl.format import schema
 from reference_impl.format.values.dtypes import by_name
+from savedmodel_tools.skew import arguments
+from savedmodel_tools.skew.history import History, OpHistory
+from savedmodel_tools.skew.records import Attr, Kernel, Op
 
 OP, ATTR, VALUE, KERNEL, DTYPE = "op", "attr", "value", "kernel", "dtype"
 NODE = "specimen"
@@ -41,7 +41,7 @@ class Promise:
     Attributes:
       release: the name of the first release that has it, or that no longer has it.
       kind: OP, ATTR, VALUE, KERNEL or DTYPE.
-      op, attr, value: what changed, as in :class:`compat_matrix.skew.lacks.Lack`; for a kernel,
+      op, attr, value: what changed, as in :class:`savedmodel_tools.skew.lacks.Lack`; for a kernel,
         ``value`` has its types.
       came: whether the release added it; else the release removed it.
     """

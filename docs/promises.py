@@ -12,12 +12,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.common import toml
-from compat_matrix.skew.forms import FORMS
-from compat_matrix.skew.history import history
 from docs.markdown import table
 from docs.promised import promises
 from docs.promises_asked import FIRST, PASSED_OVER, REFUSED, key
+from savedmodel_common import toml
+from savedmodel_tools.skew.forms import FORMS
+from savedmodel_tools.skew.history import history
 
 HERE = Path(__file__).parent
 RECORD = HERE / "data" / "promises.json"

@@ -18,15 +18,15 @@ from typing import Any
 
 from compat_matrix.cases import title_and_rest
 from compat_matrix.cells.consumers import CONSUMERS
-from compat_matrix.common.gist import gist
 from compat_matrix.hosts.pool import Hosts
-from compat_matrix.models.downgrade.attrs import IGNORED_SINCE
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
 from compat_matrix.runtimes.worker import ReplyError, WorkerDied
-from compat_matrix.skew import naming
-from compat_matrix.skew.history import History, history
 from docs.promised import ATTR, DTYPE, KERNEL, OP, VALUE, NoSpecimen, Promise, promises, specimen
+from savedmodel_common.gist import gist
+from savedmodel_tools.downgrade.attrs import IGNORED_SINCE
+from savedmodel_tools.skew import naming
+from savedmodel_tools.skew.history import History, history
 
 FIRST = "2.4"
 READER = "c_api"

@@ -23,15 +23,13 @@ from typing import NamedTuple
 
 import tomlkit
 
-from compat_matrix.common import toml
 from docs import site
+from savedmodel_common import toml
+from savedmodel_common.packages import OURS
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = Path(__file__).with_name("prose.toml")
-PACKAGES = (
-    *("reference_impl", "reference_eval", "compat_matrix", "savedmodel_compat"),
-    *("docs", "benchmarks"),
-)
+PACKAGES = (*OURS, "docs", "benchmarks")
 MOST_WORDS = 40  # of a sentence in a page
 # of a line in a page, generated ones included: a row of a table that is longer becomes a section or
 # a list

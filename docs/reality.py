@@ -21,14 +21,15 @@ from typing import Any
 
 from compat_matrix.cases import title_and_rest
 from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.exports import release_proof as prove
 from compat_matrix.hosts.pool import Hosts
-from compat_matrix.models import compat, prove
-from compat_matrix.models.downgrade import model as downgrading
 from compat_matrix.runtimes.resolve import resolve
 from compat_matrix.runtimes.runtime import local_runtime
-from compat_matrix.skew.history import history
 from reference_impl import errors
 from reference_impl.format.container import layout
+from savedmodel_tools import compat
+from savedmodel_tools.downgrade import model as downgrading
+from savedmodel_tools.skew.history import history
 
 FAULTY = "fault_"  # cases that no loader takes
 LOADER_OF = {reader: loader for loader, reader in prove.READER_OF.items()}

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from compat_matrix.models.verify.consequences import CUT, OF_RULE, REBUILT, Body, Consequence
-from compat_matrix.models.verify.rules import all_rules
 from docs.markdown import table
+from savedmodel_tools.verify.consequences import (
+    CUT,
+    OF_RULE,
+    REBUILT,
+    Body,
+    Consequence,
+)
+from savedmodel_tools.verify.rules import all_rules
 
 HEAD = """# The rules of `verify`
 

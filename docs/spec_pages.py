@@ -29,10 +29,11 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from docs.markdown import table
 from reference_impl.format import schema
 from reference_impl.format.schema import is_repeated
+from savedmodel_kit.hostile.catalogue import hostile_files
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "spec"
-CITING = ("reference_impl",)  # packages whose code may cite ids
+CITING = ("reference_impl", "savedmodel_kit")  # packages whose code may cite ids
 
 _REGION = re.compile(r"<!-- (fields|bytes): ([^>]*?) -->\n.*?<!-- end -->", re.DOTALL)
 _ID = re.compile(r"SM-[A-Z]+-[1-9]\d*\Z")
@@ -41,7 +42,7 @@ _CONSTRAINT = re.compile(r"^- \*\*([^*]+)\*\* (.*?)(?=\n- |\n\n|\Z)", re.MULTILI
 _MUST = re.compile(r"\bMUST\b")
 _ROLE = re.compile(r"\b[Aa]n? (?:reader|writer|verifier|evaluator)\b")
 _ITEM = re.compile(r"^- (.*?)(?=\n- |\n\n|\Z)", re.MULTILINE | re.DOTALL)
-_ARTIFACT = re.compile(r"(fixture|case|attack|test) `([^`]+)`")
+_ARTIFACT = re.compile(r"(fixture|case|attack|test|hostile) `([^`]+)`")
 _PATH = re.compile(r"`([\w/]+/[\w./]*)`")
 _TYPES = {
     getattr(FieldDescriptor, name): name[len("TYPE_") :].lower()
@@ -159,7 +160,11 @@ def faults() -> list[str]:
     """Return what is wrong with the specification and with the code that cites it."""
     texts = {page.name: page.read_text("utf-8") for page in pages()}
     found = [item for name, text in texts.items() for item in constraints(name, text)]
-    return faults_of_pages(texts) + faults_of_citations({item.id for item in found})
+    return (
+        faults_of_pages(texts)
+        + faults_of_citations({item.id for item in found})
+        + faults_of_artifacts(artifacts_of(texts))
+    )
 
 
 def faults_of_pages(texts: dict[str, str]) -> list[str]:
@@ -174,6 +179,33 @@ def faults_of_pages(texts: dict[str, str]) -> list[str]:
         out += [f"{name}: the id {unknown_id} has no constraint" for unknown_id in unknown]
         for section in _sections(text):
             out += [f"{name}: {reason}" for reason in _faults_of_section(section)]
+    return out
+
+
+def artifacts_of(texts: dict[str, str]) -> dict[tuple[str, str], set[str]]:
+    """Return the constraints that each artifact shows: ``("fixture", "pbtxt")`` -> ids."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for text in texts.values():
+        for section in _sections(text):
+            for line in _ITEM.findall(_under(section, "Shown by")):
+                for artifact in _ARTIFACT.findall(line):
+                    found.setdefault(artifact, set()).update(_ANY_ID.findall(line))
+    return found
+
+
+def faults_of_artifacts(shown: dict[tuple[str, str], set[str]]) -> list[str]:
+    """Return the artifacts of the kit that no page names as an artifact of a constraint."""
+    fixtures = sorted(path.parent.name for path in (ROOT / "fixtures_v1").glob("*/model"))
+    out = [
+        f"fixtures_v1/{name} shows no constraint"
+        for name in fixtures
+        if not shown.get(("fixture", name))
+    ]
+    for made in hostile_files().values():
+        ids = shown.get(("hostile", made.name), set())
+        if ids != {made.rule}:
+            listed = ", ".join(sorted(ids)) or "no constraint"
+            out.append(f"hostile {made.name} breaks {made.rule}, and the pages name {listed}")
     return out
 
 
@@ -193,6 +225,9 @@ def _faults_of_constraint(item: Constraint) -> Iterator[str]:
 
 def _faults_of_section(section: str) -> Iterator[str]:
     title = section.splitlines()[0].removeprefix("## ")
+    for line in _ITEM.findall(_under(section, "Shown by")):
+        if not _ANY_ID.search(line):
+            yield f"{title}: an artifact without a constraint: {line}"
     for kind, name in _ARTIFACT.findall(_under(section, "Shown by")):
         if not _exists(kind, name):
             yield f"{title}: there is no {kind} {name}"
@@ -206,11 +241,14 @@ def _faults_of_section(section: str) -> Iterator[str]:
 
 def _exists(kind: str, name: str) -> bool:
     if kind == "fixture":
-        return (ROOT / "fixtures_v1" / name / "model").is_dir()
+        places = ((ROOT / "fixtures_v1").glob(f"{name}/model"), (ROOT / "fixtures_v2").glob(name))
+        return any(path.is_dir() for place in places for path in place)
     if kind == "case":
         return (ROOT / "compat_matrix" / "cases" / f"{name}.py").is_file()
     if kind == "attack":
         return name in _functions_of_folder("property_tests/attacks")
+    if kind == "hostile":
+        return name in hostile_files()
     file, _, function = name.partition("::")
     return (ROOT / file).is_file() and function in _functions(ROOT / file)
 

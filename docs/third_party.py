@@ -43,8 +43,8 @@ HEAD = """# Other people's exporters and consumers
 
 {exports} exports of {exporters} exporters, asked of {consumers} consumers, in real runs on a machine with two cores:
 {cells} cells, {passed} of them passed. Each of other people's programs runs in an environment of its own, made from a lock
-([`third_party/plugins.toml`](../compat_matrix/third_party/plugins.toml)). A cell that does not pass is a known failure with a
-reason ([`third_party/known.toml`](../compat_matrix/third_party/known.toml)): a run fails when one passes, or fails otherwise.
+([`third_party/plugins.toml`](../third_party/plugins.toml)). A cell that does not pass is a known failure with a
+reason ([`third_party/known.toml`](../third_party/known.toml)): a run fails when one passes, or fails otherwise.
 
 """  # noqa: E501
 COUNTS = """

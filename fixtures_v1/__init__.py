@@ -88,7 +88,7 @@ def differing_files(directory, recorded):
     """
     # Late: where a matrix runs the generators, this package can be imported and compat_matrix
     # cannot.
-    from compat_matrix.workers.provenance import hash_files
+    from savedmodel_common.provenance import hash_files
 
     present = hash_files(directory)
     problems = ["{}: missing".format(name) for name in sorted(set(recorded) - set(present))]
@@ -103,7 +103,7 @@ def differing_files(directory, recorded):
 
 def edited(sources):
     """Problems with ``[(path, recorded sha256)]`` of what an artifact was made from."""
-    from compat_matrix.workers.provenance import file_sha256
+    from savedmodel_common.provenance import file_sha256
 
     problems = []
     for path, digest in sources:

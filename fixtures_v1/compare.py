@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from compat_matrix.canonical.form import MODEL_SECTIONS, Canonical, canonical
-from compat_matrix.comparison import form_changes
-from compat_matrix.workers import tensors
-from compat_matrix.workers.provenance import hash_files
 from fixtures_v1 import read_json
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.names import OBJECT_GRAPH_KEY
+from savedmodel_common import tensors
+from savedmodel_common.provenance import hash_files
+from savedmodel_tools.canonical.form import MODEL_SECTIONS, Canonical, canonical
+from savedmodel_tools.comparison import form_changes
 
 # Members of provenance.json that say what was made, not from which bytes.
 _MEANING = (

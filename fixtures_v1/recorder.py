@@ -13,7 +13,8 @@ import tempfile
 import numpy as np
 
 import fixtures_v1
-from compat_matrix.workers import provenance, v1_recording
+from compat_matrix.workers import v1_recording
+from savedmodel_common import provenance
 
 
 def record(case, out):

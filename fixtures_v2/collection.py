@@ -19,9 +19,9 @@ from packaging.version import Version
 
 import fixtures_v1
 from compat_matrix.cells.plan import is_complete
-from compat_matrix.common import toml
 from compat_matrix.runtimes import registry
 from compat_matrix.runtimes.registry import Stanza
+from savedmodel_common import toml
 
 ROOT = Path(__file__).parent
 CASE = "case.py"

@@ -17,9 +17,9 @@ from compat_matrix.checks.produce import LIMIT
 from compat_matrix.runtimes.resolve import provide
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
-from compat_matrix.workers import provenance
 from fixtures_v1.compare import differences
 from fixtures_v2 import collection
+from savedmodel_common import provenance
 
 PROGRAM = "tf2_worker"
 PRODUCER = "fixture"

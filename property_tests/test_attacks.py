@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.common import toml
 from property_tests.attacks import commands
 from property_tests.attacks.attempt import ATTACKS
 from property_tests.attacks.naming import ESCAPES, HTML
 from property_tests.attacks.special import verdict_of
+from savedmodel_common import toml
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="processes are forked and limited"

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.models.diff import diff
 from property_tests import implementations, world
 from property_tests.implementations import BOTH
 from property_tests.profiles import budget
 from property_tests.strategies.edits import edits
 from property_tests.strategies.models import models
 from reference_impl.format.container import layout
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.diff import diff
 
 pytestmark = pytest.mark.tensorflow
 

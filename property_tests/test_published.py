@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from compat_matrix.common import toml
 from property_tests.attacks import published
 from property_tests.attacks.attempt import ATTACKS
+from savedmodel_common import toml
 
 ROOT = Path(__file__).parents[1]
 LIST = toml.read(Path(published.__file__).with_suffix(".toml"))

@@ -88,7 +88,7 @@ def by_session(path, asked, tf):
 
 
 def by_c_api(c_api, path, asked):
-    from compat_matrix.workers import tensors
+    from savedmodel_common import tensors
 
     model = c_api.load(str(path), ["serve"])
     try:

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.comparison import form_changes
 from property_tests import implementations, world
 from property_tests.implementations import BOTH
 from property_tests.profiles import budget
 from property_tests.strategies import functions as fn
 from property_tests.strategies.models import differentiable, models
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.comparison import form_changes
 
 pytestmark = pytest.mark.tensorflow
 

@@ -20,6 +20,7 @@ sizes           the limits of an evaluation
 errors          the error classes
 arrays, lists   tools on arrays and on tensor lists that several ops share
 windows         the windows of convolutions and pools
+patterns        patterns of RE2 in Python's re
 examples        reads tf.Example messages
 philox          the generator of stateless random ops
 op_definitions.pbtxt   the OpDefs of our ops and of those that rewriting adds
@@ -27,8 +28,13 @@ op_definitions.pbtxt   the OpDefs of our ops and of those that rewriting adds
 
 from __future__ import annotations
 
-from reference_eval.errors import EvaluationError, EvaluationLimitError, RefusedOpError
-from reference_eval.errors import UnknownOpError as UnknownOpError
+from reference_eval.errors import (
+    EvaluationError,
+    EvaluationLimitError,
+    NotEvaluatedError,
+    RefusedOpError,
+    UnknownOpError,
+)
 from reference_eval.load import Model, load
 from reference_eval.registry import op
 
@@ -36,6 +42,7 @@ __all__ = [
     "EvaluationError",
     "EvaluationLimitError",
     "Model",
+    "NotEvaluatedError",
     "RefusedOpError",
     "UnknownOpError",
     "load",

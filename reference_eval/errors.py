@@ -12,11 +12,15 @@ class EvaluationError(SavedModelError):
     """
 
 
-class UnknownOpError(EvaluationError):
+class NotEvaluatedError(EvaluationError):
+    """The evaluator cannot run a part of the model. This says nothing about the model."""
+
+
+class UnknownOpError(NotEvaluatedError):
     """The evaluator has no function for an op. Pass one: ``load(..., new_ops=[...])``."""
 
 
-class RefusedOpError(EvaluationError):
+class RefusedOpError(NotEvaluatedError):
     """An op acts on the machine (files, Python) or draws random numbers without a seed."""
 
 

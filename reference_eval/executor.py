@@ -26,8 +26,25 @@ from reference_eval.reading import Extracted, FunctionName, SavedModelError, Sou
 from reference_eval.registry import Op, refusal
 from reference_eval.state import size_of
 
-Trace = Callable[[str], object]
+Watch = Callable[["Ran"], object]
 _FLOATS = ("float32", "float16", "bfloat16")
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """A node that ran.
+
+    `values` are its results: arrays, or values of `reference_eval.state`. As text: one line, e.g.
+    ``mul (Mul) -> float32[1, 1] [1.0]``.
+    """
+
+    function: str
+    node: str
+    op: str
+    values: Sequence[Any]
+
+    def __str__(self) -> str:
+        return f"{self.node} ({self.op}) -> {', '.join(map(_shown, self.values))}"
 
 
 class Executor:
@@ -36,7 +53,7 @@ class Executor:
     Args:
       source: the model.
       ops: the functions by op name.
-      trace: is called with one line for each node that ran, or None.
+      watch: is called with each node that ran, or None.
       precision: the dtype that replaces float16, bfloat16 and float32, or None to keep them.
     """
 
@@ -44,10 +61,10 @@ class Executor:
         self,
         source: Source,
         ops: Mapping[str, Op],
-        trace: Optional[Trace] = None,
+        watch: Optional[Watch] = None,
         precision: Optional[np.dtype[Any]] = None,
     ) -> None:
-        self.source, self.ops, self.trace, self.precision = source, ops, trace, precision
+        self.source, self.ops, self.watch, self.precision = source, ops, watch, precision
         self._plans: dict[str, Plan] = {}
         self.resources: dict[tuple[str, bytes, bytes], Any] = {}
 
@@ -113,7 +130,7 @@ class Run:
         live = sum(map(size_of, arguments))
         for step in plan.steps:
             try:
-                results = self._step(step, values)
+                results = self._step(plan, step, values)
                 live += sum(map(size_of, results))
                 if live > sizes.LIVE_BYTES:
                     reason = f"the tensors of this function exceed {sizes.LIVE_BYTES} bytes"
@@ -129,7 +146,7 @@ class Run:
         self.depth -= 1
         return [values[key] for key in plan.results]
 
-    def _step(self, step: Step, values: Mapping[str, Any]) -> list[Any]:
+    def _step(self, plan: Plan, step: Step, values: Mapping[str, Any]) -> list[Any]:
         self.steps += 1
         if self.steps > sizes.STEPS:
             reason = f"the call runs more than {sizes.STEPS} nodes"
@@ -142,9 +159,8 @@ class Run:
         results = [
             _checked(value, dtype, key) for value, (key, dtype) in zip(results, step.outputs)
         ]
-        if self.executor.trace is not None:
-            shown = ", ".join(_shown(value) for value in results)
-            self.executor.trace(f"{step.name} ({step.op}) -> {shown}")
+        if self.executor.watch is not None:
+            self.executor.watch(Ran(plan.name, step.name, step.op, results))
         return results
 
     def _kernel(self, step: Step, given: list[Any]) -> list[Any]:
@@ -218,11 +234,20 @@ class Call:
         return resources[key]
 
     def read_asset(self, path: bytes) -> bytes:
-        """Return the bytes of an asset. Raises RefusedOpError for any other file."""
+        """Return the bytes of an asset.
+
+        Raises:
+          RefusedOpError: the file is not an asset of the model.
+          EvaluationError: it cannot be read.
+        """
         if path.decode() not in self._run.executor.source.asset_paths.values():
             raise RefusedOpError(f"the file {path.decode()!r} is not an asset of the model")
-        with Path(path.decode()).open("rb") as file:
-            return file.read(sizes.TENSOR_BYTES)
+        try:
+            with Path(path.decode()).open("rb") as file:
+                return file.read(sizes.TENSOR_BYTES)
+        except OSError as error:
+            reason = f"the asset {path.decode()!r} cannot be read: {error.strerror}"
+            raise EvaluationError(reason) from error
 
     def checkpoint(self, prefix: bytes) -> Any:
         """Open the model's own checkpoint. Raises RefusedOpError for any other prefix."""

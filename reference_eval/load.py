@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from reference_eval import registry
 from reference_eval.errors import EvaluationError
-from reference_eval.executor import Executor, Run, Trace
-from reference_eval.reading import Extracted, SavedModelError, Source, dtype_of, shape_sizes
+from reference_eval.executor import Executor, Ran, Run, Watch
+from reference_eval.reading import Extracted, SavedModelError, Source, dtype_of, schema, shape_sizes
 from reference_eval.signature import Signature
 from reference_eval.state import Table, Variable
 
@@ -23,7 +23,8 @@ def load(
     tags: Union[str, Iterable[str], None] = None,
     *,
     new_ops: Sequence[registry.Op] = (),
-    trace: Optional[Trace] = None,
+    trace: Optional[Callable[[str], object]] = None,
+    watch: Optional[Watch] = None,
     precision: Optional[npt.DTypeLike] = None,
 ) -> Model:
     """Load a SavedModel for evaluation.
@@ -33,16 +34,29 @@ def load(
       tags: the tags of the MetaGraph; None if there is only one.
       new_ops: functions for more ops, or instead of ours: ``registry.described(["MyOp"], my_op)``.
       trace: is called with one line for each node that runs, e.g. ``print``.
+      watch: is called with each node that runs, as an `executor.Ran` with its results. An exception
+        of its own ends the call.
       precision: ``np.float64`` computes float16, bfloat16 and float32 in double precision.
 
     Raises the errors of reading a SavedModel. A part that cannot be evaluated fails when it is
     used.
     """
-    ops = dict(registry.known())
-    for added in new_ops:
-        ops.update(dict.fromkeys(added.names, added))
     wanted = None if precision is None else np.dtype(precision)
-    return Model(Executor(Source(os.fspath(path), tags), ops, trace, wanted))
+    source = Source(os.fspath(path), tags)
+    return Model(Executor(source, registry.known(new_ops), _watch_of(trace, watch), wanted))
+
+
+def _watch_of(trace: Optional[Callable[[str], object]], watch: Optional[Watch]) -> Optional[Watch]:
+    """Return one function that calls both, or None if there is none."""
+    if trace is None:
+        return watch
+
+    def both(ran: Ran) -> None:
+        trace(str(ran))
+        if watch is not None:
+            watch(ran)
+
+    return both
 
 
 class Model:
@@ -51,7 +65,7 @@ class Model:
     Attributes:
       signatures: key -> `Signature`, made at the first use.
       variables: name -> `state.Variable`.
-      failures: what the restore or the init op could not do, in words.
+      errors: those of the restore and of the init op; a session would not load such a model.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -63,7 +77,7 @@ class Model:
         self._handles: dict[str, Any] = dict(self.variables)
         for node, path in executor.source.asset_paths.items():
             self._handles[node] = np.asarray(path.encode(), object)
-        self.failures: list[str] = []
+        self.errors: list[SavedModelError] = []
         self._init_failure = ""
         self._restore()
         self._initialize()
@@ -71,27 +85,38 @@ class Model:
 
     def _restore(self) -> None:
         layout = self._executor.source.layout
+        if not layout.has_checkpoint:
+            # As in C++: this is a model without variables, and a call that reads one fails.
+            for variable in self.variables.values():
+                variable.why_empty = str(layout.no_checkpoint())
+            return
         with self._recorded():
-            if not layout.has_checkpoint:
-                if self.variables:
-                    raise layout.no_checkpoint()
-                return
             extracted = self._program.restore_function
             if extracted is not None:
                 prefix = np.asarray(str(layout.checkpoint_prefix).encode(), object)
                 self._call(extracted, [prefix])
 
     def _initialize(self) -> None:
-        failed_before = len(self.failures)
+        failed_before = len(self.errors)
         with self._recorded():
             extracted = self._program.init_function
             if extracted is not None:
                 self._call(extracted, [])
-        for failure in self.failures[failed_before:]:
-            self._init_failure = failure
+        for error in self.errors[failed_before:]:
+            self._init_failure = str(error)
             for made in self._handles.values():
                 if isinstance(made, Table):
-                    made.why_empty = failure
+                    made.why_empty = str(error)
+
+    @property
+    def meta_graph(self) -> schema.MetaGraphDef:
+        """The MetaGraph as it is in the file."""
+        return self._executor.source.meta_graph
+
+    @property
+    def failures(self) -> list[str]:
+        """The messages of `errors`."""
+        return [str(error) for error in self.errors]
 
     @contextlib.contextmanager
     def _recorded(self) -> Iterator[None]:
@@ -103,7 +128,7 @@ class Model:
         try:
             yield
         except SavedModelError as error:
-            self.failures.append(str(error))
+            self.errors.append(error)
             for variable in self.variables.values():
                 variable.why_empty = variable.why_empty or str(error)
 
@@ -130,15 +155,17 @@ class Model:
         extracted = self._program.signature_function(key)
         executor = self._executor
         plan = executor.plan_of(extracted)
+        names = executor.source.input_names(key)
         inputs = {
-            feed.name: (executor.dtype(dtype_of(feed.dtype)), shape_sizes(feed.shape))
+            names[feed.name]: (executor.dtype(dtype_of(feed.dtype)), shape_sizes(feed.shape))
             for feed in definition.inputs
         }
         captures = [self.handle(node) for node in extracted.captures]
         outputs = []
         for output in definition.outputs:
             outputs += output_names(output.key, output.kind, len(output.tensors))
-        return Signature(key, plan, inputs, captures, outputs, executor)
+        defaults = executor.source.defaults(key)
+        return Signature(key, plan, inputs, defaults, captures, outputs, executor)
 
     def signature_keys(self) -> list[str]:
         """Return the names of the signatures, sorted."""

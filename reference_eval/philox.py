@@ -13,7 +13,12 @@ _ROUNDS = 10
 
 
 def words(seed: Array, count: int) -> Array:
-    """Return `count` random 32-bit words of a stateless op with a seed of two numbers.
+    """Return `count` random 32-bit words of a stateless op with a seed of two numbers."""
+    return words_of(*key_and_counter(seed), count)
+
+
+def key_and_counter(seed: Array) -> tuple[Array, Array]:
+    """Return the key (one number) and the counter (two) of a seed.
 
     As TensorFlow does, the seed is scrambled by one block first: two of its words are the key, the
     other two the upper half of the counter.
@@ -22,11 +27,20 @@ def words(seed: Array, count: int) -> Array:
     start = np.array([[*_halves(first), *_halves(second)]], np.uint64)
     key = (0x3EC8F720, 0x02461E29)
     mixed = _blocks(start, key)[0].tolist()
+    whole = np.asarray([mixed[0] | mixed[1] << 32], np.uint64)
+    return whole, np.asarray([0, mixed[2] | mixed[3] << 32], np.uint64)
+
+
+def words_of(key: Array, counter: Array, count: int) -> Array:
+    """Return `count` random 32-bit words: the blocks of a counter and of those after it."""
+    low, high = [int(part) for part in counter.tolist()[:2]]
     blocks = -(-count // 4)
-    counters = np.zeros([blocks, 4], np.uint64)
-    counters[:, 0] = np.arange(blocks, dtype=np.uint64)
-    counters[:, 2], counters[:, 3] = mixed[2], mixed[3]
-    return _blocks(counters, (mixed[0], mixed[1])).ravel()[:count]
+    counters = np.empty([blocks, 4], np.uint64)
+    lows = np.uint64(low) + np.arange(blocks, dtype=np.uint64)  # wraps around
+    highs = np.uint64(high) + (lows < np.uint64(low)).astype(np.uint64)
+    counters[:, 0], counters[:, 1] = lows & _LOW, lows >> np.uint64(32)
+    counters[:, 2], counters[:, 3] = highs & _LOW, highs >> np.uint64(32)
+    return _blocks(counters, _halves(int(key.ravel()[0]))).ravel()[:count]
 
 
 def _halves(value: int) -> tuple[int, int]:

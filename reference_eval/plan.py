@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from reference_eval.errors import EvaluationError
+from reference_eval.errors import EvaluationError, NotEvaluatedError
 from reference_eval.reading import (
     V1_CONTROL_FLOW,
     V1_FLOW,
@@ -57,7 +57,8 @@ def make_plan(function: schema.FunctionDef, ops: OpTable) -> Plan:
     """Return the plan of a function.
 
     Raises:
-      EvaluationError: its nodes form a cycle, or it has control flow of TF 1.x.
+      EvaluationError: its nodes form a cycle.
+      NotEvaluatedError: it has control flow of TF 1.x.
       MissingKeyError: nothing describes an op.
     """
     name = function.signature.name
@@ -68,7 +69,7 @@ def make_plan(function: schema.FunctionDef, ops: OpTable) -> Plan:
     }
     needed = _needed(function, sources, ops)
     if any(nodes[key].op in V1_FLOW for key in needed):
-        raise EvaluationError(_kept_flow(function), file=ops.file, node=f"function {name!r}")
+        raise NotEvaluatedError(_kept_flow(function), file=ops.file, node=f"function {name!r}")
     order = sources_first({key: sources[key] for key in needed})
     if order is None:
         raise EvaluationError("its nodes form a cycle", file=ops.file, node=f"function {name!r}")

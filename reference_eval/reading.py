@@ -7,6 +7,7 @@ session. `attribute` and `tensor` turn messages into Python values and arrays.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
@@ -29,6 +30,7 @@ from reference_impl.graph.edges import parse_input as parse_input
 from reference_impl.graph.op_table import V1_FLOW as V1_FLOW
 from reference_impl.graph.op_table import OpTable as OpTable
 from reference_impl.graph.order import sources_first as sources_first
+from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.safety import op_effects as op_effects
 from reference_impl.v1.reading.extract import Extracted as Extracted
 from reference_impl.v1.reading.program import Program
@@ -73,6 +75,21 @@ class Source:
         made: schema.FunctionDef = extracted.function
         return made
 
+    def input_names(self, key: str) -> dict[str, str]:
+        """Return the parts of the inputs of a signature: argument of its function -> name of the
+        input, e.g. ``ids_values`` -> ``ids/values`` for a sparse input ``ids``.
+        """
+        found = {}
+        for name, info in self.meta_graph.signature_def[key].inputs.items():
+            for part, _, _, _ in parts_of(info)[1]:
+                found[f"{name}_{part}" if part else name] = f"{name}/{part}" if part else name
+        return found
+
+    def defaults(self, key: str) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the values of the inputs of a signature that a call may leave out."""
+        defaults = self.meta_graph.signature_def[key].defaults
+        return {name: tensor(value) for name, value in sorted(defaults.items())}
+
     @functools.cached_property
     def asset_paths(self) -> dict[str, str]:
         """The node that holds the path of an asset -> the absolute path."""
@@ -83,14 +100,20 @@ class Source:
 
 
 @functools.cache
-def _definitions() -> dict[str, schema.OpDef]:
-    parsed = text_format.Parse(_DEFINITIONS.read_text(encoding="utf-8"), schema.OpList())
-    return {definition.name: definition for definition in parsed.op}
+def _definition_texts() -> dict[str, str]:
+    """Return the text of each OpDef. Few are asked for, and to parse all takes long."""
+    text = _DEFINITIONS.read_text(encoding="utf-8")
+    blocks = re.finditer(r'^op \{\n  name: "(\w+)"\n.*?^\}\n', text, re.MULTILINE | re.DOTALL)
+    return {block[1]: block[0] for block in blocks}
 
 
 def definition_of(op: str) -> Optional[schema.OpDef]:
     """Return the OpDef of an op that rewriting adds to a graph, or None for another op."""
-    return _definitions().get(op)
+    text = _definition_texts().get(op)
+    if text is None:
+        return None
+    definition: schema.OpDef = text_format.Parse(text, schema.OpList()).op[0]
+    return definition
 
 
 def dtype_of(number: int) -> np.dtype[Any]:

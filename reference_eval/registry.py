@@ -14,10 +14,10 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any, Optional
 
 from reference_eval.reading import op_effects
@@ -86,14 +86,57 @@ def described(names: Iterable[str], evaluate: Callable[..., Any]) -> Op:
     return Op(tuple(names), evaluate, frozenset(keywords - {"call"}), "call" in keywords)
 
 
+class Ops(Mapping[str, Op]):
+    """Op name -> `Op`. A module is imported when one of its ops is asked for: a model needs a few
+    ops, and all modules cost a tenth of a second.
+
+    Args:
+      modules: op name -> name of the module.
+      added: ops that are used instead of those of the modules.
+    """
+
+    def __init__(self, modules: Mapping[str, str], added: Iterable[Op] = ()) -> None:
+        self._modules = modules
+        self._found = {name: given for given in added for name in given.names}
+
+    def __getitem__(self, name: str) -> Op:
+        if name not in self._found:
+            module = importlib.import_module(self._modules[name])
+            for value in vars(module).values():
+                if isinstance(value, Op) and name in value.names:
+                    self._found[name] = value
+        return self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules or name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._modules, **self._found})
+
+    def __len__(self) -> int:
+        return len(self._modules.keys() | self._found.keys())
+
+
+def known(added: Iterable[Op] = ()) -> Ops:
+    """Return every `Op` in the modules of `reference_eval.ops`, by op name.
+
+    Args:
+      added: more ops, or others instead of ours.
+    """
+    return Ops(_modules(), added)
+
+
 @functools.cache
-def known() -> Mapping[str, Op]:
-    """Return every `Op` in the modules of `reference_eval.ops`, by op name."""
-    package = importlib.import_module("reference_eval.ops")
-    found: dict[str, Op] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for value in vars(module).values():
-            if isinstance(value, Op):
-                found.update(dict.fromkeys(value.names, value))
-    return MappingProxyType(found)
+def _modules() -> Mapping[str, str]:
+    """Return the module of each op, from the texts of the modules."""
+    return {
+        name: f"reference_eval.ops.{path.stem}"
+        for path in sorted(Path(__file__).with_name("ops").glob("*.py"))
+        for name in _names(path.read_text(encoding="utf-8"))
+    }
+
+
+def _names(source: str) -> list[str]:
+    """Return the op names in the ``@op(...)`` decorators of a module."""
+    listed = re.findall(r"^@op\((.*?)\)\n", source, re.MULTILINE | re.DOTALL)
+    return re.findall(r'"([^"]+)"', "".join(listed))

@@ -17,7 +17,9 @@ class Signature:
     """A callable: inputs by name, outputs by name.
 
     Attributes:
-      inputs: name -> (dtype, shape); -1 is an unknown dimension, None an unknown rank.
+      inputs: name -> (dtype, shape); -1 is an unknown dimension, None an unknown rank. The parts
+        of a sparse input are ``name/indices``, ``name/values`` and ``name/dense_shape``.
+      defaults: the values of inputs that a call may leave out.
     """
 
     def __init__(
@@ -25,11 +27,12 @@ class Signature:
         key: str,
         plan: Plan,
         inputs: dict[str, tuple[np.dtype[Any], Optional[tuple[int, ...]]]],
+        defaults: dict[str, npt.NDArray[Any]],
         captures: list[Any],
         outputs: list[str],
         executor: Executor,
     ) -> None:
-        self.key, self.inputs = key, inputs
+        self.key, self.inputs, self.defaults = key, inputs, defaults
         self._plan, self._captures, self._outputs = plan, captures, outputs
         self._executor = executor
 
@@ -38,11 +41,12 @@ class Signature:
         ``name/values`` and ``name/dense_shape``.
 
         Args:
-          given: an array for each input.
+          given: an array for each input without a default.
 
         Raises EvaluationError: an input is missing, unknown or has another shape; a node fails.
         """
         unknown = sorted(set(given) - set(self.inputs))
+        given = {**self.defaults, **given}
         missing = sorted(set(self.inputs) - set(given))
         if unknown or missing:
             reason = f"unknown inputs: {unknown}; missing inputs: {missing}"

@@ -57,6 +57,7 @@ def _parsed() -> Iterator[None]:
             file=error.file,
             node=error.node,
             clause=error.clause,
+            rule=error.rule,
         ) from error
 
 
@@ -144,7 +145,7 @@ def _load_read(path: str, tags: object, options: Any, watched: Optional[Watch]) 
             else f"Got an incompatible argument to `tags`: {error.reason}"
         )
         raise MetaGraphChoiceError(
-            reason, file=error.file, node=error.node, clause=error.clause
+            reason, file=error.file, node=error.node, clause=error.clause, rule=error.rule
         ) from None
     if watched is not None:
         chosen = layout.tags_text(layout.tags_of(meta_graph))

@@ -44,6 +44,7 @@ from reference_impl.format.errors import (
     V1CheckpointError,
 )
 from reference_impl.format.errors import not_a_file as not_a_file
+from reference_impl.format.errors import under_rule as under_rule
 
 __all__ = [
     "AliasError",

@@ -95,6 +95,7 @@ class Watch:
         kind = type(error).__name__
         if isinstance(error, SavedModelError):
             result = f"{kind}: {error.reason}"
-            self.tell("error", error.file or "", error.node or "", result, error.clause)
+            cited = error.rule or error.clause
+            self.tell("error", error.file or "", error.node or "", result, cited)
         else:
             self.tell("error", "", "", f"{kind}: {error}")

@@ -13,7 +13,7 @@ a MetaGraph; ``threads`` answers several threads at once. A plan decides by them
 runs, which cells are NOT_APPLICABLE.
 
 Model servers are consumers too (:attr:`compat_matrix.cells.plan.Cell.is_served`), but they are not
-worker programs: see :mod:`compat_matrix.serving`. Third-party consumers come from
+worker programs: see :mod:`savedmodel_servers`. Third-party consumers come from
 :mod:`compat_matrix.plugins`.
 """
 
@@ -51,8 +51,8 @@ class Consumer:
     ``tolerance``: (rtol, atol, reason) of a consumer with its own kernels; it applies even if an
     artifact allows less.
     ``role`` selects a reader if one process of the program holds several.
-    ``loader`` is one of :data:`compat_matrix.models.compat.EVERY_LOADER`, ``saver`` one of
-    :data:`compat_matrix.models.predict.SAVES`. ``reproducible``: the bytes of its re-exports do not
+    ``loader`` is one of :data:`savedmodel_tools.compat.EVERY_LOADER`, ``saver`` one of
+    :data:`compat_matrix.engine.predict.SAVES`. ``reproducible``: the bytes of its re-exports do not
     depend on its process.
     """
 
@@ -90,6 +90,8 @@ def _declared(folder: Path) -> dict[str, Consumer]:
                 frozenset(said["capabilities"]),
                 said["summary"],
                 checks=frozenset(said["checks"]) if "checks" in said else None,
+                version=said.get("version"),
+                tolerance=said.get("tolerance"),
                 loader=said.get("loader", ""),
                 saver=said.get("saver", ""),
                 reproducible=said.get("reproducible", False),

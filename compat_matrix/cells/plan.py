@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.common import strict_json
-from compat_matrix.common.writing import write_text
+from savedmodel_common import strict_json
+from savedmodel_common.sole_writer import PLAN_FILE as PLAN_FILE
+from savedmodel_common.writing import write_text
 
 SCHEMA = 1
 # The files of an output folder from which a run is continued and judged.
-PLAN_FILE, LEDGER_FILE, RESULTS_FILE = "plan.json", "expectations.toml", "results.jsonl"
+LEDGER_FILE, RESULTS_FILE = "expectations.toml", "results.jsonl"  # beside PLAN_FILE
 MAKING, ASKING = (
     "making",
     "asking",

@@ -84,7 +84,7 @@ class Registry:
         """Write the plug-ins to ``out``/plugins.json for the processes of a run; no file without
         plug-ins.
         """
-        from compat_matrix.common.writing import write_text
+        from savedmodel_common.writing import write_text
 
         consumers, producers = self.theirs
         if not consumers and not producers:

@@ -13,10 +13,10 @@ from typing import IO, Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
-from compat_matrix.common import strict_json
-from compat_matrix.common.gist import of_graph_error
-from compat_matrix.common.writing import write_set
 from reference_impl.errors import shortened
+from savedmodel_common import strict_json
+from savedmodel_common.gist import of_graph_error
+from savedmodel_common.writing import write_set
 
 SCHEMA = 1
 MAX_MESSAGE = (
@@ -160,7 +160,7 @@ class Result:
 
     @property
     def skew_facts(self) -> dict[str, Any]:
-        """Return the skew as `compat_matrix.skew.naming.Skew` writes it; empty if none was
+        """Return the skew as `savedmodel_tools.skew.naming.Skew` writes it; empty if none was
         found.
         """
         found = self.details.get("skew")

@@ -12,21 +12,19 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from packaging.version import Version
-
 from compat_matrix.cells.plan import PlanError
-from compat_matrix.common import strict_json
-from compat_matrix.common.writing import write_text
 from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
+from savedmodel_common import strict_json
+from savedmodel_common.own_version import tool_version
+from savedmodel_common.writing import write_text
 
 RUN_FILE = "run.json"
 SCHEMA = 1
-_PLACES = ("cases", "fixtures")  # of a selection: folders in place of ours
+_FOLDERS = ("cases", "fixtures")  # what a folder of the user's may replace
 _INPUTS = ("options", "runtimes")  # needed by the processes of a run beside the plan; not reported
 
 
@@ -42,7 +40,8 @@ class RunFile:
       started: date and time; "" for cells that were executed without a run file.
       seconds: how long the run took, None until it has ended.
       require: whether cells that are not run fail the run (`verdict.summary`).
-      selection: the selectors, axis -> patterns, and the folders that replace ours.
+      selection: the selectors, axis -> patterns. They describe the run, no process needs them.
+      folders: the folders that replace our ``cases`` and ``fixtures``; processes find models there.
       named: the names that the command line gave, axis -> names or patterns: one that is not asked
         fails the run.
       processes: how many processes execute cells.
@@ -56,6 +55,7 @@ class RunFile:
     seconds: float | None = None
     require: bool | str = False
     selection: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    folders: Mapping[str, str] = field(default_factory=dict)
     named: Mapping[str, Sequence[str]] = field(default_factory=dict)
     processes: int = 1
     tool_version: str | None = None
@@ -93,6 +93,7 @@ class RunFile:
             data = strict_json.loads(path.read_text(encoding="utf-8"))
             if data.pop("schema") != SCHEMA:
                 raise ValueError(f"the schema is not {SCHEMA}")
+            data["folders"] = _folders(data)
             data["earlier"] = tuple(data.get("earlier", ()))
             data["runtimes"] = [Runtime.from_json(item) for item in data.get("runtimes", ())]
             data["past"] = Past.from_json(data["past"]) if data.get("past") else None
@@ -134,6 +135,7 @@ class RunFile:
             "schema": SCHEMA,
             **named,
             "selection": lists,
+            "folders": dict(self.folders),
             "named": given,
             "past": self.past and self.past.to_json(),
         }
@@ -150,13 +152,24 @@ class RunFile:
 
     def folder(self, what: str) -> Path | None:
         """Return the folder that replaces our ``cases`` or ``fixtures``."""
-        given = self.selection.get(what)
-        return Path(given[0]) if given else None
+        given = self.folders.get(what)
+        return Path(given) if given else None
 
     @property
     def is_about_ours(self) -> bool:
         """Whether the models of the run are the project's own."""
-        return not any(self.folder(what) for what in _PLACES)
+        return not self.folders
+
+
+def _folders(data: Mapping[str, Any]) -> dict[str, str]:
+    """Return the folders of a run file. One of an older version has them in its selection."""
+    if "folders" not in data:
+        selection = data.get("selection", {})
+        return {what: selection[what][0] for what in _FOLDERS if what in selection}
+    folders = data["folders"]
+    if set(folders) - set(_FOLDERS) or not all(isinstance(one, str) for one in folders.values()):
+        raise ValueError("the folders are not those of cases and fixtures")
+    return dict(folders)
 
 
 def _is_lists(named: object) -> bool:
@@ -167,14 +180,6 @@ def _is_lists(named: object) -> bool:
         isinstance(names, list) and all(isinstance(name, str) for name in names)
         for names in named.values()
     )
-
-
-def tool_version() -> Version | None:
-    """Return the installed version of this project; None in a checkout that is not installed."""
-    try:
-        return Version(version("savedmodel-compat"))
-    except PackageNotFoundError:
-        return None
 
 
 def _revision() -> str | None:

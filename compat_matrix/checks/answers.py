@@ -13,16 +13,21 @@ from compat_matrix.cells.consumers import answerable
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle
 from compat_matrix.checks.context import Context, Finding, finding_of
-from compat_matrix.common.printable import first_of
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.requests.artifact import Artifact
-from compat_matrix.requests.compare import Mismatch, Tolerance, compare_named, compare_nests
 from compat_matrix.requests.digest import answer_digest, compared_outputs, named_outputs
 from compat_matrix.requests.promises import BrokenPromise, broken_promises
 from compat_matrix.runtimes.worker import ReplyError
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.errors import SavedModelError
+from savedmodel_common import tensors
+from savedmodel_common.compare import (
+    Mismatch,
+    Tolerance,
+    compare_named,
+    compare_nests,
+)
+from savedmodel_common.printable import first_of
+from savedmodel_common.tensors import Tensor
 
 # A name or a dtype is part of a signature; of a function's result it is part of the structure or
 # the value.

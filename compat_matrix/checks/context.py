@@ -17,8 +17,8 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.hosts.host import Host, Loaded
 from compat_matrix.requests.artifact import Artifact
-from compat_matrix.requests.compare import Tolerance
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
+from savedmodel_common.compare import Tolerance
 
 STEP_LIMIT = 60.0  # seconds for one step when the plan sets no limit
 _STATUS = {"rejected": Outcome.REJECTED, "unsupported": Outcome.SETUP_ERROR}

@@ -15,13 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.comparison import form_changes
 from compat_matrix.hosts.host import stamp
 from compat_matrix.requests.artifact import Artifact
 from compat_matrix.requests.digest import digest_of
-from compat_matrix.workers.provenance import file_sha256
-from compat_matrix.workers.tensors import Tensor, from_numpy
 from reference_impl.errors import MissingFileError
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
@@ -32,6 +28,10 @@ from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
 from reference_impl.views.objects import objects
 from reference_impl.views.signatures import signature_spec
 from reference_impl.views.signatures import signatures as _signatures
+from savedmodel_common.provenance import file_sha256
+from savedmodel_common.tensors import Tensor, from_numpy
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.comparison import form_changes
 
 _ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # a restore also feeds tables and iterators
 _ATTRIBUTES = ("_XlaMustCompile", "_XlaCompile", "_implements", "api_implements", "_noinline")

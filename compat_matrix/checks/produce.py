@@ -16,13 +16,13 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, is_complete
 from compat_matrix.cells.producers import GENERATE, Export
 from compat_matrix.checks.context import Finding
-from compat_matrix.common.alone import alone
-from compat_matrix.common.writing import discard, new_folder
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import ArtifactError
 from compat_matrix.runtimes.pasts import PLAIN, Past
 from compat_matrix.runtimes.worker import ReplyError, Worker
-from compat_matrix.workers import provenance
+from savedmodel_common import provenance
+from savedmodel_common.alone import alone
+from savedmodel_common.writing import discard, new_folder
 
 LIMIT = 300.0  # seconds
 # the end of an error class: the export answers differently from the original

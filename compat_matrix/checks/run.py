@@ -8,7 +8,7 @@ import errno
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, is_complete
@@ -16,19 +16,16 @@ from compat_matrix.cells.results import Observation
 from compat_matrix.checks import export_bytes
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
+from compat_matrix.checks.served import ServedCell
 from compat_matrix.checks.table import RUN
-from compat_matrix.common.printable import first_of
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import Artifact, ArtifactError, altered_files, read_artifact
-from compat_matrix.requests.compare import Tolerance
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
-from compat_matrix.skew import naming as skew
 from compat_matrix.verdict.pasts import EXPORTS
 from reference_impl.errors import SavedModelError
-
-if TYPE_CHECKING:
-    from compat_matrix.checks.wire import Wire
-    from compat_matrix.serving.drivers.base import ServerIdentity
+from savedmodel_common.compare import Tolerance
+from savedmodel_common.printable import first_of
+from savedmodel_tools.skew import naming as skew
 
 # Errors of the machine, not of anything under test.
 _ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
@@ -85,8 +82,8 @@ class _Execution:
     def __init__(self, cell: Cell, host: Host, out: Path, scratch: Path) -> None:
         self.cell, self.host, self.out, self.scratch = cell, host, out, scratch
         self.worker: Worker | None = None
-        self.context: Context | Wire | None = None
-        self.server: ServerIdentity | None = None
+        self.context: Context | ServedCell | None = None
+        self.server: dict[str, str] = {}  # what a server says of itself
         self.log_start = (0, 0)
         self.seconds: dict[str, float] = {}
 
@@ -134,18 +131,11 @@ class _Execution:
             self.worker.check("finish")
 
     def _served(self, artifact: Artifact) -> dict[str, Any]:
-        """A check of a server; imported here, since it needs packages that the others do not."""
-        from compat_matrix.checks.wire import Wire
-
-        fleet = self.host.fleet(self.cell.runtime)
-        self.server = fleet.identity
-        self.context = Wire(
-            self.cell,
-            fleet,
-            artifact,
-            self.scratch,
-            self.host.ahead(self.cell.runtime, artifact.model),
-        )
+        """Return the details of a check that asks a server."""
+        servers = self.host.servers(self.cell.runtime)
+        self.server = servers.versions()
+        ahead = self.host.ahead(self.cell.runtime, artifact.model)
+        self.context = ServedCell(self.cell, servers, artifact, self.scratch, ahead)
         return RUN[self.cell.check](self.context)
 
     def _artifact(self) -> Path:
@@ -192,7 +182,7 @@ class _Execution:
     ) -> Observation:
         said = self.worker.last_hello if self.worker else {}
         if self.server:
-            said = {"versions": identified(self.server)}
+            said = {"versions": self.server}
         return Observation(
             outcome,
             error_class=error_class,
@@ -207,18 +197,6 @@ class _Execution:
             libraries=list(said.get("libraries", [])),
             rss_kib=self.context.rss_kib if self.context else None,
         )
-
-
-def identified(server: ServerIdentity) -> dict[str, str]:
-    """Return the versions that a server reports, for a result."""
-    known = {
-        "kind": server.kind,
-        "tensorflow": server.version,
-        "image": server.image,
-        "digest": server.digest,
-    }
-    known |= {name: value for name, value in server.details.items() if isinstance(value, str)}
-    return {name: value for name, value in known.items() if value}
 
 
 def _finding(error: Exception) -> Finding:

@@ -1,5 +1,6 @@
 """The checks by name, in the order they are planned: every module of
-`compat_matrix.checks.kinds`.
+`compat_matrix.checks.kinds`, and those that packages above the harness offer by an entry point of
+the group `savedmodel_compat.checks` (the checks of model servers).
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from typing import Any
 
 from compat_matrix.checks import kinds
 from compat_matrix.checks.kind import Check
+from savedmodel_common import entry_points
 
 _MODULES = [
     importlib.import_module(f"{kinds.__name__}.{module.name}")
     for module in pkgutil.iter_modules(kinds.__path__)
 ]
+_MODULES += [point.load() for point in entry_points.own(entry_points.CHECKS).values()]
 _MODULES.sort(key=lambda module: (module.CHECK.place, module.CHECK.name))
 
 CHECKS: dict[str, Check] = {

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.commands.parts import planned
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option
-from compat_matrix.commands.parts.models import one_release
 from compat_matrix.commands.parts.planned import CELL_ID, asked_runtimes, exit_codes
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import list_option
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
+from savedmodel_tools.commands.parts.models import one_release
 
 if TYPE_CHECKING:
     from compat_matrix.cells.results import Result
@@ -103,7 +103,7 @@ def bisect(
     from compat_matrix.gate.bisect import bisect as search
     from compat_matrix.gate.bisect_cell import NotAsked, Source
     from compat_matrix.hosts.pool import Hosts
-    from compat_matrix.skew.history import history
+    from savedmodel_tools.skew.history import history
 
     parts, table = parse_cell_id(cell_id), history()
     low, high = one_release(first, table), one_release(last, table)

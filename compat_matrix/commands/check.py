@@ -14,10 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cells.plan import STANDIN
-from compat_matrix.cells.sole_writer import sole_writer
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
-from compat_matrix.commands.parts.models import fail_on_option, model_arguments, tell_skipped
 from compat_matrix.commands.parts.planned import (
     build_standin,
     exit_codes,
@@ -27,13 +23,17 @@ from compat_matrix.commands.parts.planned import (
 )
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import list_option, quiet_option
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
+from savedmodel_common.sole_writer import sole_writer
+from savedmodel_tools.commands.parts.models import fail_on_option, model_arguments, tell_skipped
 
 if TYPE_CHECKING:
     from compat_matrix.exports.options import Options
     from compat_matrix.exports.report import Report
-    from compat_matrix.models.find import Found
+    from savedmodel_tools.find import Found
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -54,7 +54,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
         ),
     },
 )
-@click.command(cls=renaming(tensorflow="--runtime", serving="--server"))
+@click.command()
 @model_arguments
 @click.option(
     "--requests",
@@ -178,7 +178,7 @@ def _checked(
     from compat_matrix.requests.artifact import ArtifactError
     from compat_matrix.requests.given import Export
     from compat_matrix.requests.policies import OptionError
-    from compat_matrix.serving.staging import Unstageable
+    from savedmodel_common.staging import Unstageable
 
     progress = None if quiet else Progress("cells", "unexpected")
     try:

@@ -8,33 +8,31 @@ from __future__ import annotations
 import functools
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 import click
 
-from compat_matrix.cli import Group
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option
-from compat_matrix.commands.parts.models import (
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.groups import Group
+from savedmodel_common.command_line.lists import list_option
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import (
+    counted,
+    printable,
+    unknown,
+)
+from savedmodel_tools.commands.parts.models import (
     jobs_of_models,
     model_arguments,
     models_named,
     tell_skipped,
 )
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, printable, told, unknown
 
 if TYPE_CHECKING:
-    from compat_matrix.models.contract.form import Contract
-    from compat_matrix.models.find import Found, Model
-
-SUFFIX = ".contract.json"
-
-
-NO_ANSWERS = "none on record: `contract write --answers` records some"
+    from savedmodel_tools.find import Found, Model
 
 
 @click.group(cls=Group)
@@ -42,18 +40,6 @@ def contract() -> None:
     """Freeze the serving contract of a model in a file beside it, and gate on it
     (docs/contract.md).
     """
-
-
-def beside(model: Model) -> Path:
-    """Where the contract of a local model is: MODEL.contract.json; versions (MODEL/1, MODEL/2)
-    share that of the folder above.
-    """
-    from reference_impl.format.container.files import shown
-
-    path = Path(model.name).resolve()
-    path = path.parent if path.is_file() else path
-    path = path.parent if path.name.isdigit() else path
-    return Path(shown(path.with_name(path.name + SUFFIX)))
 
 
 class _Invalid(click.ClickException):
@@ -64,13 +50,16 @@ class _Invalid(click.ClickException):
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """What is wrong with a contract, its requests or the machine, as an exit code."""
-    from compat_matrix.models.contract.file import ContractError
+    """What is wrong with a contract, its requests or the options, as an exit code."""
+    from compat_matrix.exports.contracts import WrongUse
+    from savedmodel_tools.contract.file import ContractError
 
     try:
         yield
     except ContractError as error:
         raise _Invalid(str(error)) from error
+    except WrongUse as error:
+        raise click.UsageError(str(error)) from error
 
 
 @claims(
@@ -125,11 +114,13 @@ def write(
       savedmodel-compat contract write model
       savedmodel-compat contract write model --answers --update
     """
+    from compat_matrix.exports.contracts import target_of, write_one, written_or_refused
+
     if (out is not None or requests is not None) and len(found.models) != 1:
         raise click.UsageError("--out and --requests are for one model")
     targets: list[tuple[Model, Path]] = []
     for model in found.models:
-        target = _target(model, out)
+        target = target_of(model, out)
         if target is None:
             raise click.UsageError(
                 printable(
@@ -145,7 +136,7 @@ def write(
                 printable(f"several models share {target}: name one of them", False)
             )
     one = functools.partial(
-        _write_one, update=update, answers=answers, requests=requests, links=follow_links
+        write_one, update=update, answers=answers, requests=requests, links=follow_links
     )
     reports = []
     for model, target in targets:
@@ -153,7 +144,8 @@ def write(
             with _refusals():
                 report = one(model, target)
         else:
-            report = _written_or_refused(one, model, target, update)
+            with _refusals():
+                report = written_or_refused(one, model, target, update)
         reports.append(report)
         if not as_json:
             _tell_written(report)
@@ -165,78 +157,8 @@ def write(
     )
 
 
-def _written_or_refused(
-    one: Callable[[Model, Path], dict[str, Any]], model: Model, target: Path, update: bool
-) -> dict[str, Any]:
-    """Write the contract of one of many models. If that cannot be done, the report has the reason;
-    the others are written all the same.
-
-    A contract that is there stays: a run that was interrupted goes on with the same command.
-    """
-    from reference_impl.errors import SavedModelError, about_the_model
-
-    report = {"model": model.name, "contract": str(target)}
-    if target.exists() and not update:
-        return {
-            **report,
-            "status": "there",
-            "reason": f"{target} is there already: --update replaces it",
-        }
-    try:
-        with _refusals():
-            return one(model, target)
-    except (SavedModelError, OSError, _Invalid) as error:
-        if not isinstance(error, _Invalid) and not about_the_model(error):
-            raise
-        return {**report, "status": "refused", "reason": told(error)}
-
-
-def _write_one(
-    model: Model,
-    target: Path,
-    update: bool,
-    answers: Optional[bool],
-    requests: Optional[Path],
-    links: bool,
-) -> dict[str, Any]:
-    """Write the contract of a model.
-
-    Return a report: what it holds, and what the old one says of the model.
-    """
-    from dataclasses import replace
-
-    from compat_matrix.models.contract import file, rules
-    from compat_matrix.models.contract.form import contract_of
-
-    old = _old(target, update)
-    if old is not None and old.answers is not None and answers is None and requests is None:
-        raise click.UsageError(
-            f"{target} holds answers: --answers records new ones, --no-answers drops them"
-        )
-    left_out: list[str] = []
-    with model.local() as path:
-        new = contract_of(path, follow_links=links)
-        if answers or requests is not None:
-            from compat_matrix.models.contract.answers import record
-
-            recorded, left_out = record(path.parent if path.is_file() else path, requests)
-            new = replace(new, answers=recorded)
-    findings = list(rules.compare(old, new)) if old is not None else []
-    file.write(target, new)
-    return {
-        "model": model.name,
-        "contract": str(target),
-        "status": "written",
-        "findings": findings,
-        "meta_graphs": len(new.meta_graphs),
-        "signatures": sum(map(len, new.meta_graphs.values())),
-        "answers": None if new.answers is None else len(new.answers.requests),
-        "left_out": left_out,
-    }
-
-
 def _tell_written(report: dict[str, Any]) -> None:
-    from compat_matrix.commands.parts.contract_lines import line as line_of
+    from savedmodel_tools.commands.parts.contract_lines import line as line_of
 
     if report["status"] != "written":
         refused = (
@@ -264,16 +186,6 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
     click.echo(
         json.dumps({"schema": 1, "models": reports, "skipped": skipped}, separators=(",", ":"))
     )
-
-
-def _old(target: Path, update: bool) -> Optional[Contract]:
-    from compat_matrix.models.contract import file
-
-    if not target.exists():
-        return None
-    if not update:
-        raise click.UsageError(f"{target} is there already: --update replaces it")
-    return file.read(target)
 
 
 @claims(
@@ -329,18 +241,19 @@ def check(
       savedmodel-compat contract check model
       savedmodel-compat contract check models --answers --require
     """
-    from compat_matrix.models.contract.rules import RULES
-    from compat_matrix.models.jobs import Died, ordered
+    from compat_matrix.exports.contracts import NO_ANSWERS, blank, checked, exit_code
+    from savedmodel_tools.contract.rules import RULES
+    from savedmodel_tools.jobs import Died, ordered
 
     if wrong := unknown("rule", allow, RULES):
         raise click.UsageError(wrong)
     found = models_named([path], follow_links=follow_links)
     one = functools.partial(
-        _checked, file=file, allowed=frozenset(allow), ask=answers, follow_links=follow_links
+        checked, file=file, allowed=frozenset(allow), ask=answers, follow_links=follow_links
     )
     reports = [
         (
-            {**_blank(model, file), "status": "unread", "reason": item.reason}
+            {**blank(model, file), "status": "unread", "reason": item.reason}
             if isinstance(item, Died)
             else item
         )
@@ -365,87 +278,13 @@ def check(
             click.echo("\n".join(_report(report)))
         _skipped(found)
     silent = answers and all(report["answers"] == NO_ANSWERS for report in reports)
-    return _code([report["status"] for report in reports], require, bool(found.skipped) or silent)
-
-
-def _code(statuses: list[str], require: bool, incomplete: bool) -> int:
-    for status, code in (
-        ("unread", ExitCode.HARNESS_ERROR),
-        ("broken", ExitCode.UNEXPECTED),
-        ("refused", ExitCode.UNEXPECTED),
-    ):
-        if status in statuses:
-            return code
-    if "invalid contract" in statuses:
-        return ExitCode.STALE_EXPECTATION
-    return (
-        ExitCode.INCOMPLETE
-        if incomplete or (require and "no contract" in statuses)
-        else ExitCode.AS_EXPECTED
+    return exit_code(
+        [report["status"] for report in reports], require, bool(found.skipped) or silent
     )
 
 
-def _target(model: Model, file: Optional[Path]) -> Optional[Path]:
-    return file or (None if model.is_remote else beside(model))
-
-
-def _blank(model: Model, file: Optional[Path]) -> dict[str, Any]:
-    """A report that says nothing yet."""
-    contract = str(_target(model, file) or "")
-    return {
-        "model": model.name,
-        "contract": contract,
-        "status": "",
-        "findings": [],
-        "answers": "none",
-    }
-
-
-def _checked(
-    model: Model, file: Optional[Path], allowed: frozenset[str], ask: bool, follow_links: bool
-) -> dict[str, Any]:
-    """Return the status of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``,
-    ``refused`` or ``unread``.
-    """
-    from compat_matrix.models.contract import file as files
-    from compat_matrix.models.contract import rules
-    from compat_matrix.models.contract.form import contract_of
-    from reference_impl.errors import SavedModelError, about_the_model
-
-    target, report = _target(model, file), _blank(model, file)
-    if target is None or (file is None and not target.exists()):
-        return {**report, "status": "no contract"}
-    try:
-        frozen = files.read(target, answers=ask)
-        with model.local() as path:
-            findings = rules.allow(
-                rules.compare(frozen, contract_of(path, follow_links=follow_links)), allowed
-            )
-            if ask and not (frozen.answers and frozen.answers.requests):
-                report["answers"] = NO_ANSWERS
-            elif ask and frozen.answers is not None:
-                from compat_matrix.models.contract import answers
-
-                findings += rules.allow(
-                    answers.check(path.parent if path.is_file() else path, frozen.answers), allowed
-                )
-                report["answers"] = f"{len(frozen.answers.requests)} asked"
-            elif "answers" in files.read_document(target):
-                report["answers"] = "not asked (--answers)"
-    except files.ContractError as error:
-        return {**report, "status": "invalid contract", "reason": str(error)}
-    except (SavedModelError, OSError) as error:
-        refused = about_the_model(error)
-        return {**report, "status": "refused" if refused else "unread", "reason": told(error)}
-    return {
-        **report,
-        "status": "broken" if any(item.breaks for item in findings) else "kept",
-        "findings": findings,
-    }
-
-
 def _report(report: dict[str, Any]) -> Iterator[str]:
-    from compat_matrix.commands.parts.contract_lines import line as line_of
+    from savedmodel_tools.commands.parts.contract_lines import line as line_of
 
     colour = {"kept": "green", "no contract": "yellow"}.get(report["status"], "red")
     reason = f": {report['reason']}" if "reason" in report else ""
@@ -472,7 +311,7 @@ def rules(as_json: bool) -> None:
     Examples:
       savedmodel-compat contract rules
     """
-    from compat_matrix.models.contract.rules import RULES
+    from savedmodel_tools.contract.rules import RULES
 
     if as_json:
         listed = [
@@ -486,7 +325,7 @@ def rules(as_json: bool) -> None:
 
 
 def _claimed() -> str:
-    from compat_matrix.models.contract.rules import RULES
+    from savedmodel_tools.contract.rules import RULES
 
     breaking = [name for name, rule in RULES.items() if rule.category == "breaking"]
     return f"the {len(RULES)} rules ({len(breaking)} about what breaks clients), on the files alone"

@@ -14,18 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.commands.compat import LOADER_HELP, LOADERS
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.editing import check_place, done, models_of
-from compat_matrix.commands.parts.lists import Choice, list_option
-from compat_matrix.commands.parts.models import jobs_of_models, one_release, summary, tell_skipped
-from compat_matrix.common.exit_codes import ExitCode, leading
-from compat_matrix.common.printable import message_of, printable
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import Choice, list_option
+from savedmodel_common.exit_codes import ExitCode, leading
+from savedmodel_common.printable import message_of, printable
+from savedmodel_tools.commands.compat import LOADER_HELP, LOADERS
+from savedmodel_tools.commands.parts.editing import check_place, done, models_of
+from savedmodel_tools.commands.parts.models import (
+    jobs_of_models,
+    one_release,
+    summary,
+    tell_skipped,
+)
 
 if TYPE_CHECKING:
-    from compat_matrix.models.downgrade.model import Plan
-    from compat_matrix.models.find import Model
-    from compat_matrix.models.prove import Proof, Prover
+    from compat_matrix.exports.release_proof import Proof, Prover
+    from savedmodel_tools.downgrade.model import Plan
+    from savedmodel_tools.find import Model
 
 SHOWN = 10  # refusals
 
@@ -116,7 +121,7 @@ def downgrade(
       savedmodel-compat downgrade model --target 1.15 --for session --out model_for_1.15
       savedmodel-compat downgrade models --target 2.4 --dry-run
     """
-    from compat_matrix.skew.history import history
+    from savedmodel_tools.skew.history import history
 
     if directory is not None:
         click.echo("the directory of the result is named by --out now", err=True)
@@ -193,7 +198,7 @@ class _Job:
 
     def __enter__(self) -> _Job:
         if self.provers is not None:
-            from compat_matrix.models import prove
+            from compat_matrix.exports import release_proof as prove
 
             readers = [prove.READER_OF[loader] for loader in self.loaders]
             named = [prove.READER_OF[loader] for loader in self.named]
@@ -227,9 +232,9 @@ class _Job:
     def _run(
         self, path: Path, out: Path | None, line: dict[str, Any]
     ) -> tuple[dict[str, Any], int]:
-        from compat_matrix.models.downgrade import model as downgrading
-        from compat_matrix.models.prove import FAILED, UNPROVED, Proof
+        from compat_matrix.exports.release_proof import FAILED, UNPROVED, Proof
         from reference_impl.format.container import layout
+        from savedmodel_tools.downgrade import model as downgrading
 
         found = layout.read(path, follow_links=self.follow_links)
         plan = downgrading.plan(found, self.index, self.loaders)
@@ -257,8 +262,8 @@ class _Job:
         )
 
     def _written(self, found: Any, plan: Plan, out: Path) -> Proof:
-        from compat_matrix.models import prove
-        from compat_matrix.models.downgrade import model as downgrading
+        from compat_matrix.exports import release_proof as prove
+        from savedmodel_tools.downgrade import model as downgrading
 
         prover = self.prover
         proofs = [prove.Proof(prove.UNPROVED, "--no-proof", (), ())]

@@ -14,14 +14,14 @@ import click
 from click.core import ParameterSource
 
 from compat_matrix.commands.parts import planned
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, unknown
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import list_option, quiet_option
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted, unknown
 
 if TYPE_CHECKING:
     from compat_matrix.gate.pairs import Pair
@@ -58,7 +58,7 @@ COMPARES = {
         ),
     },
 )
-@click.command(cls=renaming(cases="--cases-dir"))
+@click.command()
 @click.option("--baseline", required=True, metavar="RUNTIME", help="What is in use.")
 @click.option("--candidate", required=True, metavar="RUNTIME", help="What is to replace it.")
 @click.option(
@@ -171,13 +171,13 @@ def gate(
     """  # noqa: E501
     from rich.console import Console
 
-    from compat_matrix.cells.sole_writer import sole_writer
     from compat_matrix.engine import running
     from compat_matrix.engine.sessions import QUIET
     from compat_matrix.gate import run as gating
     from compat_matrix.gate import twice
     from compat_matrix.report.gate_words import by_kind
     from compat_matrix.report.progress import announce
+    from savedmodel_common.sole_writer import sole_writer
 
     out, specs = out.resolve(), (baseline, candidate)
 

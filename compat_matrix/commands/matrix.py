@@ -12,17 +12,17 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.cli import Group
 from compat_matrix.commands.parts import planned
-from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.expect import expect
-from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.matrix_run import run
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, unknown
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import Ledger
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.groups import Group
+from savedmodel_common.command_line.lists import list_option
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted, unknown
 
 
 @click.group(cls=Group)
@@ -42,7 +42,7 @@ def matrix() -> None:
     asked="nothing: cells are listed, not run",
     not_asked="nothing: it compares nothing",
 )
-@matrix.command(cls=renaming(cases="--cases-dir"))
+@matrix.command()
 @planned.plan_options
 @planned.runtime_options
 @plugin_option

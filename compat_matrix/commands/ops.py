@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from compat_matrix.cli import Group
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.models import one_release
 from compat_matrix.commands.parts.refusing import refusing_trouble
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, like, printable
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.groups import Group
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted, like, printable
+from savedmodel_tools.commands.parts.models import one_release
 
 if TYPE_CHECKING:
-    from compat_matrix.skew.history import History, OpHistory
+    from savedmodel_tools.skew.history import History, OpHistory
 
 
 @click.group(cls=Group)
@@ -47,8 +47,8 @@ def show(name: str, as_json: bool) -> int:
     Examples:
       savedmodel-compat ops show StatefulPartitionedCall
     """
-    from compat_matrix.skew import contrib
-    from compat_matrix.skew.history import history
+    from savedmodel_tools.skew import contrib
+    from savedmodel_tools.skew.history import history
 
     table = history()
     op = table.op(name)
@@ -72,8 +72,8 @@ def show(name: str, as_json: bool) -> int:
 
 
 def _op_lines(op: OpHistory, table: History) -> list[str]:
-    from compat_matrix.skew.advice import words
-    from compat_matrix.skew.changes import attr_words, kernel_words
+    from savedmodel_tools.skew.advice import words
+    from savedmodel_tools.skew.changes import attr_words, kernel_words
 
     newest = op.definition(op.members[-1])
     assert newest is not None
@@ -116,7 +116,7 @@ def _op_lines(op: OpHistory, table: History) -> list[str]:
 
 def _allowed_lines(op: OpHistory, name: str, table: History) -> list[str]:
     """The values an attr may have, those of the same releases together."""
-    from compat_matrix.skew.advice import words
+    from savedmodel_tools.skew.advice import words
 
     members: dict[str, list[int]] = {}
     for index in op.attr_members(name):
@@ -146,8 +146,8 @@ def diff(old: str, new: str, as_json: bool) -> None:
     Examples:
       savedmodel-compat ops diff 2.15 2.21
     """
-    from compat_matrix.skew.changes import changes
-    from compat_matrix.skew.history import history
+    from savedmodel_tools.skew.changes import changes
+    from savedmodel_tools.skew.history import history
 
     table = history()
     found = changes(table, one_release(old, table), one_release(new, table))

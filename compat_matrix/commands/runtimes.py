@@ -12,13 +12,13 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import Group
-from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.refusing import refusing_trouble
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import unknown
-from compat_matrix.common.writing import discard
 from compat_matrix.runtimes import places, registry
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.groups import Group
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import unknown
+from savedmodel_common.writing import discard
 
 
 @click.group(cls=Group)

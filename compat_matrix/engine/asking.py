@@ -21,9 +21,9 @@ from compat_matrix.plan.planning import Axes, expand, fixture_artifact
 from compat_matrix.requests import given
 from compat_matrix.requests.artifact import Artifact, read_artifact
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.serving import staging
 from compat_matrix.verdict import Ledger
 from reference_impl.format.container import layout
+from savedmodel_common import staging
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 from compat_matrix.cells.plan import Cell, Plan, models_to_serve
 from compat_matrix.cells.results import Observation, Result
 from compat_matrix.checks import run_cell
-from compat_matrix.common import interrupts
 from compat_matrix.engine.executor import Executor
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.verdict import Ledger
+from savedmodel_common import interrupts
 
 Observers = Mapping[
     str, Callable[[Cell], Observation]

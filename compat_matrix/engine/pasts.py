@@ -16,9 +16,6 @@ from rich.console import Console
 
 from compat_matrix.cells.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Plan
 from compat_matrix.cells.results import Result, of_plan, read_results
-from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
-from compat_matrix.common.exit_codes import leading
-from compat_matrix.common.writing import write_text
 from compat_matrix.engine import running
 from compat_matrix.engine.running import Order
 from compat_matrix.engine.sessions import RunError
@@ -27,6 +24,9 @@ from compat_matrix.report import pasts as report
 from compat_matrix.runtimes.pasts import CELL, PLAIN, Past
 from compat_matrix.verdict import Ledger
 from compat_matrix.verdict.pasts import Difference, compared, differences, exit_code
+from savedmodel_common.exit_codes import leading
+from savedmodel_common.sole_writer import LOCK_FILE, sole_writer
+from savedmodel_common.writing import write_text
 
 PASTS_FILE = "pasts.json"
 SCHEMA = 1
@@ -133,15 +133,16 @@ def _replay(order: Order, found: Difference, others: Iterable[Lived]) -> list[st
     repeated.
     """
     past = next(one.past for one in others if one.past.seed == found.past)
-    selection = [*map(shlex.quote, running.folder_options(order.selection)), f"--cell {found.cell}"]
+    selection = [f"--cell {found.cell}"]
     if past.fresh != CELL:
         selection = [
-            f"--{axis} {shlex.quote(','.join(names))}"
+            f"--{axis.replace('_', '-')} {shlex.quote(','.join(names))}"
             for axis, names in order.selection.items()
             if axis != "k"
         ]
         selection += [f"-k {shlex.quote(text)}" for text in order.selection.get("k", ())]
-    words = " ".join([*map(shlex.quote, order.options), *selection])
+    given = [*order.options, *running.folder_options(order.folders)]
+    words = " ".join([*map(shlex.quote, given), *selection])
     return [
         f"savedmodel-compat matrix run --out replay-{seed} -n 1 --past {seed} {words}".rstrip()
         for seed in (PLAIN, found.past)

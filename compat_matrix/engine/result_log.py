@@ -10,7 +10,7 @@ from typing import IO
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import Result, append_results, of_plan, read_results, write_results
-from compat_matrix.common.writing import naming
+from savedmodel_common.writing import naming
 
 
 class ResultLog:

@@ -42,10 +42,6 @@ from compat_matrix.cells.results import (
     write_results,
 )
 from compat_matrix.cells.run_file import RUN_FILE, RunFile
-from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
-from compat_matrix.common import interrupts, strict_json
-from compat_matrix.common.printable import counted, like, unknown
-from compat_matrix.common.writing import write_set, write_text
 from compat_matrix.engine.sessions import CELLS_FILE, QUIET, RunError, execute
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.report import grid_html, html, junit, terminal
@@ -55,6 +51,10 @@ from compat_matrix.runtimes.runtime import LOCAL, Runtime
 from compat_matrix.verdict import Ledger, tally
 from compat_matrix.verdict.summary import summarise
 from reference_impl.format.container.files import shown
+from savedmodel_common import interrupts, strict_json
+from savedmodel_common.printable import counted, like, unknown
+from savedmodel_common.sole_writer import LOCK_FILE, sole_writer
+from savedmodel_common.writing import write_set, write_text
 
 SUMMARY_FILE, JUNIT_FILE, HTML_FILE = "summary.json", "junit.xml", "report.html"
 GRID_FILE = "grid.json"  # of a run over many runtimes
@@ -213,7 +213,7 @@ def replay_of(out: Path) -> Callable[[Cell], str]:
     specs = {
         one.name: ("--server" if one.server else "--runtime", one.spec) for one in known.runtimes
     }
-    places = folder_options(known.selection)
+    places = folder_options(known.folders)
 
     def command(cell: Cell) -> str:
         needed = [
@@ -250,28 +250,27 @@ class Order:
     named: Mapping[str, Sequence[str]] = field(
         default_factory=dict
     )  # on the command line, by axis: each must be asked
+    folders: Mapping[str, str] = field(default_factory=dict)  # that replace ours
 
 
-def folder_options(selection: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the options of ``matrix run`` for the folders of a selection that replace ours."""
-    options = {"cases": "--cases-dir", "fixtures": "--fixtures"}
-    return [
-        word
-        for name, option in options.items()
-        for folder in selection.get(name, ())
-        for word in (option, folder)
-    ]
+def folder_options(folders: Mapping[str, str]) -> list[str]:
+    """Return the options of ``matrix run`` for the folders that replace ours."""
+    words = []
+    for name, option in (("cases", "--cases-dir"), ("fixtures", "--fixtures")):
+        if name in folders:
+            words += [option, folders[name]]
+    return words
 
 
-def selection_of(
-    selectors: Mapping[str, Sequence[str]], fixtures: Path | None = None, cases: Path | None = None
-) -> dict[str, Any]:
-    """Return the selection for ``run.json``: the selectors that are set, and the folders of the
-    models.
-    """
+def selection_of(selectors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the selection for ``run.json``: the selectors that are set."""
+    return {name: list(values) for name, values in selectors.items() if values}
+
+
+def folders_of(fixtures: Path | None, cases: Path | None) -> dict[str, str]:
+    """Return the folders for ``run.json``: those of the user's models."""
     places = {"cases": cases, "fixtures": fixtures}
-    given = {name: list(values) for name, values in selectors.items() if values}
-    return given | {name: [str(path.resolve())] for name, path in places.items() if path}
+    return {name: str(path.resolve()) for name, path in places.items() if path}
 
 
 def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[str, Any]:
@@ -307,6 +306,7 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
     description = RunFile.of_now(
         require=order.require,
         selection=order.selection,
+        folders=order.folders,
         named=order.named,
         processes=order.processes or default_processes(len(wanted)),
         options=order.options,

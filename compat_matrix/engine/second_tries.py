@@ -17,9 +17,9 @@ from pathlib import Path
 
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
-from compat_matrix.common import interrupts, strict_json
-from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import second_try
+from savedmodel_common import interrupts, strict_json
+from savedmodel_common.writing import write_text
 
 MOST_CELLS = 50  # of a session, all its processes together, unless the user gives another number
 MOST_SECONDS = 300.0  # of a process

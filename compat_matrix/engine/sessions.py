@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.cells.plan import ASKING, MAKING, PLAN_FILE, Plan
-from compat_matrix.common import interrupts
-from compat_matrix.common.writing import write_text
+from savedmodel_common import interrupts
+from savedmodel_common.writing import write_text
 
 CELLS_FILE = "cells.txt"
 QUIET = "-q"  # of pytest; the progress is not shown then

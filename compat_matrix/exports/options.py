@@ -10,9 +10,9 @@ from typing import Any, Union
 
 from compat_matrix.cells.registry import Registry
 from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
-from compat_matrix.common.printable import unknown
 from compat_matrix.requests.policies import LOADERS, SERVERS, Allowed, OptionError, Policy
 from compat_matrix.runtimes.runtime import LOCAL, Runtime
+from savedmodel_common.printable import unknown
 
 CONSUMERS = LOADERS.answered_by  # all consumers that need only TensorFlow
 FORMAT, ALL = (

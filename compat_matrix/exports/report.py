@@ -15,9 +15,6 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result, normalise, one_line
 from compat_matrix.checks.kinds.objects import GRADIENTS
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.gist import gist
-from compat_matrix.common.printable import counted
 from compat_matrix.exports.options import ANSWERING
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
 from compat_matrix.requests.artifact import read_artifact
@@ -27,6 +24,9 @@ from compat_matrix.verdict import named
 from compat_matrix.verdict.prediction import TOLD
 from reference_impl.errors import listed
 from reference_impl.format.container.files import shown
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.gist import gist
+from savedmodel_common.printable import counted
 
 SCHEMA = 1
 RECORDED = "recorded"

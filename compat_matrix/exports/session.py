@@ -21,19 +21,16 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, Cell, Decision, Plan
 from compat_matrix.cells.registry import PluginError, Registry
 from compat_matrix.cells.results import Observation, Result
-from compat_matrix.cells.run_file import RunFile, tool_version
-from compat_matrix.cells.sole_writer import LOCK_FILE
+from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import CHECKS, NotExecuted
-from compat_matrix.common.placing import Unstageable
-from compat_matrix.common.writing import write_text
 from compat_matrix.engine import running
 from compat_matrix.engine.loop import run_plan
+from compat_matrix.engine.predict import Predictor
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.exports import still
 from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, STILL, Options
 from compat_matrix.exports.report import Report, compared
 from compat_matrix.hosts.pool import Hosts
-from compat_matrix.models.predict import Predictor
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.plan.planning import Axes, cell_of, expand, fixture_artifact
 from compat_matrix.plugins import found
@@ -46,6 +43,10 @@ from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger
 from reference_impl.errors import NotASavedModelError, SavedModelError, about_the_model
+from savedmodel_common.own_version import tool_version
+from savedmodel_common.placing import Unstageable
+from savedmodel_common.sole_writer import LOCK_FILE
+from savedmodel_common.writing import write_text
 
 INTERRUPTED = "interrupted"
 NO_FINGERPRINT = "the export has no fingerprint.pb"
@@ -223,10 +224,10 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
     named = [runtime for spec in options.tensorflow for runtime in resolve_labelled(spec)]
     others = [runtime for runtime in named if runtime.name != LOCAL]
     if options.servers:
-        from compat_matrix.serving.servers import server_runtime
+        from compat_matrix.hosts.servers import runtimes_of
 
         try:
-            others += [server_runtime(spec) for spec in options.servers]
+            others += runtimes_of(options.servers)
         except ValueError as error:
             raise OptionError(str(error)) from error
     wanted = (

@@ -9,11 +9,11 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Observation
 from compat_matrix.checks.context import Finding
-from compat_matrix.common.placing import Unstageable
-from compat_matrix.common.printable import first_of
 from compat_matrix.exports.options import Options
 from compat_matrix.requests.given import Prepared
 from reference_impl.errors import SavedModelError
+from savedmodel_common.placing import Unstageable
+from savedmodel_common.printable import first_of
 
 FINGERPRINT_RULE = "SMC107"
 _SHOWN = 20
@@ -62,7 +62,7 @@ def _inspect(prepared: Prepared, _: Options) -> dict[str, Any]:
 
 def _verify(prepared: Prepared, options: Options) -> dict[str, Any]:
     """Verify the files. Findings below the failing level are listed in the details of the pass."""
-    from compat_matrix.models.verify.findings import Severity
+    from savedmodel_tools.verify.findings import Severity
 
     found = [
         item for item in _findings(prepared.directory / "model") if item.rule != FINGERPRINT_RULE
@@ -94,8 +94,8 @@ def _fingerprint(prepared: Prepared, _: Options) -> dict[str, Any]:
 
 
 def _findings(model: Path, only: str = "") -> list[Any]:
-    from compat_matrix.models.verify.rules import all_rules
-    from compat_matrix.models.verify.run import verify
+    from savedmodel_tools.verify.rules import all_rules
+    from savedmodel_tools.verify.run import verify
 
     rules = [rule for rule in all_rules() if rule.id == only or not only]
     report = verify(model, rules)

@@ -13,11 +13,11 @@ from compat_matrix.cells.plan import PLAN_FILE, Cell, Plan
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import CHECKS
-from compat_matrix.common.printable import like, unknown
 from compat_matrix.plan import planning
 from compat_matrix.plan.planning import Axes
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import Ledger
+from savedmodel_common.printable import like, unknown
 
 _SAME = (
     "case",

@@ -30,13 +30,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.gate.coverage import coverage
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
 from compat_matrix.report.gate_words import side_words
 from compat_matrix.verdict.error_words import error_words
 from compat_matrix.verdict.prediction import predicted
+from savedmodel_common.exit_codes import ExitCode
 
 SCHEMA = 1
 SAME, UNSTABLE = "same", "unstable"

@@ -14,9 +14,9 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.gate.pairs import Pair, Side
 from compat_matrix.requests.artifact import Artifact, ArtifactError, read_artifact
-from compat_matrix.requests.compare import EXACT, Mismatch, compare_named
 from compat_matrix.requests.digest import digest_of, named_outputs
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
+from savedmodel_common.compare import EXACT, Mismatch, compare_named
 
 MAX_REQUESTS = 5  # of one cell, in the report
 

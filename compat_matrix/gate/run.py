@@ -16,9 +16,6 @@ from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, Plan
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import READING
-from compat_matrix.common import interrupts
-from compat_matrix.common.printable import like
-from compat_matrix.common.writing import write_set
 from compat_matrix.engine import running
 from compat_matrix.engine.sessions import RunError
 from compat_matrix.gate import quick
@@ -30,6 +27,9 @@ from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import Ledger
 from reference_impl.format.container.files import shown
+from savedmodel_common import interrupts
+from savedmodel_common.printable import like
+from savedmodel_common.writing import write_set
 
 RUN_FOLDER = "run"
 JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE = "gate.json", "gate.md", "gate.html", "junit.xml"
@@ -107,12 +107,13 @@ def execute(
         ledger_text,
         runtimes,
         ("--all-checks", *scope.options),
-        running.selection_of(scope.selectors, scope.fixtures, scope.cases),
+        running.selection_of(scope.selectors),
         processes,
         resume,
         pytest_args=pytest_args,
         registry=scope.registry,
         named={**scope.selectors, **scope.named},
+        folders=running.folders_of(scope.fixtures, scope.cases),
     )
     for name in REPORTS:  # of an earlier gate; there is no verdict until this one has compared
         (out / name).unlink(missing_ok=True)

@@ -10,22 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat_matrix.cases import CASES_DIR
 from compat_matrix.cells.generators import fixtures_root
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.registry import OURS, Registry
-from compat_matrix.common.deleting import Deleter
+from compat_matrix.hosts import servers
 from compat_matrix.hosts.private_copies import PrivateCopies
+from compat_matrix.hosts.servers import Servers
 from compat_matrix.runtimes import forks, pasts, programs
 from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
-
-if TYPE_CHECKING:
-    from compat_matrix.serving.fleet import Fleet
+from savedmodel_common.deleting import Deleter
 
 KEPT_LOADED = 4  # models a worker keeps for the next check
 AHEAD = 16  # models announced to a server in advance
@@ -122,8 +121,8 @@ class Host:
         )
         self._workers: dict[tuple[str, str], Worker] = {}
         self._shared: dict[tuple[str, str], _Shared] = {}
-        self._fleets: dict[str, Fleet] = {}
-        self._fleets_started = 0
+        self._servers: dict[str, Servers] = {}
+        self._servers_started = 0
         self.expect(upcoming or {})
         self.keeps_logs = False  # also of a cell that passes, as evidence
         self._started = 0  # number of workers, so that each has its own log
@@ -152,7 +151,7 @@ class Host:
             worker.close()
         self._workers.clear()
         self._shared.clear()
-        self._close_fleets()
+        self._close_servers()
 
     @contextmanager
     def fresh(self) -> Iterator[None]:
@@ -221,34 +220,32 @@ class Host:
             )
         return self._workers[key]
 
-    def fleet(self, runtime: str) -> Fleet:
+    def servers(self, runtime: str) -> Servers:
         """Return the servers of a runtime that is queried over the network; the first starts when a
         model is requested.
         """
-        if runtime not in self._fleets:
-            from compat_matrix.serving import drivers, fleet
-
+        if runtime not in self._servers:
             self._leave_others(runtime)
-            driver = drivers.of(self._runtimes[runtime].server)
             # Servers that are started anew, for a second try, find nothing of those before them.
-            self._fleets_started += 1
-            again = f"-{self._fleets_started}" if self._fleets_started > 1 else ""
+            self._servers_started += 1
+            again = f"-{self._servers_started}" if self._servers_started > 1 else ""
             work = self.out / "logs" / f"{runtime}-{os.getpid()}{again}"
-            self._fleets[runtime] = fleet.Fleet(driver, work).__enter__()
-        return self._fleets[runtime]
+            spec = self._runtimes[runtime].server
+            self._servers[runtime] = servers.starter().start(spec, work)
+        return self._servers[runtime]
 
     def ahead(self, runtime: str, model: Path) -> Sequence[Path]:
         """Return the models that a server will be asked for after ``model``."""
         models = self._upcoming.get(runtime, [])
         return models[models.index(model) + 1 :][:AHEAD] if model in models else ()
 
-    def _close_fleets(self) -> None:
-        while self._fleets:
-            self._fleets.popitem()[1].close()
+    def _close_servers(self) -> None:
+        while self._servers:
+            self._servers.popitem()[1].close()
 
     def _leave_others(self, runtime: str) -> None:
         """End the workers and servers of every other runtime."""
-        self._close_fleets()
+        self._close_servers()
         for key in [key for key in self._workers if key[0] != runtime]:
             self._workers.pop(key).close()
             self._shared.pop(key, None)

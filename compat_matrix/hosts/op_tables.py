@@ -14,11 +14,11 @@ from typing import Optional
 
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.skew.history import TABLE, History
-from compat_matrix.skew.protos import dtype_name, kernels_of, op_record
-from compat_matrix.skew.records import Kernel, Release, Snapshot
-from compat_matrix.skew.table import encode
 from reference_impl.format import schema
+from savedmodel_tools.skew.history import TABLE, History
+from savedmodel_tools.skew.protos import dtype_name, kernels_of, op_record
+from savedmodel_tools.skew.records import Kernel, Release, Snapshot
+from savedmodel_tools.skew.table import encode
 
 LIMIT = 300.0  # seconds for one runtime
 

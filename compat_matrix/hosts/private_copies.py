@@ -12,7 +12,7 @@ import os
 import shutil
 from pathlib import Path
 
-from compat_matrix.common.writing_models import may_write
+from savedmodel_common.writing_models import may_write
 
 Stamp = tuple[tuple[str, int, int], ...]
 

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from compat_matrix.cells.plan import Plan
 from compat_matrix.runtimes import registry
 from compat_matrix.runtimes.runtime import Runtime
+from savedmodel_common.packages import FIXTURES, OURS
 
 _ROOT = Path(__file__).resolve().parents[2]
 # Folders whose files are not read when a cell runs.
@@ -18,12 +19,12 @@ _IDLE = (
     "tests",
     "benchmarks",
     "property_tests",
+    "savedmodel_kit",
     ".ci",
     "compat_matrix/report",
     "compat_matrix/verdict",
 )
-_FIXTURES = ("fixtures_v1", "fixtures_v2")
-_PRODUCT = ("compat_matrix", "reference_impl", *_FIXTURES)
+_PRODUCT = (*OURS, *FIXTURES)
 
 
 class ChangesUnknown(Exception):
@@ -78,7 +79,7 @@ def effect_of(names: Iterable[str]) -> Changes:
             cases.add(path.stem)
         elif path.suffix == ".txt" and path.parent.name == "locks":
             locks.add(path.stem)
-        elif path.parts[0] in _FIXTURES and len(path.parts) > 2:
+        elif path.parts[0] in FIXTURES and len(path.parts) > 2:
             cases.add(path.parts[1])
         elif path.parts[0] in _PRODUCT or name == "pyproject.toml":
             everything = everything or name

@@ -32,12 +32,12 @@ from compat_matrix.cells.plan import (
 from compat_matrix.cells.producers import GENERATE, Producer
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.checks import CHECKS, SERVE_CHECKS, Check
-from compat_matrix.common import strict_json
 from compat_matrix.requests.artifact import file_digests
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.verdict import Ledger
 from reference_impl.format.names import FORMATS
+from savedmodel_common import strict_json
 
 ARTIFACT_SCHEMA = 1
 FROZEN = "fixtures_v2"  # the package of the artifacts that TensorFlow 2 releases wrote

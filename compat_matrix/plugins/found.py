@@ -14,12 +14,12 @@ from typing import Any
 from compat_matrix.cells.consumers import Consumer
 from compat_matrix.cells.producers import Producer
 from compat_matrix.cells.registry import OURS, UNKNOWN, PluginError, Registry, usable_name
-from compat_matrix.common import toml
-from compat_matrix.common.printable import unknown
 from compat_matrix.plugins import probe, tables
 from compat_matrix.runtimes import programs
 from compat_matrix.runtimes.programs import PYTHON, Program
 from compat_matrix.workers import protocol
+from savedmodel_common import toml
+from savedmodel_common.printable import unknown
 
 CONSUMERS_GROUP, PRODUCERS_GROUP = "savedmodel_compat.consumers", "savedmodel_compat.producers"
 FILE_SCHEMA = 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compat_matrix.cells.plan import Cell
-from compat_matrix.common import strict_json
+from savedmodel_common import strict_json
 
 COSTS_FILE = Path(__file__).with_name("cell_costs.json")
 

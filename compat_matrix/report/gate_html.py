@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.report.gate_words import (
     EXIT_WORDS,
     KIND_WORDS,
@@ -21,6 +20,7 @@ from compat_matrix.report.gate_words import (
     total_counts,
 )
 from compat_matrix.report.html import environment
+from savedmodel_common.exit_codes import ExitCode
 
 TAGS = {"bad": "unexpected", "good": "pass", "odd": "known"}  # classes of the style sheet
 

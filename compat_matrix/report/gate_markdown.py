@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted
 from compat_matrix.report import gate_words
 from reference_impl.errors import listed, shortened
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted
 
 LIMIT = 65_536  # characters of a comment; kept in bytes, which is safe either way
 TOLD = 20  # causes shown outside of collapsed parts

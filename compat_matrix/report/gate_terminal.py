@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from compat_matrix.cells.results import one_line
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
 from compat_matrix.report import gate_words
 from reference_impl.errors import listed
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
 
 MAX_BLOCKING, MAX_OTHERS = 12, 8  # causes shown
 REPLAYED = 3  # causes with the command that executes one of their cells again

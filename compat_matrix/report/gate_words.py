@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from compat_matrix.cells.results import not_sealed
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.gist import gist
-from compat_matrix.common.printable import printable
 from compat_matrix.verdict import named
 from reference_impl.errors import listed
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.gist import gist
+from savedmodel_common.printable import printable
 
 Record = Mapping[str, Any]
 

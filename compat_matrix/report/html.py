@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import DESELECTED, not_sealed
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.gist import of_graph_error
 from compat_matrix.report import written_by
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
 from compat_matrix.verdict import named
 from reference_impl.errors import listed, printable
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.gist import of_graph_error
 
 if TYPE_CHECKING:
     import jinja2

@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.report.terminal import EXIT_WORDS, MAX_LISTED
 from reference_impl.format.container.files import shown
+from savedmodel_common.exit_codes import ExitCode
 
 
 def render(summary: Mapping[str, Any], out: Path, console: Console) -> None:

@@ -16,9 +16,9 @@ from rich.progress import Progress as Bar
 
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result, one_line
-from compat_matrix.common.gist import of_graph_error
-from compat_matrix.common.printable import counted
 from compat_matrix.report.time_left import SILENT_SECONDS, TimeLeft
+from savedmodel_common.gist import of_graph_error
+from savedmodel_common.printable import counted
 
 PLAIN_SECONDS = 10  # between two plain lines
 

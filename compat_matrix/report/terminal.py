@@ -16,10 +16,10 @@ from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import DESELECTED, Result, not_sealed, one_line
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.gist import of_graph_error
 from compat_matrix.report import grid, written_by
 from compat_matrix.verdict import named, tally
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.gist import of_graph_error
 
 MAX_LISTED = 40  # of one kind of problem; the others are counted and stand in summary.json
 MAX_ROWS = 40  # with more artifacts than this, only those that do not pass every check have a row

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.cells.consumers import CAPABILITY_OF_KIND
-from compat_matrix.common import strict_json
 from compat_matrix.hosts.host import stamp
-from compat_matrix.requests.compare import Tolerance
 from compat_matrix.requests.policies import RECORDED
-from compat_matrix.workers.provenance import hash_files
+from savedmodel_common import strict_json
+from savedmodel_common.compare import Tolerance
+from savedmodel_common.provenance import hash_files
 
 SCHEMA = 1
 

@@ -1,6 +1,6 @@
 """Digests of answers: two answers are equal, bit for bit, when their digests are.
 
-Equal as :mod:`compat_matrix.requests.compare` means it without a tolerance: -0.0 is not 0.0, all
+Equal as :mod:`savedmodel_common.compare` means it without a tolerance: -0.0 is not 0.0, all
 NaN are one value.
 """
 
@@ -13,8 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.requests.compare import COMPLEX, FLOATS, flatten, numbers
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.compare import (
+    COMPLEX,
+    FLOATS,
+    flatten,
+    numbers,
+)
+from savedmodel_common.tensors import Tensor
 
 LENGTH = 16  # hexadecimal digits: a result keeps one for each request
 

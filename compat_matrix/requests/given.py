@@ -19,9 +19,8 @@ from compat_matrix.requests import questions as asking
 from compat_matrix.requests.artifact import ArtifactError, is_recorded, read_artifact, read_document
 from compat_matrix.requests.policies import Allowed, OptionError, Policy
 from compat_matrix.requests.recorder import ANSWERED_BY, Reader, Recorder, local_readers
-from compat_matrix.serving import staging
-from compat_matrix.workers import provenance
 from reference_impl.format.container import layout
+from savedmodel_common import provenance, staging
 
 PRODUCER = "given"
 QUESTIONS = Path("io") / "io.json"

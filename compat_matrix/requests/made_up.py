@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.requests.policies import MAX_ELEMENTS, RANKS, SIZES
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import CARRIERS, Tensor
+from compat_matrix.requests.policies import RANKS, SIZES
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import decode
 from reference_impl.graph.edges import data_inputs
 from reference_impl.graph.references import bodies
+from savedmodel_common import tensors
+from savedmodel_common.limits import MAX_ELEMENTS
+from savedmodel_common.tensors import CARRIERS, Tensor
 
 _PARSERS = ("ParseExample", "ParseExampleV2")
 
@@ -109,7 +110,7 @@ def examples_of(meta_graph: schema.MetaGraphDef) -> list[bytes]:
     Features that cannot be read from a node (if keys are not constants, for example) are left out,
     since the example is only tried. The result is empty if the graph parses nothing.
     """
-    from compat_matrix.serving.messages import Example
+    from savedmodel_common.serving.messages import Example
 
     whole, dense, found = Example(), Example(), False
     for _, nodes in bodies(meta_graph.graph_def):

@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from compat_matrix.requests.compare import EXACT, Tolerance
+from savedmodel_common.compare import EXACT, Tolerance
 
 # Sizes of the unknown dimensions, the first and the others, in the order tried: most models take a
 # batch of any size.
 SIZES = ((2, 1), (1, 1), (1, 8), (4, 4), (1, 64), (1, 224))
 RANKS = (1, 0)  # of a tensor whose rank is unknown, in the order tried
-MAX_ELEMENTS = 1 << 24  # of one tensor that is made up
 
 
 class OptionError(ValueError):

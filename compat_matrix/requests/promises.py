@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compat_matrix.requests.compare import Mismatch
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.compare import Mismatch
+from savedmodel_common.tensors import Tensor
 
 _UNSTATED = "invalid"  # the dtype of a TensorInfo that states none
 

@@ -15,20 +15,20 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from compat_matrix.common.printable import like
-from compat_matrix.requests import warmup
 from compat_matrix.requests.artifact import Artifact, is_recorded
 from compat_matrix.requests.digest import digest_of
 from compat_matrix.requests.made_up import examples_of, made_up
 from compat_matrix.requests.policies import OptionError
 from compat_matrix.runtimes.runtime import INSTALL
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.shapes import covers
 from reference_impl.views.signatures import signature_spec
+from savedmodel_common import tensors
+from savedmodel_common.printable import like
+from savedmodel_common.tensors import CARRIERS, Tensor
+from savedmodel_tools import warmup
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _SHOWN = 8  # names in a message

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from compat_matrix.cells.consumers import CONSUMERS, Consumer, answerable
-from compat_matrix.common.gist import gist
 from compat_matrix.hosts.host import Host, Loaded
 from compat_matrix.requests.chance import left_to_chance
 from compat_matrix.requests.digest import digest_of, named_outputs
@@ -28,9 +27,10 @@ from compat_matrix.requests.policies import Policy
 from compat_matrix.requests.questions import NO_INPUTS, RANDOM, STATEFUL, Question
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.container import layout
+from savedmodel_common import tensors
+from savedmodel_common.gist import gist
+from savedmodel_common.tensors import Tensor
 
 ANSWERED_BY = "answered_by"  # member of a request in io.json
 _FAILED = "failed"  # in place of the name of an output, where a later call fails

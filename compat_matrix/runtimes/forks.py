@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.common import interrupts
 from compat_matrix.runtimes.children import CHANNEL, TEMPORARY, Child, Descriptors, Own, Start
 from reference_impl.remembering import found_once
+from savedmodel_common import interrupts
 
 IMPORT_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
 _SLICE = 0.25  # seconds between looks for an interrupt

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from compat_matrix.common.alone import alone
-from compat_matrix.common.writing import new_folder
 from compat_matrix.runtimes import interpreters, places, records, uv
+from savedmodel_common.alone import alone
+from savedmodel_common.writing import new_folder
 
 DONE = "savedmodel-compat-plugin"  # its last file: an environment without it does not count
 VERSION = re.compile(r"3\.\d+")

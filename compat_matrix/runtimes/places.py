@@ -31,6 +31,13 @@ class NotInstalled(RuntimeTrouble):
         self.specs = specs
 
 
+class ServerTrouble(Exception):
+    """Raised when there is no model server because of the machine.
+
+    A SavedModel is never to blame.
+    """
+
+
 def environment(*without: str) -> dict[str, str]:
     """Return this process's environment for another Python: without variables that begin with
     PYTHON or with these words.

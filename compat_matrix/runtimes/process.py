@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from compat_matrix.common import interrupts
 from compat_matrix.runtimes.children import TEMPORARY, Own, Start
+from savedmodel_common import interrupts
 
 MAX_REPLY = 64 << 20  # bytes; a longer line is not a reply
 SLICE = (

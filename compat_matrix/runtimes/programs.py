@@ -8,6 +8,7 @@ import ast
 import functools
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ PYTHON, WORKERS = (
     "{workers}",
 )  # in a command: the runtime's interpreter, the folder of our worker programs
 REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
+EVALUATOR = "SAVEDMODEL_COMPAT_EVALUATOR"
 _IMPORTS = re.compile(r"^IMPORTS = (\(.*\))$", re.MULTILINE)  # in a program
 _CONSUMER = "\nCONSUMER = {"
 
@@ -123,9 +125,16 @@ class Program:
         return shlex.join(self.command)
 
 
+_PROJECT = FOLDER.parent.parent
 # What the file of a program of ours does not say.
 _MORE: dict[str, dict[str, Any]] = {
-    "migration_worker": {"isolated": True},
+    "evaluator_worker": {
+        "python": sys.executable,  # it needs no TensorFlow: one process serves every runtime
+        "environment": (
+            (REFERENCE, str(_PROJECT / "reference_impl")),
+            (EVALUATOR, str(_PROJECT / "reference_eval")),
+        ),
+    },
     native.BINARY: {"compiled": native.build},
 }
 
@@ -136,20 +145,29 @@ def of(program: str | Program) -> Program:
     """
     if isinstance(program, Program):
         return program
-    packages = _imports(program)
+    more = {**_surroundings(_imports(program)), **_MORE.get(program, {})}
+    return Program(program, (PYTHON, WORKERS, program), **more)
+
+
+def of_script(path: Path, isolated: bool = False) -> Program:
+    """Return the program of a file that lies elsewhere, as the workers of a package above this one.
+
+    ``isolated``: it runs untrusted models and needs no network. Raises OSError.
+    """
+    packages = _imported(path.read_text(encoding="utf-8"))
+    command = (PYTHON, WORKERS, str(path))
+    return Program(path.stem, command, isolated=isolated, **_surroundings(packages))
+
+
+def _surroundings(packages: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a program that imports these packages gets of its process."""
     # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other
     # packages of the harness's Python.
-    reference = (
-        ((REFERENCE, str(FOLDER.parent.parent / "reference_impl")),)
-        if "reference_impl" in packages
-        else ()
-    )
-    more = {
-        "environment": reference,
+    reference = ((REFERENCE, str(_PROJECT / "reference_impl")),)
+    return {
+        "environment": reference if "reference_impl" in packages else (),
         "tensorflow": "tensorflow" in packages,
-        **_MORE.get(program, {}),
     }
-    return Program(program, (PYTHON, WORKERS, program), **more)
 
 
 @functools.cache
@@ -162,7 +180,11 @@ def _texts() -> dict[str, str]:
 @functools.cache
 def _imports(program: str) -> tuple[str, ...]:
     """Return the packages that a program of ours says it imports."""
-    said = _IMPORTS.search(_texts().get(program, ""))
+    return _imported(_texts().get(program, ""))
+
+
+def _imported(text: str) -> tuple[str, ...]:
+    said = _IMPORTS.search(text)
     return ast.literal_eval(said[1]) if said else ()
 
 

@@ -14,14 +14,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compat_matrix.common.alone import alone
-from compat_matrix.common.writing import new_folder
 from compat_matrix.runtimes import adhoc, interpreters, places, records, registry, uv
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.records import Record
 from compat_matrix.runtimes.runtime import Runtime, same_release
 from compat_matrix.runtimes.wanted import Wanted
 from compat_matrix.runtimes.worker import NotStarted, Worker
+from savedmodel_common.alone import alone
+from savedmodel_common.writing import new_folder
 
 Report = Callable[[str], None]  # is called with the current step, in a few words
 Step = Callable[[Runtime, Report], None]  # runs after the installation; raises RuntimeTrouble

@@ -15,9 +15,10 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat_matrix.common import strict_json
-from compat_matrix.common.writing import write_text
-from compat_matrix.runtimes.runtime import DISTRIBUTIONS, same_release
+from compat_matrix.runtimes.runtime import same_release
+from savedmodel_common import strict_json
+from savedmodel_common.distributions import DISTRIBUTIONS
+from savedmodel_common.writing import write_text
 
 NAME = "savedmodel-compat.json"
 SCHEMA = 1

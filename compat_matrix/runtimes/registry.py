@@ -18,11 +18,11 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from compat_matrix.common import toml
-from compat_matrix.common.printable import unknown
 from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
 from compat_matrix.runtimes.programs import importing
-from compat_matrix.runtimes.runtime import DISTRIBUTIONS
+from savedmodel_common import toml
+from savedmodel_common.distributions import DISTRIBUTIONS
+from savedmodel_common.printable import unknown
 
 REGISTRY = Path(__file__).with_name("runtimes.toml")
 SCHEMA = 1

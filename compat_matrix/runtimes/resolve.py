@@ -23,7 +23,6 @@ from compat_matrix.runtimes import provision, records, registry, wanted
 from compat_matrix.runtimes.places import NotInstalled, UnknownRuntime
 from compat_matrix.runtimes.programs import importing
 from compat_matrix.runtimes.runtime import (
-    DISTRIBUTIONS,
     LABELLED,
     LOCAL,
     Runtime,
@@ -31,6 +30,7 @@ from compat_matrix.runtimes.runtime import (
     same_release,
 )
 from compat_matrix.runtimes.worker import environment
+from savedmodel_common.distributions import DISTRIBUTIONS
 
 ALL, INSTALLED = "all", "installed"  # specs that name several runtimes
 ASK_LIMIT = 60.0  # seconds for an interpreter to list the packages installed beside it

@@ -15,19 +15,9 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from compat_matrix.common.extras import install
 from reference_impl.remembering import found_once
-
-# Distributions that install the package `tensorflow`, the usual first.
-DISTRIBUTIONS = (
-    "tensorflow",
-    "tensorflow-cpu",
-    "tf-nightly",
-    "tf-nightly-cpu",
-    "tensorflow-intel",
-    "tensorflow-macos",
-)
-
+from savedmodel_common.distributions import DISTRIBUTIONS
+from savedmodel_common.extras import install
 
 LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")  # LABEL=SPEC, on a command line
 LOCAL = "local"  # the name of the runtime that runs the harness

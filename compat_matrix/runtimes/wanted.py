@@ -24,11 +24,12 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from compat_matrix.common.printable import like
 from compat_matrix.runtimes import places, records, registry
 from compat_matrix.runtimes.places import UnknownRuntime
-from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LOCAL
-from compat_matrix.workers.provenance import file_sha256
+from compat_matrix.runtimes.runtime import LOCAL
+from savedmodel_common.distributions import DISTRIBUTIONS
+from savedmodel_common.printable import like
+from savedmodel_common.provenance import file_sha256
 
 PYTHON = re.compile(r"\s*@\s*(3\.\d+)\s*$")
 FORMS = (

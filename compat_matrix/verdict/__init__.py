@@ -21,7 +21,7 @@
                                                              whatever the versions
 
 A cell an entry selects still runs. ``entries`` reads, ``ledger`` judges, ``update`` rewrites the
-file from results.
+file from results, with the ``new_entries`` of new failures.
 """
 
 from __future__ import annotations

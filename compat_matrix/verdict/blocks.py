@@ -27,7 +27,6 @@ FIELDS = (
         "added",
         "until",
         "wide",
-        "rule",
     ),
 )
 WIDTH = 120  # of a line of a list
@@ -72,22 +71,6 @@ def edited(block: str, facts: Mapping[str, Any], names: tuple[str, ...]) -> str:
         elif name in table:
             del table[name]
     return str(tomlkit.dumps(document))
-
-
-def with_ranges(block: str, ranges: Mapping[str, str]) -> str:
-    """Return a block with other version ranges, each behind the name to which it belongs."""
-    lines = edited(block, {}, tuple(ranges)).splitlines(keepends=True)
-    for name, text in ranges.items():
-        start = next(
-            i for i, line in enumerate(lines) if re.match(rf"\s*{name.partition('_')[0]}\s*=", line)
-        )
-        end = start + 1
-        while end < len(lines) and not re.match(
-            r"\s*\w+\s*=|\s*$", lines[end]
-        ):  # a list of many lines
-            end += 1
-        lines.insert(end, f'{name} = "{text}"\n')
-    return "".join(lines)
 
 
 def comments_above(block: str) -> str:

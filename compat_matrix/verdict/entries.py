@@ -63,7 +63,7 @@ class Entry:
     until: datetime.date | Version | None = None
     wide: str | None = None
     others: tuple[Outcome, ...] = ()
-    rule: str | None = None  # the rule that made the entry and can make it anew
+    rule: str | None = None  # older files have it; nothing reads it
 
     @property
     def outcomes(self) -> str | list[str]:

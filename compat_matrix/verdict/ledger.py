@@ -18,9 +18,9 @@ from packaging.version import Version
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result
-from compat_matrix.common import toml
 from compat_matrix.verdict import prediction
 from compat_matrix.verdict.entries import Entry, LedgerError, matches, read_entry
+from savedmodel_common import toml
 
 SCHEMA = 1
 MAX_QUESTIONS = 20  # an entry that selects more needs the field `wide`

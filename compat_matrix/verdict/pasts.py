@@ -16,7 +16,7 @@ from typing import Any
 
 from compat_matrix.cells.plan import Plan
 from compat_matrix.cells.results import Result, one_line
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
 
 EXPORTS = "exports"  # of the details of a result: name of an export -> digest of its bytes
 SOURCE = (

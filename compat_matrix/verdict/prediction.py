@@ -2,7 +2,7 @@
 
 Pure functions of a result.
 
-A prediction is made from the files of the model (:mod:`compat_matrix.models.predict`) and kept in
+A prediction is made from the files of the model (:mod:`compat_matrix.engine.predict`) and kept in
 ``details["prediction"]`` of the result, so that a run can be judged again without its artifacts.
 Three answers:
 
@@ -23,7 +23,7 @@ from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Result, one_line
-from compat_matrix.skew import forms
+from savedmodel_tools.skew import forms
 
 KEY = "prediction"  # in the details of a result
 TOLD = "foretold"  # likewise: a prediction in words by which the result is not judged
@@ -48,8 +48,8 @@ class Says(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Cause:
-    """A feature that a release lacks, named as by :class:`compat_matrix.skew.naming.Skew`, or a
-    form of :mod:`compat_matrix.skew.forms`."""
+    """A feature that a release lacks, named as by :class:`savedmodel_tools.skew.naming.Skew`, or a
+    form of :mod:`savedmodel_tools.skew.forms`."""
 
     kind: str
     op: str = ""

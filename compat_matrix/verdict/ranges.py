@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
-
-LAST_OF_1 = (1, 15)  # no minor version of TensorFlow comes between it and 2.0
 
 
 class Range:
@@ -54,33 +50,9 @@ class Range:
         return hash(self._specifier)
 
 
-class Axis:
-    """The versions of one side of a plan, in order. A range ends at the minor version next to a
-    different observation. It makes no claim about unobserved versions between two observed ones;
-    beyond the first and the last it is open."""
-
-    def __init__(self, versions: Iterable[str]) -> None:
-        self.versions = sorted({version for version in versions if _version(version)}, key=Version)
-        self.position = {version: index for index, version in enumerate(self.versions)}
-
-    def __len__(self) -> int:
-        return len(self.versions)
-
-    def range(self, first: int, last: int) -> str | None:
-        """Return the PEP 440 text for the positions from ``first`` to ``last``; None for all of
-        them.
-        """
-        parts = []
-        if first > 0:
-            here, before = Version(self.versions[first]), Version(self.versions[first - 1])
-            parts.append(
-                f">={_minor(here) if _minor(here) != _minor(before) else here.base_version}"
-            )
-        if last < len(self.versions) - 1:
-            here, after = Version(self.versions[last]), Version(self.versions[last + 1])
-            other_minor = _minor(here) != _minor(after)
-            parts.append(f"<{_next_minor(here, after) if other_minor else after.base_version}")
-        return ",".join(parts) or None
+def exactly(version: str) -> str | None:
+    """Return the specifier of one version, ``==2.8.4``; None for text that is not a version."""
+    return f"=={version}" if _version(version) else None
 
 
 def _version(text: str) -> Version | None:
@@ -88,13 +60,3 @@ def _version(text: str) -> Version | None:
         return Version(text)
     except InvalidVersion:
         return None
-
-
-def _minor(version: Version) -> str:
-    return f"{version.major}.{version.minor}"
-
-
-def _next_minor(version: Version, after: Version) -> str:
-    if (version.major, version.minor) == LAST_OF_1 and after.major > 1:
-        return "2"
-    return f"{version.major}.{version.minor + 1}"

@@ -33,9 +33,9 @@ from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import SERVING, Plan
 from compat_matrix.cells.results import DESELECTED, Result, of_plan
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.verdict import agreement, named, prediction
 from compat_matrix.verdict.ledger import Ledger, LedgerReport, judge
+from savedmodel_common.exit_codes import ExitCode
 
 SCHEMA = 1
 NO_RESULT = "no result: the run did not come to its end"

@@ -5,8 +5,8 @@ savedmodel_compat_workers import protocol, tensors`` whatever is installed in it
 ``command = ["{python}", "{workers}", "mine.py"]``).
 
 Python 3.6 syntax. The programs import each other relatively, so they need a package; a runtime must
-not see more of the harness than this folder, and `reference_impl` where a program needs it: their
-parent may be the site-packages of quite another Python.
+not see more of the harness than this folder, `savedmodel_common`, and `reference_impl` where a
+program needs it: their parent may be the site-packages of quite another Python.
 """
 
 import importlib
@@ -16,8 +16,12 @@ import runpy
 import sys
 
 PACKAGE = "savedmodel_compat_workers"
+# the package beside ours that has what workers and harness share: tensors in files, digests
+COMMON = "savedmodel_common"
 # the folder of the package reference_impl, for the programs that import it
 REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
+# the folder of the package reference_eval, for the program that imports it
+EVALUATOR = "SAVEDMODEL_COMPAT_EVALUATOR"
 # in place of PROGRAM, with a descriptor: become each program that is asked for, in a fork
 FORKING = "forking"
 
@@ -37,10 +41,13 @@ def main():
     # Names as common as `tensors` must not shadow a runtime's modules.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
     load_package(PACKAGE, folder)
+    load_package(COMMON, os.path.join(os.path.dirname(os.path.dirname(folder)), COMMON))
     if sys.argv[1] == FORKING:
         sys.argv[1:] = [importlib.import_module(PACKAGE + "." + FORKING).serve(int(sys.argv[2]))]
     if REFERENCE in os.environ:
         load_package("reference_impl", os.environ[REFERENCE])
+    if EVALUATOR in os.environ:
+        load_package("reference_eval", os.environ[EVALUATOR])
     if sys.argv[1].endswith(".py"):
         del sys.argv[0]
         sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))  # as Python does it

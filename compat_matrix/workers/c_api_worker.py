@@ -67,14 +67,13 @@ class Model(object):
                 library.TF_DeleteGraph(graph)
             self.keep = c_tensors.Kept()
 
-    def run(self, feed, names, run_options=b"", admit=None, shaped=np.reshape):
+    def run(self, feed, names, run_options=b"", shaped=np.reshape):
         """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``.
 
         Returns the Tensors called ``names``.
 
-        ``run_options`` is a serialized RunOptions, or nothing. ``admit`` is called with the bytes
-        that the results take, before they are copied; what it raises ends the call. ``shaped``
-        gives vectors their shapes (:func:`c_tensors.from_c`).
+        ``run_options`` is a serialized RunOptions, or nothing. ``shaped`` gives vectors their
+        shapes (:func:`c_tensors.from_c`).
         """
         if not names:  # a signature without outputs; TensorFlow refuses to run nothing
             return []
@@ -103,8 +102,6 @@ class Model(object):
                     status,
                 )
             )
-            if admit is not None:
-                admit(sum(c_tensors.size(library, results[index]) for index in range(len(names))))
             return [
                 c_tensors.from_c(library, results[index], shaped) for index in range(len(names))
             ]

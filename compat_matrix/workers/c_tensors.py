@@ -12,15 +12,13 @@ import struct
 
 import numpy as np
 
-from . import tensors as tensor_file
+from savedmodel_common import tensors as tensor_file
+
 from .signature_wire import DTYPES
 from .tensor_wire import NUMBERS
 
 TSTRING = 24
 SMALL, LARGE, OFFSET, VIEW = range(4)
-STRING = (
-    64  # bytes of a string beside its characters: Python's object, and two places that refer to it
-)
 BLOCK = 1 << 16  # strings looked at together
 
 
@@ -79,43 +77,18 @@ def _tstring(item, keep):
 
 
 class Kept(object):
-    """Strings that TensorFlow may go on pointing at.
-
-    Of equal ones the first is kept. ``bytes`` is how much all of them take.
-    """
+    """Strings that TensorFlow may go on pointing at. Of equal ones the first is kept."""
 
     def __init__(self):
         self._items = {}
-        self.bytes = 0
 
     def add(self, item):
         """The string to point at: this one, or the equal one that is there already."""
-        found = self._items.setdefault(item, item)
-        if found is item:
-            self.bytes += len(item) + STRING
-        return found
+        return self._items.setdefault(item, item)
 
 
 def _address(item):
     return ctypes.cast(ctypes.c_char_p(item), ctypes.c_void_p).value or 0
-
-
-def size(library, handle):
-    """How many bytes :func:`from_c` takes for a tensor: for a string its characters and its
-    objects.
-    """
-    length = library.TF_TensorByteSize(handle)
-    if DTYPES.get(library.TF_TensorType(handle)) != "string" or not library.has_tstring:
-        return length
-    pointer, total = library.TF_TensorData(handle), 0
-    for start in range(0, length, TSTRING * BLOCK):
-        raw = ctypes.string_at(pointer + start, min(length - start, TSTRING * BLOCK))
-        words = np.frombuffer(raw, "=u8").reshape(-1, TSTRING // 8)[:, 0]
-        kinds = words & 3
-        small, offset = (words & 0xFF) >> 2, (words & 0xFFFFFFFF) >> 2
-        lengths = np.where(kinds == SMALL, small, np.where(kinds == OFFSET, offset, words >> 2))
-        total += int(lengths.sum()) + STRING * len(words)
-    return total
 
 
 def from_c(library, handle, shaped=np.reshape):

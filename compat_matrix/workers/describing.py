@@ -13,8 +13,9 @@ import inspect
 
 import numpy as np
 
+from savedmodel_common import tensors as tensor_file
+
 from . import nests, protocol
-from . import tensors as tensor_file
 
 KEY_STEP = "."
 # Objects below these belong to TensorFlow: a trace of a loaded model that is saved again, the

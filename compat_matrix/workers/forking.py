@@ -70,7 +70,7 @@ def _become(request, descriptors):
     """Make a fork a process of its own, and return its program."""
     os.setpgid(0, 0)
     with open("/proc/self/comm", "w") as name:  # what `ps` shows
-        name.write(request["program"][:15])
+        name.write(os.path.basename(request["program"])[:15])
     out, err, requests, replies = descriptors
     for source, target in ((out, 1), (err, 2)):
         os.dup2(source, target)

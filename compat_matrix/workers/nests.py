@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from . import tensors as tensor_file
+from savedmodel_common import tensors as tensor_file
 
 MAX_DEPTH = 100  # nests come from files; deeper ones are hostile
 

@@ -1,8 +1,8 @@
 """Print the ops that a package registers: ``python -m compat_matrix.workers.package_ops NAME
 VERSION FOLDER``. Python 3.6 syntax.
 
-One line for `compat_matrix/skew/package_ops.txt`: the libraries below the folder of the installed
-package are loaded, each that loads, and TensorFlow's registry is asked before and after.
+One line for `savedmodel_tools/skew/package_ops.txt`: the libraries below the folder of the
+installed package are loaded, each that loads, and TensorFlow's registry is asked before and after.
 """
 
 import os

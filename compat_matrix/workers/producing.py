@@ -17,8 +17,9 @@ import shutil
 import sys
 import tempfile
 
+from savedmodel_common import tensors as tensor_file
+
 from . import describing, nests, warmup
-from . import tensors as tensor_file
 
 SERVING_TAG = "serve"
 _RECORDED = ("functions", "variables")

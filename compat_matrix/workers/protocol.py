@@ -23,8 +23,9 @@ import traceback
 
 import numpy as np
 
+from savedmodel_common import tensors as tensor_file
+
 from . import past
-from . import tensors as tensor_file
 
 PROTOCOL = 1
 CHANNEL = "SAVEDMODEL_COMPAT_FD"

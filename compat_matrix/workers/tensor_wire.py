@@ -8,8 +8,9 @@ of ``tensor_content``, strings as ``string_val``.
 
 import numpy as np
 
+from savedmodel_common.tensors import CARRIERS, Tensor
+
 from . import signature_wire
-from .tensors import CARRIERS, Tensor
 
 NUMBERS = {name: number for number, name in signature_wire.DTYPES.items()}
 

@@ -7,7 +7,8 @@ import collections
 
 import numpy as np
 
-from . import nests, signature_wire, tensors
+from compat_matrix.workers import nests, signature_wire
+from savedmodel_common import tensors
 
 
 class Differs(AssertionError):

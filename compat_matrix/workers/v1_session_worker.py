@@ -12,8 +12,9 @@ import shutil
 
 import numpy as np
 
+from savedmodel_common import tensors as tensor_file
+
 from . import protocol, signature_wire
-from . import tensors as tensor_file
 
 IMPORTS = ("tensorflow",)
 CONSUMER = {

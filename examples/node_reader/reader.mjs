@@ -8,7 +8,7 @@
 // little-endian integer and its bytes. It needs no package. Comments name the rules that it keeps.
 
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const DTYPES = {
@@ -22,12 +22,24 @@ const DTYPES = {
   32: ["uint2", 1], 33: ["float4_e2m1fn", 1],
 };
 const MAX_RANK = 254;
+const VERSION = 1;
+// All keys together may take so many bytes per byte of the index (SM-BLOCK-5), and this many more.
+const KEY_BYTES_PER_BYTE = 64;
+const KEY_BYTES_FREE = 1 << 16;
 const MAGIC = 0xdb4775248b80fb57n;
 
 class Refused extends Error {}
 
 function check(condition, id, reason) {
   if (!condition) throw new Refused(`${reason} (${id})`);
+}
+
+// Returns the content of a regular file.
+function contentOf(file, id) {
+  const status = statSync(file, { throwIfNoEntry: false });
+  check(status !== undefined, id, `${file} does not exist`);
+  check(status.isFile(), "SM-DIR-6", `${file} is not a regular file`);
+  return readFileSync(file);
 }
 
 // Checksums
@@ -66,6 +78,20 @@ function varint(data, at, end = data.length) {
 function length(data, at, end) {
   const [value, next] = varint(data, at, end);
   return [Number(value), next];
+}
+
+// Returns the numbers of a repeated field of varints, packed or not.
+function numbersOf(fields, number) {
+  return all(fields, number).flatMap((value) => {
+    if (typeof value === "bigint") return [Number(value)];
+    const found = [];
+    for (let at = 0; at < value.length; ) {
+      let one;
+      [one, at] = length(value, at, value.length);
+      found.push(one);
+    }
+    return found;
+  });
 }
 
 // Returns the values of each field by number: BigInt for varints, Buffer for the others.
@@ -150,11 +176,14 @@ function table(data) {
   const [metaindex, middle] = handle(footer);
   block(data, metaindex, end);
   const found = new Map();
+  let budget = KEY_BYTES_FREE + KEY_BYTES_PER_BYTE * data.length;
   let previous = null;
   for (const [bound, value] of entries(block(data, handle(footer, middle)[0], end))) {
     for (const [key, content] of entries(block(data, handle(value)[0], end))) {
       const ascends = previous === null || Buffer.compare(previous, key) < 0;
       check(ascends, "SM-TABLE-3", `the key ${JSON.stringify(key.toString())} does not ascend`);
+      budget -= key.length;
+      check(budget >= 0, "SM-BLOCK-5", "the keys take too many bytes for the size of the index");
       found.set(key.toString("latin1"), content);
       previous = key;
     }
@@ -218,7 +247,7 @@ class Bundle {
     this.prefix = prefix;
     const index = `${prefix}.index`;
     check(existsSync(index) || !existsSync(prefix), "SM-BUNDLE-22", "a checkpoint in format V1");
-    this.values = table(readFileSync(index));
+    this.values = table(contentOf(index, "SM-CONF-1"));
     check(this.values.has(""), "SM-BUNDLE-1", "no header");
     const header = message(this.values.get(""));
     this.values.delete("");
@@ -226,7 +255,9 @@ class Bundle {
     check(this.shardCount >= 1, "SM-BUNDLE-1", `${this.shardCount} shards`);
     check(integer(header, 2) === 0, "SM-BUNDLE-3", "numbers are stored big endian");
     const version = message(last(header, 3, Buffer.alloc(0)));
-    check(integer(version, 2) <= 1, "SM-BUNDLE-2", "the bundle asks for a newer reader");
+    check(integer(version, 2) <= VERSION, "SM-BUNDLE-2", "the bundle asks for a newer reader");
+    const excluded = numbersOf(version, 3).includes(VERSION);
+    check(!excluded, "SM-BUNDLE-2", `the bundle excludes readers of version ${VERSION}`);
     this.shards = new Map();
   }
 
@@ -236,7 +267,7 @@ class Bundle {
     if (!this.shards.has(entry.shard)) {
       const five = (number) => String(number).padStart(5, "0");
       const name = `${this.prefix}.data-${five(entry.shard)}-of-${five(this.shardCount)}`;
-      this.shards.set(entry.shard, readFileSync(name));
+      this.shards.set(entry.shard, contentOf(name, "SM-BUNDLE-5"));
     }
     const data = this.shards.get(entry.shard);
     const within = entry.offset >= 0 && entry.size >= 0 && entry.offset + entry.size <= data.length;

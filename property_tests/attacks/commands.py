@@ -15,10 +15,10 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
-from compat_matrix.cli import main
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
-from compat_matrix.models.verify.rules import all_rules
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
+from savedmodel_compat.cli import main
+from savedmodel_tools.verify.rules import all_rules
 
 SOUND = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
 OUT = "written"  # beside the model: what the commands that write make, and nothing else
@@ -56,9 +56,9 @@ def inspect_command(folder: Path) -> str:
     """`savedmodel-compat inspect`; returns the problems, and what acts on the machine at load or
     when.
     """
-    from compat_matrix.commands.inspect import SECTIONS
-    from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.views.model import inspect as look
+    from savedmodel_tools.commands.inspect import SECTIONS
+    from savedmodel_tools.inspect.tree import show
 
     info = look(folder)
     json.dumps(info.to_json(), allow_nan=False)
@@ -75,9 +75,9 @@ def needs_command(folder: Path) -> str:
 
 def verify_command(folder: Path) -> str:
     """`savedmodel-compat verify`; returns the rules that found something, the worst first."""
-    from compat_matrix.models.verify.run import verify
-    from compat_matrix.models.verify.sarif import log
-    from compat_matrix.models.verify.text import report_lines
+    from savedmodel_tools.verify.run import verify
+    from savedmodel_tools.verify.sarif import log
+    from savedmodel_tools.verify.text import report_lines
 
     report = verify(folder)
     print(printable("\n".join(report_lines(report, set()))))
@@ -141,8 +141,8 @@ def slim_command(folder: Path) -> str:
 
 def signatures_command(folder: Path) -> str:
     """`signatures list`, and `rename` of the first there is, with a copy."""
-    from compat_matrix.models.edits.listing import signatures_of
     from reference_impl.format.container import layout
+    from savedmodel_tools.edits.listing import signatures_of
 
     _cli("signatures", "list", folder)
     for graph in signatures_of(layout.read(folder)):

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.serving.messages import PredictionLog
 from property_tests.attacks import forge
 from reference_impl.format import schema
 from reference_impl.format.bundle.checksum import masked_crc32c
+from savedmodel_common.serving.messages import PredictionLog
 
 
 def _writes(graph: Any, folder: Path, prefix: str = "evil") -> str:

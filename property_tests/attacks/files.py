@@ -7,21 +7,16 @@ from __future__ import annotations
 import os
 import shutil
 import struct
-import sys
 from pathlib import Path
 
 from property_tests.attacks import forge
 from reference_impl.format import schema
 from reference_impl.format.bundle.checksum import masked_crc32c
 from reference_impl.format.bundle.slices import slice_key
-from reference_impl.format.wire import write_varint
-
-sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
-
-import bundle_forge as tables
-from riegeli_forge import KEY, Forge, metadata, path
-
 from reference_impl.format.container.highwayhash import highwayhash64
+from reference_impl.format.wire import write_varint
+from savedmodel_kit.forge import tables
+from savedmodel_kit.forge.records import KEY, Forge, metadata, path
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 

@@ -71,7 +71,7 @@ class FaultyWorld(World):
         options.
         """
         ours = (
-            "--cases",
+            "--cases-dir",
             self.cases,
             "--fixtures",
             self.fixtures,
@@ -94,7 +94,7 @@ class FaultyWorld(World):
         return [
             sys.executable,
             "-m",
-            "compat_matrix",
+            "savedmodel_compat",
             "matrix",
             *words,
             "--",

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from savedmodel_common.packages import OURS
+
 SECONDS = 1.0  # of CPU time: others may be using the machine
 MEMORY = 256 << 20
 
@@ -67,7 +69,10 @@ class Guard:
 
     def __init__(self, folder: Path, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         ours = Path(__file__).resolve().parents[2]
-        places = {folder, ours / "reference_impl", ours / "compat_matrix", ours / "property_tests"}
+        places = {
+            folder,
+            *(ours / package for package in (*OURS, "property_tests")),
+        }
         places |= {
             Path(sysconfig.get_path(name))
             for name in ("stdlib", "platstdlib", "purelib", "platlib")

@@ -19,9 +19,9 @@ def read_inspect(folder: Path) -> None:
 
 
 def tree(folder: Path) -> None:
-    from compat_matrix.commands.inspect import SECTIONS
-    from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.views.model import inspect
+    from savedmodel_tools.commands.inspect import SECTIONS
+    from savedmodel_tools.inspect.tree import show
 
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -31,8 +31,8 @@ def tree(folder: Path) -> None:
 
 
 def read_canonical(folder: Path) -> None:
-    from compat_matrix.canonical.form import canonical
-    from compat_matrix.comparison import form_changes
+    from savedmodel_tools.canonical.form import canonical
+    from savedmodel_tools.comparison import form_changes
 
     first, again = canonical(folder), canonical(folder)
     if [*form_changes(first, again)] or first.hash != again.hash:
@@ -40,8 +40,8 @@ def read_canonical(folder: Path) -> None:
 
 
 def read_needs(folder: Path) -> None:
-    from compat_matrix.skew.history import history
-    from compat_matrix.skew.needs import needs, to_json
+    from savedmodel_tools.skew.history import history
+    from savedmodel_tools.skew.needs import needs, to_json
 
     json.dumps(to_json(needs(folder), history()), allow_nan=False)
 
@@ -121,7 +121,7 @@ def read_structure(folder: Path) -> None:
 
 
 def read_tensors(folder: Path) -> None:
-    from compat_matrix.workers import tensors
+    from savedmodel_common import tensors
 
     for tensor in tensors.load(folder / "x.npz").values():
         if tensor.dtype != "string" and str(tensor.array.dtype) != tensors.CARRIERS[tensor.dtype]:

@@ -5,16 +5,11 @@ that fit.
 from __future__ import annotations
 
 import random
-import sys
-from pathlib import Path
 
 from property_tests.fuzz.mutation import NUMBERS, mutate
 from property_tests.fuzz.wire import Mutator
 from reference_impl.format import schema
-
-sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
-
-from riegeli_forge import Forge, path, simple
+from savedmodel_kit.forge.records import Forge, path, simple
 
 _PACKING = (0, 0, 0, ord("b"), ord("z"), ord("s"))
 

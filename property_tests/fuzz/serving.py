@@ -97,8 +97,8 @@ def other_answers() -> list[bytes]:
 
 def responses() -> list[bytes]:
     """Of Predict over gRPC."""
-    from compat_matrix.serving import messages
     from reference_impl.format import schema
+    from savedmodel_common.serving import messages
 
     texts = [
         (
@@ -129,7 +129,7 @@ class _Said:
         self.bodies = list(bodies)
 
     def exchange(self, *_: object) -> Any:
-        from compat_matrix.serving.connection import Response
+        from savedmodel_servers.connection import Response
 
         return Response(200, self.bodies.pop(0))
 
@@ -139,7 +139,7 @@ def _each(questions: list[Callable[[], object]]) -> None:
 
     Raises what the last one refused that was refused, where no answer was taken.
     """
-    from compat_matrix.serving.client import ServingError
+    from savedmodel_servers.client import ServingError
 
     refused: list[ServingError] = []
     for ask in questions:
@@ -152,7 +152,7 @@ def _each(questions: list[Callable[[], object]]) -> None:
 
 
 def _client(*bodies: bytes) -> Any:
-    from compat_matrix.serving.rest_client import RestClient
+    from savedmodel_servers.rest_client import RestClient
 
     client = RestClient("127.0.0.1", 1)
     client._connection = _Said(*bodies)  # type: ignore[assignment]
@@ -162,10 +162,10 @@ def _client(*bodies: bytes) -> Any:
 def rest_predict(folder: Path) -> None:
     import numpy as np
 
-    from compat_matrix.serving.client import ModelRef
-    from compat_matrix.serving.rest_client import COLUMNS, ROWS
-    from compat_matrix.workers.tensors import CARRIERS, Tensor
     from property_tests.fuzz.parsers import Wrong
+    from savedmodel_common.tensors import CARRIERS, Tensor
+    from savedmodel_servers.client import ModelRef
+    from savedmodel_servers.rest_client import COLUMNS, ROWS
 
     data, metadata = (folder / "answer.json").read_bytes(), json.dumps(METADATA).encode()
     x = {"x": Tensor("float32", np.float32([1]))}
@@ -184,7 +184,7 @@ def rest_predict(folder: Path) -> None:
 
 
 def rest_other(folder: Path) -> None:
-    from compat_matrix.serving.client import ModelRef
+    from savedmodel_servers.client import ModelRef
 
     data, ref = (folder / "answer.json").read_bytes(), ModelRef("m")
     _each(
@@ -198,10 +198,10 @@ def rest_other(folder: Path) -> None:
 
 
 def grpc_predict(folder: Path) -> None:
-    from compat_matrix.serving import messages, tensors
-    from compat_matrix.workers.tensors import CARRIERS
     from property_tests.fuzz.parsers import Wrong
     from reference_impl.format import limits, schema
+    from savedmodel_common.serving import messages, tensors
+    from savedmodel_common.tensors import CARRIERS
 
     limits.TENSOR_BYTES = 2**24  # what is asked here is whether it holds, not whether it is small
     answer = schema.parse(messages.PredictResponse, (folder / "answer.pb").read_bytes())
@@ -215,8 +215,8 @@ _QUESTIONS = ("GetModelStatus", "GetModelMetadata", "Classify", "Regress", "Mult
 
 def other_responses() -> list[bytes]:
     """Of the other methods over gRPC, each behind the number of its method."""
-    from compat_matrix.serving import messages
     from reference_impl.format import schema
+    from savedmodel_common.serving import messages
 
     packed = schema.parse_text(
         messages.SignatureDefMap,
@@ -245,9 +245,9 @@ def other_responses() -> list[bytes]:
 
 def mutate_other(seeds: list[bytes]) -> Callable[[random.Random, bytes], bytes]:
     """Changes an answer as a message of its method."""
-    from compat_matrix.serving import messages
     from property_tests.fuzz import mutation
     from property_tests.fuzz.wire import Mutator
+    from savedmodel_common.serving import messages
 
     bodies = [
         [data[1:] for data in seeds if data[0] == number] for number in range(len(_QUESTIONS))
@@ -278,8 +278,8 @@ class _Channel:
 def grpc_other(folder: Path) -> None:
     from types import SimpleNamespace
 
-    from compat_matrix.serving.client import ModelRef, Task
-    from compat_matrix.serving.grpc_client import GrpcClient
+    from savedmodel_servers.client import ModelRef, Task
+    from savedmodel_servers.grpc_client import GrpcClient
 
     data, ref = (folder / "answer.pb").read_bytes(), ModelRef("m")
     client = GrpcClient.__new__(GrpcClient)  # there need be no gRPC to read its messages
@@ -303,7 +303,7 @@ def grpc_other(folder: Path) -> None:
 
 
 def serving_errors() -> tuple[type[Exception], ...]:
-    from compat_matrix.serving.client import ServingError
     from reference_impl.errors import SavedModelError
+    from savedmodel_servers.client import ServingError
 
     return ServingError, SavedModelError

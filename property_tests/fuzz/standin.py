@@ -22,9 +22,9 @@ class _Echo:
     """Answers each output with the input of its tensor."""
 
     def __init__(self) -> None:
-        from compat_matrix.serving import messages
-        from compat_matrix.serving.standin import memory
         from reference_impl.format import schema
+        from savedmodel_common.serving import messages
+        from savedmodel_standin import memory
 
         memory.FILLED = _FILLED
         self.signatures = {"serving_default": schema.parse_text(messages.SignatureDef, _SIGNATURE)}
@@ -38,8 +38,8 @@ class _Echo:
 
 def requests() -> list[bytes]:
     """Of Predict over gRPC."""
-    from compat_matrix.serving import messages
     from reference_impl.format import schema
+    from savedmodel_common.serving import messages
 
     values = [
         "dtype: DT_FLOAT tensor_shape { dim { size: 3 } dim { size: 2 } } float_val: [1, 2]",
@@ -91,46 +91,43 @@ def example_bodies() -> list[bytes]:
 def refusals() -> tuple[type[BaseException], ...]:
     from google.protobuf.message import DecodeError
 
-    from compat_matrix.serving.standin.errors import ServingError
+    from savedmodel_standin.errors import ServingError
 
     return (ServingError, DecodeError)  # the transport answers for the second
 
 
 def grpc_predict(folder: Path) -> None:
-    from compat_matrix.serving import messages
-    from compat_matrix.serving.standin import memory, predict, tensor_protos
+    from savedmodel_common.serving import messages
+    from savedmodel_standin import predict, tensor_protos
 
     servable: Any = _Echo()
     data = (folder / "request.pb").read_bytes()
-    with memory.request(len(data)):
-        outputs = predict.run(servable, messages.PredictRequest.FromString(data))
-        response = messages.PredictResponse()
-        for alias, tensor in outputs.items():
-            tensor_protos.encode(tensor, response.outputs[alias])
+    outputs = predict.run(servable, messages.PredictRequest.FromString(data))
+    response = messages.PredictResponse()
+    for alias, tensor in outputs.items():
+        tensor_protos.encode(tensor, response.outputs[alias])
 
 
 def rest_predict(folder: Path) -> None:
-    from compat_matrix.serving import messages
-    from compat_matrix.serving.standin import json_predict, memory, predict
+    from savedmodel_common.serving import messages
+    from savedmodel_standin import json_predict, predict
 
     servable: Any = _Echo()
     data = (folder / "request.json").read_bytes()
     request: Any = messages.PredictRequest()
-    with memory.request(len(data)):
-        rows = json_predict.fill_request(
-            data, request, lambda name: servable.signatures["serving_default"].inputs
-        )
-        json.loads(
-            json_predict.response(predict.run(servable, request), rows).decode("utf-8", "replace")
-        )
+    rows = json_predict.fill_request(
+        data, request, lambda name: servable.signatures["serving_default"].inputs
+    )
+    json.loads(
+        json_predict.response(predict.run(servable, request), rows).decode("utf-8", "replace")
+    )
 
 
 def rest_examples(folder: Path) -> None:
-    from compat_matrix.serving import messages
-    from compat_matrix.serving.standin import inference, json_examples, memory
+    from savedmodel_common.serving import messages
+    from savedmodel_standin import inference, json_examples
 
     data = (folder / "request.json").read_bytes()
     request: Any = messages.ClassificationRequest()
-    with memory.request(len(data)):
-        json_examples.fill_request(data, request)
-        inference._examples(request.input)
+    json_examples.fill_request(data, request)
+    inference._examples(request.input)

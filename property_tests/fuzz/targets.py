@@ -293,8 +293,8 @@ def _provenances() -> list[bytes]:
 
 
 _MODEL_MUTATOR = _messages("SavedModel")
-_REQUEST_MUTATOR = _messages("PredictRequest", "compat_matrix.serving.schema")
-_RESPONSE_MUTATOR = _messages("PredictResponse", "compat_matrix.serving.schema")
+_REQUEST_MUTATOR = _messages("PredictRequest", "savedmodel_common.serving.schema")
+_RESPONSE_MUTATOR = _messages("PredictResponse", "savedmodel_common.serving.schema")
 
 _NPZ = _files("*/io/*.npz", 2000, 12)
 _INDEXES = _files("*/model/variables/variables.index")

@@ -24,13 +24,13 @@ def run_verify(folder: Path) -> None:
 
     A model that cannot be read is a finding; then the reader's error is raised.
     """
-    from compat_matrix.common.printable import printable
-    from compat_matrix.models.verify import junit, sarif
-    from compat_matrix.models.verify.findings import Severity
-    from compat_matrix.models.verify.rules import all_rules
-    from compat_matrix.models.verify.run import verify
-    from compat_matrix.models.verify.text import report_lines
     from reference_impl.format.container import layout
+    from savedmodel_common.printable import printable
+    from savedmodel_tools.verify import junit, sarif
+    from savedmodel_tools.verify.findings import Severity
+    from savedmodel_tools.verify.rules import all_rules
+    from savedmodel_tools.verify.run import verify
+    from savedmodel_tools.verify.text import report_lines
 
     report = verify(folder, name="model")
     if report.error is not None:
@@ -46,8 +46,8 @@ def run_diff(folder: Path) -> None:
     """With itself, and with another model in both directions."""
     import click
 
-    from compat_matrix.comparison.text import lines
-    from compat_matrix.models.diff import diff
+    from savedmodel_tools.comparison.text import lines
+    from savedmodel_tools.diff import diff
 
     if not diff(folder, folder).equal:
         raise Wrong("different from itself")
@@ -61,9 +61,9 @@ def run_diff(folder: Path) -> None:
 
 def run_contract(folder: Path) -> None:
     """The contract of a model, as the text of its file; broken by nothing but another model."""
-    from compat_matrix.common import strict_json
-    from compat_matrix.models.contract import file, rules, values  # noqa: F401
-    from compat_matrix.models.contract.form import contract_of
+    from savedmodel_common import strict_json
+    from savedmodel_tools.contract import file, rules, values  # noqa: F401
+    from savedmodel_tools.contract.form import contract_of
 
     contract = contract_of(folder)
     if list(rules.compare(contract, contract_of(folder))):
@@ -74,8 +74,8 @@ def run_contract(folder: Path) -> None:
 
 def run_compat(folder: Path) -> None:
     """In some releases, old and new."""
-    from compat_matrix.models.compat import compat
-    from compat_matrix.skew.history import history
+    from savedmodel_tools.compat import compat
+    from savedmodel_tools.skew.history import history
 
     count = len(history().releases)
     for graph in compat(folder, sorted({*range(0, count, 7), count - 1})):
@@ -84,8 +84,8 @@ def run_compat(folder: Path) -> None:
 
 def run_slim(folder: Path) -> None:
     """All that may go goes, and what is left is proved."""
-    from compat_matrix.models.edits.run import edit
-    from compat_matrix.models.edits.slim import slim
+    from savedmodel_tools.edits.run import edit
+    from savedmodel_tools.edits.slim import slim
 
     json.dumps(edit(folder, None, slim).to_json(), allow_nan=False)
 
@@ -94,11 +94,11 @@ def run_signatures(folder: Path) -> None:
     """Each signature is renamed, copied and dropped, its arguments put in the opposite order; the
     lists.
     """
-    from compat_matrix.models.edits import signatures
-    from compat_matrix.models.edits.arguments import rename_arguments
-    from compat_matrix.models.edits.listing import signatures_of
-    from compat_matrix.models.edits.run import edit
     from reference_impl.format.container import layout
+    from savedmodel_tools.edits import signatures
+    from savedmodel_tools.edits.arguments import rename_arguments
+    from savedmodel_tools.edits.listing import signatures_of
+    from savedmodel_tools.edits.run import edit
 
     for graph in signatures_of(layout.read(folder)):
         for signature in graph["signatures"]:
@@ -128,7 +128,7 @@ def run_signatures(folder: Path) -> None:
 
 def contract_file(folder: Path) -> None:
     """A contract that somebody edited."""
-    from compat_matrix.models.contract import file, rules
+    from savedmodel_tools.contract import file, rules
 
     contract = file.read(folder / "m.contract.json")
     if list(rules.compare(contract, contract)):
@@ -139,8 +139,8 @@ def contract_file(folder: Path) -> None:
 
 def contracts() -> list[bytes]:
     """Contracts of fixtures: several signatures, defaults, order, answers."""
-    from compat_matrix.models.contract import file
-    from compat_matrix.models.contract.form import contract_of
+    from savedmodel_tools.contract import file
+    from savedmodel_tools.contract.form import contract_of
 
     fixtures = Path(__file__).parents[2] / "fixtures_v1"
     found = []
@@ -173,6 +173,6 @@ def contracts() -> list[bytes]:
 
 
 def contract_errors() -> tuple[type[Exception], ...]:
-    from compat_matrix.models.contract.file import ContractError
+    from savedmodel_tools.contract.file import ContractError
 
     return (ContractError,)

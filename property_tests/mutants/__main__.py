@@ -32,9 +32,9 @@ MODULES = (
         "reference_impl/views/*.py",
     ),
     *(
-        "compat_matrix/canonical/*.py",
+        "savedmodel_tools/canonical/*.py",
         "compat_matrix/verdict/*.py",
-        "compat_matrix/common/strict_json.py",
+        "savedmodel_common/strict_json.py",
     ),
 )
 KILLED, SURVIVED, NOT_REACHED = "killed", "survived", "not reached"

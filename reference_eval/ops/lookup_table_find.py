@@ -22,7 +22,7 @@ def lookup_table_find(table: Table, keys: Array, default: Array) -> Array:
     found = [table.items.get(key, default) for key in keys.ravel().tolist()]
     out = np.empty([len(found), *default.shape], default.dtype)
     for row, value in enumerate(found):
-        out[row] = value
+        out[row, ...] = value  # else an array of objects would hold arrays
     return out.reshape(keys.shape[:key_axes] + default.shape)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from reference_eval.arrays import Array
+from reference_eval.errors import NotEvaluatedError
 from reference_eval.examples import Features, feature, features_of
 from reference_eval.registry import op
 from reference_eval.sizes import check_shape
@@ -30,7 +31,7 @@ def parse_example_v2(
     dense_shapes: list[tuple[int, ...]],
 ) -> list[list[Array]]:
     if ragged_keys.size:
-        raise ValueError("ParseExampleV2 is evaluated without ragged features")
+        raise NotEvaluatedError("ParseExampleV2 is evaluated without ragged features")
     parsed = parse(
         serialized,
         sparse_keys.tolist(),

@@ -14,4 +14,6 @@ from reference_eval.registry import op
 
 @op("Reciprocal", "Inv")
 def reciprocal(x: Array) -> Array:
+    if x.dtype.kind in "biu":
+        raise TypeError(f"no kernel computes the reciprocal of {x.dtype}")
     return np.ones((), x.dtype) / x

@@ -1,16 +1,15 @@
 """StaticRegexFullMatch, RegexFullMatch: whether an RE2 pattern matches a whole string.
 
 Dtypes: string.
-Accuracy: exact for patterns that mean the same in Python's re.
+Accuracy: exact for the syntax that RE2 and Python's re share.
 """
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from reference_eval.arrays import Array
+from reference_eval.patterns import compiled, text_of
 from reference_eval.registry import op
 
 
@@ -26,6 +25,6 @@ def regex_full_match(values: Array, pattern: Array) -> Array:
 
 def matched(values: Array, pattern: bytes) -> Array:
     """Return whether a pattern matches each string as a whole."""
-    compiled = re.compile(pattern.decode())
-    flat = [compiled.fullmatch(text.decode()) is not None for text in values.ravel().tolist()]
+    wanted = compiled(pattern)
+    flat = [wanted.fullmatch(text_of(value)) is not None for value in values.ravel().tolist()]
     return np.asarray(flat, bool).reshape(values.shape)

@@ -1,14 +1,13 @@
 """StaticRegexReplace, RegexReplace: replaces matches of an RE2 pattern.
 
 Dtypes: string.
-Accuracy: exact for patterns that mean the same in Python's re.
+Accuracy: exact for the syntax that RE2 and Python's re share.
 """
 
 from __future__ import annotations
 
-import re
-
 from reference_eval.arrays import Array, each
+from reference_eval.patterns import bytes_of, compiled, rewritten, text_of
 from reference_eval.registry import op
 
 
@@ -28,8 +27,12 @@ def regex_replace(
 
 def replaced(values: Array, pattern: bytes, rewrite: bytes, replace_global: bool) -> Array:
     """Return strings with the matches of a pattern replaced; ``\\1`` is the first group."""
-    compiled = re.compile(pattern.decode())
+    wanted = compiled(pattern)
+    new = text_of(rewrite)
     count = 0 if replace_global else 1
-    return each(
-        values, lambda text: compiled.sub(rewrite.decode(), text.decode(), count=count).encode()
-    )
+
+    def change(value: bytes) -> bytes:
+        found = wanted.sub(lambda match: rewritten(match, new), text_of(value), count=count)
+        return bytes_of(found)
+
+    return each(values, change)

@@ -12,9 +12,18 @@ from reference_eval.registry import op
 
 @op("StringLower")
 def string_lower(values: Array, *, encoding: bytes = b"") -> Array:
-    return each(values, lambda text: text.decode().lower().encode() if encoding else text.lower())
+    return each(
+        values, lambda text: unicode_text(text).lower().encode() if encoding else text.lower()
+    )
 
 
 @op("StringUpper")
 def string_upper(values: Array, *, encoding: bytes = b"") -> Array:
-    return each(values, lambda text: text.decode().upper().encode() if encoding else text.upper())
+    return each(
+        values, lambda text: unicode_text(text).upper().encode() if encoding else text.upper()
+    )
+
+
+def unicode_text(text: bytes) -> str:
+    """Return a string as TensorFlow's kernels read it with UTF-8: up to the first NUL byte."""
+    return text.partition(b"\0")[0].decode("utf-8", "replace")

@@ -9,7 +9,9 @@ Each names the file, the node (a field path or a checkpoint key) and the reason.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any, Optional, Union
 
 from reference_impl.format.error_text import printable
@@ -48,9 +50,12 @@ class SavedModelError(Exception):
       file: the file it was found in.
       node: where in that file: a field path, a checkpoint key, an object or function name.
       clause: id of the violated clause; by default the clause of the class.
+      rule: id of the constraint of the specification that the file breaks (docs/spec), such as
+        ``SM-BUNDLE-7``; None where no constraint is meant.
     """
 
     clause: Optional[str] = None
+    rule: Optional[str] = None
     ag_pass_through = (
         True  # otherwise AutoGraph replaces an error that leaves a function while it is traced
     )
@@ -62,6 +67,7 @@ class SavedModelError(Exception):
         file: Optional[Union[str, os.PathLike[str]]] = None,
         node: Optional[str] = None,
         clause: Optional[str] = None,
+        rule: Optional[str] = None,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -69,11 +75,13 @@ class SavedModelError(Exception):
         self.node = node
         if clause is not None:
             self.clause = clause
+        self.rule = rule
 
     def __str__(self) -> str:
         where = ": ".join(printable(part) for part in (self.file, self.node) if part)
         text = f"{where}: {printable(self.reason)}" if where else printable(self.reason)
-        return f"{text} [{self.clause}]" if self.clause else text
+        cited = ", ".join(filter(None, (self.clause, self.rule)))
+        return f"{text} [{cited}]" if cited else text
 
 
 class NotASavedModelError(SavedModelError, OSError):
@@ -202,10 +210,22 @@ class V1CheckpointError(SavedModelError):
     """
 
 
+@contextlib.contextmanager
+def under_rule(rule: str) -> Iterator[None]:
+    """Give the errors of a block the id of a constraint, if they have none: for checks that other
+    modules make, such as whether a shard exists (``under_rule("SM-BUNDLE-5")``).
+    """
+    try:
+        yield
+    except SavedModelError as error:
+        error.rule = error.rule or rule
+        raise
+
+
 def not_a_file(what: str, file: Union[str, os.PathLike[str]]) -> FileAccessError:
     """Return the error for a path in a model that is not a regular file; `what` is the kind of
     file.
     """
-    error = FileAccessError(f"{what}, not a regular file", file=file)
+    error = FileAccessError(f"{what}, not a regular file", file=file, rule="SM-DIR-6")
     error.of_the_model = True
     return error

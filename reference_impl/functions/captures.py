@@ -75,7 +75,7 @@ def handle_of(owner: object, function: FileName) -> tf.Tensor:
     if isinstance(owner, api.Asset):
         return owner.asset_path
     reason = f"captures {type(owner).__name__}, which is not a tensor, variable, resource or asset"
-    raise UnsupportedModelError(reason, node=function)
+    raise UnsupportedModelError(reason, node=function, rule="SM-FN-3")
 
 
 def placeholder_name(argument: str) -> Optional[str]:

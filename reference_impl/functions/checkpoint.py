@@ -78,7 +78,7 @@ class Checkpoint(Values):
         if key is None:
             path = self.paths.from_root(number)
             reason = f"Key {path} not found: the checkpoint has no value for this variable"
-            raise MissingValueError(reason, file=self.prefix, node=path)
+            raise MissingValueError(reason, file=self.prefix, node=path, rule="SM-LOAD-2")
         check_value(variable, self._entry(key), self.prefix)
         return key
 

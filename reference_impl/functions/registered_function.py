@@ -271,7 +271,8 @@ class RegisteredFunction(BoundFunction, api.RestoredConcreteFunction):
         wanted, captured = len(signature.input_arg), len(self.owners)
         if wanted != given + captured:
             reason = f"takes {wanted} tensors, has {given} arguments and {captured} captures"
-            raise MalformedError(reason, file=self.library.file, node=self.saved_name)
+            file = self.library.file
+            raise MalformedError(reason, file=file, node=self.saved_name, rule="SM-FN-4")
         count, pack = patterns.packer(self.structured[1])
         gives = len(signature.output_arg)
         if count != gives:

@@ -11,7 +11,7 @@ from typing import Optional
 
 import tensorflow as tf
 
-from reference_impl.errors import MalformedError, MissingKeyError
+from reference_impl.errors import MalformedError, MissingKeyError, under_rule
 from reference_impl.format import schema
 from reference_impl.functions import binding, specs
 from reference_impl.functions.argument_specs import input_specs
@@ -42,10 +42,14 @@ def trace(load: LoadContext, name: FileName, binder: Optional[Binder]) -> Regist
     Raises MissingKeyError: the library or the object graph has no such function.
     """
     if name not in load.functions:
-        function_def = load.library.get(name)
+        with under_rule("SM-FN-1"):
+            function_def = load.library.get(name)
         if name not in load.graph.concrete_functions:  # the property would create it
             raise MissingKeyError(
-                "the object graph does not describe the function", file=load.file, node=name
+                "the object graph does not describe the function",
+                file=load.file,
+                node=name,
+                rule="SM-FN-1",
             )
         saved = load.graph.concrete_functions[name]
         signature = signature_of(saved, function_def, load.file)

@@ -319,7 +319,8 @@ def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:
     if cls is None:
         raise StructureError(
             f"The type '{value.class_name}' is not supported: no TypeSpec is registered under that"
-            " name"
+            " name",
+            rule="SM-FN-9",
         )
     state = to_tf(value.state)
     try:

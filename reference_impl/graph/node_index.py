@@ -81,7 +81,8 @@ class Graph(NodeBuilder):
         self.waits: dict[str, list[Edge]] = {}
         for node in graph_def.node:
             if node.name in self.nodes:
-                raise errors.DuplicateKeyError("two nodes of this name", file=file, node=node.name)
+                reason = "two nodes of this name"
+                raise errors.DuplicateKeyError(reason, file=file, node=node.name, rule="SM-META-6")
             self._list(node)
 
     def _list(self, node: schema.NodeDef) -> None:

@@ -5,9 +5,8 @@ RFC: DR-03, RP-04, SIG-02
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from reference_impl.errors import CycleError, MalformedError
 from reference_impl.format import schema
@@ -80,9 +79,29 @@ def dangling_captures(graph: schema.SavedObjectGraph) -> Iterator[tuple[str, int
         )
 
 
-def mistyped_references(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
-    """Yield the references to nodes of a wrong kind: the number of the node that refers, and the
-    reason.
+class Mistyped(NamedTuple):
+    """A reference to a node of a wrong kind.
+
+    Attributes:
+      number: the node that refers to it.
+      reason: what is wrong.
+      rule: id of the constraint that is broken, or None.
+    """
+
+    number: int
+    reason: str
+    rule: Optional[str]
+
+
+_RULES = {
+    "": "SM-KIND-6",  # the functions of a resource
+    "the save function of": "SM-KIND-10",
+    "the restore function of": "SM-KIND-10",
+}
+
+
+def mistyped_references(graph: schema.SavedObjectGraph) -> Iterator[Mistyped]:
+    """Yield the references to nodes of a wrong kind.
 
     For example, a signature must be a function: ``the signature 'f' is object 3, which is not a
     function but a variable``. Skip numbers out of range.
@@ -91,23 +110,19 @@ def mistyped_references(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, s
     for number, node in enumerate(graph.nodes):
         for role, name, other, wanted in typed_references(node):
             if wanted and 0 <= other < len(kinds) and kinds[other] not in wanted:
-                yield (
-                    number,
-                    (
-                        f"{_text(role, name)} is object {other}, which is not a {wanted[0]} but a"
-                        f" {kinds[other]}"
-                    ),
+                reason = (
+                    f"{_text(role, name)} is object {other}, which is not a {wanted[0]} but a"
+                    f" {kinds[other]}"
                 )
+                yield Mistyped(number, reason, _RULES.get(role))
     for name, function in graph.concrete_functions.items():
         for other in function.bound_inputs:
             if 0 <= other < len(kinds) and kinds[other] in _FUNCTIONS:
-                yield (
-                    other,
-                    (
-                        f"the function {name!r} captures it in place of a variable, a resource or a"
-                        " tensor"
-                    ),
+                reason = (
+                    f"the function {name!r} captures it in place of a variable, a resource or a"
+                    " tensor"
                 )
+                yield Mistyped(other, reason, "SM-FN-3")
 
 
 def containers(graph: schema.SavedObjectGraph) -> dict[int, list[int]]:
@@ -149,19 +164,26 @@ def check(graph: schema.SavedObjectGraph, file: str) -> None:
     Raises MalformedError, CycleError.
     """
     if not graph.nodes:
-        raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
+        reason = "the object graph is empty"
+        raise MalformedError(reason, file=file, node="object_graph_def", rule="SM-OBJ-1")
     for number, _, other in dangling(graph):
         raise MalformedError(
             f"refers to node {other} of {len(graph.nodes)}",
             file=file,
             node=f"object_graph_def.nodes[{number}]",
+            rule="SM-OBJ-2",
         )
-    for number, reason in itertools.chain(_impossible_variables(graph), mistyped_references(graph)):
-        raise MalformedError(reason, file=file, node=Paths(graph.nodes).from_root(number))
+    for number, reason, rule in (*_impossible_variables(graph), *mistyped_references(graph)):
+        raise MalformedError(
+            reason, file=file, node=Paths(graph.nodes).from_root(number), rule=rule
+        )
     needed_first(containers(graph), file)
     for name, other in dangling_captures(graph):
         raise MalformedError(
-            f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name
+            f"a function captures node {other} of {len(graph.nodes)}",
+            file=file,
+            node=name,
+            rule="SM-OBJ-2",
         )
 
 
@@ -176,12 +198,14 @@ def needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
     if found is None:
         first = order.circles(needs)[0][0]
         reason = "a list, dict or tuple contains itself, or objects are made of each other"
-        raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{first}]")
+        raise CycleError(
+            reason, file=file, node=f"object_graph_def.nodes[{first}]", rule="SM-OBJ-6"
+        )
     return found
 
 
-def _impossible_variables(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
-    """Yield the number of a variable that cannot exist, and the reason."""
+def _impossible_variables(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of a variable that cannot exist, the reason, and the rule."""
     for number, node in enumerate(graph.nodes):
         if node.HasField("variable") and (why := invalid(node.variable)):
-            yield number, f"the variable {node.variable.name!r}: {why}"
+            yield number, f"the variable {node.variable.name!r}: {why}", "SM-KIND-3"

@@ -304,5 +304,8 @@ def check_functions(library: schema.FunctionDefLibrary, file: str) -> None:
     ]
     if differ:
         raise DuplicateKeyError(
-            "two functions of this name, which differ", file=file, node=min(differ)
+            "two functions of this name, which differ",
+            file=file,
+            node=min(differ),
+            rule="SM-META-6",
         )

@@ -52,10 +52,13 @@ def check_value(
     dtype, shape = dtypes.by_number(variable.dtype), shape_of(variable.shape)
     if entry.dtype.number != dtype.number:
         raise DtypeError(
-            f"the checkpoint has dtype {entry.dtype.name}, the variable {dtype.name}", file=file
+            f"the checkpoint has dtype {entry.dtype.name}, the variable {dtype.name}",
+            file=file,
+            rule="SM-KIND-4",
         )
     if not covers(shape, entry.shape):
         raise ShapeError(
             f"the checkpoint has shape {shape_text(entry.shape)}, the variable {shape_text(shape)}",
             file=file,
+            rule="SM-KIND-4",
         )

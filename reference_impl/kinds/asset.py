@@ -37,7 +37,10 @@ class AssetKind(Kind):
         definitions, index = load.assets.definitions, node.asset.asset_file_def_index
         if not 0 <= index < len(definitions):
             raise MalformedError(
-                f"asset {index} of {len(definitions)}", file=load.file, node=load.path(number)
+                f"asset {index} of {len(definitions)}",
+                file=load.file,
+                node=load.path(number),
+                rule="SM-OBJ-2",
             )
         return load.assets.make(definitions[index])
 

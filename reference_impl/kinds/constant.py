@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from reference_impl.errors import MissingKeyError
+from reference_impl.errors import MissingKeyError, under_rule
 from reference_impl.format import schema
 from reference_impl.functions.load_context import LoadContext
 from reference_impl.graph import node_kinds
@@ -30,9 +30,11 @@ class ConstantKind(Kind):
         operation = node.constant.operation
         const = load.graph_nodes.get(operation)
         if const is None or const.op != "Const":
-            raise MissingKeyError("the graph has no such Const node", node=operation)
+            reason = "the graph has no such Const node"
+            raise MissingKeyError(reason, node=operation, rule="SM-KIND-5")
         proto = const.attr["value"].tensor
-        with tf.device("CPU" if proto.dtype == schema.DT_STRING else None):
+        device = tf.device("CPU" if proto.dtype == schema.DT_STRING else None)
+        with device, under_rule("SM-KIND-5"):
             return load.tensor(proto, operation)
 
     def matches(self, obj: object) -> bool:

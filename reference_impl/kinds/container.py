@@ -109,7 +109,8 @@ def _new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root
 def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:
     numbered = {index: child for name, child in children if (index := index_of(name)) is not None}
     if max(numbered, default=0) >= limits.LIST_ELEMENTS:
-        raise LimitError(f"a list or tuple of {max(numbered) + 1} elements", limit="LIST_ELEMENTS")
+        reason = f"a list or tuple of {max(numbered) + 1} elements"
+        raise LimitError(reason, limit="LIST_ELEMENTS", rule="SM-KIND-7")
     return numbered
 
 

@@ -144,7 +144,7 @@ def _fill(load: LoadContext, number: int) -> None:
         functions = load.objects[pair.save_function], load.objects[pair.restore_function]
         if not all(isinstance(function, RegisteredFunction) for function in functions):
             reason = "its save and restore functions are not concrete functions"
-            raise MalformedError(reason, file=load.file, node=load.path(number))
+            raise MalformedError(reason, file=load.file, node=load.path(number), rule="SM-KIND-10")
         if name != TENSORS:
             functions = named_content(name, *functions, [weakref.ref(resource)])
         if not isinstance(functions[0].structured_outputs, Mapping):

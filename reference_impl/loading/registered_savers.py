@@ -98,7 +98,7 @@ def _not_restored(load: LoadContext, number: int, why: str) -> MissingValueError
         f"Key {load.checkpoint.paths.text(number)} not found in checkpoint: {_saver(load, number)}"
         f" wrote the state and does not restore it{why}. {_HOW}"
     )
-    return MissingValueError(reason, file=load.file, node=load.path(number))
+    return MissingValueError(reason, file=load.file, node=load.path(number), rule="SM-KEY-8")
 
 
 def _skeleton(load: LoadContext, numbers: list[int]) -> Any:

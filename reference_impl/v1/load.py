@@ -51,7 +51,9 @@ def load_meta_graph(
     """
     refused = graph_versions.refusal(meta_graph.graph_def.versions)
     if refused:
-        raise UnsupportedModelError(refused, file=str(directory.file), node="graph_def.versions")
+        raise UnsupportedModelError(
+            refused, file=str(directory.file), node="graph_def.versions", rule="SM-HIST-2"
+        )
     live = LiveProgram(directory, meta_graph, options)
     live.library.watch = watch
     if watch is not None:

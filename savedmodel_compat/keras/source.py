@@ -10,7 +10,7 @@ import weakref
 from pathlib import Path
 from typing import Any, Optional, Union
 
-from compat_matrix.common import placing
+from savedmodel_common import placing
 
 _KNOWN: weakref.WeakValueDictionary[str, Source] = weakref.WeakValueDictionary()
 

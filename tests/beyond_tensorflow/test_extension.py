@@ -12,11 +12,11 @@ import pytest
 from extensions import extension_of, rewrite
 
 import reference_impl
-from compat_matrix.canonical.form import canonical
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
 from reference_impl.graph.restore_plan import restore_plan
+from savedmodel_tools.canonical.form import canonical
 
 pytestmark = pytest.mark.tensorflow
 

@@ -7,8 +7,8 @@ import pytest
 from model_edits import differences
 
 import reference_impl
-from compat_matrix.canonical.form import canonical
 from reference_impl import errors
+from savedmodel_tools.canonical.form import canonical
 
 pytestmark = pytest.mark.tensorflow
 

@@ -8,9 +8,9 @@ from extensions import rewrite
 from model_edits import differences
 
 import reference_impl
-from compat_matrix.canonical.form import canonical
 from reference_impl import errors
 from reference_impl.format.container import layout
+from savedmodel_tools.canonical.form import canonical
 
 pytestmark = pytest.mark.tensorflow
 

@@ -10,12 +10,12 @@ import model_edits as edits
 import neutral_edits
 import pytest
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.comparison import form_changes
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.comparison import form_changes
 
 MODELS = [
     "collections",
@@ -330,7 +330,7 @@ def test_path_of_a_file():
 
 def test_the_devices_of_a_config_proto_come_in_any_order():
     """Around them, fields of every wire type stay where they are."""
-    from compat_matrix.canonical.values import _config_proto
+    from savedmodel_tools.canonical.values import _config_proto
 
     cpu, gpu = b"\x0a\x07\x0a\x03CPU\x10\x01", b"\x0a\x07\x0a\x03GPU\x10\x00"
     rest = b"\x10\x05" + b"\x15four" + b"\x11eighteig" + b"\x32\x01x"

@@ -10,12 +10,12 @@ import model_edits
 import neutral_edits
 import pytest
 
-from compat_matrix.canonical import functions as canonical_functions
-from compat_matrix.canonical.form import meta_graphs_of
-from compat_matrix.canonical.functions import Functions
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.graph.references import FunctionIndex
+from savedmodel_tools.canonical import functions as canonical_functions
+from savedmodel_tools.canonical.form import meta_graphs_of
+from savedmodel_tools.canonical.functions import Functions
 
 CASES = ("module_functions", "keras_functional_save", "defun_gradient", "while_v2", "function_flow")
 

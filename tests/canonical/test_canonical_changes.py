@@ -8,11 +8,11 @@ import neutral_edits
 import numpy as np
 import pytest
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.comparison import form_changes
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container import layout
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.comparison import form_changes
 
 # Different: every field of the protos, by itself
 

@@ -5,9 +5,9 @@
 import model_edits as edits
 from test_canonical_changes import function_op
 
-from compat_matrix.canonical.form import canonical
 from property_tests.attacks import forge
 from reference_impl.format.container import layout
+from savedmodel_tools.canonical.form import canonical
 
 
 def graph(*strings, op="Neg", shape=2):

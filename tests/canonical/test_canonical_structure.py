@@ -9,9 +9,9 @@ import neutral_edits
 import numpy as np
 import pytest
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.canonical.values import tensor
 from reference_impl.format import schema
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.canonical.values import tensor
 
 
 def call(nodes, name, callee, *inputs):

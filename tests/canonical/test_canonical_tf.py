@@ -8,8 +8,8 @@ import fresh_tensorflow
 import pytest
 from model_edits import differences
 
-from compat_matrix.canonical.form import canonical
 from reference_impl.format.container import layout
+from savedmodel_tools.canonical.form import canonical
 
 pytestmark = pytest.mark.tensorflow
 

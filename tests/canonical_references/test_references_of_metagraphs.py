@@ -4,9 +4,9 @@ import model_edits as edits
 import numpy as np
 from made_graphs import function
 
-from compat_matrix.canonical.form import canonical
 from reference_impl.format import schema
 from reference_impl.format.bundle.writer import BundleWriter
+from savedmodel_tools.canonical.form import canonical
 
 
 def test_strings_with_their_lengths(tmp_path):

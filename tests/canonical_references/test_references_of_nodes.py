@@ -6,11 +6,11 @@ import random
 import pytest
 from made_graphs import objects
 
-from compat_matrix.canonical.body import Body
-from compat_matrix.canonical.graph import digest
-from compat_matrix.canonical.values import Values
 from reference_impl.format import schema
 from reference_impl.graph.references import FunctionIndex
+from savedmodel_tools.canonical.body import Body
+from savedmodel_tools.canonical.graph import digest
+from savedmodel_tools.canonical.values import Values
 
 
 def test_colocation(hashes):

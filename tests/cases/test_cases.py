@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from compat_matrix import cases
-from compat_matrix.workers import nests, producing, tensors
+from compat_matrix.workers import nests, producing
+from savedmodel_common import tensors
 
 CASES = cases.all_cases()
 # The families of the clause table and how many clauses each has.

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from compat_matrix.cases import CASES_DIR
-from compat_matrix.requests.compare import EXACT, compare_named, compare_nests
-from compat_matrix.workers import nests, producing, signature_wire, tensors
+from compat_matrix.workers import nests, producing, signature_wire
+from savedmodel_common import tensors
+from savedmodel_common.compare import EXACT, compare_named, compare_nests
 
 pytestmark = pytest.mark.tensorflow
 

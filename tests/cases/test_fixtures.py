@@ -13,8 +13,8 @@ import pytest
 
 import fixtures_v1
 from compat_matrix.runtimes import places, resolve
-from compat_matrix.workers import tensors
 from fixtures_v1 import compare, regenerate
+from savedmodel_common import tensors
 
 ROOT = Path(fixtures_v1.ROOT)
 CASES = fixtures_v1.cases()

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import fixtures_v1
-from compat_matrix.checks import examples, oracle
+from compat_matrix.checks import oracle
 from compat_matrix.requests.artifact import Artifact, read_artifact
-from compat_matrix.requests.compare import Tolerance
-from compat_matrix.serving.client import Class
-from compat_matrix.serving.messages import Example
-from compat_matrix.workers import tensors
 from reference_impl.format.container import layout
 from reference_impl.format.schema import SignatureDef
+from savedmodel_common import tensors
+from savedmodel_common.compare import Tolerance
+from savedmodel_common.serving.messages import Example
+from savedmodel_servers.checks import examples
+from savedmodel_servers.client import Class
 
 ROOT = Path(fixtures_v1.ROOT)
 ROWS = np.array([b"", b""], dtype=object)

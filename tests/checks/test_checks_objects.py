@@ -19,8 +19,8 @@ from compat_matrix.checks import run_cell
 from compat_matrix.checks.produce import produce
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.runtime import local_runtime
-from compat_matrix.workers.provenance import hash_files
 from property_tests.planted import faults
+from savedmodel_common.provenance import hash_files
 
 pytestmark = pytest.mark.tensorflow
 

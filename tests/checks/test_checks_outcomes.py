@@ -20,8 +20,8 @@ from compat_matrix.checks import CHECKS, run_cell
 from compat_matrix.checks.kinds import relocate as relocate_check
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.worker import Worker
-from compat_matrix.workers import tensors
 from reference_impl.format import schema
+from savedmodel_common import tensors
 
 
 @pytest.fixture

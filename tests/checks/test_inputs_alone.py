@@ -47,7 +47,7 @@ protocol.serve(Peeks)
 @pytest.fixture
 def consumer(tmp_path):
     program = tmp_path / "peeks.py"
-    program.write_text(PEEKS.format(samples=str(REPO / "compat_matrix" / "plugins" / "samples")))
+    program.write_text(PEEKS.format(samples=str(REPO / "savedmodel_plugin_kit" / "samples")))
     return f"peeks={shlex.join([sys.executable, str(program)])}"
 
 
@@ -73,7 +73,7 @@ def test_in_a_run_of_the_matrix(tmp_path, fixtures, consumer):
         "--check",
         "values",
     ]
-    words = [sys.executable, "-m", "compat_matrix", "matrix", "run", *map(str, places)]
+    words = [sys.executable, "-m", "savedmodel_compat", "matrix", "run", *map(str, places)]
     done = subprocess.run(words, cwd=REPO, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
@@ -97,7 +97,7 @@ def test_in_a_check_of_an_export(tmp_path, fixtures, consumer):
         "--out",
         tmp_path / "out",
     ]
-    command = [sys.executable, "-m", "compat_matrix", *map(str, words)]
+    command = [sys.executable, "-m", "savedmodel_compat", *map(str, words)]
     done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "nothing is recorded here" in done.stdout

@@ -11,11 +11,15 @@ import pytest
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
-from compat_matrix.checks import examples, oracle, serve
+from compat_matrix.checks import oracle
 from compat_matrix.checks.context import Finding
-from compat_matrix.checks.wire import Wire
 from compat_matrix.requests.artifact import read_artifact
-from compat_matrix.serving.client import (
+from reference_impl.format.container import layout
+from savedmodel_common import tensors
+from savedmodel_common.tensors import Tensor
+from savedmodel_servers.checks import examples, serve
+from savedmodel_servers.checks.wire import Wire
+from savedmodel_servers.client import (
     BadAnswer,
     Class,
     ModelRef,
@@ -25,11 +29,8 @@ from compat_matrix.serving.client import (
     Unreachable,
     VersionStatus,
 )
-from compat_matrix.serving.drivers import ExitState
-from compat_matrix.serving.fleet import NotServed, Served
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
-from reference_impl.format.container import layout
+from savedmodel_servers.drivers import ExitState
+from savedmodel_servers.fleet import NotServed, Served
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 X = Tensor("float32", np.zeros([1], np.float32))
@@ -215,7 +216,7 @@ def test_rows_and_columns_must_agree(wire):
 
 
 def test_the_transports_must_agree_bit_for_bit_whatever_the_tolerance(wire):
-    from compat_matrix.requests.compare import Tolerance
+    from savedmodel_common.compare import Tolerance
 
     def next_to(got):
         return {

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 

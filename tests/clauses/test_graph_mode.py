@@ -9,8 +9,8 @@ import pytest
 from model_edits import differences
 
 import reference_impl
-from compat_matrix.canonical.form import canonical
 from reference_impl.errors import SaveError
+from savedmodel_tools.canonical.form import canonical
 
 pytestmark = pytest.mark.tensorflow
 

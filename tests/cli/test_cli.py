@@ -12,9 +12,9 @@ import click
 import model_edits as edits
 import pytest
 
-from compat_matrix.cli import TASKS, introduction, main
-from compat_matrix.common.printable import printable
 from reference_impl.format import schema
+from savedmodel_common.printable import printable
+from savedmodel_compat.cli import TASKS, introduction, main
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = main.list_commands(click.Context(main))
@@ -27,7 +27,7 @@ def run(*arguments, cwd=None, **environment):
         "-W",
         "error::DeprecationWarning:compat_matrix",
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         *map(str, arguments),
     ]
     kept = {
@@ -63,9 +63,9 @@ def test_every_command_exists(name):
 
 def test_help_imports_none_of_the_commands():
     program = (
-        "import sys\nfrom compat_matrix.cli import main\ntry: main(['--help'])\nexcept SystemExit:"
+        "import sys\nfrom savedmodel_compat.cli import main\ntry: main(['--help'])\nexcept SystemExit:"
         " pass\nheavy = ('numpy', 'rich', 'google.protobuf', 'pytest', 'tensorflow',"
-        " 'compat_matrix.commands.inspect')\nprint([name for name in heavy if name in sys.modules],"
+        " 'savedmodel_tools.commands.inspect')\nprint([name for name in heavy if name in sys.modules],"
         " file=sys.stderr)"
     )
     done = subprocess.run(
@@ -265,7 +265,7 @@ def test_a_reader_that_goes_away(tmp_path):
     for number in range(20_000):
         graph.graph_def.node.add(name=f"node{number}", op=f"SomeRatherLongNameOfAnOp{number}")
     folder = edits.write(message, tmp_path / "model")
-    command = [sys.executable, "-m", "compat_matrix", "inspect", str(folder), "--full"]
+    command = [sys.executable, "-m", "savedmodel_compat", "inspect", str(folder), "--full"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.read(10)
         process.stdout.close()
@@ -350,30 +350,6 @@ def test_a_hostile_model_ends_with_a_named_error(tmp_path):
     assert done.returncode == 1
     assert "problem: LimitError: " in done.stdout
     assert "Ops  2 kinds, 2 nodes" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (["check", "--tensorflow", "2.15"], "--runtime"),
-        (["check", "--serving=standin"], "--server"),
-        (["grid", "--runtimes", "local"], "--runtime"),
-        (["grid", "--cases", "x"], "--case"),
-        (["gate", "--cases", "."], "--cases-dir"),
-        (["matrix", "run", "--cases", "."], "--cases-dir"),
-        (["matrix", "plan", "--cases", "."], "--cases-dir"),
-        (["matrix", "expect", "check", "--cases", "."], "--cases-dir"),
-        (["migrate", "--plan"], "--dry-run"),
-        (["serve-check", "--image", "standin"], "--server"),
-        (["serving", "run", "--image", "standin"], "--server"),
-    ],
-)
-def test_an_option_that_was_renamed_is_still_taken_and_its_new_name_is_said(old, new):
-    name = next(word for word in old if word.startswith("--")).partition("=")[0]
-    done = run(*old, "--help")
-    assert done.returncode == 0
-    assert done.stderr.splitlines()[-1] == f"{name} is called {new} now"
-    assert new in done.stdout and not re.search(rf"{name}(?![-\w])", done.stdout)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = main.list_commands(click.Context(main))
@@ -23,7 +23,7 @@ def completed(line):
         "COMP_CWORD": str(len(line.split(" ")) - 1),
         "_SAVEDMODEL_COMPAT_COMPLETE": "bash_complete",
     }
-    program = "from compat_matrix.cli import main; main(prog_name='savedmodel-compat')"
+    program = "from savedmodel_compat.cli import main; main(prog_name='savedmodel-compat')"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, **variables},
@@ -41,7 +41,7 @@ def completed(line):
         ("savedmodel-compat tags se", ["set"]),
         ("savedmodel-compat inspect --fo", ["--follow-links"]),
         ("savedmodel-compat inspect --only coll", ["collections"]),
-        ("savedmodel-compat ops needs --targ", ["--target"]),
+        ("savedmodel-compat compat --targ", ["--target"]),
     ],
 )
 def test_a_line_is_completed_and_nothing_is_printed_beside_it(line, values):
@@ -66,7 +66,7 @@ def test_the_line_of_the_pages_prints_a_script(shell):
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert f"{shell}_source" in page
     (variable,) = set(re.findall(r"_\w+_COMPLETE", page))
-    program = "from compat_matrix.cli import main; main(prog_name='savedmodel-compat')"
+    program = "from savedmodel_compat.cli import main; main(prog_name='savedmodel-compat')"
     environment = {**os.environ, variable: f"{shell}_source"}
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from model_edits import fixture
 
-from compat_matrix.cli import main
-from compat_matrix.common.writing import write_text
+from savedmodel_common.writing import write_text
+from savedmodel_compat.cli import main
 
 READ = {
     "inspect": "inspect {}",
@@ -145,7 +145,7 @@ def test_a_name_that_the_terminal_cannot_show_is_escaped(line, models):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         *(word.format(models / "a modèle") for word in line.split()),
     ]
     done = subprocess.run(

@@ -10,7 +10,7 @@ import pytest
 import shown_commands
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 
 def commands(command, context, path=()):

@@ -4,10 +4,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
 from compat_matrix.commands.parts.matrix_run import run
 from compat_matrix.commands.parts.planned import CELL_ID
 from compat_matrix.runtimes.resolve import split
+from savedmodel_compat.cli import main
 
 # What may hold a comma that separates nothing, and what is cut where it is read.
 NOT_CUT = {
@@ -15,7 +15,7 @@ NOT_CUT = {
     "--input": "a name of a signature, which may hold anything",
     "--output": "the same",
     "--runtime": "a requirement, cut by compat_matrix.runtimes.resolve.split",
-    "--select": "cut by compat_matrix.models.verify.rules",
+    "--select": "cut by savedmodel_tools.verify.rules",
     "--ignore": "the same; in `diff` by its option",
 }
 

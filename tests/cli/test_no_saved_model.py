@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 
 @pytest.mark.parametrize("command", ["inspect", "verify", "compat"])

@@ -17,12 +17,12 @@ from compat_matrix.gate.compare import compare
 from compat_matrix.gate.pairs import pairs_of_folders
 
 NO_SERVER = "binary:/nowhere/tensorflow_model_server"
-SAMPLE = REPO / "compat_matrix" / "plugins" / "samples" / "numpy_consumer.py"
+SAMPLE = REPO / "savedmodel_plugin_kit" / "samples" / "numpy_consumer.py"
 
 
 def command(*arguments, code):
     done = subprocess.run(
-        [sys.executable, "-m", "compat_matrix", *map(str, arguments)],
+        [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)],
         cwd=REPO,
         capture_output=True,
         text=True,
@@ -32,10 +32,11 @@ def command(*arguments, code):
     return done.stdout + done.stderr
 
 
-def test_serve_check_without_a_server(tmp_path):
+def test_check_without_a_server(tmp_path):
     artifact = edits.fixture("half_plus_two").parent
     said = command(
-        "serve-check", artifact, "--server", NO_SERVER, "--out", tmp_path / "out", code=3
+        *("check", "--servers-only", artifact, "--server", NO_SERVER, "--out", tmp_path / "out"),
+        code=3,
     )
     assert (
         "nothing was compared" in said
@@ -46,7 +47,7 @@ def test_serve_check_without_a_server(tmp_path):
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["answered"] == 0
 
 
-def test_serving_run_without_a_server_that_only_makes_artifacts(tmp_path):
+def test_a_run_of_servers_only_without_a_server_that_only_makes_artifacts(tmp_path):
     (tmp_path / "fixtures").mkdir()
     shutil.copytree(edits.fixture("half_plus_two").parent, tmp_path / "fixtures" / "half_plus_two")
     places = (
@@ -59,13 +60,16 @@ def test_serving_run_without_a_server_that_only_makes_artifacts(tmp_path):
         "--server",
         NO_SERVER,
     )
-    assert "nothing was compared" in command("serving", "run", *places, code=3)
+    assert "nothing was compared" in command("matrix", "run", "--servers-only", *places, code=3)
 
 
-def test_serve_check_of_a_model_that_no_request_can_be_made_for(tmp_path):
+def test_check_of_a_model_that_no_request_can_be_made_for(tmp_path):
     message, _ = edits.new_model()
     model = edits.write(message, tmp_path / "model")
-    said = command("serve-check", model, "--server", NO_SERVER, "--out", tmp_path / "out", code=3)
+    said = command(
+        *("check", "--servers-only", model, "--server", NO_SERVER, "--out", tmp_path / "out"),
+        code=3,
+    )
     assert "no request can be made" in said and "--requests" in said
 
 

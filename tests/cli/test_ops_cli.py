@@ -1,4 +1,4 @@
-"""``savedmodel-compat ops`` as its users run it."""
+"""``savedmodel-compat ops`` and ``compat --ops`` as their users run them."""
 
 import json
 import os
@@ -10,11 +10,17 @@ import skew_models
 from model_edits import fixture
 
 
-def run(*arguments, **environment):
-    command = [sys.executable, "-m", "compat_matrix", "ops", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **environment}, encoding="utf-8"
-    )
+def command(*arguments):
+    words = [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, encoding="utf-8")
+
+
+def run(*arguments):
+    return command("ops", *arguments)
+
+
+def needs(*arguments):
+    return command("compat", "--ops", *arguments)
 
 
 def test_show_tells_since_when():
@@ -77,7 +83,7 @@ def test_diff_of_a_release_that_was_not_asked_is_wrong_usage():
 
 
 def test_needs_tells_the_releases_and_what_decides():
-    done = run("needs", fixture("dtypes_removed_kernels"))
+    done = needs(fixture("dtypes_removed_kernels"))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "MetaGraph serve  TensorFlow 1.15.5, GraphDef 134"
@@ -90,7 +96,7 @@ def test_needs_tells_the_releases_and_what_decides():
 
 
 def test_needs_json_and_several_meta_graphs():
-    done = run("needs", fixture("serve_and_train"), "--json")
+    done = needs(fixture("serve_and_train"), "--json")
     found = json.loads(done.stdout)
     assert {tuple(graph["tags"]) for graph in found["meta_graphs"]} >= {("serve",)}
     assert len(found["meta_graphs"]) == 2
@@ -98,25 +104,30 @@ def test_needs_json_and_several_meta_graphs():
 
 def test_needs_ends_with_1_where_no_release_will_do(tmp_path):
     evil = skew_models.model(tmp_path / "m", op="No\x1b[2JSuch")
-    done = run("needs", evil)
+    done = needs(evil)
     assert done.returncode == 1
     assert "no release of the table" in done.stdout and "\x1b" not in done.stdout
 
 
 def test_needs_of_what_is_no_model(tmp_path):
-    assert run("needs", tmp_path).returncode == 64
-    assert run("needs", tmp_path / "nothing").returncode == 64
+    assert needs(tmp_path).returncode == 64
+    assert needs(tmp_path / "nothing").returncode == 64
 
 
 @pytest.mark.parametrize(
-    "command", [("show", "MatMul"), ("diff", "2.20", "2.21"), ("needs", fixture("half_plus_two"))]
+    "words",
+    [
+        ("ops", "show", "MatMul"),
+        ("ops", "diff", "2.20", "2.21"),
+        ("compat", "--ops", fixture("half_plus_two")),
+    ],
 )
-def test_nothing_heavy_is_imported(command):
+def test_nothing_heavy_is_imported(words):
     heavy = ("numpy", "tensorflow", "keras", "rich", "pytest", "ml_dtypes", "jinja2")
-    light = () if command[0] == "needs" else ("google.protobuf",)
+    light = () if words[0] == "compat" else ("google.protobuf",)
     program = (
-        "import sys\nfrom compat_matrix.cli import main\n"
-        f"try: main({['ops', *map(str, command)]!r})\nexcept SystemExit: pass\n"
+        "import sys\nfrom savedmodel_compat.cli import main\n"
+        f"try: main({[*map(str, words)]!r})\nexcept SystemExit: pass\n"
         f"print([name for name in {(*heavy, *light)!r} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run(
@@ -128,11 +139,11 @@ def test_nothing_heavy_is_imported(command):
 def test_the_table_is_part_of_the_package():
     from importlib import resources
 
-    assert resources.files("compat_matrix.skew").joinpath("op_history.jsonl").is_file()
+    assert resources.files("savedmodel_tools.skew").joinpath("op_history.jsonl").is_file()
 
 
 def test_needs_of_a_model_that_was_not_looked_into_ends_with_1(tmp_path):
     os.mkfifo(tmp_path / "saved_model.pb")
-    done = run("needs", tmp_path)
+    done = needs(tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert "not looked into" in done.stderr

@@ -13,13 +13,13 @@ import ordinary_user
 import pytest
 from model_edits import fixture
 
-from compat_matrix.common.exit_codes import ExitCode
 from reference_impl.format.container.layout import read
+from savedmodel_common.exit_codes import ExitCode
 
 pytestmark = pytest.mark.skipif(bool(ordinary_user.missing()), reason=ordinary_user.missing())
 
 REPO = Path(__file__).parents[2]
-CLI = [sys.executable, "-m", "compat_matrix"]
+CLI = [sys.executable, "-m", "savedmodel_compat"]
 TF2, TF1 = fixture("module_functions"), fixture("half_plus_two")
 ONE = ["--case", "fn_literals", "--consumer", "reference"]
 SAVE = """
@@ -46,18 +46,24 @@ WRITING = {
     "junit": ([*CLI, "verify", TF2, "--junit"], True),
     "migrate": ([*CLI, "migrate", TF1, "--out"], False),
     "check": ([*CLI, "check", TF1, "--consumer", "reference", "--out"], False),
-    "serve-check": ([*CLI, "serve-check", TF1, "--server", "standin", "--out"], False),
+    "check servers": (
+        [*CLI, "check", "--servers-only", TF1, "--server", "standin", "--out"],
+        False,
+    ),
     "matrix run": ([*CLI, "matrix", "run", *ONE, "--out"], False),
-    "grid": ([*CLI, "grid", "--cases", "fn_literals", "--runtimes", "local", "--out"], False),
+    "grid": ([*CLI, "matrix", "run", "--grid", *ONE[:2], "--runtime", "local", "--out"], False),
     "gate": (
         [*CLI, "gate", "--baseline", "local", "--candidate", "local", "--same", *ONE[:2], "--out"],
         False,
     ),
-    "serving run": ([*CLI, "serving", "run", "--server", "standin", *ONE[:2], "--out"], False),
+    "matrix servers": (
+        [*CLI, "matrix", "run", "--servers-only", "--server", "standin", *ONE[:2], "--out"],
+        False,
+    ),
     "save": ([SAVE], False),
 }
 
-NEEDS_TENSORFLOW = {"gate", "migrate", "serving run", "save"}
+NEEDS_TENSORFLOW = {"gate", "migrate", "matrix servers", "save"}
 
 
 @pytest.fixture
@@ -125,7 +131,7 @@ READING = {
     "inspect": ([*CLI, "inspect", "MODEL"], 0),
     "verify": ([*CLI, "verify", "MODEL"], 0),
     "diff": ([*CLI, "diff", "MODEL", TF2], 0),
-    "ops needs": ([*CLI, "ops", "needs", "MODEL"], 0),
+    "compat": ([*CLI, "compat", "--ops", "MODEL"], 0),
     "signatures": ([*CLI, "signatures", "list", "MODEL"], 0),
     "contract": ([*CLI, "contract", "write", "MODEL", "--out", "OUT"], 0),
     "slim": ([*CLI, "slim", "MODEL", "--out", "OUT"], 0),

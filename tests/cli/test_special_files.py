@@ -13,11 +13,11 @@ import fresh_tensorflow
 import pytest
 from model_edits import fixture
 
-from compat_matrix.models.verify.rules import all_rules
-from compat_matrix.models.verify.run import verify
 from reference_impl.errors import FileAccessError
 from reference_impl.format.container import layout
 from reference_impl.views.model import inspect
+from savedmodel_tools.verify.rules import all_rules
+from savedmodel_tools.verify.run import verify
 
 PLACES = (
     "assets/vocabulary.txt",
@@ -118,7 +118,7 @@ def test_a_run_over_artifacts_does_not_wait_for_a_pipe(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         "--fixtures",
@@ -167,7 +167,7 @@ def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(
     model = planted(tmp_path, place, kind)
     more = ["--follow-links"] if kind == "a device" and command == "diff" else []
     to = [fixture("module_functions")] if command == "diff" else ["--out", tmp_path / "out"]
-    done = run("-m", "compat_matrix", command, model, *to, *more)
+    done = run("-m", "savedmodel_compat", command, model, *to, *more)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
     assert Path(place).name in done.stderr + done.stdout
 

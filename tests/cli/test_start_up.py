@@ -13,13 +13,13 @@ from model_edits import fixture
 UNNEEDED = (
     "concurrent.futures",
     "logging",
-    "compat_matrix.models.diff.trees",
-    "compat_matrix.common.extras",
+    "savedmodel_tools.diff.trees",
+    "savedmodel_common.extras",
     "tensorflow",
 )
 PROGRAM = """
 import json, sys
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 try:
     main(sys.argv[2:], standalone_mode=False)
 except SystemExit as error:
@@ -37,5 +37,5 @@ def test_a_command_for_one_model_imports_nothing_for_other_tasks(command, tmp_pa
         capture_output=True,
     )
     imported = json.loads((tmp_path / "modules").read_text())
-    assert f"compat_matrix.commands.{command}" in imported
+    assert f"savedmodel_tools.commands.{command}" in imported
     assert sorted(set(UNNEEDED) & set(imported)) == []

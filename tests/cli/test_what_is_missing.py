@@ -50,15 +50,18 @@ def test_what_needs_no_TensorFlow_works(bare, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        ("matrix run --cases {cases} --out out -n 1", 3),
-        ("serving run --cases {cases} --out out -n 1 --server binary:/nowhere", 64),
+        ("matrix run --cases-dir {cases} --out out -n 1", 3),
+        (
+            "matrix run --servers-only --cases-dir {cases} --out out -n 1 --server binary:/nowhere",
+            64,
+        ),
         ("gate --baseline local --candidate local --out out", 4),
         ("migrate {model} --out out", 4),
         ("check {model} --out out", 3),
-        ("serve-check {alone} --server binary:/nowhere --out out", 3),
+        ("check --servers-only {alone} --server binary:/nowhere --out out", 3),
         ("contract write {model} --answers --out contract.json", 4),
         ("plugin-check tf2", 1),
-        ("runtimes doctor", 1),
+        ("doctor --runtime local", 1),
     ],
 )
 def test_commands_say_how_to_install_TensorFlow(bare, tmp_path, words, code):
@@ -68,7 +71,7 @@ def test_commands_say_how_to_install_TensorFlow(bare, tmp_path, words, code):
     done = run(
         bare,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         *(word.format(**named) for word in words.split()),
         folder=tmp_path,
     )
@@ -81,7 +84,7 @@ def matrix_run(folder, *arguments):
     return run(
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         "--out",

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 from test_lists import commands
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 MODEL = "fixtures_v1/half_plus_two/model"
 CELL = "half_plus_two/fixture@1.15.5/tf2@2.21.0/{}"

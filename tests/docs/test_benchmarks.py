@@ -16,11 +16,11 @@ import pytest
 
 from benchmarks import growth, migrate, models, run, tables
 from benchmarks.models import growing
-from compat_matrix.canonical.form import canonical
-from compat_matrix.models.migrate.plan import plan_of
-from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.run import verify
 from reference_impl.format.container import layout
+from savedmodel_migration.migrate.plan import plan_of
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.verify.findings import Severity
+from savedmodel_tools.verify.run import verify
 
 pytestmark = [pytest.mark.tensorflow]  # its version is a part of the tables
 

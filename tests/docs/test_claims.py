@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix.checks import CHECKS, READING
-from compat_matrix.cli import main
-from compat_matrix.commands.parts.claims import OF_EVERY, claim_of
-from compat_matrix.common.exit_codes import ExitCode
 from docs import claims
+from savedmodel_common.command_line.claims import OF_EVERY, claim_of
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat.cli import main
 
 COMMANDS = dict(claims.commands(main, click.Context(main, info_name="savedmodel-compat")))
 STALE = "STALE"  # how some modules call ExitCode.STALE_EXPECTATION
@@ -24,7 +24,7 @@ STALE = "STALE"  # how some modules call ExitCode.STALE_EXPECTATION
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_says_what_green_means(name):
     claim = claim_of(COMMANDS[name])
-    assert claim is not None, f"give {name} a claim (compat_matrix/commands/parts/claims.py)"
+    assert claim is not None, f"give {name} a claim (savedmodel_common/command_line/claims.py)"
     assert all([claim.green, claim.words(claim.asked), claim.words(claim.not_asked)])
     assert not set(claim.codes) & {ExitCode.AS_EXPECTED, *OF_EVERY}
     help_text = " ".join(CliRunner().invoke(main, [*name.split(), "--help"]).output.split())

@@ -4,6 +4,7 @@ command under it finds.
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import shlex
 import shutil
@@ -15,6 +16,8 @@ import pytest
 import shown_commands
 
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES
+from savedmodel_common.entry_points import CHECKS, COMMANDS, DISTRIBUTION
+from savedmodel_common.packages import FIXTURES, OURS
 
 ROOT = Path(__file__).parents[2]
 RECIPES = shown_commands.recipes()
@@ -23,7 +26,7 @@ RECIPES = shown_commands.recipes()
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
-    for package in ("compat_matrix", "reference_impl", "fixtures_v1"):
+    for package in (*OURS, *FIXTURES):
         shutil.copytree(ROOT / package, folder / package)  # what is compiled, too
     # Of the models, and of what is known of them, little is left: each command plans all of them.
     shutil.copyfile(NO_ENTRIES, folder / "compat_matrix/verdict" / DEFAULT_PATH.name)
@@ -36,7 +39,24 @@ def copy(tmp_path_factory):
     for path, text, _ in RECIPES:
         assert not (folder / path).exists()
         (folder / path).write_text(text)
+    install_command(folder)
     return folder
+
+
+def install_command(folder):
+    """What `pip install -e .` writes for the line that the recipe adds to pyproject.toml."""
+    line = re.search(
+        r'^`(count-nodes) = "(.*)"`', (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE
+    )
+    known = importlib.metadata.distribution(DISTRIBUTION)
+    points = [point for point in known.entry_points if point.group == COMMANDS]
+    lines = [f"{point.name} = {point.value}" for point in points] + [f"{line[1]} = {line[2]}"]
+    written = folder / "savedmodel_compat-0.1.0.dist-info"
+    written.mkdir()
+    (written / "METADATA").write_text(f"Name: {DISTRIBUTION}\nVersion: 0.1.0\n")
+    others = [point for point in known.entry_points if point.group == CHECKS]
+    lines += [f"[{CHECKS}]", *(f"{point.name} = {point.value}" for point in others)]
+    (written / "entry_points.txt").write_text("\n".join([f"[{COMMANDS}]", *lines, ""]))
 
 
 def run(copy, command, tmp_path):
@@ -45,7 +65,7 @@ def run(copy, command, tmp_path):
         for word in shlex.split(command)[1:]
     ]
     return subprocess.run(
-        [sys.executable, "-m", "compat_matrix", *words],
+        [sys.executable, "-m", "savedmodel_compat", *words],
         cwd=copy,
         capture_output=True,
         text=True,

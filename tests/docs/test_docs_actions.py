@@ -8,7 +8,7 @@ import shlex
 import click
 from plugin_world import ROOT
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 
 def test_the_steps_of_the_workflow_call_what_exists(monkeypatch, tmp_path):

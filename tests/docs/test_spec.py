@@ -42,6 +42,8 @@ def test_a_page_without_faults():
     ("old", "new", "fault"),
     [
         ("- SM-THING-1:", "- Others:", "a MUST without an artifact"),
+        ("- SM-THING-1:", "- Others:", "an artifact without a constraint: Others: fixture `half"),
+        ("`half_plus_two`,", "`half_plus_two`, hostile `nobody`,", "there is no hostile nobody"),
         ("`half_plus_two`", "`half_plus_three`", "there is no fixture half_plus_three"),
         ("`snappy_bomb`", "`snappy_bombs`", "there is no attack snappy_bombs"),
         ("`asset_missing`", "`asset_gone`", "there is no case asset_gone"),
@@ -65,6 +67,21 @@ def test_an_id_that_code_cites_must_exist(tmp_path, monkeypatch):
     monkeypatch.setattr(spec_pages, "ROOT", tmp_path)
     found = spec_pages.faults_of_citations({"SM-THING-1"})
     assert found == ["reference_impl/a.py: the id SM-THING-7 has no constraint"]
+
+
+def test_an_artifact_has_a_constraint():
+    shown = spec_pages.artifacts_of({"1.md": PAGE})
+    assert shown["attack", "snappy_bomb"] == {"SM-THING-1"}
+    found = spec_pages.faults_of_artifacts(shown)
+    assert "fixtures_v1/pbtxt shows no constraint" in found
+    assert "fixtures_v1/half_plus_two shows no constraint" not in found
+    missing = "hostile flipped_value breaks SM-BUNDLE-7, and the pages name no constraint"
+    assert missing in found
+
+
+def test_a_hostile_file_is_listed_under_the_constraint_that_it_breaks():
+    found = spec_pages.faults_of_artifacts({("hostile", "flipped_value"): {"SM-BUNDLE-6"}})
+    assert "hostile flipped_value breaks SM-BUNDLE-7, and the pages name SM-BUNDLE-6" in found
 
 
 def test_regions_are_made_of_the_schema_and_of_fixtures():

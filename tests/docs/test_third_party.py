@@ -18,10 +18,10 @@ from compat_matrix.plugins.probe import home
 from compat_matrix.runtimes.locked import DONE, Environment
 from compat_matrix.runtimes.worker import NotStarted, Worker
 from compat_matrix.verdict import Ledger
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
 
 HERE = THIRD_PARTY.parent
-FIXTURE = HERE.parent.parent / "fixtures_v1" / "simple_save"
+FIXTURE = HERE.parent / "fixtures_v1" / "simple_save"
 SCRIPTS = sorted([*HERE.glob("consumers/*.py"), *HERE.glob("exporters/*.py")])
 
 
@@ -78,7 +78,7 @@ def test_each_known_failure_is_of_third_parties(declared):
 def common(monkeypatch):
     """The module that scripts of consumers share, found as a worker process finds it."""
     start = importlib.import_module("compat_matrix.workers.__main__")
-    start.load_package(start.PACKAGE, str(HERE.parent / "workers"))
+    start.load_package(start.PACKAGE, str(HERE.parent / "compat_matrix" / "workers"))
     monkeypatch.syspath_prepend(str(HERE / "consumers"))
     yield importlib.import_module("common")
     for name in [

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.common import deleting
 from compat_matrix.hosts.host import Host
+from savedmodel_common import deleting
 
 
 def filled(folder):

@@ -79,7 +79,7 @@ def no_verdict(done, resume=False):
 
 def gate_command(world, *more):
     ours = (
-        "--cases",
+        "--cases-dir",
         world.cases,
         "--fixtures",
         world.fixtures,
@@ -89,12 +89,12 @@ def gate_command(world, *more):
         world.out,
     )
     names = ["gate", "--baseline", "local", "--candidate", "local", "--same", *map(str, ours)]
-    return [sys.executable, "-m", "compat_matrix", *names, *more, "--", "-p", "matrix_double"]
+    return [sys.executable, "-m", "savedmodel_compat", *names, *more, "--", "-p", "matrix_double"]
 
 
 def run_command(world, *more):
     ours = (
-        "--cases",
+        "--cases-dir",
         world.cases,
         "--fixtures",
         world.fixtures,
@@ -106,7 +106,7 @@ def run_command(world, *more):
     return [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         *map(str, ours),
@@ -250,17 +250,22 @@ def test_the_exit_code_is_ours_when_the_signal_comes_while_python_runs_a_text(tm
 
 # Each writes what a run writes; "{gate}" is the folder in which a gate keeps its run.
 WRITERS = {
-    "matrix run": "matrix run --cases {cases} --fixtures {fixtures} --out {out}",
-    "matrix run --resume": "matrix run --cases {cases} --fixtures {fixtures} --out {out} --resume",
-    "matrix report": "matrix report {out}",
-    "serving run": (
-        "serving run --cases {cases} --fixtures {fixtures} --out {out} --server binary:/nowhere"
+    "matrix run": "matrix run --cases-dir {cases} --fixtures {fixtures} --out {out}",
+    "matrix run --resume": (
+        "matrix run --cases-dir {cases} --fixtures {fixtures} --out {out} --resume"
     ),
-    "serve-check": "serve-check {artifact} --server binary:/nowhere --out {out}",
+    "matrix report": "matrix report {out}",
+    "matrix run --servers-only": (
+        "matrix run --servers-only --cases-dir {cases} --fixtures {fixtures} --out {out}"
+        " --server binary:/nowhere"
+    ),
+    "check --servers-only": (
+        "check --servers-only {artifact} --server binary:/nowhere --out {out}"
+    ),
     "check": "check {artifact} --consumer c_api --out {out}",
-    "grid": "grid --runtimes local --cases rfc_net2 --no-install --out {out}",
+    "grid": "matrix run --grid --runtime local --case rfc_net2 --no-install --out {out}",
     "gate": (
-        "gate --baseline local --candidate local --same --cases {cases} --fixtures {fixtures} --out"
+        "gate --baseline local --candidate local --same --cases-dir {cases} --fixtures {fixtures} --out"
         " {gate}"
     ),
 }
@@ -356,7 +361,7 @@ def test_workers_that_are_busy_do_not_hold_up_the_end(tmp_path):
 
 
 def command_line(*arguments):
-    return [sys.executable, "-m", "compat_matrix", *map(str, arguments)]
+    return [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)]
 
 
 def three(folder):

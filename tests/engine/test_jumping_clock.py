@@ -18,7 +18,8 @@ import pytest
 from matrix_world import small_world
 from model_edits import fixture
 
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.packages import OURS
 
 HERE = Path(__file__).parents[1]
 REPO = HERE.parent
@@ -95,7 +96,7 @@ def test_a_lock_is_held_as_long_as_its_process_runs(jumping, tmp_path):
     world = Jumping(small_world(tmp_path), jumping).world
     world.behave(["*", {"wait_for": "go"}])
     ours = (
-        "--cases",
+        "--cases-dir",
         world.cases,
         "--fixtures",
         world.fixtures,
@@ -109,7 +110,7 @@ def test_a_lock_is_held_as_long_as_its_process_runs(jumping, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         *map(str, ours),
@@ -151,7 +152,7 @@ def check(artifact, out, environment, limit):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "check",
         model,
         "--consumer",
@@ -187,7 +188,7 @@ def test_a_migration_is_proved(jumping, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "migrate",
         fixture("half_plus_two"),
         "--out",
@@ -255,12 +256,12 @@ def test_installations_and_servers_are_waited_for(jumping, file, tmp_path):
 TIME_OF_DAY = {
     "compat_matrix/commands/parts/expect.py": "entries of the ledger expire on a day",
     "compat_matrix/cells/run_file.py": "a stamp for people",
-    "compat_matrix/models/migrate/report.py": "a stamp for people",
+    "savedmodel_migration/migrate/report.py": "a stamp for people",
     "compat_matrix/commands/matrix.py": "entries of the ledger expire on a day",
-    "compat_matrix/serving/drivers/guard.py": "a stamp for people",
+    "savedmodel_servers/drivers/guard.py": "a stamp for people",
     "compat_matrix/exports/session.py": "entries of the ledger expire on a day",
     "compat_matrix/engine/running.py": "entries of the ledger expire on a day",
-    "compat_matrix/serving/standin/log.py": "a stamp for people",
+    "savedmodel_standin/log.py": "a stamp for people",
 }
 _ASKING = {
     ("time", "time"),
@@ -292,7 +293,7 @@ def asks_for_the_time_of_day(node):
 
 def test_nothing_else_asks_for_the_time_of_day():
     found = set()
-    for package in ("compat_matrix", "reference_impl"):
+    for package in OURS:
         for file in sorted((REPO / package).rglob("*.py")):
             if "cases" not in file.parts and any(
                 map(asks_for_the_time_of_day, ast.walk(ast.parse(file.read_text(encoding="utf-8"))))

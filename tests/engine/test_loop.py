@@ -12,11 +12,11 @@ from compat_matrix.cells.plan import Decision, Plan
 from compat_matrix.cells.results import Observation, ResultsError, read_results
 from compat_matrix.cells.run_file import RunFile, RunFileError
 from compat_matrix.checks import NotExecuted
-from compat_matrix.common import interrupts
 from compat_matrix.engine.loop import run_plan
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.verdict import Ledger
+from savedmodel_common import interrupts
 
 KNOWN = """
 schema = 1
@@ -165,9 +165,12 @@ def test_the_run_file_is_read_as_it_was_written(tmp_path):
         "local"
     ]
     runtime = fake_runtime(tmp_path)
-    selection = {"cases": ["/x"], "case": ["a*"]}
     written = RunFile.of_now(
-        require="serving", selection=selection, options=["--all-checks"], runtimes=[runtime]
+        require="serving",
+        selection={"case": ["a*"]},
+        folders={"cases": "/x"},
+        options=["--all-checks"],
+        runtimes=[runtime],
     )
     written.write(tmp_path)
     read = RunFile.read(tmp_path)
@@ -180,8 +183,16 @@ def test_the_run_file_is_read_as_it_was_written(tmp_path):
         '{"schema": 2}',
         '{"schema": 1, "unknown": 1}',
         '{"schema": 1, "processes": 0}',
+        '{"schema": 1, "folders": {"cases": 1}}',
+        '{"schema": 1, "folders": {"models": "/x"}}',
     )
     for text in (*wrong, '{"schema": 1, "seconds": "x"}'):
         (tmp_path / "run.json").write_text(text)
         with pytest.raises(RunFileError, match=r"run\.json: "):
             RunFile.read(tmp_path)
+
+
+def test_the_run_file_of_an_older_version_names_its_folders_in_the_selection(tmp_path):
+    (tmp_path / "run.json").write_text('{"schema": 1, "selection": {"cases": ["/x"]}}')
+    read = RunFile.read(tmp_path)
+    assert (str(read.folder("cases")), read.folder("fixtures")) == ("/x", None)

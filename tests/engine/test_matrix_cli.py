@@ -128,7 +128,7 @@ def test_exit_codes(small, ledger, script, code, words):
         (["-k", "((("], "pytest refused its arguments"),
         (["--nonsense"], "No such option"),
         (["-n", "0"], "0 is not in the range"),
-        (["--cases", "/does/not/exist"], "does not exist"),
+        (["--cases-dir", "/does/not/exist"], "does not exist"),
     ],
 )
 def test_usage_errors(world, arguments, words):
@@ -406,14 +406,16 @@ def test_diff_between_two_versions(small):
     small.tensorflow("2.100.0")
     small.behave(["*/tf2@*/c_api@*/load", FAIL])
     small.run("--case", "beta", "--consumer", "*2", "--consumer", "c_api", out=new)
-    done = small.command("matrix", "diff", old, new)
+    compare = ("gate", "--dry-run", "--full", "--same")
+    done = small.command(*compare, "--baseline", old, "--candidate", new)
     assert done.returncode == 1
     counts = dict(re.findall(r"^(\w[\w ]*): (\d+)$", done.stdout, re.MULTILINE))
     counts = {kind: int(count) for kind, count in counts.items() if count != "0"}
     assert counts == {"regressed": 1, "vanished": 6, "fixed": 1, "same": 6}
     assert "  beta/tf2/c_api/load  PASS -> no op Foo (LOAD_ERROR x.NotFoundError)" in done.stdout
-    assert small.command("matrix", "diff", old, old).returncode == 0
-    facts = json.loads(small.command("matrix", "diff", new, old, "--json").stdout)
+    assert small.command(*compare, "--baseline", old, "--candidate", old).returncode == 0
+    done = small.command(*compare, "--baseline", new, "--candidate", old, "--json")
+    facts = json.loads(done.stdout)
     assert [item["pair"] for item in facts["fixed"]] == ["beta/tf2/c_api/load"]
     assert len(facts["newly_covered"]) == 6
 
@@ -538,7 +540,7 @@ def test_the_doctor_asks_every_consumer():
     from matrix_world import REPO
 
     done = subprocess.run(
-        [sys.executable, "-m", "compat_matrix", "runtimes", "doctor"],
+        [sys.executable, "-m", "savedmodel_compat", "doctor", "--runtime", "local"],
         cwd=REPO,
         capture_output=True,
         text=True,

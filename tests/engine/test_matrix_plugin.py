@@ -374,7 +374,7 @@ def test_signals_reach_the_run(world):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         "--out",
@@ -383,7 +383,7 @@ def test_signals_reach_the_run(world):
         "1",
     ]
     command += [
-        "--cases",
+        "--cases-dir",
         str(world.cases),
         "--fixtures",
         str(world.fixtures),

@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
+from savedmodel_common.packages import OURS
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.tensorflow
 
@@ -53,7 +54,7 @@ def run(tmp_path, fixtures):
             status, said = done.exit_code, done.output
         else:
             environment = {**os.environ, "PYTHONPATH": str(code)}
-            words = [sys.executable, "-m", "compat_matrix", *words]
+            words = [sys.executable, "-m", "savedmodel_compat", *words]
             process = subprocess.run(
                 words, cwd=code, env=environment, capture_output=True, text=True
             )
@@ -135,7 +136,7 @@ def test_an_expectation_that_does_not_hold(run, case, discrepancy):
 @pytest.fixture
 def copy(tmp_path):
     """The code, to be spoilt as a faulty release would be."""
-    for package in ("compat_matrix", "reference_impl"):
+    for package in OURS:
         shutil.copytree(
             ROOT / package, tmp_path / "code" / package
         )  # what is compiled, too: of a changed file it is not taken

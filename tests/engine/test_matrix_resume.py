@@ -226,7 +226,7 @@ def test_a_second_run_on_a_folder_is_refused(small):
     """Two at once would empty each other's folder, and both end with 0 and with results missing."""
     small.behave(["*", {"wait_for": "go"}])
     ours = (
-        "--cases",
+        "--cases-dir",
         small.cases,
         "--fixtures",
         small.fixtures,
@@ -240,7 +240,7 @@ def test_a_second_run_on_a_folder_is_refused(small):
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         *map(str, ours),

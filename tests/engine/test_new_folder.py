@@ -11,11 +11,11 @@ import sys
 
 import pytest
 
-from compat_matrix.common.writing import discard, new_folder
+from savedmodel_common.writing import discard, new_folder
 
 KILLED = """
 import os, pathlib, signal, sys
-from compat_matrix.common.writing import new_folder
+from savedmodel_common.writing import new_folder
 with new_folder(pathlib.Path(sys.argv[1])) as folder:
     (folder / "half").touch()
     os.kill(os.getpid(), signal.SIGKILL)

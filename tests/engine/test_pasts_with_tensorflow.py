@@ -9,7 +9,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.tensorflow
 

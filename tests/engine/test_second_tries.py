@@ -24,8 +24,8 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
 from compat_matrix.cells.tries import note_of, was_asked
-from compat_matrix.common import interrupts
 from compat_matrix.engine.second_tries import SecondTries
+from savedmodel_common import interrupts
 
 LOAD = cell("c_api", "load")
 OTHER = {**FAIL, "message": "no op Bar"}
@@ -392,7 +392,7 @@ protocol.serve(Flaky)
 def flaky(tmp_path):
     """Run the matrix with a consumer whose first process fails each call; ``always``: so do all."""
     shutil.copyfile(
-        REPO / "compat_matrix" / "plugins" / "samples" / "numpy_consumer.py",
+        REPO / "savedmodel_plugin_kit" / "samples" / "numpy_consumer.py",
         tmp_path / "numpy_consumer.py",
     )
     shutil.copytree(REPO / "fixtures_v1" / "dtypes_io", tmp_path / "fixtures" / "dtypes_io")

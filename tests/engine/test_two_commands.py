@@ -20,11 +20,11 @@ import pytest
 from model_edits import fixture
 from test_interrupts import AT
 
-from compat_matrix.common.exit_codes import ExitCode
 from reference_impl.format.container.layout import read
+from savedmodel_common.exit_codes import ExitCode
 
 REPO = Path(__file__).parents[2]
-CLI = [sys.executable, "-m", "compat_matrix"]
+CLI = [sys.executable, "-m", "savedmodel_compat"]
 TF2, TF1 = fixture("module_functions"), fixture("half_plus_two")
 
 

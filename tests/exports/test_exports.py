@@ -18,13 +18,13 @@ from fake_artifacts import saved_model, write_artifact
 from fake_runtime import fake_runtime
 
 from compat_matrix.cells.results import read_results
-from compat_matrix.cli import main
 from compat_matrix.exports import session
 from compat_matrix.exports.options import OptionError, Options, tolerance
 from compat_matrix.exports.session import Session
 from compat_matrix.requests.given import Export
 from compat_matrix.runtimes.runtime import Runtime
 from reference_impl.format import schema
+from savedmodel_compat.cli import main
 
 X = np.float32([1, 2])
 RIGHT = {"serving_default": [({"x": X}, {"y": np.float32([2.5, 3])})]}

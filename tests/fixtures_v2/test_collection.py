@@ -12,11 +12,11 @@ from packaging.specifiers import SpecifierSet
 
 from compat_matrix.cases import all_cases, read_case
 from compat_matrix.cells.generators import all_generators, fixtures_root
-from compat_matrix.workers import tensors
 from fixtures_v2 import collection
 from reference_impl import format
 from reference_impl.graph.object_graph import checkpoint_keys
 from reference_impl.views.model import inspect
+from savedmodel_common import tensors
 
 RELEASES = list(collection.releases())
 CAP = 12 << 20  # bytes of everything together; issue 42

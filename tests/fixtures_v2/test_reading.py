@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compat_matrix.workers import tensors
 from fixtures_v2 import collection
+from savedmodel_common import tensors
 
 pytestmark = [
     pytest.mark.tensorflow,

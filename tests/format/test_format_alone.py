@@ -30,7 +30,7 @@ class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
         parts = name.split(".")
         other_room = parts[0] == "reference_impl" and parts[1:2] not in ([], ["format"], ["errors"])
-        if other_room or parts[0] in {"tensorflow", "keras", "tf_keras", "compat_matrix"}:
+        if other_room or parts[0] in {"tensorflow", "keras", "tf_keras", "compat_matrix"} or name.startswith("savedmodel_"):
             tried.add(name)
             raise ImportError(f"{name} is refused here")
         return None

@@ -7,12 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import bundle_forge as forge
 import numpy as np
 import pytest
 import zoo
 
-from compat_matrix.workers import tensors
 from reference_impl.errors import (
     ChecksumError,
     DtypeError,
@@ -27,6 +25,8 @@ from reference_impl.format.bundle.table import TableReader
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
 from reference_impl.views.variables import stored_size
+from savedmodel_common import tensors
+from savedmodel_kit.forge import tables as forge
 
 DATA = Path(__file__).parents[1] / "data" / "bundles"
 BUNDLES = sorted(path.stem for path in DATA.glob("*.index"))

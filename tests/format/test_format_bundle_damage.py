@@ -5,7 +5,6 @@ else is raised.
 import struct
 import tracemalloc
 
-import bundle_forge as forge
 import numpy as np
 import pytest
 
@@ -24,6 +23,7 @@ from reference_impl.format import limits, schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.bundle.slices import slice_key
 from reference_impl.format.names import OBJECT_GRAPH_KEY
+from savedmodel_kit.forge import tables as forge
 
 FOUR = np.float32([1, 2, 3, 4]).tobytes()
 STRING, VARIANT, INT32 = 7, 21, 3

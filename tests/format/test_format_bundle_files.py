@@ -4,7 +4,6 @@ import os
 import tracemalloc
 from pathlib import Path
 
-import bundle_forge as forge
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ from reference_impl.errors import (
     V1CheckpointError,
 )
 from reference_impl.format.bundle.reader import BundleReader
+from savedmodel_kit.forge import tables as forge
 
 FOUR = np.float32([1, 2, 3, 4]).tobytes()
 

@@ -5,17 +5,17 @@ bytes.
 import os
 from pathlib import Path
 
-import bundle_forge as forge
 import numpy as np
 import pytest
 import test_format_bundle as plain
 import zoo
 
-from compat_matrix.workers import tensors
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.bundle.slices import FULL
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
+from savedmodel_common import tensors
+from savedmodel_kit.forge import tables as forge
 
 pytestmark = pytest.mark.tensorflow
 

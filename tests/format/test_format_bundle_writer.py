@@ -2,7 +2,6 @@
 
 import tracemalloc
 
-import bundle_forge as forge
 import numpy as np
 import pytest
 
@@ -10,6 +9,7 @@ from reference_impl.errors import DtypeError, DuplicateKeyError, FileAccessError
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.bundle.slices import FULL
 from reference_impl.format.bundle.writer import BundleWriter
+from savedmodel_kit.forge import tables as forge
 
 
 def test_write_then_read(tmp_path):

@@ -6,7 +6,6 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from riegeli_forge import Forge
 
 import reference_impl
 from reference_impl import errors
@@ -14,6 +13,7 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 from reference_impl.format.values import dtypes, structure, tensor_proto
+from savedmodel_kit.forge.records import Forge
 
 BUNDLES = Path(__file__).parents[1] / "data" / "bundles"
 
@@ -174,6 +174,26 @@ def test_an_error_tells_file_node_reason_and_clause():
     assert str(error) == "a/b.pb: asset_file_def[0]: leaves [RES-14]"
     assert str(errors.MalformedError("broken")) == "broken"
     assert errors.StructureError("x", clause="PY-06").clause == "PY-06"
+
+
+def test_an_error_cites_the_constraint_that_is_broken():
+    error = errors.ChecksumError("it differs", file="f", node="v", rule="SM-BUNDLE-7")
+    assert (error.rule, str(error)) == ("SM-BUNDLE-7", "f: v: it differs [SM-BUNDLE-7]")
+    both = errors.PathEscapeError("leaves", rule="SM-DIR-4")
+    assert (both.clause, str(both)) == ("RES-14", "leaves [RES-14, SM-DIR-4]")
+    assert errors.MalformedError("broken").rule is None
+    assert pickle.loads(pickle.dumps(error)).rule == "SM-BUNDLE-7"
+
+
+def test_a_check_of_another_module_is_made_under_a_rule():
+    with pytest.raises(errors.ShapeError) as caught, errors.under_rule("SM-BUNDLE-8"):
+        raise errors.ShapeError("too many dimensions")
+    assert caught.value.rule == "SM-BUNDLE-8"
+    with pytest.raises(errors.ShapeError) as caught, errors.under_rule("SM-BUNDLE-8"):
+        raise errors.ShapeError("slices overlap", rule="SM-BUNDLE-17")
+    assert caught.value.rule == "SM-BUNDLE-17"
+    with pytest.raises(KeyError), errors.under_rule("SM-BUNDLE-8"):
+        raise KeyError("of another family")
 
 
 def test_names_from_a_model_cannot_steer_a_terminal():

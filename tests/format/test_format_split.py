@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-import riegeli_forge
 from layout_models import model, put
-from riegeli_forge import Forge
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.container import layout, split
 from reference_impl.format.container.highwayhash import highwayhash64
+from savedmodel_kit.forge import records
+from savedmodel_kit.forge.records import Forge
 
 
 def test_checksums_are_highwayhash():
@@ -49,7 +49,7 @@ def field(tags, message):
 
 MESSAGE, BYTES = 1, 2
 # SavedModel.meta_graphs[0].graph_def.node[0].attr["value"].tensor.tensor_content
-CONSTANT = riegeli_forge.path(2, ("index", 0), 2, 1, ("index", 0), 5, ("key", "value"), 8, 4)
+CONSTANT = records.path(2, ("index", 0), 2, 1, ("index", 0), 5, ("key", "value"), 8, 4)
 
 
 def write_split(path, chunks, root, compression=0):
@@ -59,7 +59,7 @@ def write_split(path, chunks, root, compression=0):
     for kind, data in chunks:
         (position,) = forge.records(data, compression=compression)
         infos.append((kind, position, len(data)))
-    forge.records(schema.serialize(riegeli_forge.metadata(infos, root)))
+    forge.records(schema.serialize(records.metadata(infos, root)))
     return forge.save(path)
 
 
@@ -98,7 +98,7 @@ def test_functions_and_map_values_cut_out(tmp_path):
     del rest.meta_graphs[1].graph_def.library.function[:]
     del rest.meta_graphs[0].signature_def["predict"]
     one, train = schema.serialize(rest.meta_graphs[0]), schema.serialize(rest.meta_graphs[1])
-    path = riegeli_forge.path
+    path = records.path
     root = chunked(
         None,  # nothing but what is cut out
         field([], chunked(0)),
@@ -121,7 +121,7 @@ def test_functions_and_map_values_cut_out(tmp_path):
 def test_a_list_of_strings_cut_out(tmp_path):
     collection = schema.CollectionDef()
     collection.bytes_list.value.extend([b"a", b"b"])
-    cut = [field(riegeli_forge.path(2, 1, ("index", i)), chunked(i)) for i in range(2)]
+    cut = [field(records.path(2, 1, ("index", i)), chunked(i)) for i in range(2)]
     path = write_split(tmp_path / "x.cpb", [(BYTES, b"a"), (BYTES, b"b")], chunked(None, *cut))
     assert split.read(schema.CollectionDef, path) == collection
 
@@ -132,7 +132,7 @@ def test_a_message_of_no_bytes(tmp_path):
 
 
 REST = schema.serialize(model(weight=b""))
-P = riegeli_forge.path
+P = records.path
 WRONG_METADATA = {
     "no such chunk": (chunked(7), errors.SplitFileError, "chunk 7 of 2"),
     "used twice": (chunked(0, field([], chunked(0))), errors.SplitFileError, "used twice"),
@@ -225,7 +225,7 @@ def forged(change):
 def finish(forge, chunks=None):
     """Append chunk metadata; by default the first record is the whole message."""
     forge.records(
-        schema.serialize(riegeli_forge.metadata(chunks or [(MESSAGE, 64, len(REST))], chunked(0)))
+        schema.serialize(records.metadata(chunks or [(MESSAGE, 64, len(REST))], chunked(0)))
     )
 
 
@@ -238,9 +238,9 @@ def cut(forge, size):
 
 
 def bomb(forge):
-    packed = riegeli_forge.PACKERS[ord("b")](b"\0" * 10_000_000)
-    sizes = riegeli_forge.PACKERS[ord("b")](riegeli_forge.write_varint(10_000_000))
-    forge.chunk(b"r", b"b" + riegeli_forge.write_varint(len(sizes)) + sizes + packed, 1, 100)
+    packed = records.PACKERS[ord("b")](b"\0" * 10_000_000)
+    sizes = records.PACKERS[ord("b")](records.write_varint(10_000_000))
+    forge.chunk(b"r", b"b" + records.write_varint(len(sizes)) + sizes + packed, 1, 100)
 
 
 RECORDS = {
@@ -334,7 +334,7 @@ def promise(forge):
     import struct
 
     rest = struct.pack("<4Q", 0, 0, ord("r") | 2**40 << 8, 0)
-    forge.write(struct.pack("<Q", riegeli_forge.highwayhash64(riegeli_forge.KEY, rest)) + rest)
+    forge.write(struct.pack("<Q", records.highwayhash64(records.KEY, rest)) + rest)
 
 
 @pytest.mark.parametrize("case", RECORDS)

@@ -7,7 +7,6 @@ import os
 import sys
 import tracemalloc
 
-import bundle_forge as forge
 import cramjam
 import pytest
 
@@ -22,6 +21,7 @@ from reference_impl.errors import (
 )
 from reference_impl.format import limits
 from reference_impl.format.bundle.table import TableReader, TableWriter
+from savedmodel_kit.forge import tables as forge
 
 MEBIBYTE = 1 << 20
 

@@ -14,13 +14,13 @@ import sys
 
 import google_crc32c
 import pytest
-from bundle_forge import bundle, header
 from model_edits import edited, fixture
 
 from reference_impl.format import schema
 from reference_impl.format.bundle.checksum import masked
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
+from savedmodel_kit.forge.tables import bundle, header
 
 CASE, LARGE, SMALL = (
     "module_functions",
@@ -43,7 +43,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 """
 _PROGRAM = f"""{_PEAK}
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 try:
     main(sys.argv[1:])
 finally:

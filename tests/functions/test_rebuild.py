@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from compat_matrix.canonical.form import canonical
 from reference_impl.format.container import layout
+from savedmodel_tools.canonical.form import canonical
 
 pytestmark = pytest.mark.tensorflow
 

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 import compat_matrix
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Result
-from compat_matrix.cli import main
 from compat_matrix.gate.bisect import bisect
 from compat_matrix.report.gate_words import bisect_command
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
+from savedmodel_compat.cli import main
 
 RELEASES = [f"2.{minor}" for minor in range(4, 22)]
 

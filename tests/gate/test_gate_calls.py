@@ -12,8 +12,8 @@ import faulty_tensorflow
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
 from property_tests.planted.kinds.tensorflows import FAULTY
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.tensorflow
 

@@ -19,7 +19,7 @@ from matrix_world import VERSION, World
 from compat_matrix.cells.results import DESELECTED, write_results
 from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import CHECKS, READING
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 FAIL = {"outcome": "LOAD_ERROR", "error_class": "x.NotFoundError", "message": "no op Foo"}
 CANDIDATE = f"{VERSION}+candidate"
@@ -33,7 +33,7 @@ def world(tmp_path):
 def gate(world, *arguments, same=True, **options):
     """The local TensorFlow against itself, in this world: the double decides what is different."""
     here = (
-        "--cases",
+        "--cases-dir",
         world.cases,
         "--fixtures",
         world.fixtures,
@@ -231,7 +231,7 @@ def test_two_folders_are_compared_without_running_anything(world, before, after,
 @pytest.mark.parametrize("what", ["cases", "fixtures", None])
 def test_the_command_that_finds_the_release_names_the_run_of_models_that_are_not_ours(world, what):
     a, b = folder(world, "2.18.0", "PASS"), folder(world, NEW, "CRASH")
-    RunFile.of_now(selection={what: [str(world.root)]} if what else {}).write(b)
+    RunFile.of_now(folders={what: str(world.root)} if what else {}).write(b)
     done = world.command("gate", "--baseline", a, "--candidate", b, "--out", world.out)
     command = f"savedmodel-compat bisect c/fixture@1.15.5/tf2@{NEW}/values --from 2.18 --to 2.21"
     command += f" --run {b}" if what else ""

@@ -17,7 +17,7 @@ from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Run, pairs_of_folders, pairs_of_run
 from compat_matrix.report.gate_words import headline
 from compat_matrix.verdict.prediction import predicted
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
 
 NOWHERE = Path("nowhere")
 ERROR = {"error_class": "x.NotFoundError", "message": "no op"}

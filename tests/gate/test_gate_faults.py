@@ -14,7 +14,7 @@ import faulty_tensorflow
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.tensorflow
 
@@ -81,7 +81,7 @@ def gate(tmp_path, cases):
         candidate = faulty_tensorflow.copy(tmp_path / "candidate", changes)
         command = ["gate", "--baseline", "local", "--candidate", str(candidate)]
         command += [
-            "--cases",
+            "--cases-dir",
             str(cases),
             "--out",
             str(tmp_path / "out"),

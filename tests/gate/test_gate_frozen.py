@@ -10,7 +10,7 @@ import faulty_tensorflow
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.tensorflow
 

@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix.cases import all_cases
-from compat_matrix.cli import main
 from compat_matrix.gate import quick, run
 from compat_matrix.report.cell_costs import recorded
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.verdict import Ledger
+from savedmodel_compat.cli import main
 
 MINUTE = 60
 PROCESSES = 2

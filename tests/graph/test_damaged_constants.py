@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
-from compat_matrix.models.verify.run import verify
 from property_tests.attacks import forge, objects
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values import dtypes, tensor_proto
 from reference_impl.views.model import inspect
+from savedmodel_tools.verify.run import verify
 
 SHAPES = [[], [6], [2, 3], [7], [-9], [-1], [2, -1], [0], [2**40], [1] * 300, [2**62, 4]]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from op_registry import op_def
 
-from compat_matrix.skew.history import history
 from reference_impl.graph.functional_ops import BRANCHES, LOOPS, first_argument
+from savedmodel_tools.skew.history import history
 
 WORDS = ("If", "Case", "While")
 

@@ -5,8 +5,8 @@ and reason.
 import pytest
 from model_edits import edited, fixture
 
-from compat_matrix.models.verify.run import verify
 from reference_impl.errors import MalformedError, SavedModelError
+from savedmodel_tools.verify.run import verify
 
 
 def numbers(graph):

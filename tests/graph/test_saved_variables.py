@@ -5,9 +5,9 @@ refuses them by name.
 import pytest
 from model_edits import edited, fixture
 
-from compat_matrix.models.verify.run import verify
 from reference_impl.errors import DtypeError, MalformedError, ShapeError
 from reference_impl.format import schema
+from savedmodel_tools.verify.run import verify
 
 KEY = "scale/.ATTRIBUTES/VARIABLE_VALUE"  # a float32 scalar
 

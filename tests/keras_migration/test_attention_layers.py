@@ -9,8 +9,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
 from reference_impl.format import schema
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 
 PREDICT = """
 import sys
-from keras_models.table import WithoutTensorFlow
+from savedmodel_migration.keras_models.table import WithoutTensorFlow
 sys.meta_path[:] = map(WithoutTensorFlow, sys.meta_path)
 import keras, numpy
 model = keras.saving.load_model(sys.argv[1])

@@ -1,4 +1,4 @@
-"""The models of `keras_models`: what the table says, and that a release makes them."""
+"""The models of `savedmodel_migration.keras_models`: what the table says, and that a release makes them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import keras_models
+import savedmodel_migration.keras_models
 from docs import keras_table
-from keras_models import groups, layers, material, outcome, recorder, table
+from savedmodel_migration.keras_models import (
+    groups,
+    layers,
+    material,
+    outcome,
+    recorder,
+    table,
+)
 
 STATES = ("close", "step", "answers", "refused", "error", "jax", "torch", "file")
 
@@ -50,7 +57,7 @@ def test_folders_are_told_apart():
 
 @pytest.mark.parametrize("file", ["layers.py", "whole.py", "recorder.py"])
 def test_what_runs_inside_a_release_is_python_3_6(file):
-    text = (Path(keras_models.__file__).parent / file).read_text()
+    text = (Path(savedmodel_migration.keras_models.__file__).parent / file).read_text()
     assert ast.parse(text, feature_version=(3, 6)).body
 
 
@@ -112,12 +119,14 @@ def test_every_reason_is_about_a_model():
 
 def test_tensorflow_is_hidden_and_nothing_else_is():
     program = (
-        "import sys, importlib.util; from keras_models.table import"
+        "import sys, importlib.util; from savedmodel_migration.keras_models.table import"
         " WithoutTensorFlow\nsys.meta_path[:] = map(WithoutTensorFlow, sys.meta_path)\nassert"
         " importlib.util.find_spec('tensorflow') is None and importlib.util.find_spec('numpy')\n"
     )
     subprocess.run(
-        [sys.executable, "-c", program], check=True, cwd=Path(keras_models.__file__).parents[1]
+        [sys.executable, "-c", program],
+        check=True,
+        cwd=Path(savedmodel_migration.keras_models.__file__).parents[1],
     )
 
 

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 keras = pytest.importorskip("keras", minversion="3")
 
 import tensorflow as tf  # noqa: E402
 
-from compat_matrix.keras_migration.building.layer_model import layer_model  # noqa: E402
-from compat_matrix.keras_migration.building.operations import Operation  # noqa: E402
-from compat_matrix.keras_migration.reading.layer_graph import layer_graph  # noqa: E402
-from compat_matrix.keras_migration.reading.saved import SavedKeras  # noqa: E402
-from compat_matrix.keras_migration.rebuild import rebuild  # noqa: E402
-from compat_matrix.keras_migration.refused import Refused  # noqa: E402
+from savedmodel_migration.keras_2_to_3.building.layer_model import layer_model  # noqa: E402
+from savedmodel_migration.keras_2_to_3.building.operations import Operation  # noqa: E402
+from savedmodel_migration.keras_2_to_3.reading.layer_graph import layer_graph  # noqa: E402
+from savedmodel_migration.keras_2_to_3.reading.saved import SavedKeras  # noqa: E402
+from savedmodel_migration.keras_2_to_3.rebuild import rebuild  # noqa: E402
+from savedmodel_migration.keras_2_to_3.refused import Refused  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
 from reference_impl.format import schema
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 keras = pytest.importorskip("keras", minversion="3")
@@ -16,8 +16,8 @@ keras = pytest.importorskip("keras", minversion="3")
 import tensorflow as tf  # noqa: E402
 
 import reference_impl  # noqa: E402
-from compat_matrix.keras_migration.prove import pairs_of, prove  # noqa: E402
-from compat_matrix.keras_migration.rebuild import rebuild  # noqa: E402
+from savedmodel_migration.keras_2_to_3.prove import pairs_of, prove  # noqa: E402
+from savedmodel_migration.keras_2_to_3.rebuild import rebuild  # noqa: E402
 
 X = tf.random.stateless_normal([6, 4], [1, 2])
 PROVED = ["weights", "gradients", "training step"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compat_matrix.keras_migration.prove import GRADIENTS, _if_comparable
-from compat_matrix.keras_migration.rounding import LARGEST, Rounding
+from savedmodel_migration.keras_2_to_3.prove import GRADIENTS, _if_comparable
+from savedmodel_migration.keras_2_to_3.rounding import LARGEST, Rounding
 
 pytestmark = pytest.mark.tensorflow
 

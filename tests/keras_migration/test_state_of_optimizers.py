@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 
@@ -38,7 +38,7 @@ def keras2():
 
 
 def rebuilt(model, folder):
-    from compat_matrix.keras_migration.rebuild import rebuild
+    from savedmodel_migration.keras_2_to_3.rebuild import rebuild
 
     model.save(folder / "trained", save_format="tf")
     return rebuild(folder / "trained")
@@ -130,7 +130,7 @@ def test_functions_that_were_registered_are_found_by_the_names_that_the_user_gav
         "the model is not compiled: Keras 3 has no function 'mine>distance' among its losses; name"
         " its class: --custom-objects MODULE:NAME"
     ]
-    from compat_matrix.keras_migration.rebuild import rebuild
+    from savedmodel_migration.keras_2_to_3.rebuild import rebuild
 
     found = rebuild(tmp_path / "trained", {"distance": distance})
     assert not found.notes

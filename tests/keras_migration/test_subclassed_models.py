@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 X = np.linspace(-1, 1, 40).reshape(10, 4).astype("float32")

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
 from reference_impl.format import schema
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 
@@ -24,7 +24,7 @@ PREDICT = """
 import sys
 import numpy as np, keras
 model = keras.models.load_model(sys.argv[1])
-assert not any(name.split(".")[0] in ("compat_matrix", "reference_impl") for name in sys.modules)
+assert not any(name.split(".")[0] in ("compat_matrix", "reference_impl") or name.startswith("savedmodel_") for name in sys.modules)
 np.save(sys.argv[3], model.predict(np.load(sys.argv[2]), verbose=0))
 """
 

@@ -13,8 +13,8 @@ keras = pytest.importorskip("keras", minversion="3")
 import tensorflow as tf  # noqa: E402
 
 import reference_impl  # noqa: E402
-from compat_matrix.keras_migration.prove import pairs_of, prove  # noqa: E402
-from compat_matrix.keras_migration.rebuild import rebuild  # noqa: E402
+from savedmodel_migration.keras_2_to_3.prove import pairs_of, prove  # noqa: E402
+from savedmodel_migration.keras_2_to_3.rebuild import rebuild  # noqa: E402
 
 RATE = 1e-7  # so small that the second step has the gradient of the first
 OPTIMIZERS = {

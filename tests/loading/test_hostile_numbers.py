@@ -11,10 +11,10 @@ import model_edits as edits
 import pytest
 
 import reference_impl
-from compat_matrix.cli import main
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.tensorflow
 

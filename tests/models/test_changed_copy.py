@@ -7,13 +7,13 @@ import shutil
 import pytest
 from model_edits import fixture
 
-from compat_matrix.models.downgrade import model as downgrade
-from compat_matrix.models.edits.run import edit
-from compat_matrix.skew.history import history
 from reference_impl.format.container import layout
 from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.schema import serialize
 from reference_impl.format.schema.ordered import ordered_bytes
+from savedmodel_tools.downgrade import model as downgrade
+from savedmodel_tools.edits.run import edit
+from savedmodel_tools.skew.history import history
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import pytest
 from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 
-from compat_matrix.cli import main
-from compat_matrix.models import compat, targets
-from compat_matrix.skew.history import history
 from reference_impl.format import schema
 from reference_impl.format.container import layout
+from savedmodel_compat.cli import main
+from savedmodel_tools import compat, targets
+from savedmodel_tools.skew.history import history
 
 
 def run(*arguments):
@@ -353,7 +353,7 @@ def test_wrong_usage_and_models_that_cannot_be_read(tmp_path):
 
 def test_what_was_foretold_is_held_against_what_a_release_did():
     from compat_matrix.cells.outcomes import Outcome
-    from compat_matrix.models.prove import Reading
+    from compat_matrix.exports.release_proof import Reading
     from docs.reality import Tally
 
     index = history().index("1.13")

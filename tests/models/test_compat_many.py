@@ -1,9 +1,9 @@
 """`compat` of a model with many signatures: what they have in common is asked once."""
 
-from compat_matrix.models import compat
-from compat_matrix.skew.history import history
-from compat_matrix.skew.needs import Walk
 from property_tests.attacks import forge
+from savedmodel_tools import compat
+from savedmodel_tools.skew.history import history
+from savedmodel_tools.skew.needs import Walk
 
 
 def with_signatures(count):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 COLLECTION = Path(__file__).parents[3] / "shared" / "zoo"
 COLUMNS = {"objects": "v2_status", "session": "v1_status"}

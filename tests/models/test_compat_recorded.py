@@ -7,9 +7,9 @@ import skew_models
 from skew_models import recorded
 
 from compat_matrix.cells.consumers import CONSUMERS
-from compat_matrix.models.compat import EVERY_LOADER, of_model
-from compat_matrix.skew.history import history
 from reference_impl.format.container import layout
+from savedmodel_tools.compat import EVERY_LOADER, of_model
+from savedmodel_tools.skew.history import history
 
 # Models that fail, or are read, for reasons that no op tells.
 NOT_OF_OPS = ("newer_checkpoint", "op_version", "fixture_estimator_boosted_trees")

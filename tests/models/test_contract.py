@@ -13,14 +13,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
-from compat_matrix.models.contract import file, values
-from compat_matrix.models.contract.form import Answers, Contract, Request, contract_of, parse_type
-from compat_matrix.models.contract.rules import BREAKING, RULES, compare
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import CARRIERS, Tensor, from_numpy
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import encode
+from savedmodel_common import tensors
+from savedmodel_common.tensors import CARRIERS, Tensor, from_numpy
+from savedmodel_compat.cli import main
+from savedmodel_tools.contract import file, values
+from savedmodel_tools.contract.form import (
+    Answers,
+    Contract,
+    Request,
+    contract_of,
+    parse_type,
+)
+from savedmodel_tools.contract.rules import BREAKING, RULES, compare
 
 
 @pytest.fixture(scope="module")
@@ -436,7 +442,7 @@ def test_requests_with_answers_need_no_TensorFlow(tmp_path):
     }
     (io / "io.json").write_text(json.dumps({"schema": 1, "requests": [request]}))
     program = (
-        "import sys\nfrom compat_matrix.cli import main\n"
+        "import sys\nfrom savedmodel_compat.cli import main\n"
         f"try: main(['contract', 'write', {str(path)!r}, '--requests', {str(io)!r}])\n"
         "except SystemExit as error: print(error.code)\n"
         "print([name for name in sys.modules if name.startswith(('tensorflow', 'keras'))])"

@@ -8,7 +8,7 @@ import model_edits
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 CASE = "half_plus_two"
 

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from planted_facts import FACTS
 
 import reference_impl
-from compat_matrix.cli import main
-from compat_matrix.skew.history import history
 from reference_impl.errors import SavedModelError
+from savedmodel_compat.cli import main
+from savedmodel_tools.skew.history import history
 
 tf = pytest.importorskip("tensorflow")
 

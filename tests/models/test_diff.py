@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.cli import main
-from compat_matrix.comparison import weights as weights_module
-from compat_matrix.models.diff import SECTIONS, Options, diff
 from property_tests.strategies import edits
 from reference_impl.errors import ChecksumError
 from reference_impl.format import schema
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.container import layout
+from savedmodel_compat.cli import main
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.comparison import weights as weights_module
+from savedmodel_tools.diff import SECTIONS, Options, diff
 
 CASES = ("module_functions", "half_plus_two")
 HASHES = Options(hashes=True)

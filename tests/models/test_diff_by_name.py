@@ -11,10 +11,10 @@ import model_edits
 import neutral_edits
 import pytest
 
-from compat_matrix.canonical.form import meta_graphs_of
-from compat_matrix.comparison.by_name import decide, same_collections
-from compat_matrix.models.diff import Options, diff
 from reference_impl.format.container import layout
+from savedmodel_tools.canonical.form import meta_graphs_of
+from savedmodel_tools.comparison.by_name import decide, same_collections
+from savedmodel_tools.diff import Options, diff
 
 CASES = (
     "half_plus_two",

@@ -9,8 +9,8 @@ import model_edits as edits
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
 from property_tests.planted import faults
+from savedmodel_compat.cli import main
 
 
 def run(*words):

@@ -11,12 +11,12 @@ import model_edits
 import numpy as np
 import pytest
 
-from compat_matrix.comparison.measures import Few
-from compat_matrix.comparison.numbers import Distance
-from compat_matrix.comparison.weights import ELEMENTS
-from compat_matrix.models.diff import Options, diff
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
+from savedmodel_tools.comparison.measures import Few
+from savedmodel_tools.comparison.numbers import Distance
+from savedmodel_tools.comparison.weights import ELEMENTS
+from savedmodel_tools.diff import Options, diff
 
 OPTIONS = (
     Options(),

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.models.diff import diff
 from reference_impl.format import schema
+from savedmodel_tools.diff import diff
 
 SIZES = 40, 80, 160
 
@@ -156,7 +156,7 @@ def test_more_functions_than_are_kept_are_told_like_few(tmp_path, monkeypatch):
     """Beyond a number of nodes the bodies of functions that differ are made a second time, and
     nothing else is different.
     """
-    from compat_matrix.comparison import functions
+    from savedmodel_tools.comparison import functions
 
     paths = pair(tmp_path, functions_in_a_circle, 30)
     kept = diff(*paths).to_json()

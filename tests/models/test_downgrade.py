@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 from model_edits import edited, fixture
 
-from compat_matrix.cli import main
-from compat_matrix.models.downgrade import attrs, replace, rewrite
-from compat_matrix.skew.history import history
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.tensor_proto import decode
+from savedmodel_compat.cli import main
+from savedmodel_tools.downgrade import attrs, replace, rewrite
+from savedmodel_tools.skew.history import history
 
 OLD = "1.15"
 
@@ -360,7 +360,7 @@ def test_each_process_proves_with_workers_of_its_own_and_leaves_nothing(tmp_path
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     line = f"downgrade zoo --out out --target {OLD} --for c++ --jobs 2 --json"
-    command = [sys.executable, "-m", "compat_matrix", *line.split()]
+    command = [sys.executable, "-m", "savedmodel_compat", *line.split()]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     told = [line["proof"]["status"] for line in json.loads(done.stdout)["models"]]
     assert (done.returncode, told) == (0, ["PROVED"] * 3), done.stderr
@@ -397,7 +397,7 @@ def test_a_model_with_a_state_is_proved_by_our_requests_and_by_recorded_ones(tmp
 
     from compat_matrix.runtimes import resolve
     from compat_matrix.runtimes.runtime import local_runtime
-    from compat_matrix.workers import tensors
+    from savedmodel_common import tensors
 
     class Counter(tf.Module):
         def __init__(self):
@@ -497,7 +497,7 @@ def test_a_loader_that_was_named_and_not_asked_leaves_it_unproved(tmp_path, monk
     """The others answer, but nobody asked the loader that the user is about."""
     from dataclasses import replace
 
-    from compat_matrix.models import prove
+    from compat_matrix.exports import release_proof as prove
     from compat_matrix.runtimes import resolve
     from compat_matrix.runtimes.runtime import local_runtime
 

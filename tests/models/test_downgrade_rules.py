@@ -16,13 +16,13 @@ from typing import Any, Callable, Optional
 import pytest
 from packaging.version import Version
 
-from compat_matrix.models import prove
-from compat_matrix.models.downgrade import attrs
-from compat_matrix.models.downgrade import model as downgrading
-from compat_matrix.models.downgrade.replace import REPLACEMENTS
-from compat_matrix.skew import advice
-from compat_matrix.skew.history import history
+from compat_matrix.exports import release_proof as prove
 from reference_impl.format.container import layout
+from savedmodel_tools.downgrade import attrs
+from savedmodel_tools.downgrade import model as downgrading
+from savedmodel_tools.downgrade.replace import REPLACEMENTS
+from savedmodel_tools.skew import advice
+from savedmodel_tools.skew.history import history
 
 pytestmark = pytest.mark.tensorflow
 

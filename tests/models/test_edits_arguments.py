@@ -10,17 +10,17 @@ from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 from renamed_arguments import all_names, rename_all
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.cli import main
-from compat_matrix.models.edits import signatures
-from compat_matrix.models.edits.arguments import rename_arguments
-from compat_matrix.models.edits.proof import RefusedError
-from compat_matrix.models.edits.run import edit
-from compat_matrix.models.verify.run import verify
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.format.values import structure
 from reference_impl.views.signatures import slots_of
+from savedmodel_compat.cli import main
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.edits import signatures
+from savedmodel_tools.edits.arguments import rename_arguments
+from savedmodel_tools.edits.proof import RefusedError
+from savedmodel_tools.edits.run import edit
+from savedmodel_tools.verify.run import verify
 
 KERAS = "keras_functional_save"  # price: float32, words: int64 -> kind, value: float32
 
@@ -289,7 +289,7 @@ def test_an_object_graph_that_says_otherwise_is_refused(tmp_path, wrong, reason)
 
 def test_a_mistake_of_the_edit_would_be_noticed(tmp_path, monkeypatch):
     """Tensors that are not put in the order of the new names would be taken for each other."""
-    from compat_matrix.models.edits import callee
+    from savedmodel_tools.edits import callee
 
     monkeypatch.setattr(
         callee,

@@ -8,12 +8,12 @@ from model_edits import FIXTURES
 from renamed_arguments import observed, rename_all, renamed_artifact
 
 import reference_impl
-from compat_matrix.canonical.form import canonical
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.models.edits import signatures
-from compat_matrix.models.edits.arguments import rename_arguments
-from compat_matrix.models.edits.run import edit
-from compat_matrix.models.edits.slim import slim
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.edits import signatures
+from savedmodel_tools.edits.arguments import rename_arguments
+from savedmodel_tools.edits.run import edit
+from savedmodel_tools.edits.slim import slim
 
 pytestmark = pytest.mark.tensorflow
 

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from model_edits import fixture
 
-from compat_matrix.cli import main
 from reference_impl.format.container import layout
+from savedmodel_compat.cli import main
 
 CASES = ("half_plus_two", "queue_leftovers", "hash_table_v2")
 

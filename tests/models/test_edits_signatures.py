@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.cli import main
-from compat_matrix.models.edits import signatures
-from compat_matrix.models.edits.proof import RefusedError
-from compat_matrix.models.edits.run import edit
 from reference_impl import errors
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
+from savedmodel_compat.cli import main
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.edits import signatures
+from savedmodel_tools.edits.proof import RefusedError
+from savedmodel_tools.edits.run import edit
 
 
 def invoke(*arguments, code=0):

@@ -10,18 +10,18 @@ import pytest
 from click.testing import CliRunner
 from model_edits import FIXTURES, differences, edited, fixture
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.canonical.functions import Functions
-from compat_matrix.cli import main
-from compat_matrix.models.edits import signatures
-from compat_matrix.models.edits.proof import RefusedError, faults
-from compat_matrix.models.edits.run import edit
-from compat_matrix.models.edits.slim import slim
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.container import layout
 from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.restore_plan import restore_plan
+from savedmodel_compat.cli import main
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.canonical.functions import Functions
+from savedmodel_tools.edits import signatures
+from savedmodel_tools.edits.proof import RefusedError, faults
+from savedmodel_tools.edits.run import edit
+from savedmodel_tools.edits.slim import slim
 
 KERAS = "keras_compiled_save"
 

@@ -6,9 +6,9 @@ import model_edits
 import pytest
 
 import reference_impl
-from compat_matrix.models.edits.run import edit
-from compat_matrix.models.edits.slim import slim
 from reference_impl.format.container import layout
+from savedmodel_tools.edits.run import edit
+from savedmodel_tools.edits.slim import slim
 
 pytestmark = pytest.mark.tensorflow
 

@@ -10,15 +10,15 @@ import pytest
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.checks import run_cell
-from compat_matrix.models.edits import signatures
-from compat_matrix.models.edits.run import edit
-from compat_matrix.models.edits.slim import slim
 from compat_matrix.requests.given import as_artifact
 from compat_matrix.requests.policies import RELEASES
 from compat_matrix.runtimes.runtime import local_runtime
-from compat_matrix.workers import tensors
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
+from savedmodel_common import tensors
+from savedmodel_tools.edits import signatures
+from savedmodel_tools.edits.run import edit
+from savedmodel_tools.edits.slim import slim
 
 pytestmark = pytest.mark.tensorflow
 

@@ -7,9 +7,9 @@ import sys
 import layout_models
 import pytest
 
-from compat_matrix.models import remote
-from compat_matrix.models.find import find
-from compat_matrix.models.place import Unusable
+from savedmodel_tools import remote
+from savedmodel_tools.find import find
+from savedmodel_tools.place import Unusable
 
 
 def names(found):
@@ -133,7 +133,7 @@ def test_a_url_without_its_package_names_the_package(tree):
     """In a process of its own, where nothing has imported fsspec."""
     program = (
         "import sys; sys.modules['fsspec'] = None\n"
-        "from compat_matrix.models.find import Unusable, find\n"
+        "from savedmodel_tools.find import Unusable, find\n"
         "try: find(['gs://bucket/zoo'])\n"
         "except Unusable as error: print(error)\n"
     )

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
-from compat_matrix.models.jobs import Died, ordered
+from savedmodel_compat.cli import main
+from savedmodel_tools.jobs import Died, ordered
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 
@@ -103,7 +103,7 @@ def test_an_interruption_ends_all(tmp_path):
         "from functools import partial",
         "from pathlib import Path",
         "import test_jobs",
-        "from compat_matrix.models.jobs import ordered",
+        "from savedmodel_tools.jobs import ordered",
         "if __name__ == '__main__':",
         f"    list(ordered(partial(test_jobs.stay, Path({os.fspath(tmp_path)!r})), range(5), 2))",
     ]

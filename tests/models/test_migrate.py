@@ -19,20 +19,21 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
 from compat_matrix.checks import answers
 from compat_matrix.checks.kinds import values
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.models.migrate import migrator, proof, records
-from compat_matrix.models.migrate.records import Status
-from compat_matrix.requests.compare import Mismatch
 from compat_matrix.runtimes import isolation, worker
 from compat_matrix.runtimes.process import Crashed
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import ReplyError, WorkerDied
-from compat_matrix.serving import staging
 from reference_impl.format import schema
 from reference_impl.graph.edges import parse_input
+from savedmodel_common import staging
+from savedmodel_common.compare import Mismatch
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat import cli
+from savedmodel_migration.migrate import migrator, proof, records
+from savedmodel_migration.migrate.records import Status
+from savedmodel_migration.workers import MIGRATION
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 CASES = (
@@ -132,7 +133,7 @@ def done(zoo, synced, tmp_path_factory):
 
 
 def test_the_plan_says_what_each_model_is_and_makes_nothing(zoo, tmp_path):
-    result = migrate(zoo, "--plan", "--out", tmp_path / "out")
+    result = migrate(zoo, "--dry-run", "--out", tmp_path / "out")
     lines = dict(line.split(": ", 2)[1::-1] for line in result.stdout.splitlines())
     names = {Path(name).relative_to(zoo).parts[0]: action for name, action in lines.items()}
     assert names == {
@@ -294,7 +295,7 @@ def test_a_second_run_does_only_what_changed(done, zoo, tmp_path):
 @pytest.mark.tensorflow
 def test_a_killed_run_goes_on_and_leaves_only_whole_models(zoo, tmp_path):
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "compat_matrix", "migrate", str(zoo), "--out", str(out)]
+    command = [sys.executable, "-m", "savedmodel_compat", "migrate", str(zoo), "--out", str(out)]
     process = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -492,7 +493,7 @@ def test_a_disk_that_fails_is_no_fault_of_the_model(tmp_path, monkeypatch):
     not isolation.without_network(), reason="this platform gives no process another network"
 )
 def test_models_are_run_without_a_network():
-    words = worker.command(local_runtime(), "migration_worker")
+    words = worker.command(local_runtime(), MIGRATION)
     assert tuple(words[: len(isolation.without_network())]) == isolation.without_network()
     code = (
         "import socket; socket.create_connection(('127.0.0.1', int(__import__('sys').argv[1])), 5)"

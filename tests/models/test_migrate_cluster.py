@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat import cli
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 COPIES = 5

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.models.migrate import lost_kernels
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.tensor_proto import encode
 from reference_impl.graph.node_defs import set_constant
 from reference_impl.graph.references import all_nodes
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat import cli
+from savedmodel_migration.migrate import lost_kernels
 
 OLD = "2.8"  # the last release with a kernel of BoostedTreesBucketize
 CONTRIB = "1.15"  # the last release with tensorflow.contrib
@@ -207,7 +207,7 @@ def migrate(*arguments):
 @pytest.mark.parametrize("name", [OLD, CONTRIB])
 def test_the_old_model_answers_in_the_release_and_the_new_one_here(tmp_path, name):
     """The requests that lie beside the model ask for the values that a rewrite gets wrong first."""
-    from compat_matrix.workers import tensors
+    from savedmodel_common import tensors
 
     able = release(name)
     if name == OLD:
@@ -261,8 +261,8 @@ def test_a_release_that_does_not_answer_either_is_named(tmp_path, monkeypatch):
     """--with asks the release that is named, whatever the op history says of it."""
     import dataclasses
 
-    from compat_matrix.models.migrate import elsewhere
     from compat_matrix.runtimes.runtime import local_runtime
+    from savedmodel_migration.migrate import elsewhere
 
     save(tmp_path / "zoo/old/model", False)
     here = dataclasses.replace(local_runtime(), name="other")

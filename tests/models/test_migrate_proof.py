@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.models.migrate import records
 from reference_impl.format import schema
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat import cli
+from savedmodel_migration.migrate import records
 
 pytestmark = pytest.mark.tensorflow
 
@@ -171,7 +171,7 @@ def test_a_source_that_cannot_be_read_keeps_what_was_proved(proved, monkeypatch)
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("compat_matrix.models.migrate.run.source_hash", failing)
+        patch.setattr("savedmodel_migration.migrate.run.source_hash", failing)
         code, model = migrate(source, "--out", out)
     assert (code, model["status"]) == (ExitCode.HARNESS_ERROR, "failed")
     assert files(out / "models") == before and record.source_hash[:12] in model["kept"]
@@ -191,7 +191,7 @@ def test_tensors_of_many_zeros_are_read_back(tmp_path):
     """
     import numpy as np
 
-    from compat_matrix.workers import tensors
+    from savedmodel_common import tensors
 
     zeros = {str(number): tensors.from_numpy(np.zeros(1 << 22, np.float32)) for number in range(8)}
     tensors.save(tmp_path / "x.npz", zeros)

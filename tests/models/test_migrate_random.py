@@ -9,9 +9,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
 from compat_matrix.requests.draws import drawn
 from reference_impl.format.container import layout
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 

@@ -12,9 +12,9 @@ import model_edits as edits
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
-from compat_matrix.models.migrate import records, report, run
-from compat_matrix.models.migrate.records import Status
+from savedmodel_compat.cli import main
+from savedmodel_migration.migrate import records, report, run
+from savedmodel_migration.migrate.records import Status
 
 
 def record(name, status=Status.REFUSED, **more):

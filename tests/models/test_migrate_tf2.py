@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
-from compat_matrix.common.exit_codes import ExitCode
 from reference_impl.format import schema
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat import cli
 
 pytestmark = pytest.mark.tensorflow
 

@@ -10,8 +10,8 @@ import model_edits as edits
 import pytest
 
 import reference_impl
-from compat_matrix.models.diff import diff
-from compat_matrix.models.verify.run import verify
+from savedmodel_tools.diff import diff
+from savedmodel_tools.verify.run import verify
 
 # Markup, an attribute's end, a formula that notebooks would typeset, a direction override.
 HOSTILE = (
@@ -134,7 +134,7 @@ def test_verify_shows_severity_rule_place_and_fix():
 
 
 def test_verify_does_not_call_a_model_sound_that_it_could_not_look_at():
-    from compat_matrix.models.verify.run import Report
+    from savedmodel_tools.verify.run import Report
 
     shown = page(Report("model", error="no permission"))
     assert (
@@ -174,8 +174,8 @@ def test_nothing_is_imported_for_it_that_the_base_install_lacks(name):
 import sys
 sys.modules[{name!r}] = None
 import reference_impl
-from compat_matrix.models.diff import diff
-from compat_matrix.models.verify.run import verify
+from savedmodel_tools.diff import diff
+from savedmodel_tools.verify.run import verify
 model = {str(edits.fixture("half_plus_two"))!r}
 print(all(item._repr_html_().startswith("<div") for item in (reference_impl.inspect(model), verify(model), diff(model, model))))
 """

@@ -13,15 +13,15 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
 from compat_matrix.checks import CHECKS, run_cell
-from compat_matrix.models.compat import EVERY_LOADER
-from compat_matrix.models.predict import SAVES, Predictor
+from compat_matrix.engine.predict import SAVES, Predictor
 from compat_matrix.runtimes.runtime import local_runtime
-from compat_matrix.skew.needs import OBJECTS, SESSION, needs
 from compat_matrix.verdict import prediction
-from compat_matrix.workers import tensors
-from compat_matrix.workers.provenance import hash_files
 from reference_impl.format import schema
 from reference_impl.format.container import layout
+from savedmodel_common import tensors
+from savedmodel_common.provenance import hash_files
+from savedmodel_tools.compat import EVERY_LOADER
+from savedmodel_tools.skew.needs import OBJECTS, SESSION, needs
 
 pytestmark = pytest.mark.tensorflow
 

@@ -6,12 +6,12 @@ import pytest
 from google.protobuf import text_format
 from model_edits import edited, fixture
 
-from compat_matrix.models import compat
-from compat_matrix.models.downgrade import model as downgrading
-from compat_matrix.models.returned_handles import ReturnedHandles
-from compat_matrix.skew.history import history
 from reference_impl.format import schema
 from reference_impl.format.container import layout
+from savedmodel_tools import compat
+from savedmodel_tools.downgrade import model as downgrading
+from savedmodel_tools.returned_handles import ReturnedHandles
+from savedmodel_tools.skew.history import history
 
 TABLE = """op: 'MutableHashTableV2' attr { key: 'key_dtype' value { type: DT_INT64 } }
   attr { key: 'value_dtype' value { type: DT_INT64 } } attr { key: 'shared_name' value { s: 'table_7' } }"""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from compat_matrix.models.verify.rules import all_rules
+from savedmodel_tools.verify.rules import all_rules
 
 KNOWN = dict(
     line.split()

@@ -6,14 +6,19 @@ import verify_planted
 import zoo
 from click.testing import CliRunner
 
-from compat_matrix import cli
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.models.find import find
-from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.rules import UnknownRule, all_rules, choose, file
-from compat_matrix.models.verify.run import MAX_FINDINGS, verify
 from property_tests.attacks import effects
 from reference_impl.format import schema
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat import cli
+from savedmodel_tools.find import find
+from savedmodel_tools.verify.findings import Severity
+from savedmodel_tools.verify.rules import (
+    UnknownRule,
+    all_rules,
+    choose,
+    file,
+)
+from savedmodel_tools.verify.run import MAX_FINDINGS, verify
 
 FIXTURES = sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
 

@@ -12,9 +12,9 @@ import pytest
 import verify_planted
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
-from compat_matrix.models.verify import run as running
-from compat_matrix.models.verify.rules import all_rules
+from savedmodel_compat.cli import main
+from savedmodel_tools.verify import run as running
+from savedmodel_tools.verify.rules import all_rules
 
 
 def run(*arguments):
@@ -236,7 +236,7 @@ def test_names_from_a_model_cannot_steer_the_terminal(tmp_path):
 def test_starts_without_heavy_imports():
     """No TensorFlow, no NumPy, and none of the harness."""
     program = (
-        "import sys\nfrom click.testing import CliRunner\nfrom compat_matrix.cli import main\ndone"
+        "import sys\nfrom click.testing import CliRunner\nfrom savedmodel_compat.cli import main\ndone"
         " = CliRunner().invoke(main, ['verify',"
         f" {str(edits.fixture('module_functions'))!r}])\nprint(done.exit_code,"
         " sorted({'tensorflow', 'numpy', 'rich', 'jinja2', 'pytest', 'fsspec'} &"

@@ -9,14 +9,14 @@ import pytest
 import verify_planted
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
-from compat_matrix.models import compat
-from compat_matrix.models.verify.consequences import OF_RULE
-from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.rules import all_rules
-from compat_matrix.models.verify.run import verify
-from compat_matrix.skew.history import history
 from reference_impl.format import schema
+from savedmodel_compat.cli import main
+from savedmodel_tools import compat
+from savedmodel_tools.skew.history import history
+from savedmodel_tools.verify.consequences import OF_RULE
+from savedmodel_tools.verify.findings import Severity
+from savedmodel_tools.verify.rules import all_rules
+from savedmodel_tools.verify.run import verify
 
 NEWEST = len(history().releases) - 1
 # Errors that stop no loader of `compat`: of a server's own file, or of what the model does to the

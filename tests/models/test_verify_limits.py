@@ -6,22 +6,22 @@ import model_edits as edits
 import pytest
 import verify_planted
 
-from compat_matrix.models import compat
-from compat_matrix.models.edits import slim_graph, slim_savers
-from compat_matrix.models.obstacles import obstacles
-from compat_matrix.models.returned_handles import ReturnedHandles
-from compat_matrix.models.verify import assignments, shapes
-from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.rules import file
-from compat_matrix.models.verify.run import verify
-from compat_matrix.skew import arguments
-from compat_matrix.skew.history import history
-from compat_matrix.skew.needs import MAX_LACKS, needs
 from property_tests.attacks import bombs, forge
 from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.graph.graph_view import GraphView
+from savedmodel_tools import compat
+from savedmodel_tools.edits import slim_graph, slim_savers
+from savedmodel_tools.obstacles import obstacles
+from savedmodel_tools.returned_handles import ReturnedHandles
+from savedmodel_tools.skew import arguments
+from savedmodel_tools.skew.history import history
+from savedmodel_tools.skew.needs import MAX_LACKS, needs
+from savedmodel_tools.verify import assignments, shapes
+from savedmodel_tools.verify.findings import Severity
+from savedmodel_tools.verify.rules import file
+from savedmodel_tools.verify.run import verify
 
 COUNTS = [3, 100_000, 131_072, 250_000_000, 2**63 - 1]
 

@@ -11,14 +11,14 @@ import skew_models
 import verify_planted
 import zoo
 
-from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.model import Model
-from compat_matrix.models.verify.run import verify
-from compat_matrix.models.verify.shapes import Shapes
-from compat_matrix.skew.history import history
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
+from savedmodel_tools.skew.history import history
+from savedmodel_tools.verify.findings import Severity
+from savedmodel_tools.verify.model import Model
+from savedmodel_tools.verify.run import verify
+from savedmodel_tools.verify.shapes import Shapes
 
 # The rules that foretell a refusal, and what TensorFlow says then.
 SAYS = {

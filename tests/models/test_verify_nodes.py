@@ -8,11 +8,11 @@ import model_edits as edits
 import pytest
 import verify_planted
 
-from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.run import verify
 from property_tests.attacks import forge, naming, nodes
 from reference_impl.format import schema
 from reference_impl.views.model import inspect
+from savedmodel_tools.verify.findings import Severity
+from savedmodel_tools.verify.run import verify
 
 FOUND = {
     nodes.case_without_branches: ("SMC310", "'branches' has 0 items"),

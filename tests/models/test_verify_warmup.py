@@ -5,10 +5,10 @@ at load.
 import pytest
 from model_edits import fixture
 
-from compat_matrix.models.verify.rules import all_rules, choose
-from compat_matrix.models.verify.run import verify
 from property_tests.attacks import effects, forge
 from reference_impl.format import limits
+from savedmodel_tools.verify.rules import all_rules, choose
+from savedmodel_tools.verify.run import verify
 
 AT_LOAD = (
     "at load in a model server, by a warm-up request (signature serving_default) WriteFile writes a"

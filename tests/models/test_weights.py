@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from model_edits import fixture
 from safetensors.numpy import load_file
 
-from compat_matrix.cli import main
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.bundle.writer import BundleWriter
+from savedmodel_compat.cli import main
 
 FIXTURES = sorted(path.parent for path in Path("fixtures_v1").glob("*/model"))
 

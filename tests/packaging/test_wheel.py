@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
+from savedmodel_common.packages import FIXTURES, OURS
+
 PROJECT = Path(__file__).resolve().parents[2]
 MODEL = PROJECT / "fixtures_v1" / "half_plus_two" / "model"
 LISTED = """
 import click
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 def walk(command, path):
     print(*path)
@@ -28,7 +30,8 @@ walk(main, [])
 HELP = """
 import sys
 from click.testing import CliRunner
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
+from savedmodel_common.packages import FIXTURES, OURS
 
 for line in sys.stdin.read().splitlines():
     result = CliRunner().invoke(main, [*line.split(), "--help"])
@@ -90,10 +93,7 @@ def test_the_wheel_holds_the_packages_of_users_and_no_locks_of_third_parties(bui
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert packages == {
-        *("reference_impl", "reference_eval", "compat_matrix", "fixtures_v1", "fixtures_v2"),
-        "savedmodel_compat",
-    }
+    assert packages == {*OURS, *FIXTURES}
     assert not [name for name in names if "third_party" in name]
 
 

@@ -18,12 +18,12 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Decision, PlanError
 from compat_matrix.cells.results import DESELECTED, Observation, Result
 from compat_matrix.checks import CHECKS
-from compat_matrix.cli import main
 from compat_matrix.plan.changed import Changes, ChangesUnknown, changed_since, effect_of
 from compat_matrix.plan.planning import Axes, PlannedArtifact, case_artifacts, expand
 from compat_matrix.report import grid
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger, tally
+from savedmodel_compat.cli import main
 
 ROOT = Path(__file__).parents[2]
 OLD = Runtime(
@@ -53,7 +53,9 @@ def planned(*artifacts, runtimes=(OLD, NEW), **axes):
 def test_everybody_reads_what_everybody_wrote():
     plan = planned(FIXTURE, made_by(OLD), made_by(NEW))
     pairs = {
-        (c.producer, c.producer_version, c.consumer_version) for c in plan if not c.is_production
+        (c.producer, c.producer_version, c.consumer_version)
+        for c in plan
+        if not c.is_production and c.consumer != "evaluator"
     }
     assert pairs == {
         (p, w, r)
@@ -63,6 +65,12 @@ def test_everybody_reads_what_everybody_wrote():
     assert {(c.id, c.runtime, c.producer_runtime) for c in plan if c.is_production} == {
         ("a/tf2@2.4.4/-/produce", "tf2.4", "tf2.4"),
         ("a/tf2@2.21.0/-/produce", "tf2.21", "tf2.21"),
+    }
+    own = {(c.id, c.runtime) for c in plan if c.consumer == "evaluator" and c.check == "values"}
+    assert own == {
+        ("a/tf2@2.4.4/evaluator@1/values", "tf2.4"),
+        ("a/tf2@2.21.0/evaluator@1/values", "tf2.4"),
+        ("f/fixture@1.15.5/evaluator@1/values", "tf2.4"),
     }
     reading = plan.by_id["a/tf2@2.4.4/tf2@2.21.0/values"]
     assert (reading.runtime, reading.producer_runtime) == ("tf2.21", "tf2.4")
@@ -291,7 +299,7 @@ GRID_CASES = "tree_tuples,rfc_net2,half_plus_two"
 
 @pytest.fixture
 def grid_of(monkeypatch, tmp_path):
-    """Arguments of `grid` -> its plan and what it would run, when a case and the lock of TF 2.12
+    """Arguments of `matrix run --grid` -> its plan and what it would run, when a case and the lock of TF 2.12
     have changed.
     """
     asked = [replace(NEW, spec="tf2.21"), Runtime("old", Path("p"), "2.12.1+old", spec="old=2.12")]
@@ -307,7 +315,8 @@ def grid_of(monkeypatch, tmp_path):
     )
 
     def run(*arguments):
-        command = ["grid", "--out", str(tmp_path), "--changed-since", "main", *arguments]
+        command = ["matrix", "run", "--grid", "--out", str(tmp_path), "--changed-since", "main"]
+        command += arguments
         done = CliRunner().invoke(main, command, standalone_mode=False)
         assert done.exception is None, done.output
         return orders[-1].plan, [orders[-1].plan.by_id[cell] for cell in orders[-1].chosen]
@@ -336,7 +345,7 @@ def test_a_run_of_one_tensorflow_too_runs_only_what_changed(monkeypatch, tmp_pat
 
 
 def test_the_cells_of_a_changed_case_and_of_a_changed_lock_are_run(grid_of):
-    plan, chosen = grid_of("--cases", GRID_CASES)
+    plan, chosen = grid_of("--case", GRID_CASES)
     assert {
         cell.case for cell in chosen if {cell.runtime, cell.producer_runtime} <= {"tf2.21", ""}
     } == {"tree_tuples"}
@@ -352,7 +361,7 @@ def test_the_cells_of_a_changed_case_and_of_a_changed_lock_are_run(grid_of):
 
 
 def test_a_changed_case_is_run_whatever_the_usual_ones_are(grid_of):
-    _, chosen = grid_of("--cases", "rfc_net2")
+    _, chosen = grid_of("--case", "rfc_net2")
     assert {cell.case for cell in chosen} == {"rfc_net2", "tree_tuples"}
 
 

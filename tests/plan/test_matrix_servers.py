@@ -17,12 +17,12 @@ from compat_matrix.cells.results import DESELECTED, Observation, Result
 from compat_matrix.checks import CHECKS
 from compat_matrix.plan.planning import Axes, PlannedArtifact, expand, make_plan
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.serving import drivers
-from compat_matrix.serving.drivers.base import NotHere, ServerIdentity
-from compat_matrix.serving.servers import UNKNOWN, server_runtime
 from compat_matrix.verdict import Ledger
 from compat_matrix.verdict.ledger import judge_entries
 from compat_matrix.verdict.summary import summarise
+from savedmodel_servers import drivers
+from savedmodel_servers.drivers.base import NotHere, ServerIdentity
+from savedmodel_servers.servers import UNKNOWN, server_runtime
 
 LOCAL = Runtime("local", Path("python"), "2.21.0")
 STANDIN = Runtime("standin2.21.0", Path("python"), "2.21.0", server="standin", consumer="standin")

@@ -15,14 +15,20 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
 from compat_matrix.plugins import found
-from compat_matrix.plugins.check.checks import CHECKS
-from compat_matrix.plugins.check.rules import RULES
-from compat_matrix.plugins.check.run import FAILED, NOT_ASKED, PASSED, Settings, check
+from savedmodel_compat.cli import main
+from savedmodel_plugin_kit.checks import CHECKS
+from savedmodel_plugin_kit.rules import RULES
+from savedmodel_plugin_kit.run import (
+    FAILED,
+    NOT_ASKED,
+    PASSED,
+    Settings,
+    check,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLES = ROOT / "compat_matrix" / "plugins" / "samples"
+SAMPLES = ROOT / "savedmodel_plugin_kit" / "samples"
 
 # mistake -> the check that finds it, what it says
 MISTAKES = {

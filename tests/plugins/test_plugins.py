@@ -20,10 +20,10 @@ from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.registry import OURS, PluginError
 from compat_matrix.cells.results import read_results
 from compat_matrix.plugins import found, probe
-from compat_matrix.plugins.check import grammar
-from compat_matrix.plugins.check.rules import RULES
 from compat_matrix.verdict import Ledger
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
+from savedmodel_plugin_kit import grammar
+from savedmodel_plugin_kit.rules import RULES
 
 PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
 LOCKED = (
@@ -378,7 +378,7 @@ def test_the_page_has_every_rule_and_no_other():
 
 def test_the_schema_is_that_of_the_grammar():
     schema = json.loads((ROOT / "compat_matrix" / "schemas" / "protocol.schema.json").read_text())
-    assert schema == grammar.as_json_schema(), "python -m compat_matrix.plugins.check writes it"
+    assert schema == grammar.as_json_schema(), "python -m savedmodel_plugin_kit writes it"
 
 
 def test_the_table_of_messages_is_the_grammar():
@@ -465,7 +465,7 @@ def test_the_examples_of_the_page_are_what_our_workers_do(consumer, tmp_path):
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("consumer", ["c_api", "cpp", "reference", "tf2", "v1_session"])
 def test_our_own_workers_keep_the_rules(consumer):
-    from compat_matrix.plugins.check.run import FAILED, Settings, check
+    from savedmodel_plugin_kit.run import FAILED, Settings, check
 
     outcomes = check(found.command_of(consumer), Settings(600.0, 120.0, 1))
     assert [(one.check, one.message) for one in outcomes if one.state in (FAILED, "defect")] == []

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from matrix_world import FAIL, VERSION
 from plugin_world import page_files, plugin_world
 
-from compat_matrix.cli import main
 from compat_matrix.runtimes.runtime import Runtime
+from savedmodel_compat.cli import main
 
 CANDIDATE = f"{VERSION}+candidate"
 
@@ -33,7 +33,7 @@ def world(tmp_path):
 
 def gate(world, *arguments):
     here = (
-        "--cases",
+        "--cases-dir",
         world.cases,
         "--fixtures",
         world.fixtures,
@@ -128,7 +128,8 @@ def grid(world, monkeypatch):
     monkeypatch.chdir(world.root)
 
     def run(*arguments):
-        done = CliRunner().invoke(main, ["grid", "--out", "out", *arguments], standalone_mode=False)
+        command = ["matrix", "run", "--grid", "--out", "out", *arguments]
+        done = CliRunner().invoke(main, command, standalone_mode=False)
         assert done.exception is None, done.output
         return [orders[-1].plan.by_id[cell] for cell in sorted(orders[-1].chosen)], orders[-1]
 
@@ -163,7 +164,7 @@ def test_cases_that_are_named_narrow_the_plug_ins_too(grid):
     cells, _ = grid(
         "--plugins",
         "plugins.toml",
-        "--cases",
+        "--case",
         "linear,tree_tuples",
         "--consumer",
         "mine",
@@ -180,5 +181,5 @@ def test_a_server_is_no_plug_in(world):
         (("--plugins", "consumers.toml"), "consumers.toml declares no producer"),
         (("--consumer", "mine"), "the consumers are servers here"),
     ):
-        done = world.command("serving", "run", "--out", world.out, *words)
+        done = world.command("matrix", "run", "--servers-only", "--out", world.out, *words)
         assert (done.returncode, said in done.stderr) == (64, True), done.stderr

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import reference_eval
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 # What is not evaluated, and a word of the reason. The rest must agree.

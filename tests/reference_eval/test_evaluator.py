@@ -1,5 +1,7 @@
 """The evaluator alone: state, options, limits, errors. No TensorFlow is imported."""
 
+import importlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -142,6 +144,76 @@ def test_each_op_has_one_file_that_states_dtypes_and_accuracy():
     assert silent == []
 
 
+def test_every_op_in_the_modules_is_found_by_the_names_of_its_decorator():
+    folder = Path(registry.__file__).with_name("ops")
+    defined = []
+    for path in folder.glob("*.py"):
+        module = importlib.import_module(f"reference_eval.ops.{path.stem}")
+        ops = [value for value in vars(module).values() if isinstance(value, registry.Op)]
+        defined += [
+            name
+            for found in ops
+            for name in found.names
+            if found.evaluate.__module__ == module.__name__
+        ]
+    assert sorted(defined) == sorted(registry.known())
+    assert all(name in found.names for name, found in registry.known().items())
+
+
+def test_a_node_is_watched_with_its_results():
+    seen = []
+    model = reference_eval.load(FIXTURES / "half_plus_two" / "model", "serve", watch=seen.append)
+    seen.clear()
+    answer = model.signatures["serving_default"](x=np.float32([[2]]))["y"]
+    assert any(ran.op == "Mul" and np.array_equal(ran.values[0], [[1]]) for ran in seen)
+    assert np.array_equal(seen[-1].values[0], answer)
+    assert seen[-1].function == "signature_serving_default"
+
+
+def test_the_parts_of_sparse_and_composite_inputs_are_called_like_those_of_outputs():
+    sparse = reference_eval.load(FIXTURES / "sparse_io" / "model").signatures["serving_default"]
+    assert {"a/indices", "a/values", "a/dense_shape"} <= set(sparse.inputs)
+    ragged = reference_eval.load(FIXTURES / "ragged_io" / "model").signatures["serving_default"]
+    assert "r/component_0" in ragged.inputs
+
+
+def test_an_input_with_a_default_may_be_left_out(tmp_path):
+    from reference_impl.format import schema
+
+    saved = schema.SavedModel.FromString(
+        (FIXTURES / "half_plus_two" / "model" / "saved_model.pb").read_bytes()
+    )
+    (graph,) = saved.meta_graphs
+    default = graph.signature_def["serving_default"].defaults["x"]
+    default.dtype = schema.DT_FLOAT
+    default.tensor_shape.dim.add(size=1)
+    default.tensor_shape.dim.add(size=1)
+    default.float_val.append(6)
+    copy = tmp_path / "model"
+    shutil.copytree(FIXTURES / "half_plus_two" / "model", copy)
+    (copy / "saved_model.pb").write_bytes(schema.serialize(saved))
+    call = reference_eval.load(copy).signatures["serving_default"]
+    assert call()["y"] == [[5]]
+    assert call(x=np.float32([[2]]))["y"] == [[3]]
+
+
+def test_strings_of_a_table_are_bytes():
+    call = reference_eval.load(FIXTURES / "index_table_oov" / "model").signatures["decode"]
+    (name,) = call.inputs
+    (words,) = call(**{name: np.int64([[0]])}).values()
+    assert all(type(word) is bytes for word in words.ravel())
+
+
+def test_an_asset_that_cannot_be_read_is_named(tmp_path):
+    copy = tmp_path / "model"
+    shutil.copytree(FIXTURES / "index_table_oov" / "model", copy)
+    for asset in (copy / "assets").iterdir():
+        asset.unlink()
+        asset.mkdir()
+    model = reference_eval.load(copy)
+    assert any("cannot be read: Is a directory" in failure for failure in model.failures)
+
+
 def test_padding_is_limited_before_it_is_made():
     with pytest.raises(reference_eval.EvaluationLimitError) as error:
         registry.known()["MaxPool"].evaluate(
@@ -154,7 +226,7 @@ def test_padding_is_limited_before_it_is_made():
     assert error.value.limit == "TENSOR_BYTES"
 
 
-@pytest.mark.parametrize("op", ["WriteFile", "ReadFile", "PrintV2", "EagerPyFunc", "Multinomial"])
+@pytest.mark.parametrize("op", ["WriteFile", "PrintV2", "EagerPyFunc", "Multinomial"])
 def test_ops_that_act_on_the_machine_or_draw_are_refused(op):
     assert registry.refusal(op)
     assert op not in registry.known()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as shapes
 
 from reference_eval import registry
+from reference_eval.state import Variable
 
 pytestmark = pytest.mark.tensorflow
 
@@ -275,6 +276,142 @@ EXACT = [
     ("four", "LinSpace", {"start": np.float32(3), "stop": np.float32(9), "num": np.int32(4)}, {}),
     ("none", "LinSpace", {"start": np.float32(3), "stop": np.float32(9), "num": np.int32(0)}, {}),
 ]
+
+
+RAGGED = [np.int64([0, 2, 2, 5]), np.int64([0, 1, 4, 4, 5, 9])]
+TEXTS = np.array(["größe 42".encode(), b"a\x00b", b"\xff\xfea1\n", "日本٣".encode(), b""], object)
+PATTERNS = [
+    (rb"\d+", rb"<\0>"),
+    (rb"\w", rb"."),
+    (rb"$", rb"!"),
+    (rb"([a-z])([^a-z])", rb"\2\1\\"),
+    (rb"[$\]]|\.", rb"x"),
+    (rb"(", rb"x"),
+    (rb"a", rb"\3"),
+]
+
+
+@pytest.mark.parametrize("pattern, rewrite", PATTERNS)
+@pytest.mark.parametrize("every", [True, False])
+def test_patterns_mean_what_they_mean_in_re2(tensorflow, pattern, rewrite, every):
+    inputs = {"input": TEXTS, "pattern": np.array(pattern, object), "rewrite": rewrite}
+    options = {"replace_global": every}
+    pair = both(tensorflow, "RegexReplace", inputs, options)
+    if rewrite == rb"\3":  # the kernel logs this error and leaves the text
+        assert pair[0][0] == "refused"
+    else:
+        assert all_equal(pair)
+    del inputs["rewrite"]
+    assert all_equal(both(tensorflow, "RegexFullMatch", inputs, {}))
+
+
+@pytest.mark.parametrize("name", ["StringLower", "StringUpper"])
+@pytest.mark.parametrize("encoding", ["", "utf-8"])
+def test_letters_change_their_case(tensorflow, name, encoding):
+    wanted = getattr(tensorflow.raw_ops, name)(input=TEXTS, encoding=encoding).numpy()
+    found = registry.known()[name].evaluate(TEXTS, encoding=encoding.encode())
+    assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16-BE", "UTF-32-BE"])
+@pytest.mark.parametrize("errors", ["replace", "ignore", "strict"])
+@pytest.mark.parametrize("control", [True, False])
+def test_code_points_of_strings(tensorflow, encoding, errors, control):
+    texts = TEXTS if encoding == "UTF-8" else np.array(["a日\t".encode(encoding)], object)
+    options = {"replacement_char": 63, "replace_control_characters": control}
+    words = {"input_encoding": encoding, "errors": errors}
+    try:
+        wanted = results(tensorflow.raw_ops.UnicodeDecode(input=texts, **options, **words))
+    except tensorflow.errors.InvalidArgumentError:
+        wanted = None
+    evaluate = registry.known()["UnicodeDecode"].evaluate
+    encoded = {key: word.encode() for key, word in words.items()}
+    if wanted is None:
+        with pytest.raises(ValueError, match="Invalid formatting"):
+            evaluate(texts, **options, **encoded, Tsplits=np.dtype(np.int64))
+    else:
+        assert all_equal(
+            (evaluate(texts, **options, **encoded, Tsplits=np.dtype(np.int64)), wanted)
+        )
+
+
+@pytest.mark.parametrize("values", [np.arange(9), np.arange(18.0).reshape(9, 2)])
+def test_a_ragged_tensor_becomes_sparse(tensorflow, values):
+    op = tensorflow.raw_ops.RaggedTensorToSparse
+    wanted = results(op(rt_nested_splits=RAGGED, rt_dense_values=values))
+    found = registry.known()["RaggedTensorToSparse"].evaluate(RAGGED, values)
+    assert all_equal((found, wanted))
+    wrong = [RAGGED[0], RAGGED[1] + 1]
+    with pytest.raises(ValueError):
+        registry.known()["RaggedTensorToSparse"].evaluate(wrong, values)
+
+
+@pytest.mark.parametrize("shape", [[-1, -1, -1], [3, 2, 2], [4, 4, 5]])
+@pytest.mark.parametrize("kinds", [["ROW_SPLITS"] * 2, ["FIRST_DIM_SIZE"] + ["VALUE_ROWIDS"] * 2])
+def test_a_ragged_tensor_becomes_dense(tensorflow, shape, kinds):
+    rows = [np.repeat(np.arange(len(splits) - 1), np.diff(splits)) for splits in RAGGED]
+    parts = RAGGED if len(kinds) == 2 else [np.int64(3), *rows]
+    values, default = np.arange(9), np.int64(-1)
+    wanted = tensorflow.raw_ops.RaggedTensorToTensor(
+        shape=np.int64(shape),
+        values=values,
+        default_value=default,
+        row_partition_tensors=parts,
+        row_partition_types=kinds,
+    ).numpy()
+    found = registry.known()["RaggedTensorToTensor"].evaluate(
+        np.int64(shape), values, default, parts, row_partition_types=[k.encode() for k in kinds]
+    )
+    assert equal((found, wanted))
+
+
+@pytest.mark.parametrize("adjoint", [True, False])
+def test_inverses_of_matrices(tensorflow, adjoint):
+    matrices = np.random.default_rng(0).normal(size=[3, 4, 4]).astype(np.float32)
+    options = {"adjoint": adjoint}
+    assert all_equal(both(tensorflow, "MatrixInverse", {"input": matrices}, options), rtol=1e-4)
+    zeros = {"input": np.zeros([2, 2], np.float32)}
+    assert all_equal(both(tensorflow, "MatrixInverse", zeros, options))
+
+
+@pytest.mark.parametrize("seed", [[0, 0], [1, 2], [-5, 2**40]])
+def test_random_numbers_of_a_key_and_a_counter(tensorflow, seed):
+    raw, known = tensorflow.raw_ops, registry.known()
+    wanted = raw.StatelessRandomGetKeyCounter(seed=np.int64(seed))
+    place = known["StatelessRandomGetKeyCounter"].evaluate(np.int64(seed))
+    assert all_equal((place, results(tuple(part.numpy() for part in wanted))))
+    end = np.uint64([2**64 - 1, 2**32])  # the counter carries over
+    for key, counter in (place, (place[0], end)):
+        shape, alg = np.int32([3, 5]), np.int32(1)
+        given = {"key": key, "counter": counter, "alg": alg}
+        for dtype in ("int32", "int64", "uint32", "uint64"):
+            full = raw.StatelessRandomUniformFullIntV2(shape=shape, **given, dtype=dtype).numpy()
+            evaluate = known["StatelessRandomUniformFullIntV2"].evaluate
+            assert equal((evaluate(shape, key, counter, alg, dtype=np.dtype(dtype)), full))
+        for dtype in FLOATS:
+            floats = raw.StatelessRandomUniformV2(shape=shape, **given, dtype=dtype).numpy()
+            evaluate = known["StatelessRandomUniformV2"].evaluate
+            assert equal((evaluate(shape, key, counter, alg, dtype=np.dtype(dtype)), floats))
+        for low, high in ((np.int32(-7), np.int32(2**31 - 1)), (np.int64(-(2**62)), np.int64(5))):
+            ends = {"minval": low, "maxval": high}
+            numbers = raw.StatelessRandomUniformIntV2(shape=shape, **given, **ends).numpy()
+            evaluate = known["StatelessRandomUniformIntV2"].evaluate
+            assert equal((evaluate(shape, key, counter, alg, low, high), numbers))
+        shuffled = raw.StatelessShuffle(value=np.arange(9), **given).numpy()
+        assert equal(
+            (known["StatelessShuffle"].evaluate(np.arange(9), key, counter, alg), shuffled)
+        )
+
+
+@pytest.mark.parametrize("delta", [1, 7, 2**62])
+@pytest.mark.parametrize("start", [[5, 0, 9], [-1, 3, -4]])
+def test_a_generator_moves_on(tensorflow, start, delta):
+    made = tensorflow.Variable(np.int64(start))
+    alg, step = np.int32(1), np.uint64(delta)
+    wanted = tensorflow.raw_ops.RngReadAndSkip(resource=made.handle, alg=alg, delta=step).numpy()
+    variable = Variable("state", np.dtype(np.int64), np.int64(start))
+    assert equal((registry.known()["RngReadAndSkip"].evaluate(variable, alg, step), wanted))
+    assert equal((variable.value, made.numpy()))
 
 
 def attributes_of(name, given):

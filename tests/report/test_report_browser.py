@@ -16,11 +16,16 @@ from gate_folders import SIDES, cell, run
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.pairs import pairs_of_folders
-from compat_matrix.models.migrate import report as migration
-from compat_matrix.models.migrate.records import Part, Record, Status, Verdict
 from compat_matrix.report import gate_html, grid_html, html
 from compat_matrix.verdict import Ledger
 from compat_matrix.verdict.summary import summarise
+from savedmodel_migration.migrate import report as migration
+from savedmodel_migration.migrate.records import (
+    Part,
+    Record,
+    Status,
+    Verdict,
+)
 
 pytestmark = pytest.mark.skipif(
     browser.PROGRAM is None, reason=f"needs a browser: {', '.join(browser.NAMES)}"

@@ -13,9 +13,9 @@ from gate_folders import SIDES, cell, run
 from compat_matrix import report
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.pairs import pairs_of_folders
-from compat_matrix.models.migrate import report as migration
-from compat_matrix.models.migrate.records import Record, Status
 from compat_matrix.report import gate_html, gate_markdown, html
+from savedmodel_migration.migrate import report as migration
+from savedmodel_migration.migrate.records import Record, Status
 
 TEMPLATES = {
     path.name: path.read_text()

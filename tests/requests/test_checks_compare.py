@@ -11,7 +11,8 @@ import pytest
 
 from compat_matrix.checks.kinds.signatures import compare_signatures
 from compat_matrix.requests import policies as policies_module
-from compat_matrix.requests.compare import (
+from compat_matrix.requests.policies import Policy
+from savedmodel_common.compare import (
     COMPLEX,
     EXACT,
     FLOATS,
@@ -20,9 +21,8 @@ from compat_matrix.requests.compare import (
     compare_nests,
     compare_tensor,
 )
-from compat_matrix.requests.limits import limit_of
-from compat_matrix.requests.policies import Policy
-from compat_matrix.workers.tensors import Tensor, from_numpy
+from savedmodel_common.limits import limit_of
+from savedmodel_common.tensors import Tensor, from_numpy
 
 LOOSE = Tolerance(rtol=1e-3, atol=1e-3)
 NAN, INF = float("nan"), float("inf")

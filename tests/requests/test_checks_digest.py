@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compat_matrix.requests.compare import EXACT, compare_named, compare_nests, flatten
 from compat_matrix.requests.digest import answer_digest
-from compat_matrix.workers.tensors import Tensor, from_numpy
+from savedmodel_common.compare import (
+    EXACT,
+    compare_named,
+    compare_nests,
+    flatten,
+)
+from savedmodel_common.tensors import Tensor, from_numpy
 
 SIGNATURE, FUNCTION = {"kind": "signature"}, {"kind": "function"}
 ODD_NAN = np.array([0x7FC00001], np.uint32).view(np.float32)

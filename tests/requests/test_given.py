@@ -6,13 +6,13 @@ from pathlib import Path
 import model_edits as edits
 import pytest
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.models.contract.form import contract_of
 from compat_matrix.requests import given, questions
 from compat_matrix.requests.artifact import read_artifact
 from compat_matrix.requests.policies import RELEASES
-from compat_matrix.serving.staging import Unstageable
 from reference_impl.format.container import layout
+from savedmodel_common.staging import Unstageable
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.contract.form import contract_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 

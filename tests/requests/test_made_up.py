@@ -5,11 +5,11 @@ taken.
 import numpy as np
 import pytest
 
-from compat_matrix.common.gist import gist
 from compat_matrix.requests.made_up import examples_of, made_up
-from compat_matrix.serving.messages import Example
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import encode
+from savedmodel_common.gist import gist
+from savedmodel_common.serving.messages import Example
 
 
 def test_the_parts_of_a_sparse_tensor_fit_each_other():

@@ -6,9 +6,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
 from compat_matrix.runtimes import resolve
 from compat_matrix.runtimes.runtime import local_runtime
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.tensorflow
 

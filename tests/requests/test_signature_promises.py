@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compat_matrix.requests.promises import broken_promises
-from compat_matrix.workers.tensors import from_numpy
+from savedmodel_common.tensors import from_numpy
 
 PROMISED = {"y": {"dtype": "float32", "shape": [None, 2]}}
 

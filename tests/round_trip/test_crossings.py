@@ -13,9 +13,9 @@ import model_edits
 import pytest
 
 import reference_impl
-from compat_matrix.canonical.form import canonical
 from compat_matrix.cases import table_vocabulary
 from reference_impl.format.container import layout
+from savedmodel_tools.canonical.form import canonical
 
 pytestmark = pytest.mark.tensorflow
 

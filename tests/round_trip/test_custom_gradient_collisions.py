@@ -13,9 +13,9 @@ import json
 import fresh_tensorflow
 import pytest
 
-from compat_matrix.models.verify.run import verify
 from reference_impl.format.container import layout
 from reference_impl.format.names import CUSTOM_GRADIENT
+from savedmodel_tools.verify.run import verify
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.clause("FMT-14")]
 

@@ -449,7 +449,7 @@ def test_a_network_that_could_not_be_denied_once_is_denied_later(monkeypatch):
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess:
-    whole = [sys.executable, "-X", "importtime", "-m", "compat_matrix", "runtimes", *arguments]
+    whole = [sys.executable, "-X", "importtime", "-m", "savedmodel_compat", "runtimes", *arguments]
     return subprocess.run(
         whole, cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ
     )

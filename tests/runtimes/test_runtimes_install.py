@@ -20,7 +20,6 @@ import tiny_runtime
 from click.testing import CliRunner
 
 from compat_matrix.cells import consumers
-from compat_matrix.cli import main
 from compat_matrix.runtimes import (
     interpreters,
     locking,
@@ -33,6 +32,7 @@ from compat_matrix.runtimes import (
     wanted,
 )
 from compat_matrix.runtimes.programs import importing
+from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.skipif(
     (platform.system(), platform.machine()) != provision.LOCKED_FOR,

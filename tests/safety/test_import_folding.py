@@ -8,14 +8,14 @@ from pathlib import Path
 import fresh_tensorflow
 import pytest
 
-from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.run import verify
-from compat_matrix.skew.history import history
 from property_tests.attacks import forge, imports
 from reference_impl.format import schema
 from reference_impl.safety import folding_tables
 from reference_impl.safety.op_effects import OP_EFFECTS
 from reference_impl.views.model import inspect
+from savedmodel_tools.skew.history import history
+from savedmodel_tools.verify.findings import Severity
+from savedmodel_tools.verify.run import verify
 
 SUPPORT = Path(__file__).parents[1] / "support"
 WRITING = ["write_at_import", "write_at_import_of_function"]

@@ -2,8 +2,6 @@
 
 import pytest
 
-from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.run import verify
 from property_tests.attacks import forge, sizes
 from property_tests.attacks.attempt import ATTACKS
 from reference_impl import errors
@@ -11,6 +9,8 @@ from reference_impl.format import limits, schema
 from reference_impl.safety.known_tensors import OPS, PARTS
 from reference_impl.safety.size_operands import BOUNDED, OPERANDS, UNMEASURED
 from reference_impl.views.model import inspect
+from savedmodel_tools.verify.findings import Severity
+from savedmodel_tools.verify.run import verify
 
 ATTACKS_BY_SIZE = [name for name, made in ATTACKS.items() if made.__module__ == sizes.__name__]
 

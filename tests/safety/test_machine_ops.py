@@ -11,12 +11,12 @@ import fresh_tensorflow
 import model_edits as edits
 import pytest
 
-from compat_matrix.skew.history import history
 from property_tests.attacks import effects as attacks
 from property_tests.attacks import forge
 from reference_impl.format import schema
 from reference_impl.safety.op_effects import OP_EFFECTS, UNKNOWN, known_ops, op_effect
 from reference_impl.views.model import inspect
+from savedmodel_tools.skew.history import history
 
 CASES = sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
 
@@ -143,7 +143,7 @@ def test_a_path_is_followed_through_calls(tmp_path):
     ],
 )
 def test_what_tensorflow_chooses_by_itself_runs_at_load(tmp_path, attack, function, by):
-    from compat_matrix.models.verify.run import verify
+    from savedmodel_tools.verify.run import verify
 
     getattr(attacks, attack)(tmp_path / "model")
     acting = [item for item in found(tmp_path / "model") if by in item.at_load]
@@ -229,7 +229,7 @@ def test_functions_beyond_counting_are_left_open(tmp_path, monkeypatch):
 
 
 def test_inspect_shows_when(tmp_path, capsys):
-    from compat_matrix.cli import main
+    from savedmodel_compat.cli import main
 
     attacks.write_in_nested_calls(tmp_path / "model")
     with pytest.raises(SystemExit):

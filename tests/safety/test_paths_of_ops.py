@@ -7,11 +7,11 @@ import warnings
 
 import pytest
 
-from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.run import verify
 from property_tests.attacks import effects, forge, paths_of_ops
 from reference_impl.format import schema
 from reference_impl.views.model import inspect
+from savedmodel_tools.verify.findings import Severity
+from savedmodel_tools.verify.run import verify
 
 RESTORING = [
     "write_by_separator",

@@ -13,10 +13,10 @@ import model_edits
 import pytest
 
 import reference_impl
-from compat_matrix.canonical.form import canonical
 from reference_impl.errors import SaveError
 from reference_impl.format.container import layout
 from reference_impl.graph import restore_plan
+from savedmodel_tools.canonical.form import canonical
 
 SUPPORT = Path(__file__).parents[1] / "support"
 

@@ -9,7 +9,7 @@ import time
 
 from serving_drivers_fixtures import cleanup, home, no_engine
 
-from compat_matrix.serving.drivers import binary, harness
+from savedmodel_servers.drivers import binary, harness
 
 __all__ = ["home", "no_engine"]  # fixtures, imported by name
 

@@ -1,4 +1,4 @@
-"""The commands ``serving doctor`` and ``serving image`` without an engine."""
+"""The commands ``doctor --server`` and ``serving image`` without an engine."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from types import SimpleNamespace
 from click.testing import CliRunner
 from serving_drivers_fixtures import home, no_engine, sdk
 
-from compat_matrix import cli
 from compat_matrix.runtimes import places
-from compat_matrix.serving.drivers import engine
+from savedmodel_compat import cli
+from savedmodel_servers.drivers import engine
 
 __all__ = ["home", "no_engine", "sdk"]  # fixtures, imported by name
 
 
 def test_doctor_without_an_engine(no_engine):
-    result = CliRunner().invoke(cli.main, ["serving", "doctor"])
+    result = CliRunner().invoke(cli.main, ["doctor", "--serving"])
     assert result.exit_code == 1
     assert "missing: engine: docker info" in result.output
     assert "engine: no engine\n  to provide it: docker info" in result.output
-    assert CliRunner().invoke(cli.main, ["serving", "doctor", "remote:x"]).exit_code == 64
+    assert CliRunner().invoke(cli.main, ["doctor", "--server", "remote:x"]).exit_code == 64
 
 
 def test_an_engine_that_nobody_asked_for_is_optional(no_engine, monkeypatch):
@@ -31,7 +31,7 @@ def test_an_engine_that_nobody_asked_for_is_optional(no_engine, monkeypatch):
 
 
 def test_image_is_built_by_the_command(sdk, monkeypatch):
-    from compat_matrix.serving.standin import image
+    from savedmodel_standin import image
 
     asked: list[tuple[str | None, str]] = []
 
@@ -59,7 +59,7 @@ def test_image_without_an_engine(no_engine):
 
 
 def test_a_stand_in_that_cannot_be_built_is_one_line(sdk, monkeypatch, tmp_path):
-    from compat_matrix.serving.standin import image, rootfs
+    from savedmodel_standin import image, rootfs
 
     def build(client):
         raise rootfs.NoImage(
@@ -69,7 +69,8 @@ def test_a_stand_in_that_cannot_be_built_is_one_line(sdk, monkeypatch, tmp_path)
     monkeypatch.setattr(engine, "connect", lambda: SimpleNamespace(close=lambda: None))
     monkeypatch.setattr(image, "build", build)
     done = CliRunner().invoke(
-        cli.main, ["serving", "run", "--server", "standin", "--out", str(tmp_path / "out")]
+        cli.main,
+        ["matrix", "run", "--servers-only", "--server", "standin", "--out", str(tmp_path / "out")],
     )
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (
         4,

@@ -13,10 +13,15 @@ from types import SimpleNamespace
 import pytest
 from serving_drivers_fixtures import home, sdk
 
-from compat_matrix.serving.drivers import engine, images
-from compat_matrix.serving.drivers.base import EngineTrouble, ExitState, NotHere
-from compat_matrix.serving.drivers.container import ContainerServer, ended, packed, published
-from compat_matrix.serving.drivers.docker import DockerDriver
+from savedmodel_servers.drivers import engine, images
+from savedmodel_servers.drivers.base import EngineTrouble, ExitState, NotHere
+from savedmodel_servers.drivers.container import (
+    ContainerServer,
+    ended,
+    packed,
+    published,
+)
+from savedmodel_servers.drivers.docker import DockerDriver
 
 __all__ = ["home", "sdk"]  # fixtures, imported by name
 
@@ -98,7 +103,7 @@ class FakeContainer:
 
 @pytest.fixture
 def server(sdk, monkeypatch, tmp_path):
-    monkeypatch.setattr("compat_matrix.serving.drivers.container.PAUSE", 0)
+    monkeypatch.setattr("savedmodel_servers.drivers.container.PAUSE", 0)
     monkeypatch.setattr(
         engine, "connect", lambda: (_ for _ in ()).throw(NotHere("gone", "docker info"))
     )

@@ -8,11 +8,11 @@ import serving_image
 import serving_models
 from serving_engine import LIMITS, client, home
 
-from compat_matrix.serving import drivers
-from compat_matrix.serving.drivers.base import NotHere
-from compat_matrix.serving.drivers.docker import DockerDriver
-from compat_matrix.serving.fleet import Fleet, NotServed
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.tensors import Tensor
+from savedmodel_servers import drivers
+from savedmodel_servers.drivers.base import NotHere
+from savedmodel_servers.drivers.docker import DockerDriver
+from savedmodel_servers.fleet import Fleet, NotServed
 
 __all__ = ["client", "home"]  # fixtures, imported by name
 

@@ -9,9 +9,9 @@ import sys
 import pytest
 from serving_drivers_fixtures import home, sdk
 
-from compat_matrix.serving import drivers
-from compat_matrix.serving.drivers import base, engine
-from compat_matrix.serving.drivers.base import NotHere
+from savedmodel_servers import drivers
+from savedmodel_servers.drivers import base, engine
+from savedmodel_servers.drivers.base import NotHere
 
 __all__ = ["home", "sdk"]  # fixtures, imported by name
 

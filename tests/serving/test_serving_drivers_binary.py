@@ -18,11 +18,16 @@ import serving_models
 from serving_models import model
 from serving_programs import LIMITS, fleet, home, predict, program
 
-from compat_matrix.serving import drivers
-from compat_matrix.serving.drivers import harness
-from compat_matrix.serving.drivers.base import NotHere
-from compat_matrix.serving.drivers.binary import BinaryDriver, records
-from compat_matrix.serving.fleet import Fleet, Limits, NotServed, NotStarted
+from savedmodel_servers import drivers
+from savedmodel_servers.drivers import harness
+from savedmodel_servers.drivers.base import NotHere
+from savedmodel_servers.drivers.binary import BinaryDriver, records
+from savedmodel_servers.fleet import (
+    Fleet,
+    Limits,
+    NotServed,
+    NotStarted,
+)
 
 __all__ = ["fleet", "home", "program"]  # fixtures, imported by name
 
@@ -162,8 +167,8 @@ def test_server_dies_with_a_killed_harness(program, tmp_path):
     script = f"""
 import sys, time; sys.path.insert(0, {str(serving_models.HERE)!r})
 from pathlib import Path
-from compat_matrix.serving.fleet import Fleet
-from compat_matrix.serving.drivers.binary import BinaryDriver
+from savedmodel_servers.fleet import Fleet
+from savedmodel_servers.drivers.binary import BinaryDriver
 fleet = Fleet(BinaryDriver({str(program)!r}), Path({str(tmp_path / "work")!r})).__enter__()
 fleet.served(Path({str(model(tmp_path, "m"))!r}))
 print("served", flush=True); time.sleep(60)
@@ -229,7 +234,7 @@ def test_slow_start_within_the_limit_is_no_failure(program, tmp_path, monkeypatc
 
 
 def test_port_that_another_took_is_tried_again(program, tmp_path, monkeypatch):
-    from compat_matrix.serving.drivers import binary
+    from savedmodel_servers.drivers import binary
 
     real = binary.free_ports
     with socket.socket() as taken:
@@ -245,7 +250,7 @@ def test_port_that_another_took_is_tried_again(program, tmp_path, monkeypatch):
 
 def test_answers_of_another_process_at_the_port_are_not_believed(program, tmp_path, monkeypatch):
     """gRPC servers share ports on Linux: what answers may be somebody else's server."""
-    from compat_matrix.serving.drivers import binary
+    from savedmodel_servers.drivers import binary
 
     silent = tmp_path / "silent"
     silent.write_text("#!/bin/sh\nsleep 60\n")

@@ -21,12 +21,12 @@ from serving_drivers_fixtures import cleanup
 from serving_engine import LIMITS, client, containers, evidence, home, predict, told, way
 from serving_models import model
 
-from compat_matrix import cli
-from compat_matrix.common import interrupts
-from compat_matrix.serving import drivers
-from compat_matrix.serving.drivers import docker, images
-from compat_matrix.serving.drivers.docker import LABEL, RUN_LABEL, DockerDriver
-from compat_matrix.serving.fleet import Fleet, NotServed, NotStarted
+from savedmodel_common import interrupts
+from savedmodel_compat import cli
+from savedmodel_servers import drivers
+from savedmodel_servers.drivers import docker, images
+from savedmodel_servers.drivers.docker import LABEL, RUN_LABEL, DockerDriver
+from savedmodel_servers.fleet import Fleet, NotServed, NotStarted
 
 __all__ = ["client", "home", "way"]  # fixtures, imported by name
 
@@ -267,8 +267,8 @@ def test_killed_harness_leaves_a_container_that_cleanup_removes(client, image, t
     script = f"""
 import time
 from pathlib import Path
-from compat_matrix.serving.fleet import Fleet
-from compat_matrix.serving.drivers.docker import DockerDriver
+from savedmodel_servers.fleet import Fleet
+from savedmodel_servers.drivers.docker import DockerDriver
 driver = DockerDriver({image!r})
 fleet = Fleet(driver, Path({str(tmp_path / "work")!r})).__enter__()
 fleet.served(Path({str(model(tmp_path, "m"))!r}))
@@ -391,7 +391,7 @@ def test_engine_that_is_gone_for_a_while(client, driver, way, fleet, tmp_path, m
 
 
 def missing_engine():
-    return CliRunner().invoke(cli.main, ["serving", "doctor"]).exit_code
+    return CliRunner().invoke(cli.main, ["doctor", "--serving"]).exit_code
 
 
 def test_engine_on_another_machine(client, driver, way, fleet, tmp_path):
@@ -421,14 +421,15 @@ def test_trouble_that_passes_is_tried_again_and_told(client, driver, fleet, tmp_
         real(container)
 
     monkeypatch.setattr(driver, "_started", failing)
-    monkeypatch.setattr("compat_matrix.serving.drivers.docker.PAUSE", 0)
+    monkeypatch.setattr("savedmodel_servers.drivers.docker.PAUSE", 0)
     fleet.served(model(tmp_path, "m"))
     assert fleet.report()["retried"] == ["starting: port is already allocated"] * 2
     assert len(containers(client, driver)) == 1
 
 
 def test_doctor_names_engine_and_images(image):
-    result = CliRunner().invoke(cli.main, ["serving", "doctor", image, "tensorflow/serving:0.0.1"])
+    servers = f"{image},tensorflow/serving:0.0.1"
+    result = CliRunner().invoke(cli.main, ["doctor", "--server", servers])
     assert result.exit_code == 1
     assert "engine: " in result.output and "CPUs" in result.output
     assert f"{image}: tensorflow-serving, TensorFlow 2.15.1" in result.output

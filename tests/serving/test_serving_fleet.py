@@ -15,9 +15,14 @@ import pytest
 from serving_models import model
 from serving_programs import fleet, home, predict, program
 
-from compat_matrix.serving.client import Timeout, Unreachable
-from compat_matrix.serving.drivers.binary import BinaryDriver, records
-from compat_matrix.serving.fleet import Fleet, Limits, NotServed, NotStarted
+from savedmodel_servers.client import Timeout, Unreachable
+from savedmodel_servers.drivers.binary import BinaryDriver, records
+from savedmodel_servers.fleet import (
+    Fleet,
+    Limits,
+    NotServed,
+    NotStarted,
+)
 
 __all__ = ["fleet", "home", "program"]  # fixtures, imported by name
 

@@ -1,4 +1,4 @@
-"""compat_matrix.serving.grpc_client, against a server that knows no message: bytes are written out
+"""savedmodel_servers.grpc_client, against a server that knows no message: bytes are written out
 by hand.
 """
 
@@ -14,12 +14,18 @@ from concurrent import futures
 import numpy as np
 import pytest
 
-from compat_matrix.serving import client, messages
-from compat_matrix.serving.client import Class, ModelRef, Task, VersionStatus
-from compat_matrix.serving.examples import NotAnExample
-from compat_matrix.serving.grpc_client import GrpcClient
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.wire import write_varint
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
+from savedmodel_servers import client
+from savedmodel_servers.client import (
+    Class,
+    ModelRef,
+    Task,
+    VersionStatus,
+)
+from savedmodel_servers.examples import NotAnExample
+from savedmodel_servers.grpc_client import GrpcClient
 
 grpc = pytest.importorskip("grpc", reason="grpcio (extra: serving) carries what is tested here")
 

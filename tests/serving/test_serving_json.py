@@ -1,4 +1,4 @@
-"""compat_matrix.serving.rest_json: tensors <-> the JSON of TensorFlow Serving's REST API.
+"""savedmodel_servers.rest_json: tensors <-> the JSON of TensorFlow Serving's REST API.
 
 Requests are read and answers written by functions of this file, which follow the API's
 documentation.
@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compat_matrix.serving import rest_json
-from compat_matrix.serving.rest_json import CannotSay, Unreadable
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
+from savedmodel_common.tensors import Tensor
+from savedmodel_servers import rest_json
+from savedmodel_servers.rest_json import CannotSay, Unreadable
 
 NUMBERS = {
     "bool": 10,

@@ -1,4 +1,4 @@
-"""compat_matrix.serving.messages: our declarations of TensorFlow Serving's messages."""
+"""savedmodel_common.serving.messages: our declarations of TensorFlow Serving's messages."""
 
 import importlib
 import importlib.util
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from google.protobuf import descriptor_pb2
 
-from compat_matrix.serving import messages
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.schema import _pool
+from savedmodel_common.serving import messages
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "compat_matrix" / "serving" / "schema"
+FOLDER = ROOT / "savedmodel_common" / "serving" / "schema"
 
 # Declared by the published package, not by us: streaming of language models and options of a
 # session that nobody here asks for.
@@ -177,7 +177,7 @@ EXERCISE = """
 from google.protobuf.internal import api_implementation
 from reference_impl.format import schema
 early = schema.parse(schema.NodeDef, b"")  # the pool is in use before the folder joins it
-from compat_matrix.serving import messages as m
+from savedmodel_common.serving import messages as m
 
 request = m.PredictRequest(output_filter=["y"])
 request.model_spec.name = "half"
@@ -234,7 +234,8 @@ def test_lives_beside_tensorflow_whichever_comes_first(first):
 def test_import_stays_light():
     program = """
 import sys
-from compat_matrix.serving import client, messages
+from savedmodel_common.serving import messages
+from savedmodel_servers import client
 print(sorted(set(sys.modules) & {"tensorflow", "keras", "grpc", "docker", "http.client"}))
 """
     assert run(program) == ["[]"]

@@ -1,15 +1,16 @@
-"""What is asked over REST, and what is read from the answers: compat_matrix.serving.rest_client."""
+"""What is asked over REST, and what is read from the answers: savedmodel_servers.rest_client."""
 
 import numpy as np
 import pytest
 from serving_rest_fake import HALF, LIMIT, METADATA, PREDICT, STATUS, asking, example, fake, floats
 
-from compat_matrix.serving import client, messages
-from compat_matrix.serving.client import Class, ModelRef, VersionStatus
-from compat_matrix.serving.examples import NotAnExample
-from compat_matrix.serving.rest_client import COLUMNS, ROWS
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
+from savedmodel_servers import client
+from savedmodel_servers.client import Class, ModelRef, VersionStatus
+from savedmodel_servers.examples import NotAnExample
+from savedmodel_servers.rest_client import COLUMNS, ROWS
 
 __all__ = ["asking", "fake"]  # fixtures, imported by name
 

@@ -22,8 +22,8 @@ from serving_rest_fake import (
     floats,
 )
 
-from compat_matrix.serving import client
-from compat_matrix.serving.rest_client import RestClient
+from savedmodel_servers import client
+from savedmodel_servers.rest_client import RestClient
 
 __all__ = ["asking", "fake"]  # fixtures, imported by name
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from serving_rest_fake import HALF, LIMIT, METADATA, PREDICT, asking, fake, floats
 
-from compat_matrix.serving import client
+from savedmodel_servers import client
 
 __all__ = ["asking", "fake"]  # fixtures, imported by name
 

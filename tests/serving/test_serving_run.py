@@ -1,4 +1,4 @@
-"""`serving run` and `serve-check` with the stand-in as a process: real models, a real server, what
+"""`matrix run` and `check` with ``--servers-only`` and the stand-in as a process: real models, a real server, what
 breaks turns the run red.
 """
 
@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 from plugin_world import page_files
 
-from compat_matrix.cli import main
-from compat_matrix.serving.standin import executable
-from compat_matrix.workers import provenance, tensors
+from savedmodel_common import provenance, tensors
+from savedmodel_compat.cli import main
+from savedmodel_standin import executable
 
 pytestmark = pytest.mark.tensorflow
 
@@ -49,7 +49,9 @@ def fixtures(tmp_path):
 
 def run(tmp_path, *arguments, code=0):
     out = tmp_path / "out"
-    compat(tmp_path, "serving", "run", "--out", out, "-n", "1", *arguments, code=code)
+    compat(
+        tmp_path, "matrix", "run", "--servers-only", "--out", out, "-n", "1", *arguments, code=code
+    )
     results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     return {result["cell"]: result for result in results}
 
@@ -125,7 +127,7 @@ def test_a_model_that_ends_its_server_costs_its_own_cells(tmp_path, server):
     cases.mkdir()
     for name in ("fault_abort", "rfc_net2"):
         shutil.copy(ROOT / "compat_matrix" / "cases" / f"{name}.py", cases)
-    results = run(tmp_path, "--cases", cases, "--producer", "tf2", "--server", server, code=1)
+    results = run(tmp_path, "--cases-dir", cases, "--producer", "tf2", "--server", server, code=1)
     served = {
         cell: result["outcome"]
         for cell, result in results.items()
@@ -147,18 +149,22 @@ def test_a_server_that_is_not_here_is_not_run_and_required_it_is_a_failure(tmp_p
     run(tmp_path, *absent, "--require", "serving", code=3)
 
 
-def test_serve_check_of_a_model_without_requests(tmp_path, server):
+def test_check_of_a_model_without_requests(tmp_path, server):
     model = shutil.copytree(
         FIXTURES / "half_plus_two" / "model", tmp_path / "half_plus_two"
     )  # its artifact has requests
-    compat(tmp_path, "serve-check", model, "--server", server, "--out", tmp_path / "out")
+    compat(
+        tmp_path, "check", "--servers-only", model, "--server", server, "--out", tmp_path / "out"
+    )
     questions = json.loads(
         (tmp_path / "out" / "given" / "half_plus_two" / "io" / "io.json").read_text()
     )
     assert {request["signature"] for request in questions["requests"]} >= {"serving_default"}
 
 
-def test_serve_check_of_a_model_that_no_server_takes(tmp_path, server):
-    said = compat(tmp_path, "serve-check", FIXTURES / "contrib_op", "--server", server, code=1)
+def test_check_of_a_model_that_no_server_takes(tmp_path, server):
+    said = compat(
+        tmp_path, "check", "--servers-only", FIXTURES / "contrib_op", "--server", server, code=1
+    )
     assert "REJECTED" in said
     assert "Op type not registered" in said

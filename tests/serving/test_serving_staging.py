@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from compat_matrix.serving import staging
 from property_tests.attacks import effects, paths_of_ops
+from savedmodel_common import staging
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""compat_matrix.serving.tensors: tensors of the harness <-> TensorProto."""
+"""savedmodel_common.serving.tensors: tensors of the harness <-> TensorProto."""
 
 import math
 
@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat_matrix.serving import tensors
-from compat_matrix.serving.standin import tensor_protos
-from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl import errors
 from reference_impl.format import limits, schema
+from savedmodel_common.serving import tensors
+from savedmodel_common.tensors import CARRIERS, Tensor
+from savedmodel_standin import tensor_protos
 
 NARROW = {"int4": 15, "uint4": 15, "int2": 3, "uint2": 3}  # the bits that carry a value
 # An empty tensor of float4_e2m1fn has neither bytes nor a list that the format layer knows of.

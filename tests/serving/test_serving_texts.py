@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compat_matrix.serving import messages, staging, verdicts
-from compat_matrix.serving.launch import config_text
+from savedmodel_common import staging
+from savedmodel_common.serving import messages
+from savedmodel_servers import verdicts
+from savedmodel_servers.launch import config_text
 
 
 def test_configuration_is_what_a_server_reads():

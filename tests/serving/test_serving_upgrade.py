@@ -17,15 +17,26 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.runtimes import resolve
 from compat_matrix.runtimes.places import RuntimeTrouble
-from compat_matrix.upgrade.asking import Pair
-from compat_matrix.upgrade.sides import EXPORTERS_FIRST, NEW, OLD, SERVERS_FIRST, Place
-from compat_matrix.upgrade.verdict import Way, exit_code, from_pairs, line
-from compat_matrix.workers import provenance, tensors
 from reference_impl.format import schema
+from savedmodel_common import provenance, tensors
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_compat.cli import main
+from savedmodel_servers.upgrade.asking import Pair
+from savedmodel_servers.upgrade.sides import (
+    EXPORTERS_FIRST,
+    NEW,
+    OLD,
+    SERVERS_FIRST,
+    Place,
+)
+from savedmodel_servers.upgrade.verdict import (
+    Way,
+    exit_code,
+    from_pairs,
+    line,
+)
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures_v1"
@@ -165,7 +176,7 @@ def test_clients_whose_signature_is_gone_are_noticed_under_load(tmp_path: Path) 
 def test_a_server_that_ends_in_the_switch_loses_its_clients(tmp_path: Path) -> None:
     program = tmp_path / "server"
     subprocess.run(
-        [sys.executable, "-m", "compat_matrix.serving.standin", "executable", f"{program}.real"],
+        [sys.executable, "-m", "savedmodel_standin", "executable", f"{program}.real"],
         cwd=ROOT,
         check=True,
     )
@@ -239,7 +250,14 @@ def test_a_case_that_both_tensorflows_write(tmp_path: Path, before: str) -> None
 def test_command_lines_that_mean_nothing(
     tmp_path: Path, arguments: tuple[Any, ...], said: str
 ) -> None:
-    command = [sys.executable, "-m", "compat_matrix", "serving", "upgrade", *map(str, arguments)]
+    command = [
+        sys.executable,
+        "-m",
+        "savedmodel_compat",
+        "serving",
+        "upgrade",
+        *map(str, arguments),
+    ]
     done = subprocess.run(
         command,
         cwd=tmp_path,

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix.cli import main
 from compat_matrix.requests.artifact import Artifact
-from compat_matrix.requests.compare import EXACT
-from compat_matrix.serving import drivers
-from compat_matrix.serving.drivers import Endpoint
-from compat_matrix.upgrade.client_requests import ClientRequest
-from compat_matrix.upgrade.clients import Clients, Lost, learn
-from compat_matrix.upgrade.load import Load
-from compat_matrix.upgrade.sides import NEW, OLD
-from compat_matrix.upgrade.switching import LIMITS, TwoExports
-from compat_matrix.workers.tensors import Tensor
+from savedmodel_common.compare import EXACT
+from savedmodel_common.tensors import Tensor
+from savedmodel_compat.cli import main
+from savedmodel_servers import drivers
+from savedmodel_servers.drivers import Endpoint
+from savedmodel_servers.upgrade.client_requests import ClientRequest
+from savedmodel_servers.upgrade.clients import Clients, Lost, learn
+from savedmodel_servers.upgrade.load import Load
+from savedmodel_servers.upgrade.sides import NEW, OLD
+from savedmodel_servers.upgrade.switching import LIMITS, TwoExports
 
 HERE = "standin@local"
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"

@@ -33,7 +33,7 @@ def test_the_environment_and_the_commands_exist() -> None:
         assert f"testenv:{name}" in tox
     assert "tox -e serving -- " in text
     from compat_matrix.commands.matrix import matrix as group
-    from compat_matrix.commands.serving import serving
+    from savedmodel_servers.commands.serving import serving
 
     matrix = {name for parameter in group.commands["run"].params for name in parameter.opts}
     assert (

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from standin_server import FIXTURES, QUICK, Failed, Server, empty_config, place, predict, serving
 
-from compat_matrix.serving import messages
-from compat_matrix.serving.standin import tensor_protos
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
+from savedmodel_common.serving import messages
+from savedmodel_standin import tensor_protos
 
 pytestmark = pytest.mark.tensorflow
 

@@ -54,7 +54,7 @@ def test_folders_that_hold_no_saved_model(server: Server, tmp_path: Path) -> Non
             (tmp_path / name / "1" / file).touch()
     both = place(tmp_path / "both", "half_plus_two")
     (both / "1" / "export.meta").touch()  # a real 2.15.1 refuses it, whatever lies beside it
-    from compat_matrix.serving import messages
+    from savedmodel_common.serving import messages
 
     names = ("empty", "session_bundle", "both")
     held = [{"name": name, "base_path": str(tmp_path / name)} for name in names]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.serving.standin import executable, libraries, rootfs
+from savedmodel_standin import executable, libraries, rootfs
 
 pytestmark = [
     pytest.mark.tensorflow,
@@ -41,7 +41,7 @@ def test_everything_that_its_binaries_need_is_in_it(tree: rootfs.Tree) -> None:
 def test_everything_of_ours_that_the_server_imports_is_in_it(tree: rootfs.Tree) -> None:
     """Without TensorFlow: whatever is imported before the server says its version."""
     told = (
-        "import sys, compat_matrix.serving.standin.server; print(*[getattr(m, '__file__', '') for m"
+        "import sys, savedmodel_standin.server; print(*[getattr(m, '__file__', '') for m"
         " in sys.modules.values()])"
     )
     done = subprocess.run(

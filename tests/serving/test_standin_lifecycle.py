@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from standin_server import QUICK, Failed, Server, empty_config, place, predict, serving, start
 
-from compat_matrix.serving import messages
-from compat_matrix.serving.standin import faults, warmup
 from property_tests.attacks import effects
 from reference_impl.format.bundle.checksum import masked_crc32c
+from savedmodel_common.serving import messages
+from savedmodel_standin import faults, warmup
 
 pytestmark = pytest.mark.tensorflow
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 import standin_pairs
-from standin_pairs import BATCHING, BOTH, CORS, NEW, OLD, PLAIN, Grpc, Http, Pair, Rest
+from standin_pairs import BATCHING, BOTH, NEW, OLD, PLAIN, Grpc, Http, Pair, Rest
 from standin_server import QUICK, Failed, Server, empty_config, place, serving
 
 from compat_matrix.runtimes import resolve
 from compat_matrix.runtimes.places import RuntimeTrouble
-from compat_matrix.serving import messages
-from compat_matrix.serving.standin import tensor_protos
+from savedmodel_common.serving import messages
+from savedmodel_standin import tensor_protos
 
 pytestmark = pytest.mark.tensorflow
 
@@ -65,7 +65,6 @@ def servers(
     more = {
         PLAIN: (),
         BATCHING: ("--enable_batching", f"--batching_parameters_file={parameters}"),
-        CORS: ("--rest_api_enable_cors_support",),
     }
     bases = {"echo": echo, **{name: place(folder / name, name) for name in MODELS}}
     with ExitStack() as stack:

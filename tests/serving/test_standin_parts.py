@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compat_matrix.serving import messages
-from compat_matrix.serving.standin import (
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor, from_numpy
+from savedmodel_standin import (
     flags,
     image,
     json_predict,
@@ -23,8 +24,7 @@ from compat_matrix.serving.standin import (
     rootfs,
     tensor_protos,
 )
-from compat_matrix.serving.standin.errors import ServingError
-from compat_matrix.workers.tensors import Tensor, from_numpy
+from savedmodel_standin.errors import ServingError
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 import fixtures_v1
-from compat_matrix.serving.messages import Example, PredictionLog
-from compat_matrix.workers import tensors, warmup
+from compat_matrix.workers import warmup
 from reference_impl.format.schema import TensorProto
+from savedmodel_common import tensors
+from savedmodel_common.serving.messages import Example, PredictionLog
 
 ROOT = Path(fixtures_v1.ROOT)
 TF = SimpleNamespace(make_tensor_proto=lambda value: TensorProto(float_val=value))

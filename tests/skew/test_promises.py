@@ -9,12 +9,12 @@ import pytest
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes.places import RuntimeTrouble
-from compat_matrix.skew.forms import FORMS
-from compat_matrix.skew.history import TABLE, History, history
 from docs.promised import ATTR, KERNEL, NODE, OP, Promise, promises, specimen
 from docs.promises import forms, record, waived, waivers
 from docs.promises_asked import FIRST, PASSED_OVER, REFUSED, ask, key, shows, sides
 from fixtures_v1 import cases as fixtures
+from savedmodel_tools.skew.forms import FORMS
+from savedmodel_tools.skew.history import TABLE, History, history
 
 
 @pytest.fixture(scope="module")

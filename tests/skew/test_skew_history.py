@@ -7,14 +7,19 @@ import json
 import pytest
 
 from compat_matrix.hosts import op_tables
-from compat_matrix.skew import advice, contrib, spans
-from compat_matrix.skew.changes import changes
-from compat_matrix.skew.history import TABLE, History, TableError, history
-from compat_matrix.skew.protos import kernels_of
-from compat_matrix.skew.records import Attr, Op, Release
-from compat_matrix.skew.table import encode, products
 from reference_impl.format import schema
 from reference_impl.format.values.dtypes import by_name
+from savedmodel_tools.skew import advice, contrib, spans
+from savedmodel_tools.skew.changes import changes
+from savedmodel_tools.skew.history import (
+    TABLE,
+    History,
+    TableError,
+    history,
+)
+from savedmodel_tools.skew.protos import kernels_of
+from savedmodel_tools.skew.records import Attr, Op, Release
+from savedmodel_tools.skew.table import encode, products
 
 LINES = TABLE.read_text(encoding="utf-8").splitlines()
 

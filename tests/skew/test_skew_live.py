@@ -10,11 +10,11 @@ from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.places import NotInstalled
 from compat_matrix.runtimes.resolve import resolve
 from compat_matrix.runtimes.worker import ReplyError
-from compat_matrix.skew.history import history
-from compat_matrix.skew.naming import name
-from compat_matrix.skew.needs import SESSION, needs
-from compat_matrix.skew.texts import complaints
 from reference_impl.errors import SavedModelError
+from savedmodel_tools.skew.history import history
+from savedmodel_tools.skew.naming import name
+from savedmodel_tools.skew.needs import SESSION, needs
+from savedmodel_tools.skew.texts import complaints
 
 pytestmark = pytest.mark.tensorflow
 

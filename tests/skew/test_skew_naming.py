@@ -9,8 +9,8 @@ import skew_models
 from packaging.specifiers import SpecifierSet
 from skew_models import recorded
 
-from compat_matrix.skew import naming
-from compat_matrix.skew.naming import KINDS, name
+from savedmodel_tools.skew import naming
+from savedmodel_tools.skew.naming import KINDS, name
 
 # model -> (releases, kind, op, attr or value, since, until): by hand, from what the releases' own
 # notes and headers say. What is not listed must not be called skew: the models are then malformed,

@@ -10,10 +10,16 @@ from model_edits import FIXTURES
 from packaging.specifiers import SpecifierSet
 from skew_models import recorded
 
-from compat_matrix.skew.history import history
-from compat_matrix.skew.lacks import Use
-from compat_matrix.skew.needs import OBJECTS, SESSION, Walk, needs, to_json
 from reference_impl.format import schema
+from savedmodel_tools.skew.history import history
+from savedmodel_tools.skew.lacks import Use
+from savedmodel_tools.skew.needs import (
+    OBJECTS,
+    SESSION,
+    Walk,
+    needs,
+    to_json,
+)
 
 # What no registry tells: a request without a proper Example; kernels of 1.4 and 1.8; the v1 import
 # of 2.0 to 2.3 and models without variables; a module without content; what 1.4 infers of shapes;

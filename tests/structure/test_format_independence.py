@@ -17,7 +17,7 @@ tried = []
 
 class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name.partition(".")[0] in {"tensorflow", "tensorflow_core", "keras", "tf_keras", "jax", "compat_matrix"}:
+        if name.partition(".")[0] in {"tensorflow", "tensorflow_core", "keras", "tf_keras", "jax", "compat_matrix"} or name.startswith("savedmodel_"):
             tried.append(name)
             raise ImportError(f"{name} is refused here")
         return None

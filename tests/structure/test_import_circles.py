@@ -6,17 +6,10 @@ import ast
 from pathlib import Path
 
 from reference_impl.graph.order import circles
+from savedmodel_common.packages import FIXTURES, OURS
 
 REPO = Path(__file__).parents[2]
-PACKAGES = (
-    "benchmarks",
-    "compat_matrix",
-    "fixtures_v1",
-    "keras_models",
-    "property_tests",
-    "reference_impl",
-    "savedmodel_compat",
-)
+PACKAGES = (*OURS, *FIXTURES, "benchmarks", "property_tests")
 
 
 def modules():

@@ -1,4 +1,4 @@
-"""The docstring of every room of `reference_impl` names all that is in the room."""
+"""The docstring of every room of `reference_impl` and of the kit names all that is in the room."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "reference_impl"
-ROOMS = sorted(path.parent for path in ROOT.rglob("__init__.py") if path.parent != ROOT)
+KIT = Path(__file__).parents[2] / "savedmodel_kit"
+ROOMS = [
+    *sorted(path.parent for path in ROOT.rglob("__init__.py") if path.parent != ROOT),
+    *sorted(path.parent for path in KIT.rglob("__init__.py")),
+]
 
 
 def contents(room: Path) -> set[str]:
@@ -18,7 +22,7 @@ def contents(room: Path) -> set[str]:
     return modules | folders
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT.parent)))
 def test_a_room_names_what_it_holds(room):
     map_ = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
     words = set(re.findall(r"\w+", map_))

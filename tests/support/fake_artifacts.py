@@ -17,9 +17,9 @@ from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Observation
 from compat_matrix.checks import run_cell
 from compat_matrix.hosts.host import Host
-from compat_matrix.workers import tensors
-from compat_matrix.workers.provenance import hash_files
 from reference_impl.format import schema
+from savedmodel_common import tensors
+from savedmodel_common.provenance import hash_files
 
 CASE = '''"""A case for a producer that needs no TensorFlow."""
 CLAUSES = ("FN-01",)

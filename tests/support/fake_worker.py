@@ -19,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from compat_matrix.workers import protocol, tensors
+from compat_matrix.workers import protocol
 from reference_impl.format import schema
+from savedmodel_common import tensors
 
 WRITE_FD = int(os.environ[protocol.CHANNEL].split(",")[1])
 

@@ -16,7 +16,7 @@ from compat_matrix.cells.plan import Cell, Decision, Plan
 from compat_matrix.cells.results import Observation, Result
 from compat_matrix.gate.pairs import Run
 from compat_matrix.requests.digest import answer_digest
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
 
 OLD, NEW = "2.20.0", "2.21.0"
 SIDES = ({"label": OLD, "spec": f"tensorflow=={OLD}"}, {"label": NEW, "spec": f"tensorflow=={NEW}"})

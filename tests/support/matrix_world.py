@@ -35,10 +35,8 @@ COMMANDS = ForkServer(
         f"compat_matrix.{name}"
         for name in ("commands.gate", "commands.matrix", "plan.planning", "pytest_plugin")
     ),
-    *(
-        f"compat_matrix.{name}"
-        for name in ("models.predict", "report.junit", "report.progress", "skew.naming")
-    ),
+    *(f"compat_matrix.{name}" for name in ("engine.predict", "report.junit", "report.progress")),
+    "savedmodel_tools.skew.naming",
     *("_pytest.junitxml", "compiled_templates", "numpy", "psutil", "rich.live", "tomlkit"),
     environment={key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     | {"PYTHONPATH": str(REPO)},
@@ -132,12 +130,19 @@ class World:
     def command(self, *arguments, **options):
         """A ``savedmodel-compat`` command as a process."""
         return self.process(
-            [sys.executable, "-m", "compat_matrix", *map(str, arguments)], **options
+            [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)], **options
         )
 
     def matrix(self, verb, *arguments, **options):
         """``matrix VERB`` on this world's cases, fixtures and ledger."""
-        world = ("--cases", self.cases, "--fixtures", self.fixtures, "--expectations", self.ledger)
+        world = (
+            "--cases-dir",
+            self.cases,
+            "--fixtures",
+            self.fixtures,
+            "--expectations",
+            self.ledger,
+        )
         return self.command("matrix", *verb.split(), *world, *arguments, **options)
 
     def run(self, *arguments, pytest=(), out=None, **options):

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from compat_matrix.canonical.form import canonical
-from compat_matrix.comparison import form_changes
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.container import layout
 from reference_impl.graph.argument_names import python_name
 from reference_impl.graph.function_builder import select_arguments
+from savedmodel_tools.canonical.form import canonical
+from savedmodel_tools.comparison import form_changes
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 import functools
 from typing import Any, Optional
 
-from compat_matrix.skew.history import history
-from compat_matrix.skew.records import Op
 from reference_impl.format import schema
 from reference_impl.format.values import dtypes
+from savedmodel_tools.skew.history import history
+from savedmodel_tools.skew.records import Op
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from matrix_world import COMMANDS, small_world
 from docs import transcripts
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS, SAMPLES = ROOT / "docs", ROOT / "compat_matrix" / "plugins" / "samples"
+DOCS, SAMPLES = ROOT / "docs", ROOT / "savedmodel_plugin_kit" / "samples"
 PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
 
 
@@ -19,7 +19,7 @@ def ours(command, cwd, **more):
     """A command of this project as its users run it, from a folder of theirs."""
     paths = os.pathsep.join([str(ROOT), *more.pop("paths", ())])
     environment = {**os.environ, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **more}
-    return COMMANDS.run(["-m", "compat_matrix"], *command, cwd=cwd, environment=environment)
+    return COMMANDS.run(["-m", "savedmodel_compat"], *command, cwd=cwd, environment=environment)
 
 
 def page_files(folder):
@@ -45,7 +45,7 @@ def run(world, *words, out="out", **more):
         world.root / out,
         "-n",
         "1",
-        "--cases",
+        "--cases-dir",
         world.cases,
         "--fixtures",
         world.fixtures,

@@ -7,14 +7,14 @@ import shutil
 
 from compat_matrix.cells.plan import Cell
 from compat_matrix.checks import run_cell
-from compat_matrix.models.edits.arguments import rename_arguments
-from compat_matrix.models.edits.run import edit
 from compat_matrix.requests.given import as_artifact
 from compat_matrix.requests.policies import RELEASES
 from compat_matrix.runtimes.runtime import local_runtime
-from compat_matrix.workers import tensors
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
+from savedmodel_common import tensors
+from savedmodel_tools.edits.arguments import rename_arguments
+from savedmodel_tools.edits.run import edit
 
 
 def opposite(names, prefix):

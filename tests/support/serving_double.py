@@ -117,7 +117,7 @@ class Core:
 def grpc_server(core, port, options):
     import grpc
 
-    from compat_matrix.serving import messages
+    from savedmodel_common.serving import messages
 
     def status(request, context):
         name = request.model_spec.name
@@ -213,7 +213,7 @@ def main(arguments):
         return 1
     time.sleep(float(options.get("slow", 0)))
 
-    from compat_matrix.serving import messages
+    from savedmodel_common.serving import messages
 
     told = text_format.Parse(config.read_text(), messages.ModelServerConfig())
     core = Core()

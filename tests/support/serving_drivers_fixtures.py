@@ -7,9 +7,9 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from compat_matrix import cli
-from compat_matrix.serving.drivers import engine
-from compat_matrix.serving.drivers.base import NotHere
+from savedmodel_compat import cli
+from savedmodel_servers.drivers import engine
+from savedmodel_servers.drivers.base import NotHere
 
 
 @pytest.fixture(autouse=True)

@@ -12,10 +12,10 @@ import threading
 
 import pytest
 
-from compat_matrix.serving.drivers import engine
-from compat_matrix.serving.drivers.base import NotHere
-from compat_matrix.serving.drivers.docker import RUN_LABEL
-from compat_matrix.serving.fleet import Limits
+from savedmodel_servers.drivers import engine
+from savedmodel_servers.drivers.base import NotHere
+from savedmodel_servers.drivers.docker import RUN_LABEL
+from savedmodel_servers.fleet import Limits
 
 LIMITS = Limits(up=60, available=60)
 

@@ -54,7 +54,7 @@ def image(client: Any, labels: Sequence[str] = ()) -> str:
     sources = [
         Path(__file__),
         ROOT / "tests/support/serving_double.py",
-        *sorted((ROOT / "compat_matrix/serving").rglob("*.p*")),
+        *sorted((ROOT / "savedmodel_servers").rglob("*.p*")),
     ]
     digest = hashlib.sha256(
         b"".join(path.read_bytes() for path in sources if path.suffix in (".py", ".binpb"))

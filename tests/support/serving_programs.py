@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import serving_models
 
-from compat_matrix.serving.drivers.binary import BinaryDriver
-from compat_matrix.serving.fleet import Fleet, Limits
+from savedmodel_servers.drivers.binary import BinaryDriver
+from savedmodel_servers.fleet import Fleet, Limits
 
 LIMITS = Limits(up=60, available=30)
 

@@ -7,11 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from compat_matrix.serving import messages
-from compat_matrix.serving.client import ModelRef
-from compat_matrix.serving.rest_client import RestClient
-from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
+from savedmodel_common.serving import messages
+from savedmodel_common.tensors import Tensor
+from savedmodel_servers.client import ModelRef
+from savedmodel_servers.rest_client import RestClient
 
 LIMIT = 20.0
 HALF = ModelRef("half")

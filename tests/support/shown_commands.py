@@ -14,8 +14,8 @@ import click
 from packaging.requirements import Requirement
 
 from compat_matrix.cases import all_cases
-from compat_matrix.cli import main
-from compat_matrix.common import toml
+from savedmodel_common import toml
+from savedmodel_compat.cli import main
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```(?!python)\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)

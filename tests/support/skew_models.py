@@ -9,13 +9,13 @@ import json
 import shutil
 from pathlib import Path
 
-from bundle_forge import bundle
 from model_edits import fixture, new_model, write
 
 from reference_impl.format import schema
 from reference_impl.format.bundle.table import TableReader
 from reference_impl.format.container import layout
 from reference_impl.format.values.dtypes import by_name
+from savedmodel_kit.forge.tables import bundle
 
 COMMITTED = (
     Path(__file__).parents[1] / "data" / "skew"

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.serving import messages
-from compat_matrix.serving.standin import executable
+from savedmodel_common.serving import messages
+from savedmodel_standin import executable
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures_v1"
 LIMIT = 300.0  # seconds; a hang is meant, not a slow machine

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "compat_matrix/plugins/samples"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "savedmodel_plugin_kit/samples"))
 from numpy_consumer import NumpyWorker
 
-from compat_matrix.workers import protocol, tensors
-from compat_matrix.workers.tensors import Tensor
+from compat_matrix.workers import protocol
+from savedmodel_common import tensors
+from savedmodel_common.tensors import Tensor
 
 MISTAKE = sys.argv[1]
 send, save = protocol._send, tensors.save

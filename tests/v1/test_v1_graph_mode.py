@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import reference_impl
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.clause("COMPAT-01")]
 

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import reference_impl
-from compat_matrix.workers import tensors
 from reference_impl.format.names import V1_CONTROL_FLOW
 from reference_impl.graph.op_table import V1_FLOW
+from savedmodel_common import tensors
 
 pytestmark = pytest.mark.tensorflow
 

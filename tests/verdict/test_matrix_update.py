@@ -10,9 +10,11 @@ from compat_matrix.cells.results import Observation, Result
 from compat_matrix.verdict import Ledger
 from compat_matrix.verdict.blocks import split_blocks
 from compat_matrix.verdict.ledger import judge
-from compat_matrix.verdict.update import UpdateRefused, update
+from compat_matrix.verdict.new_entries import UpdateRefused
+from compat_matrix.verdict.update import update
 
 CHECKS = ("load", "values", "relocate")
+EVERY = [*CHECKS]
 NOT_FOUND = (
     "LOAD_ERROR",
     "tensorflow.errors.NotFoundError",
@@ -88,7 +90,7 @@ def test_new_failures_become_one_entry_where_error_and_checks_agree():
         "case": "a",
         "producer": "tf2",
         "consumer": "c_api",
-        "check": "*",
+        "check": EVERY,
         "outcome": "LOAD_ERROR",
         "error_class": "NotFoundError",
         "message": "Op type not registered 'Foo' in binary",
@@ -108,16 +110,28 @@ def test_new_failures_become_one_entry_where_error_and_checks_agree():
             {"a/tf2/c_api/values": NOT_FOUND, "a/tf2/c_api/relocate": NOT_FOUND},
             [("a", "tf2", "c_api", ["values", "relocate"])],
         ),
-        ({"a": NOT_FOUND}, [("a", "*", "-", "produce"), ("a", "*", "c_api", "*")]),
+        (
+            {"a": NOT_FOUND},
+            [
+                ("a", ["reference", "tf2"], "-", "produce"),
+                ("a", ["reference", "tf2"], "c_api", EVERY),
+            ],
+        ),
         (
             {"a/tf2/c_api/values": NOT_FOUND, "a/tf2/c_api/relocate": ("CRASH", "SIGABRT")},
             [("a", "tf2", "c_api", "relocate"), ("a", "tf2", "c_api", "values")],
         ),
         (
             {"a/tf2/c_api": NOT_FOUND, "a/reference/c_api/load": NOT_FOUND},
-            [("a", "reference", "c_api", "load"), ("a", "tf2", "c_api", "*")],
+            [
+                ("a", ["reference", "tf2"], "c_api", "load"),
+                ("a", "tf2", "c_api", ["values", "relocate"]),
+            ],
         ),
-        ({"a/tf2/c_api": NOT_FOUND, "b/tf2/c_api": NOT_FOUND}, [(["a", "b"], "tf2", "c_api", "*")]),
+        (
+            {"a/tf2/c_api": NOT_FOUND, "b/tf2/c_api": NOT_FOUND},
+            [(["a", "b"], "tf2", "c_api", EVERY)],
+        ),
     ],
 )
 def test_grouping(outcomes, expected):
@@ -135,13 +149,13 @@ def test_a_new_entry_leaves_out_what_an_old_one_describes():
     ]
 
 
-def test_messages_that_differ_are_pinned_where_they_agree():
+def test_messages_that_differ_become_two_entries():
     outcomes = {
         "a/tf2/c_api/load": ("LOAD_ERROR", "x.Error", "cannot restore variable alpha of the model"),
         "a/tf2/c_api/values": ("LOAD_ERROR", "x.Error", "cannot restore variable all of the model"),
     }
-    (table,) = tables(updated(HEAD, cells("a"), outcomes).text)
-    assert table["message"] == "cannot restore variable"
+    messages = [table["message"] for table in tables(updated(HEAD, cells("a"), outcomes).text)]
+    assert messages == [message for _, _, message in outcomes.values()]
 
 
 def test_a_message_is_pinned_literally():
@@ -224,10 +238,10 @@ def test_what_passes_in_a_part_is_taken_out(rest):
     assert selectors(done.text) == [("a", "tf2", "c_api", "load")]
 
 
-def test_producers_are_named_unless_it_is_all_of_them():
+def test_producers_become_a_list():
     plan = cells("a", producers=("reference", "tf2", "third"))
     done = updated(HEAD, plan, {"a/tf2/c_api": NOT_FOUND, "a/third/c_api": NOT_FOUND})
-    assert selectors(done.text) == [("a", ["tf2", "third"], "c_api", "*")]
+    assert selectors(done.text) == [("a", ["tf2", "third"], "c_api", EVERY)]
 
 
 def test_new_entries_are_put_where_they_belong():

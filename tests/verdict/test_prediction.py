@@ -15,15 +15,15 @@ from click.testing import CliRunner
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
-from compat_matrix.cli import main
-from compat_matrix.models.predict import Predictor
+from compat_matrix.engine.predict import Predictor
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
-from compat_matrix.skew.history import TABLE, History, history
-from compat_matrix.skew.table import encode
 from compat_matrix.verdict import NO_ENTRIES, Ledger
 from compat_matrix.verdict.ledger import Verdict
 from compat_matrix.verdict.prediction import KEY, Cause, Prediction, Says, holds, of
+from savedmodel_compat.cli import main
+from savedmodel_tools.skew.history import TABLE, History, history
+from savedmodel_tools.skew.table import encode
 
 ROOT = Path(__file__).parents[2]
 ARTIFACT = ROOT / "fixtures_v1" / "half_plus_two"
@@ -38,7 +38,17 @@ NO_ATTR = Prediction(Says.FAILS, (Cause("unknown_attr", "VarHandleOp", "debug_na
 
 def run(out, *cases, op_history=None):
     """`matrix run` of cases with no ledger; (exit code, output, summary)."""
-    command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", str(out), "-n", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "savedmodel_compat",
+        "matrix",
+        "run",
+        "--out",
+        str(out),
+        "-n",
+        "1",
+    ]
     command += [word for case in cases for word in ("--case", case)] + [
         "--consumer",
         "c_api",

@@ -12,7 +12,7 @@ from bare_python import without_tensorflow
 from click.testing import CliRunner
 from matrix_world import REPO
 
-from compat_matrix.cli import main
+from savedmodel_compat.cli import main
 
 MODEL = edits.fixture("half_plus_two")
 
@@ -92,7 +92,7 @@ def test_options_that_would_have_no_effect_are_wrong_usage(option):
 def test_without_TensorFlow_one_line_says_what_to_install(tmp_path):
     bare = without_tensorflow(tmp_path / "environment")
     done = subprocess.run(
-        [str(bare), "-m", "compat_matrix", "inspect", "--trace", str(MODEL)],
+        [str(bare), "-m", "savedmodel_compat", "inspect", "--trace", str(MODEL)],
         env={**os.environ, "PYTHONPATH": str(REPO)},
         capture_output=True,
         text=True,

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import reference_impl
-from compat_matrix.cli import main
 from reference_impl.format import schema
+from savedmodel_compat.cli import main
 
 HALF_PLUS_TWO = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
 # `stablehlo.custom_call @Sharding`, serialised by TensorFlow 2.21 for StableHLO 1.13.7.

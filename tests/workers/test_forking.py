@@ -133,7 +133,7 @@ def test_a_command_leaves_no_temporary_files(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "compat_matrix",
+        "savedmodel_compat",
         "matrix",
         "run",
         "--case",

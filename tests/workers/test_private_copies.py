@@ -5,10 +5,10 @@ import hashlib
 import model_edits as edits
 import pytest
 
-from compat_matrix.common.writing_models import may_write
 from compat_matrix.hosts.host import stamp
 from compat_matrix.hosts.private_copies import PrivateCopies
 from property_tests.attacks import effects, imports, paths_of_ops
+from savedmodel_common.writing_models import may_write
 
 WRITING = [
     paths_of_ops.write_given_checkpoint,

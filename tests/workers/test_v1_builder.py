@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 from compat_matrix.cases import CaseError
 from compat_matrix.cells.generators import GENERATOR, all_generators, fixtures_root, read_generator
-from compat_matrix.cli import main
 from compat_matrix.plan.planning import generator_artifacts, make_plan
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
@@ -23,6 +22,7 @@ from compat_matrix.verdict import Ledger
 from compat_matrix.workers.v1_answers import answer_session
 from fixtures_v1.compare import differences
 from reference_impl.format import schema
+from savedmodel_compat.cli import main
 
 ROOT = Path(__file__).parents[2]
 NEW = Runtime("tf2.21", Path("python"), "2.21.0")

@@ -361,6 +361,7 @@ def test_a_program_sees_reference_impl_without_what_is_installed_beside_it(tmp_p
     site = tmp_path / "site"
     programs = site / "compat_matrix" / "workers"
     shutil.copytree(ROOT / "compat_matrix" / "workers", programs)
+    shutil.copytree(ROOT / "savedmodel_common", site / "savedmodel_common")
     (programs / "probe.py").write_text(
         "import numpy, reference_impl\ndef main(): print(reference_impl.__file__)\n"
     )

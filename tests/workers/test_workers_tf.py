@@ -20,8 +20,8 @@ from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import ReplyError
-from compat_matrix.workers import tensors
-from compat_matrix.workers.provenance import hash_files
+from savedmodel_common import tensors
+from savedmodel_common.provenance import hash_files
 
 pytestmark = pytest.mark.tensorflow
 

@@ -16,9 +16,9 @@ from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import raise_first
 from compat_matrix.checks.context import Context, Finding
 from compat_matrix.checks.kind import Check
-from compat_matrix.common.printable import first_of
-from compat_matrix.requests.compare import compare_tensor
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
+from savedmodel_common.compare import compare_tensor
+from savedmodel_common.printable import first_of
 
 CHECK = Check(
     "checkpoint",

@@ -17,11 +17,11 @@ from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import MORE, raise_first
 from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.kind import Check
-from compat_matrix.common.printable import first_of
 from compat_matrix.hosts.host import Loaded
-from compat_matrix.requests.compare import compare_named
 from compat_matrix.runtimes.worker import ReplyError
-from compat_matrix.workers import tensors
+from savedmodel_common import tensors
+from savedmodel_common.compare import compare_named
+from savedmodel_common.printable import first_of
 
 CHECK = Check(
     "objects",

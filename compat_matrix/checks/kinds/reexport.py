@@ -22,8 +22,8 @@ from compat_matrix.checks.kind import Check
 from compat_matrix.checks.kinds import objects
 from compat_matrix.checks.kinds.signatures import compare_signatures, signature_finding
 from compat_matrix.runtimes.worker import ReplyError
-from compat_matrix.workers import tensors
 from reference_impl.errors import SavedModelError
+from savedmodel_common import tensors
 
 CHECK = Check(
     "reexport",

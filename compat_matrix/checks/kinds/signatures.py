@@ -12,7 +12,7 @@ from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import raise_first
 from compat_matrix.checks.context import Context, Finding
 from compat_matrix.checks.kind import Check
-from compat_matrix.common.printable import first_of
+from savedmodel_common.printable import first_of
 
 CHECK = Check(
     "signatures", "the signatures the consumer shows are those of the SignatureDefs", place=2

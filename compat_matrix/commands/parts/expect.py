@@ -12,9 +12,6 @@ import click
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import is_sealed, not_sealed, of_plan, read_results
-from compat_matrix.cli import Group
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import renaming
 from compat_matrix.commands.parts.planned import (
     CELL_ID,
     RUN_FOLDER,
@@ -26,11 +23,13 @@ from compat_matrix.commands.parts.planned import (
 )
 from compat_matrix.commands.parts.plugin_options import about_plugins
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, like
-from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 from compat_matrix.verdict.entries import Entry
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.groups import Group
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted, like
+from savedmodel_common.writing import write_text
 
 SHOWN = (
     "error_class",
@@ -57,7 +56,7 @@ def expect() -> None:
     not_asked="whether an entry is still true: `matrix run` asks that",
     codes={ExitCode.STALE_EXPECTATION: "an entry is stale, or the file is not valid"},
 )
-@expect.command("check", cls=renaming(cases="--cases-dir"))
+@expect.command("check")
 @plan_options
 @json_option
 @exit_codes
@@ -72,9 +71,9 @@ def expect_check(
       savedmodel-compat matrix expect check
       savedmodel-compat matrix expect check --expectations ledger.toml
     """
-    from compat_matrix.cells.run_file import tool_version
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
     from compat_matrix.verdict.ledger import judge_entries
+    from savedmodel_common.own_version import tool_version
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     made = planned(ledger, fixtures, cases)
@@ -111,26 +110,23 @@ def expect_check(
     help="The file to rewrite (default: ours).",
 )
 @click.option(
-    "--reasons", type=EXISTING_FILE, help="Rules: what new failures come from (docs/contracts.md)."
+    "--reason", default="", help="Why the new failures are known; needed when there are any."
 )
-@click.option(
-    "--reason", default="", help="Why all other new failures are known; needed when there are any."
-)
-@click.option("--remake", is_flag=True, help="Make the entries anew that were made by rules.")
 @exit_codes
-def expect_update(
-    out: Path, expectations: Path, reasons: Path | None, reason: str, remake: bool
-) -> None:
-    """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are
-    narrowed to the versions for which they are true, new failures come, comments stay.
+def expect_update(out: Path, expectations: Path, reason: str) -> None:
+    """Rewrite the ledger from the results of a complete run in OUT: stale entries go, or are
+    replaced by entries for the cells that still fail so; new failures come, comments stay.
+
+    New failures become one entry for each consumer and error, with lists of cases, producers and
+    checks. Merge and reword them by hand.
 
     \b
     Examples:
       savedmodel-compat matrix expect update compat-out --expectations ledger.toml --reason 'known since 2.21'
     """  # noqa: E501
     from compat_matrix.cells.run_file import RunFile
-    from compat_matrix.verdict.causes import read_rules
-    from compat_matrix.verdict.update import UpdateRefused, update
+    from compat_matrix.verdict.new_entries import UpdateRefused
+    from compat_matrix.verdict.update import update
 
     ours = expectations.samefile(DEFAULT_PATH)
     if ours and not RunFile.read(out).is_about_ours:
@@ -141,7 +137,6 @@ def expect_update(
         )
     if not is_sealed(out / RESULTS_FILE):
         raise Refused(not_sealed(f"the run in {out}"), STALE)
-    rules = read_rules(reasons) if reasons else ()
     made = Plan.read(out / PLAN_FILE)
     results = of_plan(read_results(out / RESULTS_FILE), made)
     if not ours:
@@ -149,7 +144,7 @@ def expect_update(
     try:
         results = {cell: result for cell, result in results.items() if cell in made.by_id}
         text = expectations.read_text(encoding="utf-8")
-        done = update(text, made, results, reason, datetime.date.today(), rules, remake)
+        done = update(text, made, results, reason, datetime.date.today())
     except UpdateRefused as error:
         raise Refused(str(error), STALE) from error
     write_text(expectations, done.text)
@@ -163,7 +158,7 @@ def expect_update(
     asked="nothing",
     not_asked="nothing: it compares nothing",
 )
-@expect.command("explain", cls=renaming(cases="--cases-dir"))
+@expect.command("explain")
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @plan_options
 @json_option

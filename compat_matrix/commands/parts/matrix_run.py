@@ -15,16 +15,16 @@ import click
 
 from compat_matrix.cells.plan import NO_CONSUMER, STANDIN, parse_cell_id
 from compat_matrix.commands.parts import planned
-from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common import toml
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger
+from savedmodel_common import toml
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import list_option, quiet_option
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import counted
 
 if TYPE_CHECKING:
     from compat_matrix.cells.plan import Cell
@@ -47,7 +47,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
         ),
     },
 )
-@click.command("run", cls=renaming(cases="--cases-dir"))
+@click.command("run")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="The output folder.")
 @click.option(
     "--grid",
@@ -226,7 +226,7 @@ def run(
         text,
         asked.axes.runtimes,
         (*given.words, *(["--all-checks"] if all_checks else [])),
-        running.selection_of({**given.selectors, **said, **asked.said}, fixtures, cases),
+        running.selection_of({**given.selectors, **said, **asked.said}),
         processes,
         resume,
         require,
@@ -237,6 +237,7 @@ def run(
             if expression or changes
             else _named(given.selectors, cells, asked.axes.runtimes, bool(runtimes), bool(servers))
         ),
+        folders=running.folders_of(fixtures, cases),
     )
     console = Console(quiet=True) if as_json else None
     if pasts is not None:

@@ -15,12 +15,12 @@ import click
 from compat_matrix.cells.plan import PLAN_FILE, Plan, PlanError, parse_cell_id
 from compat_matrix.cells.registry import OURS
 from compat_matrix.cells.results import ResultsError
-from compat_matrix.commands.parts.lists import Choice, list_option, servers_option
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused, refusing_trouble
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
+from savedmodel_common.command_line.lists import Choice, list_option, servers_option
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.plan.planning import Axes
@@ -269,12 +269,10 @@ def asked_servers(
     specs: Sequence[str], build: Callable[[], None] | None = None
 ) -> tuple[Runtime, ...]:
     """The servers a command line names, here or not. Raises Refused for what names none."""
-    if not specs:
-        return ()
-    from compat_matrix.serving.servers import server_runtime
+    from compat_matrix.hosts.servers import runtimes_of
 
     try:
-        return tuple(server_runtime(spec, build) for spec in specs)
+        return tuple(runtimes_of(specs, build))
     except ValueError as error:
         raise Refused(str(error), ExitCode.USAGE) from error
 
@@ -283,14 +281,8 @@ def build_standin() -> None:
     """Make the stand-in's image where an engine is there and it is not; what is missing is told by
     the plan.
     """
-    from compat_matrix.serving.drivers import NotHere, engine
-    from compat_matrix.serving.standin import image
+    from compat_matrix.hosts.servers import starter
 
-    try:
-        client = engine.connect()
-    except NotHere:
-        return
-    try:
-        click.echo(f"image of the stand-in: {image.build(client)}", err=True)
-    finally:
-        client.close()
+    starter().build_standin_image(
+        lambda image: click.echo(f"image of the stand-in: {image}", err=True)
+    )

@@ -15,10 +15,10 @@ import click
 from compat_matrix.cells.plan import SERVING, STANDIN, Plan
 from compat_matrix.cells.registry import Registry
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import unknown
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import unknown
 
-THIRD_PARTY = Path(__file__).resolve().parents[2] / "third_party" / "plugins.toml"
+THIRD_PARTY = Path(__file__).resolve().parents[3] / "third_party" / "plugins.toml"
 
 
 class _PluginsFile(click.Path):

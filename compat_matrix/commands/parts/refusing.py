@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.common.exit_codes import ExitCode
+from savedmodel_common.exit_codes import ExitCode
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -28,12 +28,11 @@ def refusing_trouble() -> Iterator[None]:
     """Turn trouble with runtimes and servers into one line and an exit code: 64 for an unknown
     runtime, else 4.
     """
-    from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
-    from compat_matrix.serving.drivers.base import EngineTrouble, NotHere
+    from compat_matrix.runtimes.places import RuntimeTrouble, ServerTrouble, UnknownRuntime
 
     try:
         yield
-    except (NotHere, EngineTrouble, RuntimeTrouble) as error:
+    except (ServerTrouble, RuntimeTrouble) as error:
         raise Refused(
             str(error),
             ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR,

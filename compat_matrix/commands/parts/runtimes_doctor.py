@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from compat_matrix.cells.consumers import CONSUMERS, CPP
-from compat_matrix.commands.parts.examined import Examined
-from compat_matrix.common import extras
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes import interpreters, places, registry, uv
 from compat_matrix.runtimes.native import build as native
@@ -18,6 +16,8 @@ from compat_matrix.runtimes.places import NotInstalled
 from compat_matrix.runtimes.resolve import install_command, resolve_all
 from compat_matrix.runtimes.runtime import LOCAL, Runtime
 from compat_matrix.runtimes.worker import NotStarted
+from savedmodel_common import extras
+from savedmodel_common.command_line.examined import Examined
 
 LITTLE = 5 << 30  # bytes; a TensorFlow needs one to two GB, less where uv's cache has it
 

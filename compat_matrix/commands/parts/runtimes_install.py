@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.runtimes import provision, registry, wanted
 from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
 from compat_matrix.runtimes.resolve import of_record
+from savedmodel_common.exit_codes import ExitCode
 
 
 def install_all(

@@ -18,11 +18,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from compat_matrix.common.alone import alone
-from compat_matrix.common.writing import new_folder
 from compat_matrix.runtimes.native.wheel import NotForNative, Wheel, wheel_of
 from compat_matrix.runtimes.places import RuntimeTrouble, home
 from compat_matrix.runtimes.runtime import Runtime
+from savedmodel_common.alone import alone
+from savedmodel_common.writing import new_folder
 
 SOURCES = Path(__file__).resolve().parent
 BINARY = "cpp_worker"

@@ -9,10 +9,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.workers import tensors
 from property_tests.planted import faults
 from property_tests.planted.kinds.declaring import Plant
 from property_tests.planted.kinds.scenes import ROOT, stamp
+from savedmodel_common import tensors
+from savedmodel_common.packages import OURS
 
 
 def artifact_of(folder: Path) -> Path:
@@ -87,7 +88,7 @@ def answers(change: Callable[[dict[str, tensors.Tensor]], None], stamped: bool) 
 
 def release(folder: Path, module: str, text: str) -> None:
     """The commands are those of a release of this project whose module has this text at its end."""
-    for package in ("compat_matrix", "reference_impl"):
+    for package in OURS:
         shutil.copytree(
             ROOT / package, folder / "site" / package, ignore=shutil.ignore_patterns("__pycache__")
         )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from compat_matrix.workers.tensors import Tensor
 from property_tests.planted.kinds.declaring import Plant, Planted
 from property_tests.planted.kinds.planting import answers, artifact_of, edit, ledger
 from property_tests.planted.kinds.scenes import HALF_PLUS_TWO, SUBJECT
+from savedmodel_common.tensors import Tensor
 
 RUN = "matrix run --out run -n 1 --fixtures artifacts --consumer c_api --expectations ledger.toml"
 

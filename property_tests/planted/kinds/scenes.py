@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compat_matrix.cases import CASES_DIR
-from compat_matrix.serving.standin import executable
-from compat_matrix.workers import provenance, tensors
+from savedmodel_common import provenance, tensors
+from savedmodel_standin import executable
 
 ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "tests" / "support"))
@@ -48,7 +48,7 @@ def savedmodel_compat(folder: Path, command: str) -> subprocess.CompletedProcess
         "COLUMNS": "200",
     }
     environment.pop("PYTEST_ADDOPTS", None)
-    words = [sys.executable, "-m", "compat_matrix", *shlex.split(command)]
+    words = [sys.executable, "-m", "savedmodel_compat", *shlex.split(command)]
     return subprocess.run(
         words, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
     )
@@ -87,7 +87,7 @@ def _case(folder: Path, name: str, cases: Path = CASES) -> None:
     _tools(folder)
     (folder / "cases").mkdir()
     shutil.copy(cases / f"{name}.py", folder / "cases")
-    _expect(folder, "matrix run --out made -n 1 --cases cases --producer tf2 --check produce")
+    _expect(folder, "matrix run --out made -n 1 --cases-dir cases --producer tf2 --check produce")
     (made,) = (folder / "made" / "artifacts" / name).glob("tf2@*")
     shutil.copytree(made, folder / "artifacts" / name)
     shutil.copytree(made / "model", folder / "original")

@@ -6,11 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from compat_matrix.serving.standin import executable
 from property_tests.planted import faults
 from property_tests.planted.kinds.declaring import Plant, Planted
 from property_tests.planted.kinds.planting import artifact_of, release
 from property_tests.planted.kinds.scenes import SERVED, TWO_RUNTIMES
+from savedmodel_standin import executable
 
 OTHER_MODEL = """
 
@@ -33,7 +33,7 @@ def serves(fault: str) -> Plant:
         assert faults.apply(fault, other)
         release(
             folder,
-            "compat_matrix/serving/standin/servable.py",
+            "savedmodel_standin/servable.py",
             OTHER_MODEL.format(other=str(other)),
         )
         executable.write(folder / "server", sys.executable, str(folder / "site"))

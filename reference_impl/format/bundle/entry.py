@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from reference_impl.format import schema
 from reference_impl.format.bundle.slices import Slice
-from reference_impl.format.errors import DtypeError, ShapeError
+from reference_impl.format.errors import DtypeError, ShapeError, under_rule
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.dtypes import DType
 from reference_impl.format.values.shapes import check_rank
@@ -51,13 +51,12 @@ def parse_entry(value: bytes, node: str) -> Entry:
       ShapeError: the shape is unknown, negative, too large to count, or does not fit the size.
     """
     proto = schema.parse(schema.BundleEntryProto, value, node=node)
-    dtype = dtypes.by_number(proto.dtype)
-    # SM-BUNDLE-9
+    with under_rule("SM-BUNDLE-9"):
+        dtype = dtypes.by_number(proto.dtype)
     if dtype.is_ref:
-        raise DtypeError(f"{dtype.name} cannot be stored")
-    # SM-BUNDLE-8
+        raise DtypeError(f"{dtype.name} cannot be stored", rule="SM-BUNDLE-9")
     if proto.shape.unknown_rank:
-        raise ShapeError("the shape of a stored tensor is unknown")
+        raise ShapeError("the shape of a stored tensor is unknown", rule="SM-BUNDLE-8")
     shape = tuple([dim.size for dim in proto.shape.dim])
     slices = tuple([_slice(part) for part in proto.slices])
     entry = Entry(dtype, shape, proto.shard_id, proto.offset, proto.size, proto.crc32c, slices)
@@ -79,12 +78,14 @@ def _check_shape(entry: Entry) -> None:
     bytes.
     """
     dtype, shape, elements = entry.dtype, entry.shape, entry.elements
-    check_rank(len(shape))
+    with under_rule("SM-BUNDLE-8"):
+        check_rank(len(shape))
     if shape and min(shape) < 0:
-        raise ShapeError(f"the shape {shape} has a negative dimension")
+        raise ShapeError(f"the shape {shape} has a negative dimension", rule="SM-BUNDLE-8")
     # The other dimensions of an empty tensor count as well: NumPy multiplies them.
     if (elements or math.prod(size or 1 for size in shape)) * (dtype.itemsize or 1) > _MAX_BYTES:
-        raise ShapeError(f"the bytes of the shape {shape} are more than TensorFlow can count")
+        reason = f"the bytes of the shape {shape} are more than TensorFlow can count"
+        raise ShapeError(reason, rule="SM-BUNDLE-8")
     if entry.slices:
         return
     smallest = elements * (dtype.itemsize or 1)
@@ -93,7 +94,7 @@ def _check_shape(entry: Entry) -> None:
     elif dtype.name == "variant":
         smallest *= 5
     elif dtype.itemsize is None:
-        raise DtypeError(f"{dtype.name} cannot be stored")
-    # SM-BUNDLE-6
+        raise DtypeError(f"{dtype.name} cannot be stored", rule="SM-BUNDLE-9")
     if entry.size < smallest or (dtype.itemsize is not None and entry.size != smallest):
-        raise ShapeError(f"{entry.size} bytes do not hold {dtype.name} of shape {shape}")
+        reason = f"{entry.size} bytes do not hold {dtype.name} of shape {shape}"
+        raise ShapeError(reason, rule="SM-BUNDLE-6")

@@ -43,6 +43,7 @@ from reference_impl.format.errors import (
     ShapeError,
     TruncatedError,
     V1CheckpointError,
+    under_rule,
 )
 from reference_impl.format.names import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
 from reference_impl.format.values.tensor_proto import object_array
@@ -90,8 +91,7 @@ class BundleReader:
                     "a checkpoint in format V1; only V2 is read. A Saver of TensorFlow restores it"
                     " and saves it as V2"
                 )
-                # SM-BUNDLE-22
-                raise V1CheckpointError(reason, file=self.prefix) from None
+                raise V1CheckpointError(reason, file=self.prefix, rule="SM-BUNDLE-22") from None
             raise
         try:
             self._table = TableReader(self._index, self._index_file)
@@ -103,24 +103,29 @@ class BundleReader:
     def _read_header(self) -> None:
         value = self._table.get(HEADER_KEY)
         if value is None:
-            raise CorruptTableError("the index has no header", file=self._index_file)
+            reason = "the index has no header"
+            raise CorruptTableError(reason, file=self._index_file, rule="SM-BUNDLE-1")
         header = schema.parse(schema.BundleHeaderProto, value, self._index_file, "header")
-        # SM-BUNDLE-2
         if header.version.min_consumer > VERSION or VERSION in header.version.bad_consumers:
             raise SchemaVersionError(
                 "the bundle asks for another reader than version 1",
                 file=self._index_file,
                 node="header",
+                rule="SM-BUNDLE-2",
             )
-        # SM-BUNDLE-1
         if header.num_shards < 1:
             raise MalformedError(
-                f"{header.num_shards} shards", file=self._index_file, node="header"
+                f"{header.num_shards} shards",
+                file=self._index_file,
+                node="header",
+                rule="SM-BUNDLE-1",
             )
-        # SM-BUNDLE-3
         if header.endianness not in (0, 1):
             raise MalformedError(
-                f"endianness {header.endianness} is unknown", file=self._index_file, node="header"
+                f"endianness {header.endianness} is unknown",
+                file=self._index_file,
+                node="header",
+                rule="SM-BUNDLE-3",
             )
         self.num_shards: int = header.num_shards
         self._order = ">" if header.endianness else "<"
@@ -192,7 +197,9 @@ class BundleReader:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
             raise MalformedError(
-                f"the key {raw!r} is neither UTF-8 nor a slice of a tensor", file=self._index_file
+                f"the key {raw!r} is neither UTF-8 nor a slice of a tensor",
+                file=self._index_file,
+                rule="SM-CONF-1",
             ) from None
 
     # Values
@@ -398,6 +405,7 @@ class BundleReader:
                     "the tensor shares its bytes with another",
                     file=self._index_file,
                     node=_shown(raw),
+                    rule="SM-BUNDLE-10",
                 )
             shard, end = entry.shard, entry.offset + entry.size
             self._verify_whole(raw, entry)
@@ -409,12 +417,12 @@ class BundleReader:
         Raises MissingKeyError for a name-based checkpoint.
         """
         raw, entry = _raw(OBJECT_GRAPH_KEY), self.entry(OBJECT_GRAPH_KEY)
-        # SM-KEY-4
         if entry.shape or entry.dtype.name != "string" or entry.slices:
             raise ShapeError(
                 "the object graph is not a string scalar",
                 file=self._index_file,
                 node=OBJECT_GRAPH_KEY,
+                rule="SM-KEY-4",
             )
         data = self._data(raw, entry)
         with self._in_shard(raw, entry):
@@ -428,23 +436,24 @@ class BundleReader:
 
     def _data(self, raw: bytes, entry: Entry) -> memoryview:
         """Return the bytes of an entry; check that they lie within the shard."""
-        # SM-BUNDLE-5
         if not 0 <= entry.shard < self.num_shards:
             raise MalformedError(
                 f"shard {entry.shard} of a checkpoint with {self.num_shards}",
                 file=self._index_file,
                 node=_shown(raw),
+                rule="SM-BUNDLE-5",
             )
         file = shard_file(self.prefix, entry.shard, self.num_shards)
         if entry.shard not in self._shards:
-            self._shards[entry.shard] = map_file(file)
+            with under_rule("SM-BUNDLE-5"):
+                self._shards[entry.shard] = map_file(file)
         data = self._shards[entry.shard]
-        # SM-BUNDLE-5
         if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(data):
             raise TruncatedError(
                 f"{entry.size} bytes at {entry.offset} are not within the shard's {len(data)}",
                 file=file,
                 node=_shown(raw),
+                rule="SM-BUNDLE-5",
             )
         return memoryview(data)[entry.offset : entry.offset + entry.size]
 
@@ -481,28 +490,31 @@ class BundleReader:
         found = []
         with _Located(raw, self._index_file):
             for part in entry.slices:
-                box = to_box(part, entry.shape)
+                with under_rule("SM-BUNDLE-18"):
+                    box = to_box(part, entry.shape)
                 part_key = slice_key(raw, part)
                 try:
                     part_entry = self._lookup(part_key)
                 except MissingKeyError:
-                    raise MissingKeyError(f"the slice {part} has no entry") from None
+                    reason = f"the slice {part} has no entry"
+                    raise MissingKeyError(reason, rule="SM-BUNDLE-19") from None
                 lengths = tuple([length for _, length in box])
-                # SM-BUNDLE-19
                 if part_entry.slices:
-                    raise ShapeError(f"the slice {part} itself consists of slices")
+                    reason = f"the slice {part} itself consists of slices"
+                    raise ShapeError(reason, rule="SM-BUNDLE-19")
                 if part_entry.dtype != entry.dtype or part_entry.shape != lengths:
                     raise ShapeError(
                         f"the slice {part} is {part_entry.dtype.name}{part_entry.shape}, not"
-                        f" {entry.dtype.name}{lengths}"
+                        f" {entry.dtype.name}{lengths}",
+                        rule="SM-BUNDLE-19",
                     )
                 found.append((part_key, part_entry, box))
-            # SM-BUNDLE-17
-            check_cover([box for _, _, box in found], entry.shape)
+            with under_rule("SM-BUNDLE-17"):
+                check_cover([box for _, _, box in found], entry.shape)
             total = sum(len(self._data(part_key, part)) for part_key, part, _ in found)
             # With slices that share bytes, a small file could claim a huge array.
             if total > sum(len(data) for data in self._shards.values()):
-                raise MalformedError("the slices of the tensor share bytes")
+                raise MalformedError("the slices of the tensor share bytes", rule="SM-BUNDLE-10")
         return found
 
     def _read_slices(self, key: str, entry: Entry, verify: bool) -> npt.NDArray[Any]:
@@ -553,10 +565,10 @@ class _Located:
 
 
 def _check_crc(crc: int, entry: Entry) -> None:
-    # SM-BUNDLE-7
     if masked(crc) != entry.crc32c:
         raise ChecksumError(
-            f"the checksum is {masked(crc):#010x}, the index says {entry.crc32c:#010x}"
+            f"the checksum is {masked(crc):#010x}, the index says {entry.crc32c:#010x}",
+            rule="SM-BUNDLE-7",
         )
 
 

@@ -65,17 +65,20 @@ class TableReader:
     def __init__(self, data: Union[bytes, mmap.mmap], file: Name) -> None:
         self._data = data
         self._file = os.fspath(file)
-        # SM-TABLE-1
         if len(data) < FOOTER_BYTES:
             raise TruncatedError(
-                f"a table needs at least {FOOTER_BYTES} bytes, there are {len(data)}", file=file
+                f"a table needs at least {FOOTER_BYTES} bytes, there are {len(data)}",
+                file=file,
+                rule="SM-TABLE-1",
             )
         self._end = len(data) - FOOTER_BYTES
         footer = data[self._end :]
-        # SM-TABLE-1
         if struct.unpack_from("<Q", footer, _HANDLES_BYTES)[0] != MAGIC:
             raise CorruptTableError(
-                "the footer does not end with the magic number of a table", file=file, node="footer"
+                "the footer does not end with the magic number of a table",
+                file=file,
+                node="footer",
+                rule="SM-TABLE-1",
             )
         metaindex, position = self._handle(footer, 0, _HANDLES_BYTES, "footer")
         index, _ = self._handle(footer, position, _HANDLES_BYTES, "footer")
@@ -88,10 +91,12 @@ class TableReader:
         end = 0
         for key, value in self._entries(self._read_block(index, "index block"), "index block"):
             if self._separators and key <= self._separators[-1]:
-                raise self._corrupt("the keys of the index block are not sorted", "index block")
+                reason = "the keys of the index block are not sorted"
+                raise self._corrupt(reason, "index block", "SM-BLOCK-4")
             handle, position = self._handle(value, 0, len(value), "index block")
             if handle.offset < end or position != len(value):
-                raise self._corrupt("data blocks overlap or are out of order", "index block")
+                reason = "data blocks overlap or are out of order"
+                raise self._corrupt(reason, "index block", "SM-BLOCK-4")
             end = handle.offset + handle.size + _TRAILER.size
             self._separators.append(key)
             self._handles.append(handle)
@@ -114,25 +119,27 @@ class TableReader:
         for separator, handle in zip(self._separators, self._handles):
             where = f"block at {handle.offset}"
             for key, value in self._entries(self._read_block(handle, where), where):
-                # SM-TABLE-3
                 if last is not None and key <= last:
                     if key == last:
                         raise DuplicateKeyError(
-                            f"the key {key!r} occurs twice", file=self._file, node=where
+                            f"the key {key!r} occurs twice",
+                            file=self._file,
+                            node=where,
+                            rule="SM-TABLE-3",
                         )
-                    raise self._corrupt(f"the key {key!r} stands after {last!r}", where)
+                    reason = f"the key {key!r} stands after {last!r}"
+                    raise self._corrupt(reason, where, "SM-TABLE-3")
                 if (
                     floor is not None and key <= floor
                 ):  # a look-up would search for the first key in the previous block
-                    raise self._corrupt(_NOT_ANNOUNCED, where)
+                    raise self._corrupt(_NOT_ANNOUNCED, where, "SM-BLOCK-4")
                 last, floor = key, None
                 budget -= len(key)
                 if budget < 0:
                     raise self._keys_too_long(where)
                 yield key, value
-            # SM-BLOCK-4
             if floor is not None or (last is not None and last > separator):
-                raise self._corrupt(_NOT_ANNOUNCED, where)
+                raise self._corrupt(_NOT_ANNOUNCED, where, "SM-BLOCK-4")
             floor = separator
 
     def get(self, key: bytes) -> Optional[bytes]:
@@ -148,32 +155,36 @@ class TableReader:
                 return value if candidate == key else None
         return None
 
-    def _corrupt(self, reason: str, where: str) -> CorruptTableError:
-        return CorruptTableError(reason, file=self._file, node=where)
+    def _corrupt(self, reason: str, where: str, rule: Optional[str] = None) -> CorruptTableError:
+        return CorruptTableError(reason, file=self._file, node=where, rule=rule)
 
     def _block_too_long(self, size: str, where: str) -> LimitError:
         reason = f"the block has {size}, limit {limits.TABLE_BLOCK_BYTES}"
-        return LimitError(reason, file=self._file, node=where, limit="TABLE_BLOCK_BYTES")
+        return LimitError(
+            reason, file=self._file, node=where, limit="TABLE_BLOCK_BYTES", rule="SM-TABLE-9"
+        )
 
     def _keys_too_long(self, where: str) -> LimitError:
         reason = (
             f"the keys take more than {limits.TABLE_KEYS_RATIO} times the bytes that store them"
         )
-        return LimitError(reason, file=self._file, node=where, limit="TABLE_KEYS_RATIO")
+        return LimitError(
+            reason, file=self._file, node=where, limit="TABLE_KEYS_RATIO", rule="SM-BLOCK-5"
+        )
 
     def _handle(self, data: bytes, position: int, end: int, where: str) -> tuple[_Handle, int]:
         try:
             offset, position = read_varint(data, position, end)
             size, position = read_varint(data, position, end)
         except ValueError as error:
-            raise self._corrupt(f"block handle: {error}", where) from None
-        # SM-TABLE-2
+            raise self._corrupt(f"block handle: {error}", where, "SM-TABLE-2") from None
         if offset + size + _TRAILER.size > self._end:
             raise TruncatedError(
                 f"a block of {size} bytes at {offset} does not fit before the footer at"
                 f" {self._end}",
                 file=self._file,
                 node=where,
+                rule="SM-TABLE-2",
             )
         return _Handle(offset, size), position
 
@@ -182,16 +193,18 @@ class TableReader:
             raise self._block_too_long(f"{handle.size} bytes", where)
         end = handle.offset + handle.size
         compression, stored = _TRAILER.unpack(self._data[end : end + _TRAILER.size])
-        # SM-TABLE-6
         if masked_crc32c(self._data[handle.offset : end + 1]) != stored:
-            raise ChecksumError("the block's checksum differs", file=self._file, node=where)
+            reason = "the block's checksum differs"
+            raise ChecksumError(reason, file=self._file, node=where, rule="SM-TABLE-6")
         block = self._data[handle.offset : end]
         if compression == _SNAPPY:
             return self._decompress(block, where)
-        # SM-TABLE-7
         if compression != _UNCOMPRESSED:
             raise UnsupportedError(
-                f"compression {compression} of a block is unknown", file=self._file, node=where
+                f"compression {compression} of a block is unknown",
+                file=self._file,
+                node=where,
+                rule="SM-TABLE-7",
             )
         return block
 
@@ -199,18 +212,19 @@ class TableReader:
         try:
             import cramjam  # only old tables are compressed
         except ImportError as error:
-            # SM-TABLE-8
-            raise MissingPackageError("snappy", "cramjam", file=self._file, node=where) from error
+            raise MissingPackageError(
+                "snappy", "cramjam", file=self._file, node=where, rule="SM-TABLE-8"
+            ) from error
 
         try:
             length, _ = read_varint(block, 0, len(block))
         except ValueError as error:
-            raise self._corrupt(f"Snappy: {error}", where) from None
-        # SM-TABLE-9
+            raise self._corrupt(f"Snappy: {error}", where, "SM-TABLE-9") from None
         if length > limits.TABLE_BLOCK_BYTES:
             raise self._block_too_long(f"{length} bytes once it is decompressed", where)
         if length > _SNAPPY_MAX_RATIO * len(block):
-            raise self._corrupt(f"Snappy: {len(block)} bytes cannot hold {length}", where)
+            reason = f"Snappy: {len(block)} bytes cannot hold {length}"
+            raise self._corrupt(reason, where, "SM-TABLE-9")
         try:
             return bytes(cramjam.snappy.decompress_raw(block))
         except cramjam.DecompressionError as error:
@@ -237,15 +251,16 @@ class TableReader:
                     fresh, position = read_varint(block, position, end)
                     length, position = read_varint(block, position, end)
                 except ValueError as error:
-                    raise self._corrupt(f"entry at {start}: {error}", where) from None
+                    reason = f"entry at {start}: {error}"
+                    raise self._corrupt(reason, where, "SM-BLOCK-1") from None
             middle = position + fresh
-            # SM-BLOCK-1
             if shared > len(key) or middle + length > end:
-                raise self._corrupt(f"entry at {start}: its lengths do not fit", where)
-            # SM-BLOCK-3
+                reason = f"entry at {start}: its lengths do not fit"
+                raise self._corrupt(reason, where, "SM-BLOCK-1")
             if start == restart:
                 if shared:
-                    raise self._corrupt(f"entry at {start}: a restart shares a prefix", where)
+                    reason = f"entry at {start}: a restart shares a prefix"
+                    raise self._corrupt(reason, where, "SM-BLOCK-3")
                 restart = next(following, -1)
             key = key[:shared] + block[position:middle]
             budget -= len(key)
@@ -253,21 +268,21 @@ class TableReader:
                 raise self._keys_too_long(where)
             position = middle + length
             yield key, block[middle:position]
-        # SM-BLOCK-3
         if restart != -1 and (end or len(restarts) > 1):
-            raise self._corrupt(f"the restart {restart} is not the start of an entry", where)
+            reason = f"the restart {restart} is not the start of an entry"
+            raise self._corrupt(reason, where, "SM-BLOCK-3")
 
     def _restarts(self, block: bytes, where: str) -> tuple[list[int], int]:
         """Return the offsets of the restarts, and the end of the entries."""
         count = struct.unpack_from("<I", block, len(block) - 4)[0] if len(block) >= 4 else 0
         end = len(block) - 4 - 4 * count
-        # SM-BLOCK-2
         if count == 0 or end < 0:
-            raise self._corrupt(f"{len(block)} bytes cannot hold {count} restarts", where)
+            reason = f"{len(block)} bytes cannot hold {count} restarts"
+            raise self._corrupt(reason, where, "SM-BLOCK-2")
         restarts = list(struct.unpack_from(f"<{count}I", block, end))
-        # SM-BLOCK-2
         if restarts[0] != 0:
-            raise self._corrupt("the first restart is not the first entry", where)
+            reason = "the first restart is not the first entry"
+            raise self._corrupt(reason, where, "SM-BLOCK-2")
         return restarts, end
 
 

@@ -84,18 +84,17 @@ def _decode_strings(
     try:
         lengths, position = read_varints(data, count)
     except ValueError as error:
-        raise MalformedError(f"length of string {error}") from None
+        raise MalformedError(f"length of string {error}", rule="SM-BUNDLE-13") from None
     start = position + _CHECKSUM_BYTES
-    # SM-BUNDLE-13
     if start + sum(lengths) != end:
         raise MalformedError(
-            f"the lengths of the strings do not add up to the {end} bytes of the entry"
+            f"the lengths of the strings do not add up to the {end} bytes of the entry",
+            rule="SM-BUNDLE-13",
         )
     crc = crc32c(_fixed_lengths(lengths, order))
     stored = bytes(data[position:start])
-    # SM-BUNDLE-12
     if struct.unpack(order + "I", stored)[0] != masked(crc):
-        raise ChecksumError("the checksum of the strings' lengths differs")
+        raise ChecksumError("the checksum of the strings' lengths differs", rule="SM-BUNDLE-12")
     return map(bytes, cut(data, lengths, start)), crc32c(
         data[start:], crc32c(stored, crc)
     ) if verify else 0
@@ -119,11 +118,13 @@ def _decode_variants(
         try:
             length, position = read_varint(data, position, end)
         except ValueError as error:
-            raise MalformedError(f"length of variant {len(out)}: {error}") from None
+            reason = f"length of variant {len(out)}: {error}"
+            raise MalformedError(reason, rule="SM-BUNDLE-15") from None
         stop = position + length
         if stop + _CHECKSUM_BYTES > end:
             raise MalformedError(
-                f"variant {len(out)} of {length} bytes reaches over the end of the entry"
+                f"variant {len(out)} of {length} bytes reaches over the end of the entry",
+                rule="SM-BUNDLE-15",
             )
         out.append(bytes(data[position:stop]))
         position = stop + _CHECKSUM_BYTES
@@ -131,11 +132,12 @@ def _decode_variants(
             stored = bytes(data[stop:position])
             crc = crc32c(out[-1], crc32c(struct.pack(order + "Q", length), crc))
             if struct.unpack(order + "I", stored)[0] != masked(crc):
-                raise ChecksumError(f"the checksum of variant {len(out) - 1} differs")
+                reason = f"the checksum of variant {len(out) - 1} differs"
+                raise ChecksumError(reason, rule="SM-BUNDLE-15")
             crc = crc32c(stored, crc)
-    # SM-BUNDLE-15
     if position != end:
-        raise MalformedError(f"{end - position} bytes follow the last variant")
+        reason = f"{end - position} bytes follow the last variant"
+        raise MalformedError(reason, rule="SM-BUNDLE-15")
     return out, crc
 
 

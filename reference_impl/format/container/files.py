@@ -60,18 +60,18 @@ class Root:
         Raises PathEscapeError: the name is absolute, empty, or contains ".." or control characters
         (on any system), or is a link that leads out.
         """
-        # SM-DIR-4
         reason = refuse_name(name)
         if reason:
-            raise errors.PathEscapeError(f"{name!r} {reason}", file=self.directory, node=node)
+            raise errors.PathEscapeError(
+                f"{name!r} {reason}", file=self.directory, node=node, rule="SM-DIR-4"
+            )
         path = self.directory / name
         real = os.path.realpath(path)
-        # SM-DIR-5
         if not self.follow_links and not _is_below(real, self._real):
             reason = (
                 f"{name!r} is a symbolic link out of the directory (accepted with follow_links)"
             )
-            raise errors.PathEscapeError(reason, file=self.directory, node=node)
+            raise errors.PathEscapeError(reason, file=self.directory, node=node, rule="SM-DIR-5")
         return path
 
     def exists(self, name: str) -> bool:

@@ -148,7 +148,8 @@ class Layout:
     @functools.cached_property
     def fingerprint(self) -> Optional[schema.FingerprintDef]:
         """fingerprint.pb, or None. Raises the errors of `schema.parse` and `files.read`."""
-        return self._message(schema.FingerprintDef, FINGERPRINT, "FINGERPRINT_BYTES")
+        with errors.under_rule("SM-PRINT-4"):
+            return self._message(schema.FingerprintDef, FINGERPRINT, "FINGERPRINT_BYTES")
 
     @functools.cached_property
     def keras_metadata(self) -> dict[int, schema.KerasObject]:
@@ -219,9 +220,8 @@ class Layout:
             if len(graphs) == 1:
                 return graphs[0]
             reason = f"{len(graphs)} MetaGraphs: tags must choose one of: {available}"
-            raise errors.NoMetaGraphError(reason, file=self.file, clause="V1-04")
+            raise errors.NoMetaGraphError(reason, file=self.file, clause="V1-04", rule="SM-META-4")
         wanted = frozenset([tags] if isinstance(tags, str) else tags)
-        # SM-META-1
         matching = [graph for graph, found in zip(graphs, self.tag_sets) if found == wanted]
         asked = tags_text(wanted)
         if not matching:
@@ -229,11 +229,10 @@ class Layout:
                 f"no MetaGraph has exactly the tags {asked}; there are:"
                 f" {available}.{error_text.like(asked, there)}"
             )
-            raise errors.NoMetaGraphError(reason, file=self.file)
-        # SM-META-3
+            raise errors.NoMetaGraphError(reason, file=self.file, rule="SM-META-1")
         if len(matching) > 1:
             reason = f"{len(matching)} MetaGraphs have the tags {asked}"
-            raise errors.DuplicateKeyError(reason, file=self.file, clause="V1-05")
+            raise errors.DuplicateKeyError(reason, file=self.file, clause="V1-05", rule="SM-META-3")
         return matching[0]
 
     def asset_path(self, filename: str, *, node: Optional[str] = None) -> Path:
@@ -243,7 +242,9 @@ class Layout:
         """
         reason = files.refuse_name(filename)
         if reason:
-            raise errors.PathEscapeError(f"asset {filename!r} {reason}", file=self.file, node=node)
+            raise errors.PathEscapeError(
+                f"asset {filename!r} {reason}", file=self.file, node=node, rule="SM-DIR-4"
+            )
         return self.root.path(f"{ASSETS}/{filename}", node=node)
 
     def assets(self, meta_graph: schema.MetaGraphDef) -> list[Asset]:
@@ -484,19 +485,20 @@ def check(saved_model: schema.SavedModel, file: files.AnyPath) -> None:
 
     Raises SchemaVersionError, NoMetaGraphError, LimitError.
     """
-    # SM-DIR-7
     version = saved_model.saved_model_schema_version
     if version not in (
         0,
         SCHEMA_VERSION,
     ):  # modules of TensorFlow Hub 1 and models made by hand have none
         raise errors.SchemaVersionError(
-            f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file
+            f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}",
+            file=file,
+            rule="SM-DIR-7",
         )
-    # SM-DIR-9
     if not saved_model.meta_graphs:
         empty = "" if saved_model.ByteSize() else ": the file is empty"
-        raise errors.NoMetaGraphError(f"the SavedModel holds no MetaGraph{empty}", file=file)
+        reason = f"the SavedModel holds no MetaGraph{empty}"
+        raise errors.NoMetaGraphError(reason, file=file, rule="SM-DIR-9")
     for graph in saved_model.meta_graphs:
         count = len(graph.graph_def.library.function)
         if count > limits.FUNCTIONS:

@@ -74,7 +74,7 @@ class RecordFile:
                 0,
                 0,
             ):
-                raise errors.SplitFileError("not a record file", file=self.path)
+                raise errors.SplitFileError(_NOT_RECORDS, file=self.path, rule="SM-SPLIT-1")
             chunks.append(chunk)
             records += chunk.num_records
             unpacked += chunk.decoded_size
@@ -87,11 +87,11 @@ class RecordFile:
                 )
             position = _chunk_end(chunk)
         if not chunks:
-            raise errors.SplitFileError("not a record file", file=self.path)
+            raise errors.SplitFileError(_NOT_RECORDS, file=self.path, rule="SM-SPLIT-1")
         return chunks
 
     def _limit(self, reason: str, name: str) -> errors.LimitError:
-        return errors.LimitError(reason, file=self.path, limit=name)
+        return errors.LimitError(reason, file=self.path, limit=name, rule="SM-SPLIT-2")
 
     def _chunk_header(self, begin: int) -> _Chunk:
         header = self._bytes(begin, 0, _CHUNK_HEADER)
@@ -100,9 +100,12 @@ class RecordFile:
         )
         if highwayhash64(_HASH_KEY, header[8:]) != header_hash:
             if begin == 0:
-                raise errors.SplitFileError("not a record file", file=self.path)
+                raise errors.SplitFileError(_NOT_RECORDS, file=self.path, rule="SM-SPLIT-1")
             raise errors.ChecksumError(
-                "the header of a chunk is damaged", file=self.path, node=f"chunk at {begin}"
+                "the header of a chunk is damaged",
+                file=self.path,
+                node=f"chunk at {begin}",
+                rule="SM-SPLIT-1",
             )
         chunk = _Chunk(
             begin,
@@ -114,7 +117,10 @@ class RecordFile:
         )
         if chunk.kind not in (_SIGNATURE, _SIMPLE, _TRANSPOSED, _METADATA, _PADDING):
             raise errors.UnsupportedError(
-                f"a chunk of type {chunk.kind:#x}", file=self.path, node=f"chunk at {begin}"
+                f"a chunk of type {chunk.kind:#x}",
+                file=self.path,
+                node=f"chunk at {begin}",
+                rule="SM-SPLIT-3",
             )
         return chunk
 
@@ -150,7 +156,7 @@ class RecordFile:
         node = f"chunk at {chunk.begin}"
         if chunk.kind == _TRANSPOSED:
             raise errors.UnsupportedError(
-                "records are stored transposed", file=self.path, node=node
+                "records are stored transposed", file=self.path, node=node, rule="SM-SPLIT-3"
             )
         if chunk.kind != _SIMPLE:
             raise errors.SplitFileError(
@@ -168,12 +174,17 @@ class RecordFile:
         except ValueError as error:
             raise errors.SplitFileError(str(error), file=self.path, node=node) from error
         except _UnknownCompression as error:
-            raise errors.UnsupportedError(str(error), file=self.path, node=node) from error
+            raise errors.UnsupportedError(
+                str(error), file=self.path, node=node, rule="SM-SPLIT-3"
+            ) from error
         except ImportError as error:
             compression = _COMPRESSIONS[data[0]]
             raise errors.MissingPackageError(
-                compression, "cramjam", file=self.path, node=node
+                compression, "cramjam", file=self.path, node=node, rule="SM-SPLIT-3"
             ) from error
+
+
+_NOT_RECORDS = "not a record file"
 
 
 class _UnknownCompression(Exception):

@@ -40,17 +40,18 @@ class _Merger:
         )
         self.used: set[int] = set()
 
-    def _error(self, reason: str, node: str) -> errors.SplitFileError:
-        return errors.SplitFileError(reason, file=self.path, node=node or None)
+    def _error(self, reason: str, node: str, rule: str = "SM-SPLIT-5") -> errors.SplitFileError:
+        return errors.SplitFileError(reason, file=self.path, node=node or None, rule=rule)
 
     def merge(
         self, chunked: schema.ChunkedMessage, message: Message, node: str = "", depth: int = 0
     ) -> None:
         """Merge the chunk of a message into the message, then the parts that were cut out of it."""
-        # SM-SPLIT-6
         if depth > limits.MESSAGE_DEPTH:
             reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
-            raise errors.LimitError(reason, file=self.path, node=node, limit="MESSAGE_DEPTH")
+            raise errors.LimitError(
+                reason, file=self.path, node=node, limit="MESSAGE_DEPTH", rule="SM-SPLIT-6"
+            )
         if chunked.HasField("chunk_index"):
             data = self._chunk(chunked.chunk_index, schema.ChunkInfo.MESSAGE, node)
             message.MergeFrom(schema.parse(type(message), data, self.path, node or None))
@@ -170,8 +171,7 @@ class _Merger:
         if index >= len(chunks):
             raise self._error(f"chunk {index} of {len(chunks)}", node)
         if index in self.used:
-            # SM-SPLIT-4
-            raise self._error(f"chunk {index} is used twice", node)
+            raise self._error(f"chunk {index} is used twice", node, "SM-SPLIT-4")
         self.used.add(index)
         info = chunks[index]
         if info.type != kind:

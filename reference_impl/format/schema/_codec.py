@@ -32,7 +32,7 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
     uncounted = 2 * min(limits.MESSAGES, limits.DENSE_MESSAGES)
     if len(data) > uncounted and _count.too_many(data, cast(Descriptor, cls.DESCRIPTOR)):
         reason = f"more than {_count.most(len(data))} messages"
-        raise errors.LimitError(reason, file=file, node=node, limit="MESSAGES")
+        raise errors.LimitError(reason, file=file, node=node, limit="MESSAGES", rule="SM-CONF-4")
     message = cls()
     failure: Optional[Exception] = None
     try:
@@ -85,7 +85,9 @@ def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:
         data = message.SerializeToString()
     except (RecursionError, EncodeError) as error:
         reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
-        raise errors.LimitError(reason, file=file, limit="MESSAGE_DEPTH") from error
+        raise errors.LimitError(
+            reason, file=file, limit="MESSAGE_DEPTH", rule="SM-DIR-12"
+        ) from error
     # On odd input the parser passes on errors of its parts.
     except (text_format.ParseError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise errors.MalformedError(

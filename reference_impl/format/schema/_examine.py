@@ -179,7 +179,9 @@ class _Reader:
                     )
                     if (number, inner_key) in keys:
                         raise errors.DuplicateKeyError(
-                            f"the map holds the key {inner_key!r} twice", node=label
+                            f"the map holds the key {inner_key!r} twice",
+                            node=label,
+                            rule="SM-DIR-11",
                         )
                     keys.add((number, inner_key))
         if group:
@@ -192,7 +194,7 @@ class _Reader:
     ) -> Any:
         if len(self.path) >= limits.MESSAGE_DEPTH:
             reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
-            raise errors.LimitError(reason, limit="MESSAGE_DEPTH")
+            raise errors.LimitError(reason, limit="MESSAGE_DEPTH", rule="SM-DIR-12")
         self.path.append(step)
         key = self.message(kind, found, group)
         self.path.pop()

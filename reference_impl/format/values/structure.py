@@ -162,7 +162,8 @@ def _decode(value: schema.StructuredValue, depth: int) -> Any:
     _check_depth(depth)
     kind = value.WhichOneof("kind")
     if kind is None:
-        raise errors.StructureError("a value of no kind, or of one newer than this schema")
+        reason = "a value of no kind, or of one newer than this schema"
+        raise errors.StructureError(reason, rule="SM-FN-8")
     held = getattr(value, kind)
     if kind in ("float64_value", "int64_value", "string_value", "bool_value"):
         return held
@@ -343,4 +344,4 @@ def encode_shape(shape: TensorShape) -> schema.TensorShapeProto:
 def _check_depth(depth: int) -> None:
     if depth > limits.STRUCTURE_DEPTH:
         reason = f"a structure is nested deeper than {limits.STRUCTURE_DEPTH}"
-        raise errors.LimitError(reason, limit="STRUCTURE_DEPTH")
+        raise errors.LimitError(reason, limit="STRUCTURE_DEPTH", rule="SM-FN-10")

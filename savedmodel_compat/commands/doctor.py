@@ -1,0 +1,104 @@
+"""What is missing on this machine: TensorFlows, consumers, model servers.
+
+Task: Set up
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from compat_matrix.commands.parts.refusing import refusing_trouble
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import servers_option
+from savedmodel_common.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from savedmodel_common.command_line.examined import Examined
+
+
+@claims(
+    green="everything that was looked for and is needed is there",
+    asked="without options: the local runtime with its consumers, and what servers need",
+    not_asked="other runtimes (--runtime), a server (--server); whether models work",
+    codes={
+        ExitCode.UNEXPECTED: "something that is needed is missing; the first lines say what to do"
+    },
+)
+@click.command()
+@click.option(
+    "--runtime",
+    "runtimes",
+    multiple=True,
+    metavar="RUNTIME",
+    help="Start every consumer in this runtime; `installed` stands for all installed ones.",
+)
+@servers_option(
+    "--server", "servers", help="Look for this model server and what it needs; several by commas."
+)
+@click.option(
+    "--serving",
+    is_flag=True,
+    help="Look for what model servers need: packages, the engine, images.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@refusing_trouble()
+def doctor(
+    runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, as_json: bool
+) -> int:
+    """Check what this machine has, and start a worker of each consumer in each RUNTIME.
+
+    Of runtimes: uv, the Pythons, the disk, the compiler, the consumers. Of servers: the packages,
+    the engine, the images, and each SERVER, which is an image (tensorflow/serving:2.19.1),
+    standin[@RUNTIME], binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]. Without options: the extras
+    of this package, the local runtime, and what servers need.
+
+    What to do stands first. `missing` is what was asked for by name, or belongs to an installed
+    extra and does not work: exit code 1. `optional` is what only other commands need: exit code 0.
+
+    \b
+    Examples:
+      savedmodel-compat doctor
+      savedmodel-compat doctor --runtime installed
+      savedmodel-compat doctor --server tensorflow/serving:2.19.1
+    """
+    found = list(_examined(runtimes, servers, serving))
+    well = not any(one.is_missing for one in found)
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "ok": well, "found": [one.to_json() for one in found]}))
+    else:
+        _tell(found)
+    return int(ExitCode.AS_EXPECTED if well else ExitCode.UNEXPECTED)
+
+
+def _tell(found: Sequence[Examined]) -> None:
+    to_do = [line for one in sorted(found, key=lambda one: not one.needed) for line in one.to_do()]
+    for line in to_do or ["nothing is missing"]:
+        click.echo(line)
+    click.echo("")
+    for one in found:
+        click.echo("\n".join(one.lines()))
+
+
+def _examined(
+    runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool
+) -> Iterator[Examined]:
+    """What was asked for by name is needed, and so is the extra that looks for it."""
+    from savedmodel_common.extras import lacking
+    from savedmodel_compat.commands.parts import extras_doctor
+
+    everything = not (runtimes or servers or serving)
+    asked_servers = bool(servers or serving)
+    needed = [name for name, asked in (("matrix", runtimes), ("serving", asked_servers)) if asked]
+    yield from extras_doctor.examine(needed)
+    if (runtimes or everything) and not lacking("matrix"):
+        from compat_matrix.commands.parts.runtimes_doctor import examine
+
+        yield from examine(runtimes)
+    if (asked_servers or everything) and not lacking("matrix"):
+        from savedmodel_servers.commands.parts.serving_doctor import examine as examine_servers
+
+        yield from examine_servers(servers, needed=asked_servers)

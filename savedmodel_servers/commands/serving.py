@@ -1,0 +1,130 @@
+"""Model servers: upgrades, the stand-in, what was left behind.
+
+Task: Set up
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import click
+
+from compat_matrix.commands.parts.refusing import refusing_trouble
+from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.groups import Group
+from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.printable import printable
+from savedmodel_servers.commands.parts.serving_upgrade import upgrade
+
+
+@click.group(cls=Group)
+def serving() -> None:
+    """TensorFlow Serving, and the stand-in of this project where no image of it can be had.
+
+    `matrix run --servers-only` and `check --server` ask servers; `doctor --serving` says what is
+    missing here.
+    """
+
+
+serving.add_command(upgrade)
+
+
+@claims(
+    green="what was found is removed",
+    asked="the engine, and the processes of this machine",
+    not_asked="other machines",
+)
+@serving.command()
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also those of harnesses that still run, and of other machines.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@refusing_trouble()
+def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
+    """Remove the containers and server processes of runs that ended without doing so (kill -9).
+
+    \b
+    Examples:
+      savedmodel-compat serving cleanup
+    """
+    from savedmodel_servers import cleanup as left
+    from savedmodel_servers.drivers import NotHere, engine
+
+    seen: list[left.Found] = []
+    no_engine = ""
+
+    def say(text: str) -> None:
+        if not as_json:
+            click.echo(text)
+
+    def tell(found: Iterator[left.Found]) -> None:
+        for one in found:
+            done = "removed" if one.removed else one.trouble and f"not removed: {one.trouble}"
+            done = done or (
+                "would be removed"
+                if dry_run and (everything or one.state == left.DEAD)
+                else "stays"
+            )
+            say(printable(f"{one.what}: {one.state}: {done}", newlines=False))
+            seen.append(one)
+
+    tell(left.processes(everything, dry_run))
+    try:
+        client = engine.connect()
+    except NotHere as missing:
+        no_engine = missing.reason
+        say(printable(f"containers: {no_engine}", newlines=False))
+    else:
+        try:
+            tell(left.containers(client, everything, dry_run))
+        finally:
+            client.close()
+    if as_json:
+        found = [asdict(one) for one in seen]
+        click.echo(
+            json.dumps({"schema": 1, "dry_run": dry_run, "found": found, "no_engine": no_engine})
+        )
+    elif not dry_run:
+        click.echo(f"{sum(one.removed for one in seen)} removed")
+    elif not seen:
+        click.echo("nothing was left behind")
+    return int(ExitCode.HARNESS_ERROR if any(one.trouble for one in seen) else ExitCode.AS_EXPECTED)
+
+
+@claims(
+    green="the image is there",
+    asked="whether it was built",
+    not_asked="whether models work in it (`matrix run --servers-only`)",
+)
+@serving.command()
+@click.argument("runtime", default="local", metavar="[RUNTIME]")
+@click.option("--tag", help="The image's name; savedmodel-compat-standin:VERSION without it.")
+@refusing_trouble()
+def image(runtime: str, tag: str | None) -> int:
+    """Build the stand-in's image, with the TensorFlow of RUNTIME (the local one), from files of
+    this machine.
+
+    No registry is asked. An image of the same content is taken as it is.
+
+    \b
+    Examples:
+      savedmodel-compat serving image
+    """
+    from savedmodel_servers.drivers import engine
+    from savedmodel_standin.image import build
+
+    client = engine.connect()
+    try:
+        with engine.asked("building the image"):
+            number = build(client, tag, runtime)
+            names = ", ".join(client.images.get(number).tags)
+    finally:
+        client.close()
+    click.echo(f"{names}: {number}")
+    return int(ExitCode.AS_EXPECTED)

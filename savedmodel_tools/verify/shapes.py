@@ -1,0 +1,167 @@
+"""The shapes that TensorFlow infers when Python imports a graph, and where it then refuses the
+graph.
+
+Only ops whose shape functions are in `savedmodel_tools.verify.shape_functions` are inferred.
+Every other tensor has an unknown shape, which fits everything: what is inferred here is never more
+than TensorFlow infers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+from reference_impl.errors import LimitError
+from reference_impl.format import schema
+from reference_impl.format.values.shapes import Shape, shape_of, shape_text
+from reference_impl.graph.edges import data_inputs, output_number, parse_input
+from reference_impl.graph.node_attributes import argument_shape
+from reference_impl.graph.node_defs import integers_of_constant
+from reference_impl.graph.order import targets_first
+from savedmodel_tools.verify.shape_functions import (
+    RULES,
+    Call,
+    Misfit,
+    check_ranks,
+    merge,
+)
+
+SHAPES = "_output_shapes"
+_MAX_VALUES = 1024  # of a constant that is looked at: shapes, axes, permutations are shorter
+SCALARS_SINCE = 22  # before this GraphDef version a Placeholder of shape [] had an unknown one
+
+
+class Shapes:
+    """The shapes of one graph or function.
+
+    Args:
+      nodes: its NodeDefs.
+      sources: for each node those that it waits for.
+      producer: the GraphDef version with which it is imported.
+      function: None for the main graph. The arguments have the shapes that it says.
+      fed: nodes whose outputs have these shapes instead, in a part of a graph that is copied out of
+        it: copies do not have what nodes say of their shapes. None for what is imported as it
+        stands.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[schema.NodeDef],
+        sources: Sequence[Sequence[str]],
+        producer: int,
+        function: Any = None,
+        fed: Optional[Mapping[str, list[Shape]]] = None,
+    ) -> None:
+        self._in_function = function is not None
+        self._scalars = producer >= SCALARS_SINCE
+        self._fed = fed
+        self._known: dict[str, list[Shape]] = {}
+        self._nodes = {node.name: node for node in nodes}
+        self.misfits: list[
+            tuple[str, str]
+        ] = []  # (node, what TensorFlow refuses), in the order of the graph
+        if function is not None:
+            for index, argument in enumerate(function.signature.input_arg):
+                noted = argument_shape(function, index)
+                self._known[argument.name] = [None if noted is None else shape_of(noted)]
+        waits = dict(zip(self._nodes, sources))
+        for name in targets_first(waits, lambda name: waits.get(name, ())):
+            if name in self._nodes:
+                self._infer(self._nodes[name])
+
+    def outputs(self, name: str) -> list[Shape]:
+        """The shapes of the outputs of a node; empty when they are not known."""
+        return self._known.get(name, [])
+
+    def of(self, text: str) -> Shape:
+        """The shape of the tensor that an input or a signature names; None when it is not known."""
+        edge = parse_input(text, self._in_function)
+        shapes = self._known.get(edge.source, [])
+        number = self._number(edge.source, edge.port)
+        return shapes[number] if number is not None and number < len(shapes) else None
+
+    def _number(self, source: str, port: str) -> Optional[int]:
+        """The number of an output.
+
+        In a function it is said by name: known where the op has but one output.
+        """
+        if not self._in_function or source not in self._nodes:
+            return output_number(port) or 0
+        shapes = self._known.get(source, [])
+        return 0 if len(shapes) == 1 and port.endswith(":0") else None
+
+    def _infer(self, node: schema.NodeDef) -> None:
+        if self._fed is not None and node.name in self._fed:
+            self._known[node.name] = self._fed[node.name]
+            return
+        texts = data_inputs(node)
+        shapes = [self.of(text) for text in texts]
+        found: list[Shape] = []
+        try:
+            check_ranks(node.op, shapes)
+            rule = RULES.get(node.op)
+            if rule is not None:
+                found = rule(
+                    Call(node, shapes, lambda number: self._integers(texts[number]), self._scalars)
+                )
+        except Misfit as error:
+            self.misfits.append((node.name, f"{node.op} does not fit its inputs: {error}"))
+            found = []
+        self._known[node.name] = self._said(node, found)
+
+    def _said(self, node: schema.NodeDef, found: list[Shape]) -> list[Shape]:
+        """What is inferred, together with what the node itself says of its outputs."""
+        if SHAPES not in node.attr or self._fed is not None:
+            return found
+        said = [shape_of(shape) for shape in node.attr[SHAPES].list.shape]
+        if not found:
+            return said
+        if len(said) != len(found):
+            return found
+        out: list[Shape] = []
+        for number, (first, second) in enumerate(zip(found, said)):
+            try:
+                out.append(merge(first, second))
+            except Misfit:
+                texts = f"{shape_text(second)}, and TensorFlow infers {shape_text(first)}"
+                self.misfits.append(
+                    (
+                        node.name,
+                        f"{SHAPES} says of output {number} of {node.op} that its shape is {texts}",
+                    )
+                )
+                out.append(None)
+        return out
+
+    def _integers(self, text: str) -> Optional[list[int]]:
+        """Return the value of a constant of integers that an input names; None for anything else.
+
+        Raises LimitError.
+        """
+        node = self._nodes.get(parse_input(text, self._in_function).source)
+        values = integers_of_constant(node, _MAX_VALUES)
+        if (
+            values is None
+            and node is not None
+            and node.op == "Const"
+            and _claimed(node) > _MAX_VALUES
+        ):
+            raise LimitError(
+                f"a shape or axes of more than {_MAX_VALUES} integers",
+                node=node.name,
+                limit="_MAX_VALUES",
+            )
+        return (
+            values if node is None or len(node.attr["value"].tensor.tensor_shape.dim) < 2 else None
+        )
+
+
+def _claimed(node: schema.NodeDef) -> int:
+    """Return how many elements the tensor of a constant says that it has."""
+    sizes = (
+        [dim.size for dim in node.attr["value"].tensor.tensor_shape.dim]
+        if "value" in node.attr
+        else [0]
+    )
+    return 0 if len(sizes) > 1 else math.prod(sizes)
