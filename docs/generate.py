@@ -22,6 +22,7 @@ from docs import (
     claims,
     clauses,
     commands,
+    evaluator,
     faults,
     grid_page,
     keras_table,
@@ -29,6 +30,7 @@ from docs import (
     migrated,
     planted,
     promises,
+    readers,
     rules,
     runtimes,
     spec_pages,
@@ -229,6 +231,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "claims.md": claims.page,
     "clauses.md": clauses_page,
     "commands.md": commands.page,
+    "evaluator.md": evaluator.page,
     "faults.md": faults.page,
     "fixtures.md": fixtures_page,
     "grid.md": grid_page.page,
@@ -238,6 +241,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "planted.md": planted.page,
     "promises.md": promises.page,
     "rules.md": rules_page,
+    "readers.md": readers.page,
     "runtimes.md": runtimes_page,
 }
 if third_party.RECORD.is_file():
