@@ -69,7 +69,7 @@ KERAS = """
 ## Configurations of Keras layers
 
 `migrate --to keras` builds layers that an untrusted configuration names. These attacks change the configuration of a model in
-`property_tests/attacks/keras_configurations.py`. `tests/keras_migration/test_hostile_configurations.py` migrates each with
+`property_tests/attacks/keras_configurations.py`. `tests/savedmodel_migration/test_hostile_configurations.py` migrates each with
 `--no-wrap`, and looks whether anything was run, read or written. All are refused with the layer; the table has a part of the
 reason. Without `--no-wrap` the layer or the whole SavedModel is wrapped, and its configuration is not used.
 

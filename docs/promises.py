@@ -38,7 +38,7 @@ model shows needs a waiver, with a reason.
 python -m docs.promises_asked --out FOLDER
 ```
 
-asks all releases that are installed and writes the record of this page (`FOLDER/promises.json`). `tests/skew/test_promises.py`
+asks all releases that are installed and writes the record of this page (`FOLDER/promises.json`). `tests/savedmodel_tools/test_promises.py`
 fails when a change of the op history is neither in the record nor waived, and when a waiver is no longer needed.
 
 """  # noqa: E501

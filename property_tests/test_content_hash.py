@@ -98,5 +98,6 @@ def test_two_exports_of_one_program_have_one_hash(tf, model, writer):
         assert hashes[0] == hashes[1]
 
 
-# of a script and chance: what fails is made a test in tests/canonical/test_canonical_changes.py
+# of a script and chance: what fails becomes a test in
+# tests/savedmodel_tools/test_canonical_changes.py
 CHECKS = {}

@@ -16,8 +16,8 @@ from savedmodel_tools.skew.protos import plain_value
 from savedmodel_tools.skew.records import Attr
 
 # Attrs without which a valid model answers the same, whatever they hold: each proved in a release
-# that lacks it (tests/models/test_downgrade_rules.py). The table of the same name in `skew.advice`
-# is of those that say nothing at all.
+# that lacks it (tests/savedmodel_tools/test_downgrade_rules.py). The table of the same name in
+# `skew.advice` is of those that say nothing at all.
 _PRODUCTS = {
     "MatMul": ("grad_a", "grad_b"),
     **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), ("grad_x", "grad_y")),

@@ -1,6 +1,6 @@
 """The reader in JavaScript, written from docs/spec alone, reads what `reference_impl` reads.
 
-tests/kit asks it about every artifact of the kit.
+tests/savedmodel_kit asks it about every artifact of the kit.
 """
 
 import hashlib
