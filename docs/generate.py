@@ -30,6 +30,7 @@ from docs import (
     migrated,
     planted,
     promises,
+    readers,
     rules,
     runtimes,
     spec_pages,
@@ -240,6 +241,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "planted.md": planted.page,
     "promises.md": promises.page,
     "rules.md": rules_page,
+    "readers.md": readers.page,
     "runtimes.md": runtimes_page,
 }
 if third_party.RECORD.is_file():

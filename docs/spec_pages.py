@@ -50,6 +50,8 @@ _TYPES = {
     if name.startswith("TYPE_")
 }
 _BYTES_PER_LINE = 16
+# The folders of the fixtures, and what the folder of each fixture has.
+_FIXTURES = {"fixtures_v1": "model", "fixtures_v2": "case.py"}
 
 
 class Constraint(NamedTuple):
@@ -193,12 +195,18 @@ def artifacts_of(texts: dict[str, str]) -> dict[tuple[str, str], set[str]]:
     return found
 
 
+def _fixtures() -> Iterator[tuple[str, str]]:
+    """Yield the folder and the name of every fixture."""
+    for root, mark in _FIXTURES.items():
+        for path in sorted((ROOT / root).glob(f"*/{mark}")):
+            yield root, path.parent.name
+
+
 def faults_of_artifacts(shown: dict[tuple[str, str], set[str]]) -> list[str]:
     """Return the artifacts of the kit that no page names as an artifact of a constraint."""
-    fixtures = sorted(path.parent.name for path in (ROOT / "fixtures_v1").glob("*/model"))
     out = [
-        f"fixtures_v1/{name} shows no constraint"
-        for name in fixtures
+        f"{root}/{name} shows no constraint"
+        for root, name in _fixtures()
         if not shown.get(("fixture", name))
     ]
     for made in hostile_files().values():
@@ -241,8 +249,7 @@ def _faults_of_section(section: str) -> Iterator[str]:
 
 def _exists(kind: str, name: str) -> bool:
     if kind == "fixture":
-        places = ((ROOT / "fixtures_v1").glob(f"{name}/model"), (ROOT / "fixtures_v2").glob(name))
-        return any(path.is_dir() for place in places for path in place)
+        return any((ROOT / root / name / mark).exists() for root, mark in _FIXTURES.items())
     if kind == "case":
         return (ROOT / "compat_matrix" / "cases" / f"{name}.py").is_file()
     if kind == "attack":

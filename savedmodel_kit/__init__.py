@@ -10,5 +10,6 @@ artifacts           the models of the kit, and where they come from
 build               makes the archive
 commands            `kit build` and `kit check`
 consumer            asks a program about each artifact, or reads its answers from a file
+answers             level L3: the answers of a program that speaks the worker protocol
 score               which constraints a reader keeps
 """

@@ -12,10 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
+from savedmodel_kit.answers import Answered
 from savedmodel_kit.constraints import LEVELS, Constraint
 from savedmodel_kit.consumer import Answer
 
-_READ_LEVELS = tuple(level for level in LEVELS if level != "L3")
+ANSWERS = "L3"
+_READ_LEVELS = tuple(level for level in LEVELS if level != ANSWERS)
+_FALSE = "SM-SIG-6"  # its artifacts contradict their signatures, so no answer is right
+_REFUSED_BY = "SM-LOAD-8"  # what a refusal to evaluate an artifact shows
 _LONGEST = 120  # characters of a value in a difference
 NOT_REFUSED = "read without an error, and MUST be refused"
 
@@ -36,6 +40,11 @@ class Kit(NamedTuple):
         listed = [*self.content["artifacts"], *self.content["hostile"]]
         return {one["folder"]: self.folder / one["folder"] / "model" for one in listed}
 
+    def artifacts(self) -> dict[str, Path]:
+        """Return the folder of every sound model by its name."""
+        listed = [one["folder"] for one in self.content["artifacts"]]
+        return {name: self.folder / name / "model" for name in listed}
+
     def meaning(self, artifact: Mapping[str, Any]) -> dict[str, Any]:
         file = self.folder / artifact["folder"] / "meaning.json"
         meaning: dict[str, Any] = json.loads(file.read_text("utf-8"))
@@ -55,12 +64,18 @@ class Observation(NamedTuple):
       level: such as ``L1``.
       fault: what is wrong, or None.
       ids: the constraints that it shows.
+      refused: at level L3, the reason why the reader gives no answer.
     """
 
     name: str
     level: str
     fault: Optional[str]
     ids: tuple[str, ...]
+    refused: Optional[str] = None
+
+
+def _is_right(one: Observation) -> bool:
+    return one.fault is None and one.refused is None
 
 
 @dataclass
@@ -88,9 +103,19 @@ class Score:
         files are refused, of how many.
         """
         seen = [one for one in self.observations if one.level == level]
-        hostile = [one.fault is None for one in seen if one.name.startswith("hostile/")]
-        sound = [one.fault is None for one in seen if not one.name.startswith("hostile/")]
+        hostile = [_is_right(one) for one in seen if one.name.startswith("hostile/")]
+        sound = [_is_right(one) for one in seen if not one.name.startswith("hostile/")]
         return (sum(sound), len(sound)), (sum(hostile), len(hostile))
+
+    def joined(self, other: Score) -> Score:
+        """Return this score with that of other levels."""
+        return Score(
+            self.levels + other.levels,
+            self.observations + other.observations,
+            self.kept + other.kept,
+            self.broken + other.broken,
+            self.not_shown + other.not_shown,
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -140,6 +165,29 @@ def score(
     return made
 
 
+def score_answers(
+    kit: Kit, answered: Mapping[str, Answered], constraints: Mapping[str, Constraint]
+) -> Score:
+    """Return the score of an evaluator at level L3.
+
+    Args:
+      kit: the kit that it was asked about.
+      answered: what came of its artifacts, by their folders.
+      constraints: the constraints of the specification.
+    """
+    made = Score((ANSWERS,))
+    for artifact in kit.content["artifacts"]:
+        name, found = artifact["folder"], answered.get(artifact["folder"])
+        if found is None or _case(artifact["name"]) in constraints[_FALSE].fixtures:
+            continue
+        ids = _shown_by(artifact["name"], ANSWERS, constraints)
+        if found.fault is None and found.refused is not None:
+            ids = tuple(one for one in ids if one == _REFUSED_BY)
+        made.observations.append(Observation(name, ANSWERS, found.fault, ids, found.refused))
+    _count(made, constraints)
+    return made
+
+
 def _count(made: Score, constraints: Mapping[str, Constraint]) -> None:
     shown: dict[str, bool] = {}
     for one in made.observations:
@@ -148,18 +196,28 @@ def _count(made: Score, constraints: Mapping[str, Constraint]) -> None:
     for name, constraint in constraints.items():
         if name in shown:
             (made.kept if shown[name] else made.broken).append(name)
-        elif constraint.role == "reader" and constraint.level in made.levels:
+        elif constraint.role == _role(constraint.level) and constraint.level in made.levels:
             made.not_shown.append(name)
 
 
 def _shown_by(name: str, level: str, constraints: Mapping[str, Constraint]) -> tuple[str, ...]:
-    """Return the constraints for readers that a committed artifact shows at a level."""
-    case = name.split("/")[1] if "/" in name else name
+    """Return the constraints that a committed artifact shows at a level."""
+    case = _case(name)
     return tuple(
         one.id
         for one in constraints.values()
-        if one.role == "reader" and one.level in (level, None) and case in one.fixtures
+        if one.role == _role(level) and one.level in (level, None) and case in one.fixtures
     )
+
+
+def _case(name: str) -> str:
+    """Return the case of an artifact: ``pbtxt`` of ``fixtures_v1/pbtxt``."""
+    return name.split("/")[1] if "/" in name else name
+
+
+def _role(level: Optional[str]) -> str:
+    """Return the role that keeps the constraints of a level."""
+    return "evaluator" if level == ANSWERS else "reader"
 
 
 # Sound models

@@ -90,8 +90,8 @@ def build(out: Path, more: tuple[str, ...], as_json: bool) -> int:
         " reader refuses it"
     ),
     not_asked=(
-        "levels that the reader does not give; answers (level L3); constraints that no artifact"
-        " shows, which are listed"
+        "levels that the reader does not give; answers (level L3) without --worker; constraints"
+        " that no artifact shows, which are listed"
     ),
     codes={
         ExitCode.UNEXPECTED: "the reader breaks a constraint, or its meaning of a model differs",
@@ -106,6 +106,11 @@ def build(out: Path, more: tuple[str, ...], as_json: bool) -> int:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
     help="Answers that a reader gave before: a JSON object on each line.",
+)
+@click.option(
+    "--worker",
+    metavar="CMD",
+    help="A program that speaks the worker protocol (docs/protocol.md): check its answers, L3.",
 )
 @list_option(
     "--level",
@@ -125,6 +130,7 @@ def check(
     archive: Path | None,
     consumer: str | None,
     results: Path | None,
+    worker: str | None,
     levels: tuple[str, ...],
     timeout: float,
     as_json: bool,
@@ -140,15 +146,11 @@ def check(
       savedmodel-compat kit check kit.tar.gz --consumer ./my-reader --level L1
       savedmodel-compat kit check kit.tar.gz --results answers.jsonl
     """
-    from savedmodel_kit import constraints
-    from savedmodel_kit.score import levels_of, score
-
-    if (consumer is None) == (results is None):
-        raise click.UsageError("give either --consumer CMD or --results FILE")
+    if (consumer is None) == (results is None) and (consumer is not None or worker is None):
+        raise click.UsageError("give either --consumer CMD or --results FILE, or --worker CMD")
     with _opened(archive) as opened:
         answers = _answers(opened, consumer, results, timeout)
-        chosen = levels or levels_of(answers)
-        made = score(opened, answers, constraints.read(), chosen)
+        made = _scored(opened, answers, worker, levels)
     if as_json:
         click.echo(json.dumps(made.to_json(), indent=1))
     else:
@@ -196,11 +198,33 @@ def _answers(
 
     if consumer is not None:
         return ask_all(shlex.split(consumer), opened.models(), timeout)
-    assert results is not None
+    if results is None:
+        return {}
     try:
         return read_results(results)
     except ResultsError as error:
         raise click.BadParameter(str(error), param_hint="--results") from error
+
+
+def _scored(
+    opened: Kit, answers: dict[str, Answer], worker: str | None, levels: tuple[str, ...]
+) -> Score:
+    """Return the score of what a reader gave, and of the answers of a worker."""
+    from savedmodel_kit import constraints
+    from savedmodel_kit.answers import RunError, ask_worker
+    from savedmodel_kit.score import levels_of, score, score_answers
+
+    rules = constraints.read()
+    chosen = (levels or levels_of(answers)) if answers else ()
+    made = score(opened, answers, rules, chosen)
+    if worker is None:
+        return made
+    with tempfile.TemporaryDirectory(prefix="kit-") as temporary:
+        try:
+            found = ask_worker(worker, opened.artifacts(), Path(temporary))
+        except RunError as error:
+            raise click.ClickException(str(error)) from error
+    return made.joined(score_answers(opened, found, rules))
 
 
 def _show(made: Score) -> None:
@@ -227,7 +251,11 @@ def _show(made: Score) -> None:
 
 def _show_level(made: Score, level: str, member: str) -> None:
     sound, hostile = made.counts(level)
-    click.echo(
-        f"{level} {member}: {sound[0]} of {counted(sound[1], 'artifact')} as stated,"
-        f" {hostile[0]} of {counted(hostile[1], 'hostile file')} refused"
+    refused = sum(one.refused is not None for one in made.observations if one.level == level)
+    not_read = (
+        f"{refused} refused"
+        if level == "L3"
+        else f"{hostile[0]} of {counted(hostile[1], 'hostile file')} refused"
     )
+    stated = f"{sound[0]} of {counted(sound[1], 'artifact')} as stated"
+    click.echo(f"{level} {member}: {stated}, {not_read}")

@@ -2,10 +2,12 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+import savedmodel_plugin_kit
 from savedmodel_compat.cli import main
 from savedmodel_kit import artifacts, build
 from savedmodel_kit.hostile.catalogue import hostile_files
@@ -124,6 +126,19 @@ def test_wrong_usage(words, reason, archive):
     done = run("check", archive, *words)
     assert done.exit_code == 64
     assert reason in done.output
+
+
+def test_check_a_worker(archive):
+    sample = Path(savedmodel_plugin_kit.__file__).parent / "samples/numpy_consumer.py"
+    done = run("check", archive, "--worker", f"{sys.executable} {sample}")
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[0] == "L3 answers: 0 of 1 artifact as stated, 1 refused"
+
+
+def test_a_worker_that_does_not_start(archive):
+    done = run("check", archive, "--worker", "/nowhere/worker")
+    assert done.exit_code in (1, 3, 4)
+    assert "as stated" not in done.output or "0 of 1" in done.output
 
 
 def test_a_file_that_is_not_a_kit(tmp_path):

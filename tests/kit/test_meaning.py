@@ -13,7 +13,10 @@ import pytest
 import fixtures_v1
 from reference_impl.errors import NotASavedModelError
 from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.container import layout
+from reference_impl.format.names import OBJECT_GRAPH_KEY
 from savedmodel_kit import meaning
+from savedmodel_tools.weights import Weights
 
 FIXTURES = Path(fixtures_v1.ROOT)
 
@@ -107,3 +110,22 @@ def test_it_imports_no_tensorflow():
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert "tensorflow" not in program.splitlines()[0]
+
+
+def test_weights_are_those_of_the_meaning(kit):
+    """`weights` and the kit agree about every tensor, and so do the readers that the kit checks."""
+    compared = 0
+    for artifact in kit.content["artifacts"]:
+        checkpoint = kit.meaning(artifact)["checkpoint"]
+        if checkpoint is None or "refused" in checkpoint:
+            continue
+        stated = {
+            one["key"]: (one["dtype"], tuple(one["shape"]), one["sha256"])
+            for one in checkpoint["tensors"]
+        }
+        stated.pop(OBJECT_GRAPH_KEY, None)
+        with Weights(layout.read(kit.folder / artifact["folder"] / "model")) as weights:
+            listed = [weights.weight(key) for key in list(weights.keys())]
+        assert {one.key: (one.dtype, one.shape, one.digest) for one in listed} == stated
+        compared += len(stated)
+    assert compared >= 245
