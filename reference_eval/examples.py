@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Optional
 
 import numpy as np
@@ -16,17 +17,39 @@ _KINDS = {"object": BYTES, "float32": FLOATS, "float64": FLOATS, "int64": INTS}
 
 
 def features_of(serialized: bytes) -> Features:
-    """Return the features of a tf.Example.
+    """Return the features of a tf.Example, or the context of a tf.SequenceExample.
 
     Raises ValueError: the message is broken.
     """
     found: Features = {}
     for features in _all(serialized, 1):
-        for entry in _all(features, 1):
-            key = b"".join(_all(entry, 1)[-1:])
-            found[key] = (0, [])
-            for number, _, content, _ in wire_fields(b"".join(_all(entry, 2)[-1:])):
-                found[key] = (number, _values(number, content))
+        for key, message in _entries(features):
+            found[key] = _feature(message)
+    return found
+
+
+def feature_lists_of(serialized: bytes) -> dict[bytes, list[tuple[int, list[Any]]]]:
+    """Return the feature lists of a tf.SequenceExample: name -> a feature for each step.
+
+    Raises ValueError: the message is broken.
+    """
+    found = {}
+    for lists in _all(serialized, 2):
+        for key, message in _entries(lists):
+            found[key] = [_feature(step) for step in _all(message, 1)]
+    return found
+
+
+def _entries(message: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the keys and values of a map."""
+    for entry in _all(message, 1):
+        yield b"".join(_all(entry, 1)[-1:]), b"".join(_all(entry, 2)[-1:])
+
+
+def _feature(message: bytes) -> tuple[int, list[Any]]:
+    found: tuple[int, list[Any]] = (0, [])
+    for number, _, content, _ in wire_fields(message):
+        found = (number, _values(number, content))
     return found
 
 

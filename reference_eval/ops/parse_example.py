@@ -1,4 +1,4 @@
-"""ParseExample, ParseExampleV2: tf.Example messages as dense and sparse tensors.
+"""ParseExample, ParseExampleV2: tf.Example messages as dense, sparse and ragged tensors.
 
 Dtypes: string to float32, int64, string.
 Accuracy: exact.
@@ -6,12 +6,13 @@ Accuracy: exact.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from reference_eval.arrays import Array
-from reference_eval.errors import NotEvaluatedError
 from reference_eval.examples import Features, feature, features_of
 from reference_eval.registry import op
 from reference_eval.sizes import check_shape
@@ -29,9 +30,9 @@ def parse_example_v2(
     sparse_types: list[np.dtype[Any]],
     Tdense: list[np.dtype[Any]],
     dense_shapes: list[tuple[int, ...]],
+    ragged_value_types: Sequence[np.dtype[Any]] = (),
+    ragged_split_types: Sequence[np.dtype[Any]] = (),
 ) -> list[list[Array]]:
-    if ragged_keys.size:
-        raise NotEvaluatedError("ParseExampleV2 is evaluated without ragged features")
     parsed = parse(
         serialized,
         sparse_keys.tolist(),
@@ -41,7 +42,14 @@ def parse_example_v2(
         Tdense,
         dense_shapes,
     )
-    return [*parsed, [], []]
+    examples = [features_of(text) for text in serialized.ravel().tolist()]
+    ragged_values, ragged_splits = [], []
+    for key, dtype, kind in zip(ragged_keys.tolist(), ragged_value_types, ragged_split_types):
+        rows = [feature(example, key, dtype) or [] for example in examples]
+        ragged_values.append(listed(list(itertools.chain.from_iterable(rows)), dtype))
+        splits = np.cumsum([0, *map(len, rows)]).astype(kind)
+        ragged_splits.append(splits if serialized.ndim else splits[:0])
+    return [*parsed, ragged_values, ragged_splits]
 
 
 @op("ParseExample")

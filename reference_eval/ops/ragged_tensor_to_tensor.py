@@ -44,7 +44,7 @@ def ragged_tensor_to_tensor(
     inner = tuple(map(slice, sizes[ragged:]))
     for place, value in zip(places_of(all_lengths), values):
         if all(index < size for index, size in zip(place, sizes)):
-            out[place] = value[inner] if value.ndim else value
+            out[place] = value[inner] if values.ndim > 1 else value
     return out
 
 

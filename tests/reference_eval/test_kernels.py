@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as shapes
 
 from reference_eval import registry
+from reference_eval.errors import NotEvaluatedError
 from reference_eval.state import Variable
 
 pytestmark = pytest.mark.tensorflow
@@ -363,6 +364,45 @@ def test_a_ragged_tensor_becomes_dense(tensorflow, shape, kinds):
         np.int64(shape), values, default, parts, row_partition_types=[k.encode() for k in kinds]
     )
     assert equal((found, wanted))
+
+
+@pytest.mark.parametrize("channels", [0, 1, 3, 4])
+@pytest.mark.parametrize("stored", [1, 2, 3, 4])
+@pytest.mark.parametrize("bits", ["uint8", "uint16"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_png_images(tensorflow, stored, bits, dtype, channels):
+    random = np.random.default_rng(0)
+    image = random.integers(0, np.iinfo(bits).max, [7, 9, stored]).astype(bits)
+    image[2:5] = image[2:5] // 16 + np.arange(9, dtype=bits)[:, None]  # rows with other filters
+    data = tensorflow.raw_ops.EncodePng(image=image).numpy()
+    wanted = tensorflow.raw_ops.DecodePng(contents=data, channels=channels, dtype=dtype).numpy()
+    evaluate = registry.known()["DecodePng"].evaluate
+    given = np.array(data, object)
+    if stored >= 3 and channels == 1:
+        with pytest.raises(NotEvaluatedError):
+            evaluate(given, channels=channels, dtype=np.dtype(dtype))
+    else:
+        assert equal((evaluate(given, channels=channels, dtype=np.dtype(dtype)), wanted))
+    broken = np.array(data[:50] + b"x" + data[51:], object)
+    with pytest.raises(ValueError, match="Invalid PNG data"):
+        evaluate(broken, dtype=np.dtype(dtype))
+
+
+@pytest.mark.parametrize("stored", [1, 2, 3, 4])
+@pytest.mark.parametrize("bits", ["uint8", "uint16"])
+def test_the_kernel_reads_our_png_images(tensorflow, stored, bits):
+    image = np.random.default_rng(0).integers(0, 255, [2, 3, 5, stored]).astype(bits)
+    data = registry.known()["EncodePng"].evaluate(image, compression=-1)
+    read = [tensorflow.raw_ops.DecodePng(contents=one, dtype=bits).numpy() for one in data]
+    assert np.array_equal(read, image)
+
+
+@pytest.mark.parametrize("size", [[6, 4], [2, 9], [5, 1], [1, 1]])
+@pytest.mark.parametrize("align, half", [(False, False), (True, False), (False, True)])
+def test_nearest_pixels(tensorflow, size, align, half):
+    inputs = {"images": np.arange(5 * 7 * 2).reshape(1, 5, 7, 2), "size": np.int32(size)}
+    options = {"align_corners": align, "half_pixel_centers": half}
+    assert all_equal(both(tensorflow, "ResizeNearestNeighbor", inputs, options))
 
 
 @pytest.mark.parametrize("adjoint", [True, False])
