@@ -34,13 +34,16 @@ _FLOATS = ("float32", "float16", "bfloat16")
 class Ran:
     """A node that ran.
 
-    `values` are its results: arrays, or values of `reference_eval.state`. As text: one line, e.g.
+    `inputs` are the values of its input arguments, a list for an argument that is one; `values` its
+    results: arrays, or values of `reference_eval.state`. As text: one line, e.g.
     ``mul (Mul) -> float32[1, 1] [1.0]``.
     """
 
     function: str
     node: str
     op: str
+    attributes: Mapping[str, Any]
+    inputs: Sequence[Any]
     values: Sequence[Any]
 
     def __str__(self) -> str:
@@ -160,7 +163,9 @@ class Run:
             _checked(value, dtype, key) for value, (key, dtype) in zip(results, step.outputs)
         ]
         if self.executor.watch is not None:
-            self.executor.watch(Ran(plan.name, step.name, step.op, results))
+            arguments = _grouped(given, step.groups)
+            ran = Ran(plan.name, step.name, step.op, step.attributes, arguments, results)
+            self.executor.watch(ran)
         return results
 
     def _kernel(self, step: Step, given: list[Any]) -> list[Any]:

@@ -35,6 +35,5 @@ def requests(np):
     x = np.float32(2)
     return [
         ("serving_default", {"x": x}),
-        ("functions.total", (x,), {}),
         ("functions.more.0", (x,), {}),
     ]

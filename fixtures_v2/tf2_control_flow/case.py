@@ -34,7 +34,5 @@ def requests(np):
     x = np.float32([9])
     return [
         ("serving_default", {"n": np.int32(3), "x": x}),
-        ("serving_default", {"n": np.int32(0), "x": x}),
-        ("f", (np.int32(1), x), {}),
         ("chosen", (np.int32(1),), {}),
     ]

@@ -24,7 +24,6 @@ def build(tf, work):
     f(x, training=True)
     f(x, 4.0)
     f(x, extra=extra)
-    f(tf.constant(1.0))
     root.f = f
     return root, {"serving_default": f.get_concrete_function(tf.TensorSpec([None], tf.float32))}
 
@@ -38,5 +37,4 @@ def requests(np):
         ("f", (x,), {"training": True}),
         ("f", (x, 4.0), {}),
         ("f", (x,), {"extra": extra}),
-        ("f", (np.float32(7),), {}),
     ]

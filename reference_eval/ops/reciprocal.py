@@ -1,7 +1,7 @@
 """Reciprocal, Inv: 1 / x.
 
 Dtypes: floats, complex.
-Accuracy: exact: one rounding.
+Accuracy: one rounding, up to 2 ulp from the kernel.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""StatelessRandomGetKeyCounter, StatelessRandomUniformV2, -IntV2, -FullIntV2, StatelessShuffle:
-Philox from a key and a counter.
+"""StatelessRandomGetKeyCounter, -GetAlg, -GetKeyCounterAlg, StatelessRandomUniformV2, -IntV2,
+-FullIntV2, StatelessShuffle: Philox from a key and a counter; StatelessRandomUniformInt, -FullInt:
+the same from a seed, as up to TensorFlow 2.4.
 
 Dtypes: float32, float64; integers of 32 and 64 bits.
 Accuracy: exact, bit for bit.
@@ -25,6 +26,16 @@ PHILOX, AUTO = 1, 3
 @op("StatelessRandomGetKeyCounter")
 def get_key_counter(seed: Array) -> tuple[Array, Array]:
     return philox.key_and_counter(seed)
+
+
+@op("StatelessRandomGetAlg")
+def get_alg() -> Array:
+    return np.asarray(PHILOX, np.int32)  # the algorithm of a CPU
+
+
+@op("StatelessRandomGetKeyCounterAlg")
+def get_key_counter_alg(seed: Array) -> tuple[Array, Array, Array]:
+    return (*philox.key_and_counter(seed), get_alg())
 
 
 @op("StatelessRandomUniformV2")
@@ -53,6 +64,16 @@ def uniform_int(
     width = np.asarray(int(high) - int(low)).astype(kind)
     words = integers(shape, key, counter, alg, kind) % width
     return (words + low.astype(kind)).astype(low.dtype).reshape(shape)  # wraps around
+
+
+@op("StatelessRandomUniformInt")
+def uniform_int_of_seed(shape: Array, seed: Array, minval: Array, maxval: Array) -> Array:
+    return uniform_int(shape, *philox.key_and_counter(seed), np.asarray(PHILOX), minval, maxval)
+
+
+@op("StatelessRandomUniformFullInt")
+def uniform_full_int_of_seed(shape: Array, seed: Array, *, dtype: np.dtype[Any]) -> Array:
+    return integers(shape, *philox.key_and_counter(seed), np.asarray(PHILOX), dtype).reshape(shape)
 
 
 @op("StatelessShuffle")

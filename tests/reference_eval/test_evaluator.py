@@ -165,7 +165,9 @@ def test_a_node_is_watched_with_its_results():
     model = reference_eval.load(FIXTURES / "half_plus_two" / "model", "serve", watch=seen.append)
     seen.clear()
     answer = model.signatures["serving_default"](x=np.float32([[2]]))["y"]
-    assert any(ran.op == "Mul" and np.array_equal(ran.values[0], [[1]]) for ran in seen)
+    (product,) = [ran for ran in seen if ran.op == "Mul"]
+    assert np.array_equal(product.values[0], [[1]])
+    assert sorted(value.item() for value in product.inputs) == [0.5, 2]
     assert np.array_equal(seen[-1].values[0], answer)
     assert seen[-1].function == "signature_serving_default"
 

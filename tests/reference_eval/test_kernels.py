@@ -403,6 +403,25 @@ def test_random_numbers_of_a_key_and_a_counter(tensorflow, seed):
         )
 
 
+@pytest.mark.parametrize("seed", [[1, 2], [-(2**62), 2**63 - 1]])
+def test_integers_of_a_seed_are_equal_bit_for_bit(tensorflow, seed):
+    raw, known = tensorflow.raw_ops, registry.known()
+    shape, numbers = np.int32([3, 5]), np.int64(seed)
+    assert known["StatelessRandomGetAlg"].evaluate() == raw.StatelessRandomGetAlg().numpy()
+    parts = raw.StatelessRandomGetKeyCounterAlg(seed=numbers)
+    got = known["StatelessRandomGetKeyCounterAlg"].evaluate(numbers)
+    assert all_equal((got, results(tuple(part.numpy() for part in parts))))
+    evaluate = known["StatelessRandomUniformInt"].evaluate
+    for low, high in ((np.int32(-7), np.int32(2**31 - 1)), (np.int64(-(2**62)), np.int64(5))):
+        ends = {"minval": low, "maxval": high}
+        wanted = raw.StatelessRandomUniformInt(shape=shape, seed=numbers, **ends).numpy()
+        assert equal((evaluate(shape, numbers, low, high), wanted))
+    for dtype in ("int32", "int64", "uint32", "uint64"):
+        wanted = raw.StatelessRandomUniformFullInt(shape=shape, seed=numbers, dtype=dtype).numpy()
+        got = known["StatelessRandomUniformFullInt"].evaluate(shape, numbers, dtype=np.dtype(dtype))
+        assert equal((got, wanted))
+
+
 @pytest.mark.parametrize("delta", [1, 7, 2**62])
 @pytest.mark.parametrize("start", [[5, 0, 9], [-1, 3, -4]])
 def test_a_generator_moves_on(tensorflow, start, delta):
