@@ -19,6 +19,8 @@ HEAD = """# The evaluator
 
 `reference_eval` evaluates the signatures of a SavedModel with NumPy, without TensorFlow. It reads the files and follows a session.
 
+<!-- not run: tests/savedmodel_tools/test_run.py runs such commands; instead: savedmodel-compat run --help -->
+
 ```sh
 savedmodel-compat run fixtures_v1/half_plus_two/model --tags serve --input 'x=[[2.0]]'
 ```

@@ -94,14 +94,6 @@ def compat(
       savedmodel-compat compat models --summary csv
       savedmodel-compat compat model --target 'tensorflow>=2.12,<2.16'
     """
-    from functools import partial
-
-    from savedmodel_tools import targets
-    from savedmodel_tools.compat_models import answer
-    from savedmodel_tools.compat_told import Told
-    from savedmodel_tools.jobs import ordered
-    from savedmodel_tools.skew.history import history
-
     found = models_named(models, lists, follow_links)
     if ops:
         if target or loaders or summary or jobs > 1:
@@ -110,6 +102,15 @@ def compat(
                 " every loader"
             )
         return show_needs(found, as_json, full, follow_links)
+    # They import NumPy, which `--ops` does without.
+    from functools import partial
+
+    from savedmodel_tools import targets
+    from savedmodel_tools.compat_models import answer
+    from savedmodel_tools.compat_told import Told
+    from savedmodel_tools.jobs import ordered
+    from savedmodel_tools.skew.history import history
+
     if summary and (as_json or full):
         raise click.UsageError("--summary is a form of its own: without --json and --full")
     table = history()
@@ -142,7 +143,7 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
     """Print what the ops of the models need; the exit code is 1 when a part runs in no release, or
     a model cannot be read.
     """
-    from savedmodel_tools.compat_lines import needs_lines
+    from savedmodel_tools.needs_text import needs_lines
     from savedmodel_tools.skew.history import history
     from savedmodel_tools.skew.needs import needs, to_json
 

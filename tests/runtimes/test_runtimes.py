@@ -449,7 +449,8 @@ def test_a_network_that_could_not_be_denied_once_is_denied_later(monkeypatch):
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess:
-    whole = [sys.executable, "-X", "importtime", "-m", "savedmodel_compat", "runtimes", *arguments]
+    words = arguments if arguments[0] == "doctor" else ("runtimes", *arguments)
+    whole = [sys.executable, "-X", "importtime", "-m", "savedmodel_compat", *words]
     return subprocess.run(
         whole, cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ
     )
@@ -508,6 +509,6 @@ def test_remove_and_remove_stale(known):
 
 
 def test_the_doctor_of_a_runtime_that_is_not_installed_says_first_what_to_do():
-    done = command("doctor", "2.4")
+    done = command("doctor", "--runtime", "2.4")
     assert done.returncode == 1
     assert done.stdout.splitlines()[0] == "missing: tf2.4: savedmodel-compat runtimes install tf2.4"
