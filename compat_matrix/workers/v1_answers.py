@@ -7,8 +7,9 @@ import collections
 
 import numpy as np
 
-from compat_matrix.workers import nests, signature_wire
 from savedmodel_common import tensors
+
+from . import nests, signature_wire
 
 
 class Differs(AssertionError):

@@ -21,9 +21,9 @@ import uuid
 
 import numpy as np
 
-from compat_matrix.workers import producing, warmup
 from savedmodel_common import tensors
 
+from . import producing, warmup
 from . import v1_answers as answers
 
 # inputs: {key: value}; loaded_error: what the reloaded export says where only the live session

@@ -434,3 +434,17 @@ def test_temporary_files_lie_in_the_folder_of_the_worker_unless_its_program_says
     process._child.reap(60)
     process.close()
     assert process.stdout.read_text().strip() == seen.format(folder=tmp_path / "cwd")
+
+
+def test_programs_of_other_environments_import_nothing_of_the_harness_by_its_name():
+    """An environment of another TensorFlow sees the folder of the workers and savedmodel_common."""
+    found = []
+    for path in sorted((ROOT / "compat_matrix" / "workers").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            found += [f"{path.name}: {name}" for name in names if name.startswith("compat_matrix")]
+    assert found == []
