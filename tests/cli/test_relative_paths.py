@@ -70,8 +70,8 @@ def test_the_paths_of_many_models_are_those_of_the_text(folder):
 
 def test_an_edit_names_the_damaged_file_of_the_source(folder):
     assert (
-        "damaged/variables/variables.data-00000-of-00001: no such file [SM-BUNDLE-5]"
-        in run("slim damaged --out out").splitlines()
+        "MissingFileError: damaged/variables/variables.data-00000-of-00001: no such file"
+        " [SM-BUNDLE-5]" in run("slim damaged --out out").splitlines()
     )
     assert ".staged" not in run("slim tree --out out")
 

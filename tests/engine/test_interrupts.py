@@ -155,7 +155,10 @@ def test_an_interrupted_gate_gives_no_verdict_and_goes_on(tmp_path, moment, proc
     if results.exists():  # what was not reached was not left out on purpose
         left = [json.loads(line) for line in results.read_text().splitlines()]
         assert "deselected" not in {
-            record["message"] for record in left if "fault_" not in record["cell"]
+            record["message"]
+            for record in left
+            # A gate asks only the TensorFlows that it compares, and not the evaluator.
+            if "fault_" not in record["cell"] and "/evaluator@" not in record["cell"]
         }
     again = world.process(gate_command(world, "-n", "1", "--resume"))
     assert again.returncode == 0, again.stdout + again.stderr

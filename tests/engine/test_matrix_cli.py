@@ -186,7 +186,7 @@ def test_a_second_run_in_the_same_folder_starts_anew(small):
         ),
         (["--cell", cell("tf2", "values")], {(ARTIFACTS[3], "tf2", "values")}),
         (
-            ["-k", "tf2 and not reference and load"],
+            ["-k", "tf2 and not reference and not evaluator and load"],
             {(ARTIFACTS[3], c, "load") for c in ("tf2", "v1_session", "c_api")},
         ),
         (
@@ -411,13 +411,13 @@ def test_diff_between_two_versions(small):
     assert done.returncode == 1
     counts = dict(re.findall(r"^(\w[\w ]*): (\d+)$", done.stdout, re.MULTILINE))
     counts = {kind: int(count) for kind, count in counts.items() if count != "0"}
-    assert counts == {"regressed": 1, "vanished": 6, "fixed": 1, "same": 6}
+    assert counts == {"regressed": 1, "vanished": 8, "fixed": 1, "same": 6}
     assert "  beta/tf2/c_api/load  PASS -> no op Foo (LOAD_ERROR x.NotFoundError)" in done.stdout
     assert small.command(*compare, "--baseline", old, "--candidate", old).returncode == 0
     done = small.command(*compare, "--baseline", new, "--candidate", old, "--json")
     facts = json.loads(done.stdout)
     assert [item["pair"] for item in facts["fixed"]] == ["beta/tf2/c_api/load"]
-    assert len(facts["newly_covered"]) == 6
+    assert len(facts["newly_covered"]) == 8
 
 
 def test_the_plan_can_be_read(world):
@@ -439,14 +439,14 @@ def test_expect_check_needs_no_run(world):
     assert done.returncode == 2
     assert "entry 3 (gone/*/*/* -> LOAD_ERROR) selects no cell" in done.stdout
     assert (
-        "entry 1 (old/*/*/* -> LOAD_ERROR) selects too many cells without `wide`: 27" in done.stdout
+        "entry 1 (old/*/*/* -> LOAD_ERROR) selects too many cells without `wide`: 30" in done.stdout
     )
-    assert done.stdout.count("selected by more than one entry") == 4
+    assert done.stdout.count("selected by more than one entry") == 5
     problems = json.loads(world.matrix("expect check", "--json").stdout)["problems"]
     assert {kind: len(facts) for kind, facts in problems.items()} == {
         "dead_entry": 1,
         "too_wide": 1,
-        "overlap": 4,
+        "overlap": 5,
         "expired": 0,
     }
     world.expect(entry("beta"))

@@ -196,7 +196,9 @@ def test_a_run_is_resumed_when_the_ledger_came_to_expect_a_refusal(small):
 def test_a_resumed_run_may_have_lost_its_last_line(small):
     small.run()
     path = small.out / "results.jsonl"
-    path.write_bytes(path.read_bytes()[:-40])
+    # The last line is of a cell that nobody executes: it does not apply to the evaluator.
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1])[:-40])
     executed = len(small.executed())
     assert small.run("--resume").returncode == 0
     assert len(small.executed()) == executed + 1
