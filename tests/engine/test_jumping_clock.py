@@ -214,10 +214,10 @@ def test_a_migration_is_proved(jumping, tmp_path):
 # and answer (gRPC and REST).
 WAITING = {
     "runtimes/test_runtimes_install.py": "two_installations or kept_unless or killed_installation",
-    "serving/test_serving_drivers_binary.py": (
+    "savedmodel_servers/test_serving_drivers_binary.py": (
         "many_models or slow_start or each_batch or nothing_is_left"
     ),
-    "serving/test_standin_lifecycle.py": "empty_list or new_version or warm_up",
+    "savedmodel_standin/test_standin_lifecycle.py": "empty_list or new_version or warm_up",
 }
 
 

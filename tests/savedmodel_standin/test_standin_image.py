@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from savedmodel_common.packages import OURS
 from savedmodel_standin import executable, libraries, rootfs
 
 pytestmark = [
@@ -53,9 +54,8 @@ def test_everything_of_ours_that_the_server_imports_is_in_it(tree: rootfs.Tree) 
     )
     place = f"{executable.PROJECT}/"
     files = [file.removeprefix(place) for file in done.stdout.split() if file.startswith(place)]
-    ours = [
-        file for file in files if file.startswith(("reference_impl/", "compat_matrix/"))
-    ]  # environments may lie there, too
+    # Environments may lie there, too.
+    ours = [file for file in files if file.startswith(tuple(f"{name}/" for name in OURS))]
     assert len(ours) > 30
     assert {f"{rootfs.PROJECT}/{file}" for file in ours} <= set(tree.entries)
 
