@@ -505,6 +505,8 @@ def _questions(
         # without TensorFlow every cell gives that reason itself, unless it does not apply at all
         refused = None
     if runtime.server:
+        if artifact.consumers is not None and runtime.consumer not in artifact.consumers:
+            return []
         for check in SERVE_CHECKS.values():
             if check.among(artifact.checks):
                 reason = check.not_applicable((), artifact.kinds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +17,12 @@ from compat_matrix.plan.planning import (
     FROZEN,
     READS,
     RESAVED,
+    Axes,
     PlanError,
     frozen_artifacts,
     make_plan,
 )
+from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import Ledger
 from fixtures_v2 import collection
 
@@ -63,6 +66,17 @@ def test_a_plug_in_is_asked_about_the_folder_of_one_case_alone():
     plan = make_plan(Ledger(), fixtures_root(FROZEN) / "tf2_tuples", registry=registry)
     releases = {cell.producer_version for cell in plan if cell.consumer == "mine"}
     assert len(releases) == len(collection.releases()) - 1  # there is none of TF 2.0
+
+
+def test_a_model_server_is_asked_about_the_folder_of_one_case_alone():
+    server = Runtime("s", Path("python"), "2.21.0", server="standin", consumer="standin")
+    axes = Axes([server], served_only=True)
+    plan = make_plan(Ledger(), axes=axes)
+    asked = {cell.case for cell in plan if cell.consumer == "standin"}
+    assert "half_plus_two" in asked
+    assert asked & set(collection.cases()) == set()
+    plan = make_plan(Ledger(), fixtures_root(FROZEN) / "tf2_tuples", axes=axes)
+    assert {cell.case for cell in plan if cell.consumer == "standin"} == {"tf2_tuples"}
 
 
 def test_a_pattern_of_names_selects_them():
