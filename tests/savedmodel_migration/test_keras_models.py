@@ -126,7 +126,7 @@ def test_tensorflow_is_hidden_and_nothing_else_is():
     subprocess.run(
         [sys.executable, "-c", program],
         check=True,
-        cwd=Path(savedmodel_migration.keras_models.__file__).parents[1],
+        cwd=Path(savedmodel_migration.keras_models.__file__).parents[2],
     )
 
 

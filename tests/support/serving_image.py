@@ -108,7 +108,7 @@ def _members() -> Iterator[tuple[Path, str]]:
     purelib = Path(sysconfig.get_path("purelib"))
     for name in PACKAGES:
         files += _tree(purelib / name, f"/packages/{name}")
-    for name in ("reference_impl", "compat_matrix", "tests/support/serving_double.py"):
+    for name in ("reference_impl", "savedmodel_common", "tests/support/serving_double.py"):
         files += _tree(ROOT / name, f"/app/{name}")
     yield from files
     yield from (
