@@ -56,5 +56,7 @@ def starter() -> Starter:
 
 def runtimes_of(specs: Sequence[str], build: Callable[[], None] | None = None) -> list[Runtime]:
     """Return servers as runtimes: see :meth:`Starter.runtime`."""
-    made = starter() if specs else None
-    return [made.runtime(spec, build) for spec in specs] if made else []
+    if not specs:
+        return []
+    made = starter()
+    return [made.runtime(spec, build) for spec in specs]

@@ -11,13 +11,12 @@ import collections
 from . import protocol, signature_wire
 from . import tensors as tensor_file
 
-VERSION = "1"  # of the evaluator, in cell ids
 CONSUMER = {
     "place": 9,
     "summary": "reference_eval of this project: the graph with NumPy, without TensorFlow",
     "capabilities": ("tags",),
     "checks": ("load", "signatures", "values"),
-    "version": "1",
+    "version": "1",  # of the evaluator, in cell ids
     "tolerance": (
         2e-5,
         2e-6,
@@ -49,7 +48,7 @@ class EvaluatorWorker(protocol.Worker):
         import google.protobuf
 
         out = super(EvaluatorWorker, self).versions()
-        out.update(evaluator=VERSION, protobuf=google.protobuf.__version__)
+        out.update(evaluator=CONSUMER["version"], protobuf=google.protobuf.__version__)
         return out
 
     def load(self, directory, tags):
