@@ -47,7 +47,12 @@ class Read:
 
     @property
     def state(self) -> str:
-        return "unexpected" if self.unexpected else "known" if self.known else "pass"
+        """Return the worst of its cells, the name of a colour of the report."""
+        if self.unexpected:
+            return "unexpected"
+        if self.known:
+            return "known"
+        return "pass"
 
 
 @dataclass
