@@ -178,8 +178,8 @@ def runtimes_page() -> str:
             " x86_64 with glibc; elsewhere, and for every other TensorFlow, name a"
             " requirement\n(`tensorflow==2.20.0`), a wheel or an interpreter. Adding a runtime is"
             " a stanza in\n[`runtimes.toml`](../compat_matrix/runtimes/runtimes.toml) and"
-            " `savedmodel-compat runtimes lock NAME`.\n\nEvery command that takes a runtime takes"
-            " these:\n\n"
+            " `python -m compat_matrix.commands.lock NAME`.\n\nEvery command that takes a runtime"
+            " takes these:\n\n"
         ),
         table(("what", "means"), runtimes.FORMS),
         (
@@ -201,7 +201,7 @@ def attacks_page() -> str:
     first = ("inspect", "needs", "verify", "load")
     second = [name for name in attacks.commands() if name not in first]
     one = table(
-        ("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first)
+        ("attack", "what it is", "inspect", "ops needs", "verify", "load"), attacks.rows(*first)
     )
     two = table(("attack", *second), [(row[0], *row[2:]) for row in attacks.rows(*second)])
     three = table(("attack", "what it is", "refused with"), attacks.keras_rows())
