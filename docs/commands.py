@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import click
 
+from savedmodel_common.command_line.common import CommonOption
 from savedmodel_common.exit_codes import MEANINGS
 from savedmodel_compat.cli import main, sections
 
@@ -21,6 +22,15 @@ Shells complete commands and options: put `eval "$(_SAVEDMODEL_COMPAT_COMPLETE=b
 
 An option that takes several values takes them by commas (`--case tree_*,fn_*`), or is repeated. `NAME=COMMAND` is
 always one value.
+
+MODELS are SavedModels, folders of them, URLs that fsspec reads, and lists: `@models.txt` has one on each line, `@-` is standard input.
+
+These options mean the same in every command that has them:
+
+- `--json`: print JSON in place of text
+- `-n, --jobs N`: processes, each with one model at a time
+- `--follow-links`: read through symbolic links that lead out of a model's directory
+- `-q, --quiet`: print no progress on stderr
 """  # noqa: E501
 
 
@@ -46,19 +56,24 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
         f" {' '.join(command.collect_usage_pieces(context))}\n```\n\n"
     )
     yield _prose(command.help or "")
-    options = [
-        parameter.get_help_record(context)
-        for parameter in command.params
-        if isinstance(parameter, click.Option)
-    ]
-    shown = [record for record in options if record]
-    if shown:
-        yield "\n" + "".join(f"- `{name}`: {_one_line(text)}\n" for name, text in shown)
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    own = [_option_line(one, context) for one in options if not isinstance(one, CommonOption)]
+    common = [f"`{one.opts[-1]}`" for one in options if isinstance(one, CommonOption)]
+    if own:
+        yield "\n" + "".join(own)
+    if common:
+        yield f"\nCommon options: {', '.join(common)}\n"
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             if inner is not None and not inner.hidden:
                 yield from _sections(inner, click.Context(inner, info_name=name, parent=context))
+
+
+def _option_line(option: click.Option, context: click.Context) -> str:
+    record = option.get_help_record(context)
+    assert record, option
+    return f"- `{record[0]}`: {_one_line(record[1])}\n"
 
 
 def _prose(text: str) -> str:

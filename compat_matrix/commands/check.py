@@ -21,7 +21,8 @@ from compat_matrix.commands.parts.planned import (
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import list_option, quiet_option
+from savedmodel_common.command_line.common import json_option, quiet_option
+from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
 from savedmodel_common.sole_writer import sole_writer
@@ -108,9 +109,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="Keep report, results and evidence in this folder.",
 )
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object on stdout (docs/exporters.md)."
-)
+@json_option(page="docs/exporters.md")
 @quiet_option
 @exit_codes
 def check(

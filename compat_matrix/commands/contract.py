@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import follow_links_option, jobs_option, json_option
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
@@ -22,7 +23,6 @@ from savedmodel_common.printable import (
     unknown,
 )
 from savedmodel_tools.commands.parts.models import (
-    jobs_of_models,
     model_arguments,
     models_named,
     tell_skipped,
@@ -90,7 +90,7 @@ def _refusals() -> Iterator[None]:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder with io.json and tensors, in place of requests made up.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
+@json_option(page="docs/contract.md")
 def write(
     found: Found,
     follow_links: bool,
@@ -205,43 +205,53 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
     },
 )
 @contract.command()
-@click.argument("path", metavar="MODEL")
+@click.argument("path", metavar="MODEL", required=False)
 @click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False
 )
 @list_option("--allow", metavar="RULE", help="Accept this breaking change; several by commas.")
 @click.option("--answers", is_flag=True, help="Ask the golden requests too (needs TensorFlow).")
 @click.option("--require", is_flag=True, help="Fail with exit code 3 if a model has no contract.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
 @click.option(
-    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
+    "--rule",
+    metavar="RULE",
+    help="Explain a rule, or list those whose name begins with this (ALL: all), and exit.",
 )
-@jobs_of_models
+@json_option(page="docs/contract.md")
+@follow_links_option
+@jobs_option
 def check(
-    path: str,
+    path: Optional[str],
     file: Optional[Path],
     allow: tuple[str, ...],
     answers: bool,
     require: bool,
+    rule: Optional[str],
     as_json: bool,
     follow_links: bool,
     jobs: int,
 ) -> int:
-    """Check that MODEL (or every model of a folder) keeps the contract in FILE, or in the file
-    beside it.
+    """Check that MODEL, or every model of a folder, keeps its contract.
 
-    Exits with 1 when something would break a client; what only adds is shown and passes. With
-    --answers it exits with 3 when no contract has golden answers. `contract rules` lists the rules.
+    The contract is in FILE; without it, in the file beside the model. A change that would break a
+    client ends with exit code 1. Additions are shown and pass. With --answers, the exit code is 3
+    if no contract has golden answers.
 
     \b
     Examples:
       savedmodel-compat contract check model
+      savedmodel-compat contract check --rule ALL
       savedmodel-compat contract check models --answers --require
     """
     from compat_matrix.exports.contracts import NO_ANSWERS, blank, checked, exit_code
     from savedmodel_tools.contract.rules import RULES
     from savedmodel_tools.jobs import Died, ordered
 
+    if rule is not None:
+        _tell_rules(rule, as_json)
+        return ExitCode.AS_EXPECTED
+    if path is None:
+        raise click.UsageError("Missing argument 'MODEL'.")
     if wrong := unknown("rule", allow, RULES):
         raise click.UsageError(wrong)
     found = models_named([path], follow_links=follow_links)
@@ -298,26 +308,22 @@ def _skipped(found: Found, quiet: bool = False) -> int:
     return ExitCode.INCOMPLETE if found.skipped else ExitCode.AS_EXPECTED
 
 
-@claims(green="the rules are listed", asked="nothing", not_asked="nothing: it compares nothing")
-@contract.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
-def rules(as_json: bool) -> None:
-    """List the rules: what breaks clients, and what only adds.
-
-    \b
-    Examples:
-      savedmodel-compat contract rules
-    """
+def _tell_rules(prefix: str, as_json: bool) -> None:
+    """Print the rules whose name begins with ``prefix``, or all of them for ``ALL``."""
     from savedmodel_tools.contract.rules import RULES
 
+    wanted = "" if prefix.upper() == "ALL" else prefix.upper()
+    found = {name: rule for name, rule in RULES.items() if name.startswith(wanted)}
+    if not found:
+        raise click.UsageError(unknown("rule", [prefix], RULES))
     if as_json:
         listed = [
             {"rule": name, "category": rule.category, "why": rule.why}
-            for name, rule in RULES.items()
+            for name, rule in found.items()
         ]
         click.echo(json.dumps({"schema": 1, "rules": listed}))
         return
-    for name, rule in RULES.items():
+    for name, rule in found.items():
         click.echo(f"{name:<22} {rule.category:<10} {rule.why}")
 
 

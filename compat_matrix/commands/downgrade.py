@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import follow_links_option, jobs_option, json_option
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode, leading
 from savedmodel_common.printable import message_of, printable
 from savedmodel_tools.commands.compat import LOADER_HELP, LOADERS
 from savedmodel_tools.commands.parts.editing import check_place, done, models_of
 from savedmodel_tools.commands.parts.models import (
-    jobs_of_models,
     one_release,
     summary,
     tell_skipped,
@@ -55,7 +55,6 @@ SHOWN = 10  # refusals
 )
 @click.command()
 @click.argument("model")
-@click.argument("directory", type=click.Path(path_type=Path), metavar="", required=False)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -83,14 +82,11 @@ SHOWN = 10  # refusals
         " or made up."
     ),
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
-@jobs_of_models
-@click.option(
-    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
-)
+@json_option(page="docs/compat.md")
+@jobs_option
+@follow_links_option
 def downgrade(
     model: str,
-    directory: Path | None,
     out: Path | None,
     dry_run: bool,
     target: str,
@@ -120,11 +116,7 @@ def downgrade(
     """
     from savedmodel_tools.skew.history import history
 
-    if directory is not None:
-        click.echo("the directory of the result is named by --out now", err=True)
-    if directory is not None and out is not None:
-        raise click.UsageError("two directories for the result")
-    out = None if dry_run else out or directory
+    out = None if dry_run else out
     if out is None and not dry_run:
         raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
     table = history()

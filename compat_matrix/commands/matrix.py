@@ -12,6 +12,7 @@ from compat_matrix.commands.parts import planned
 from compat_matrix.commands.parts.expect import expect
 from compat_matrix.commands.parts.matrix_run import run
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
 
@@ -42,12 +43,7 @@ def matrix() -> None:
 )
 @matrix.command()
 @click.argument("out", type=planned.RUN_FOLDER)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="The content of summary.json on stdout, in place of the report.",
-)
+@json_option("summary.json")
 @planned.exit_codes
 def report(out: Path, as_json: bool) -> int:
     """Judge and render a run again, from the files in its folder alone; ends with the exit code of

@@ -65,6 +65,3 @@ def list_option(*names: str, **settings: Any) -> Callable[..., Any]:
 def servers_option(*names: str, **settings: Any) -> Callable[..., Any]:
     """Return an option that takes several model servers."""
     return click.option(*names, cls=_Servers, multiple=True, metavar="SERVER", **settings)
-
-
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")

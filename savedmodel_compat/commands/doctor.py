@@ -10,6 +10,7 @@ import click
 
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import servers_option
 from savedmodel_common.exit_codes import ExitCode
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Look for what model servers need: packages, the engine, images.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@json_option(page="docs/contracts.md")
 @refusing_trouble()
 def doctor(
     runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, as_json: bool

@@ -14,12 +14,9 @@ import click
 
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import jobs_option, json_option, quiet_option
 from savedmodel_common.command_line.groups import goes_on
-from savedmodel_common.command_line.lists import (
-    Choice,
-    list_option,
-    quiet_option,
-)
+from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.extras import need
 from savedmodel_common.printable import printable
@@ -63,14 +60,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     show_default=True,
     help="Kind of the new models: SavedModels of TF 2, or .keras files.",
 )
-@click.option(
-    "--jobs",
-    "workers",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Worker processes, each with one model at a time.",
-)
+@jobs_option
 @click.option(
     "--cluster",
     metavar="ADDRESS",
@@ -105,24 +95,19 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     help="--to keras: wrap a model that cannot be rebuilt in a layer.",
 )
 @click.option(
-    "--with",
+    "--runtime",
     "release",
     metavar="RUNTIME",
     default="",
     help=(
-        "Runtime that answers for old models which this TensorFlow does not run. Without it such a"
-        " model is not migrated, and its record says which release can."
+        "The TensorFlow that answers for old models which the one here does not run. Without it,"
+        " such a model is not migrated, and its record names the releases that run it."
     ),
 )
 @click.option(
     "--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take."
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="The report, or with --dry-run the plan, as JSON on stdout.",
-)
+@json_option("the report (with --dry-run, the plan) as JSON")
 @quiet_option
 @goes_on(GO_ON)
 def migrate(
@@ -130,7 +115,7 @@ def migrate(
     follow_links: bool,
     out: Path | None,
     to: str,
-    workers: int,
+    jobs: int,
     cluster: str | None,
     only_plan: bool,
     partial: bool,
@@ -153,14 +138,14 @@ def migrate(
     Examples:
       savedmodel-compat migrate models --dry-run
       savedmodel-compat migrate models --out migrated --jobs 2
-      savedmodel-compat migrate models --out migrated --with 2.8
+      savedmodel-compat migrate models --out migrated --runtime 2.8
       savedmodel-compat migrate --to keras models --out migrated
     """
     from savedmodel_migration.migrate.migrator import Settings
     from savedmodel_migration.migrate.run import MODELS, jobs_of
 
     tell_skipped(found.skipped)
-    jobs = jobs_of(found.models if out is None else sources(found.models, out, MODELS))
+    models = jobs_of(found.models if out is None else sources(found.models, out, MODELS))
     if to != "keras" and (custom_objects or trust_lambda or not wrap):
         raise click.UsageError(
             "--custom-objects, --trust-lambda and --no-wrap are about --to keras"
@@ -177,11 +162,11 @@ def migrate(
         _check_release(release, to)
     settings = Settings(partial, limit, to, custom_objects, trust_lambda, wrap, release)
     if only_plan:
-        code = _plan(jobs, settings, as_json)
+        code = _plan(models, settings, as_json)
     elif out is None:
         raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
     else:
-        code = _run(jobs, out.resolve(), settings, workers, cluster, as_json, quiet)
+        code = _run(models, out.resolve(), settings, jobs, cluster, as_json, quiet)
     return code or (ExitCode.UNEXPECTED if found.skipped else ExitCode.AS_EXPECTED)
 
 
@@ -191,11 +176,11 @@ def _check_release(spec: str, to: str) -> None:
     from savedmodel_migration.migrate.elsewhere import READER
 
     if to == "keras":
-        raise click.UsageError("--with is about --to tf2")
+        raise click.UsageError("--runtime is about --to tf2")
     with refusing_trouble():
         runtime = resolve(spec)
     if why := runtime.lacks.get(READER):
-        raise click.UsageError(f"--with {spec}: {why}")
+        raise click.UsageError(f"--runtime {spec}: {why}")
 
 
 def _plan(jobs: list[Job], settings: Settings, as_json: bool) -> int:

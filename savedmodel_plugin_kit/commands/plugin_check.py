@@ -10,6 +10,7 @@ import click
 
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, unknown
@@ -22,19 +23,24 @@ WIDTH = 16  # of the names
     green="no rule of the protocol is broken by what was tried",
     asked=lambda: f"{len(_checks())} checks, those that its capabilities allow",
     not_asked=(
-        "checks of capabilities that it does not declare, and what --only leaves out: each is a"
+        "checks of capabilities that it does not declare, and what --check leaves out: each is a"
         " line"
     ),
     codes={
         ExitCode.UNEXPECTED: "a rule is broken",
-        ExitCode.INCOMPLETE: "nothing was tried of what --only names",
+        ExitCode.INCOMPLETE: "nothing was tried of what --check names",
     },
 )
 @click.command("plugin-check")
 @click.argument("command", metavar="CMD", required=False)
 @plugin_option
-@click.option("--json", "as_json", is_flag=True, help="The outcomes as JSON.")
-@list_option("--only", metavar="CHECK", help="Only this check (and hello); several by commas.")
+@json_option()
+@list_option(
+    "--check",
+    "only",
+    metavar="NAME",
+    help="Make only this check (and hello); several by commas.",
+)
 @click.option(
     "--limit",
     type=click.FloatRange(0.1),
@@ -80,7 +86,7 @@ def plugin_check(
     CMD is a command line ('./my-consumer --quiet'), the name of an entry point of
     savedmodel_compat.consumers or of a consumer in pyproject.toml or the file of --plugins, or a
     consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps them, 1 it does not, 3
-    what --only names does not apply to it, 4 a defect of this program, 64 usage.
+    what --check names does not apply to it, 4 a defect of this program, 64 usage.
 
     \b
     Examples:

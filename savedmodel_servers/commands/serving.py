@@ -10,6 +10,7 @@ import click
 
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
@@ -41,7 +42,7 @@ serving.add_command(upgrade)
     help="Also those of harnesses that still run, and of other machines.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@json_option(page="docs/contracts.md")
 @refusing_trouble()
 def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
     """Remove the containers and server processes of runs that ended without doing so (kill -9).

@@ -7,11 +7,11 @@ import json
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import jobs_option, json_option
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
 from savedmodel_tools.commands.parts.models import (
-    jobs_of_models,
     model_options,
     models_named,
     tell_skipped,
@@ -42,7 +42,7 @@ LOADER_HELP = (
     help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.',
 )
 @list_option("--for", "loaders", type=Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
+@json_option(page="docs/compat.md")
 @click.option(
     "--full", is_flag=True, help="Show all parts, and all that the nearest other releases lack."
 )
@@ -53,10 +53,9 @@ LOADER_HELP = (
     type=Choice(["table", "csv"]),
     help="One line for each model: the releases in which all its parts load; as a table or as CSV.",
 )
-@jobs_of_models
+@jobs_option
 def compat(
     models: tuple[str, ...],
-    lists: tuple[str, ...],
     follow_links: bool,
     target: str | None,
     loaders: tuple[str, ...],
@@ -77,7 +76,7 @@ def compat(
       savedmodel-compat compat models --summary csv
       savedmodel-compat compat model --target 'tensorflow>=2.12,<2.16'
     """
-    found = models_named(models, lists, follow_links)
+    found = models_named(models, follow_links)
     from functools import partial
 
     from savedmodel_tools import targets

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Optional
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import follow_links_option, jobs_option, json_option
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
@@ -79,18 +80,10 @@ def _tolerance(
     is_flag=True,
     help="Compute the content hashes even when a difference was found without them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/diff.md).")
+@json_option(page="docs/diff.md")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
-@click.option(
-    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Processes for two folders, each with one pair at a time.",
-)
+@follow_links_option
+@jobs_option
 def diff(
     first: str,
     second: str,

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import Choice
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, told
@@ -49,12 +50,7 @@ from savedmodel_common.printable import printable, told
     metavar="FILE",
     help="Write the outputs to FILE.npz or FILE.json.",
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one JSON object: each output with dtype, shape and values in row-major order.",
-)
+@json_option("each output with dtype, shape and values, in row-major order, as one JSON object")
 @click.option("--trace", is_flag=True, help="Print each node with its results on stderr.")
 @click.option(
     "--until",

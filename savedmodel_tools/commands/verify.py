@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import jobs_option, json_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import like, printable
-from savedmodel_tools.commands.parts.models import fail_on_option, jobs_of_models, model_arguments
+from savedmodel_tools.commands.parts.models import fail_on_option, model_arguments
 
 if TYPE_CHECKING:
     from savedmodel_tools.find import Found
@@ -79,10 +80,10 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     ),
 )
 @fail_on_option("Exit with 1 for findings of at least this severity.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@json_option()
 @click.option("--sarif", type=FILE, help="Write SARIF 2.1.0 to this file.")
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
-@jobs_of_models
+@jobs_option
 @click.option(
     "--rule",
     is_eager=True,

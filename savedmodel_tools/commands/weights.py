@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import follow_links_option, json_option
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, printable, told
@@ -62,12 +63,8 @@ _DIGITS = 12  # of a digest, in the list
     metavar="FILE",
     help="Write them to FILE.npz or FILE.safetensors.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON array with an object for each weight."
-)
-@click.option(
-    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of the directory."
-)
+@json_option("a JSON array with an object for each weight")
+@follow_links_option
 def weights(
     model: str,
     tags: str | None,

@@ -38,7 +38,7 @@ def completed(line):
     ("line", "values"),
     [
         ("savedmodel-compat insp", ["inspect"]),
-        ("savedmodel-compat tags se", ["set"]),
+        ("savedmodel-compat edit ta", ["tags"]),
         ("savedmodel-compat inspect --fo", ["--follow-links"]),
         ("savedmodel-compat inspect --only coll", ["collections"]),
         ("savedmodel-compat compat --targ", ["--target"]),

@@ -15,6 +15,7 @@ from compat_matrix.commands.parts.planned import CELL_ID, asked_runtimes, exit_c
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
@@ -67,7 +68,7 @@ SAID = 300  # characters of what a release says
 )
 @plugin_option
 @planned.no_install_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@json_option(page="docs/contracts.md")
 @exit_codes
 def bisect(
     cell_id: str,

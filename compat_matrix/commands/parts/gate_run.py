@@ -20,7 +20,8 @@ from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import list_option, quiet_option
+from savedmodel_common.command_line.common import quiet_option
+from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import unknown
 

@@ -22,7 +22,8 @@ from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger
 from savedmodel_common import toml
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import list_option, quiet_option
+from savedmodel_common.command_line.common import json_option, quiet_option
+from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -78,12 +79,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 @plugin_option
 @planned.runtime_options
 @planned.dry_run_option
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="The content of summary.json on stdout, in place of the report.",
-)
+@json_option("summary.json (with --dry-run, the plan)")
 @quiet_option
 @planned.pytest_arguments
 @planned.exit_codes

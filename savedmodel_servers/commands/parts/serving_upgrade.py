@@ -18,6 +18,7 @@ from compat_matrix.commands.parts.planned import (
 )
 from compat_matrix.commands.parts.refusing import Refused
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, unknown
@@ -81,7 +82,7 @@ UPGRADE_FILE = "upgrade.json"
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep results, logs and upgrade.json in this folder.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print upgrade.json in place of the text.")
+@json_option("upgrade.json")
 @exit_codes
 def upgrade(
     exports: tuple[Path, ...],

@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import (
+    follow_links_option,
+    jobs_option,
+    json_option,
+)
 from savedmodel_common.command_line.groups import goes_on
 from savedmodel_common.exit_codes import ExitCode, leading
 from savedmodel_common.printable import printable
 from savedmodel_tools.commands.parts.models import (
     GO_ON,
-    jobs_of_models,
     models_named,
     sources,
     summary,
@@ -75,15 +79,11 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="New directory for the result; of a tree, for all of them.",
         ),
         click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done."),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md)."),
-        jobs_of_models,
-        click.option(
-            "--follow-links",
-            is_flag=True,
-            help="Accept symbolic links that lead out of a directory.",
-        ),
+        json_option(page="docs/editing.md"),
+        jobs_option,
+        follow_links_option,
     ):
-        wrapped = option(wrapped)
+        wrapped = option(wrapped)  # type: ignore[assignment]
     # The model comes first on the command line, whatever else the command takes.
     parameters = wrapped.__click_params__  # type: ignore[attr-defined]
     parameters.append(

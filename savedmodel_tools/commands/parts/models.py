@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from savedmodel_common.command_line.common import follow_links_option
 from savedmodel_common.command_line.lists import Choice
 from savedmodel_common.printable import counted, printable
 
@@ -24,7 +25,7 @@ R = TypeVar("R")
 
 
 def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``MODELS...``, ``--from-file`` and ``--follow-links`` to a command, which is given
+    """Add ``MODELS...`` and ``--follow-links`` to a command, which is given
     ``found`` in their place.
 
     ``found`` is a `savedmodel_tools.find.Found`, and ``follow_links`` is handed on as well. A
@@ -32,25 +33,19 @@ def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def wrapped(
-        models: tuple[str, ...], lists: tuple[str, ...], follow_links: bool, **rest: Any
-    ) -> Any:
-        return function(
-            found=models_named(models, lists, follow_links), follow_links=follow_links, **rest
-        )
+    def wrapped(models: tuple[str, ...], follow_links: bool, **rest: Any) -> Any:
+        return function(found=models_named(models, follow_links), follow_links=follow_links, **rest)
 
     return model_options(wrapped)
 
 
-def models_named(
-    models: Sequence[str], lists: Sequence[str] = (), follow_links: bool = False
-) -> Found:
+def models_named(models: Sequence[str], follow_links: bool = False) -> Found:
     """Return the models that a command line names. Raises UsageError."""
     from savedmodel_tools.find import find
     from savedmodel_tools.place import Unusable
 
     try:
-        return find(models, lists, follow_links=follow_links)
+        return find(models, follow_links=follow_links)
     except Unusable as error:
         raise click.UsageError(printable(str(error), newlines=False)) from error
 
@@ -123,13 +118,6 @@ def tell_skipped(skipped: Iterable[Skipped]) -> None:
 
 
 GO_ON = "Run the same command again to go on: models that are done are not done again."
-jobs_of_models = click.option(
-    "--jobs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Processes, each with one model at a time.",
-)
 NAMED = 3  # models, of those with one outcome and one reason
 
 
@@ -157,23 +145,12 @@ def summary(outcomes: Iterable[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``MODELS...``, ``--from-file`` and ``--follow-links`` to a command that finds its models
+    """Add ``MODELS...`` and ``--follow-links`` to a command that finds its models
     itself.
     """
     for option in (
         click.argument("models", nargs=-1, metavar="MODELS..."),
-        click.option(
-            "--from-file",
-            "lists",
-            multiple=True,
-            metavar="FILE",
-            help="A list of models, one a line (- is stdin).",
-        ),
-        click.option(
-            "--follow-links",
-            is_flag=True,
-            help="Accept symbolic links that lead out of a directory.",
-        ),
+        follow_links_option,
     ):
         function = option(function)
     return function
