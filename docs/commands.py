@@ -17,7 +17,7 @@ HEAD = """# Commands
 
 {codes}
 
-Shells complete commands and options: put `eval "$(_SAVEDMODEL_COMPAT_COMPLETE=bash_source savedmodel-compat)"` into `~/.bashrc`
+Shells complete commands, options and their values (cases, consumers, checks, runtimes, releases, rules, folders of models): put `eval "$(_SAVEDMODEL_COMPAT_COMPLETE=bash_source savedmodel-compat)"` into `~/.bashrc`
 (`zsh_source` and `~/.zshrc` for zsh, `fish_source` for fish).
 
 An option that takes several values takes them by commas (`--case tree_*,fn_*`), or is repeated. `NAME=COMMAND` is

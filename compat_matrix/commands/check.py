@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cells.plan import STANDIN
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.planned import (
     build_standin,
     exit_codes,
@@ -71,6 +72,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--consumer",
     "consumers",
     metavar="NAME",
+    shell_complete=completion.consumers,
     help="Ask only this one, or several by commas; a plug-in too: NAME, NAME=COMMAND.",
 )
 @plugin_option
@@ -79,12 +81,17 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "tensorflow",
     multiple=True,
     metavar="RUNTIME",
+    shell_complete=completion.runtimes,
     help="Ask other installed releases too: 2.15, or several by commas.",
 )
 @server_option
 @servers_only_option
 @list_option(
-    "--check", "checks", metavar="NAME", help="Make only this check, or several by commas."
+    "--check",
+    "checks",
+    metavar="NAME",
+    shell_complete=completion.checks_of_exports,
+    help="Make only this check, or several by commas.",
 )
 @click.option(
     "--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may be apart, and why."

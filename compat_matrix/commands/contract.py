@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import click
 
+from compat_matrix.commands.parts import completion
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import follow_links_option, jobs_option, json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
@@ -205,16 +207,22 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
     },
 )
 @contract.command()
-@click.argument("path", metavar="MODEL", required=False)
+@click.argument("path", metavar="MODEL", required=False, shell_complete=folders)
 @click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False
 )
-@list_option("--allow", metavar="RULE", help="Accept this breaking change; several by commas.")
+@list_option(
+    "--allow",
+    metavar="RULE",
+    shell_complete=completion.contract_rules,
+    help="Accept this breaking change; several by commas.",
+)
 @click.option("--answers", is_flag=True, help="Ask the golden requests too (needs TensorFlow).")
 @click.option("--require", is_flag=True, help="Fail with exit code 3 if a model has no contract.")
 @click.option(
     "--rule",
     metavar="RULE",
+    shell_complete=completion.contract_rules,
     help="Explain a rule, or list those whose name begins with this (ALL: all), and exit.",
 )
 @json_option(page="docs/contract.md")

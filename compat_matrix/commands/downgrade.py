@@ -13,6 +13,7 @@ import click
 
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import follow_links_option, jobs_option, json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode, leading
 from savedmodel_common.printable import message_of, printable
@@ -20,6 +21,7 @@ from savedmodel_tools.commands.compat import LOADER_HELP, LOADERS
 from savedmodel_tools.commands.parts.editing import check_place, done, models_of
 from savedmodel_tools.commands.parts.models import (
     one_release,
+    releases,
     summary,
     tell_skipped,
 )
@@ -54,7 +56,7 @@ SHOWN = 10  # refusals
     },
 )
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=folders)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -65,6 +67,7 @@ SHOWN = 10  # refusals
     "--target",
     required=True,
     metavar="RELEASE",
+    shell_complete=releases,
     help="The TensorFlow that is to load it: 1.15, tensorflow==2.4.4.",
 )
 @list_option(

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.runtimes import places, registry
 from savedmodel_common.command_line.claims import claims
@@ -174,7 +175,12 @@ def _row(
     not_asked="models; the C++ loader without --native",
 )
 @runtimes.command()
-@click.argument("names", metavar="[RUNTIME]...", nargs=-1)
+@click.argument(
+    "names",
+    metavar="[RUNTIME]...",
+    nargs=-1,
+    shell_complete=completion.runtimes_to_install,
+)
 @click.option(
     "--jobs", default=2, show_default=True, type=click.IntRange(1), help="Installations at a time."
 )
@@ -220,7 +226,7 @@ def install(
     green="the environments are gone", asked="nothing", not_asked="nothing: it compares nothing"
 )
 @runtimes.command()
-@click.argument("names", metavar="[RUNTIME]...", nargs=-1)
+@click.argument("names", metavar="[RUNTIME]...", nargs=-1, shell_complete=completion.runtimes)
 @click.option(
     "--stale",
     is_flag=True,

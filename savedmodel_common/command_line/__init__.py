@@ -2,6 +2,7 @@
 
 claims     what exit code 0 of a command means
 common     --json, --jobs, --quiet, --follow-links
+completion values that a shell completes
 errors     the exit code and the message of an error that ends a command
 examined   the lines of `doctor`: what was looked at, and what is missing
 groups     groups of commands, and the advice after an interruption

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from savedmodel_common.printable import like
 
@@ -33,6 +34,12 @@ class _List(click.Option):
         if isinstance(value, (list, tuple)):
             value = [part for text in value for part in self._parts(ctx, text)]
         return super().type_cast_value(ctx, value)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the part behind the last comma."""
+        before, comma, last = incomplete.rpartition(",")
+        found = super().shell_complete(ctx, last)
+        return [CompletionItem(f"{before}{comma}{one.value}", one.type) for one in found]
 
     def _parts(self, ctx: click.Context, text: str) -> list[str]:
         parts = [part for part in self.cut(text) if part]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import json_option
@@ -27,9 +28,17 @@ if TYPE_CHECKING:
     },
 )
 @click.command()
-@click.argument("runtimes", metavar="[RUNTIME]...", nargs=-1)
+@click.argument(
+    "runtimes",
+    metavar="[RUNTIME]...",
+    nargs=-1,
+    shell_complete=completion.runtimes_to_check,
+)
 @servers_option(
-    "--server", "servers", help="Look for this model server and what it needs; several by commas."
+    "--server",
+    "servers",
+    shell_complete=completion.servers,
+    help="Look for this model server and what it needs; several by commas.",
 )
 @click.option(
     "--serving",

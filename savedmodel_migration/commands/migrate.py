@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import jobs_option, json_option, quiet_option
@@ -98,6 +99,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     "--runtime",
     "release",
     metavar="RUNTIME",
+    shell_complete=completion.runtimes,
     default="",
     help=(
         "The TensorFlow that answers for old models which the one here does not run. Without it,"

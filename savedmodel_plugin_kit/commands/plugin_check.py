@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import json_option
+from savedmodel_common.command_line.completion import names
 from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, unknown
@@ -32,13 +34,14 @@ WIDTH = 16  # of the names
     },
 )
 @click.command("plugin-check")
-@click.argument("command", metavar="CMD", required=False)
+@click.argument("command", metavar="CMD", required=False, shell_complete=completion.consumers)
 @plugin_option
 @json_option()
 @list_option(
     "--check",
     "only",
     metavar="NAME",
+    shell_complete=names(lambda _: _checks()),
     help="Make only this check (and hello); several by commas.",
 )
 @click.option(

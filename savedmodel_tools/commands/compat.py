@@ -14,6 +14,7 @@ from savedmodel_common.printable import printable
 from savedmodel_tools.commands.parts.models import (
     model_options,
     models_named,
+    releases,
     tell_skipped,
 )
 
@@ -39,6 +40,7 @@ LOADER_HELP = (
 @click.option(
     "--target",
     metavar="VERSIONS",
+    shell_complete=releases,
     help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.',
 )
 @list_option("--for", "loaders", type=Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")

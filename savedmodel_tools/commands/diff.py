@@ -10,6 +10,7 @@ import click
 
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import follow_links_option, jobs_option, json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
@@ -54,8 +55,8 @@ def _tolerance(
     codes={ExitCode.UNEXPECTED: "they are different"},
 )
 @click.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", shell_complete=folders)
+@click.argument("second", metavar="B", shell_complete=folders)
 @list_option("--only", type=Choice(SECTIONS), help="Compare only this section; several by commas.")
 @list_option("--ignore", type=Choice(SECTIONS), help="Leave this section out; several by commas.")
 @click.option(

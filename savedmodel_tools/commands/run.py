@@ -10,6 +10,7 @@ import click
 
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, told
@@ -31,7 +32,7 @@ from savedmodel_common.printable import printable, told
     },
 )
 @click.command()
-@click.argument("model", type=click.Path(exists=True))
+@click.argument("model", type=click.Path(exists=True), shell_complete=folders)
 @click.argument("signature", required=False)
 @click.option(
     "--input",

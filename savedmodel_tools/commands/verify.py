@@ -9,9 +9,10 @@ import click
 
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import jobs_option, json_option
+from savedmodel_common.command_line.completion import names
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import like, printable
-from savedmodel_tools.commands.parts.models import fail_on_option, model_arguments
+from savedmodel_tools.commands.parts.models import fail_on_option, model_arguments, releases
 
 if TYPE_CHECKING:
     from savedmodel_tools.find import Found
@@ -45,6 +46,12 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     ctx.exit()
 
 
+def _rule_ids(_: click.Context) -> list[str]:
+    from savedmodel_tools.verify.rules import all_rules
+
+    return [rule.id for rule in all_rules()]
+
+
 @claims(
     green="no rule that was applied finds anything of the severity of --fail-on or above",
     asked=lambda: _claimed(),
@@ -63,17 +70,20 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     "--select",
     multiple=True,
     metavar="PREFIX",
+    shell_complete=names(_rule_ids),
     help="Apply only rules whose id begins with this: SMC2, or several by commas, or ALL.",
 )
 @click.option(
     "--ignore",
     multiple=True,
     metavar="PREFIX",
+    shell_complete=names(_rule_ids),
     help="Leave out rules whose id begins with this; the longer prefix wins.",
 )
 @click.option(
     "--target",
     metavar="VERSIONS",
+    shell_complete=releases,
     help=(
         'Judge the models for these releases: "tensorflow>=2.12,<2.16", 2.15; default: the newest'
         " release known."
@@ -90,6 +100,7 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     expose_value=False,
     callback=_explain,
     metavar="ID",
+    shell_complete=names(_rule_ids),
     help="Explain a rule, or list those whose id begins with this, and exit.",
 )
 def verify(

@@ -10,6 +10,7 @@ import click
 
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import follow_links_option, json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, printable, told
@@ -37,7 +38,7 @@ _DIGITS = 12  # of a digest, in the list
     },
 )
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=folders)
 @click.option(
     "--tags",
     help="Name the variables of this MetaGraph: its tags, separated by commas. By default, of all.",

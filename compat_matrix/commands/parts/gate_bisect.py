@@ -19,7 +19,7 @@ from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
-from savedmodel_tools.commands.parts.models import one_release
+from savedmodel_tools.commands.parts.models import one_release, releases
 
 if TYPE_CHECKING:
     from compat_matrix.cells.results import Result
@@ -38,10 +38,20 @@ SAID = 300  # characters of what a release says
 @click.command()
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @click.option(
-    "--from", "first", required=True, metavar="RELEASE", help="The oldest release to ask: 2.4."
+    "--from",
+    "first",
+    required=True,
+    metavar="RELEASE",
+    shell_complete=releases,
+    help="The oldest release to ask: 2.4.",
 )
 @click.option(
-    "--to", "last", required=True, metavar="RELEASE", help="The newest release to ask: 2.21."
+    "--to",
+    "last",
+    required=True,
+    metavar="RELEASE",
+    shell_complete=releases,
+    help="The newest release to ask: 2.21.",
 )
 @click.option(
     "--run",

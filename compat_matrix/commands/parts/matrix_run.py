@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from compat_matrix.cells.plan import NO_CONSUMER, STANDIN, parse_cell_id
-from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts import completion, planned
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.plugins.ledgers import ledger_text
@@ -58,7 +58,12 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 @click.option("-k", "expression", help="Only cells whose id fits this pytest expression.")
 @planned.case_option
 @planned.maker_options
-@list_option("--check", metavar="NAME", help="Only this check; several by commas.")
+@list_option(
+    "--check",
+    metavar="NAME",
+    shell_complete=completion.checks,
+    help="Only this check; several by commas.",
+)
 @list_option(
     "--cell", "cells", type=planned.CELL_ID, metavar="ID", help="Only this cell; several by commas."
 )

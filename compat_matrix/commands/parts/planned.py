@@ -17,6 +17,7 @@ import click
 from compat_matrix.cells.plan import PLAN_FILE, Plan, PlanError, parse_cell_id
 from compat_matrix.cells.registry import OURS
 from compat_matrix.cells.results import ResultsError
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused, refusing_trouble
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
@@ -94,17 +95,19 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def maker_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that choose producers and consumers, ours or those of the user."""
-    for option, text in (
+    for option, values, text in (
         (
             "--consumer",
-            "Only this consumer, or several by commas; NAME=COMMAND: a program of yours.",
+            completion.consumers,
+            "Only this consumer; several by commas. NAME=COMMAND: a program of yours.",
         ),
         (
             "--producer",
-            "Only this producer, or several by commas; NAME=FOLDER: the artifacts in a folder.",
+            completion.producers,
+            "Only this producer; several by commas. NAME=FOLDER: the artifacts in a folder.",
         ),
     ):
-        function = list_option(option, metavar="NAME", help=text)(function)
+        function = list_option(option, metavar="NAME", shell_complete=values, help=text)(function)
     return function
 
 
@@ -140,11 +143,15 @@ def ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | 
 
 
 case_option = list_option(
-    "--case", metavar="NAME", help="Only this case (* is allowed); several by commas."
+    "--case",
+    metavar="NAME",
+    shell_complete=completion.cases,
+    help="Only this case (* is allowed); several by commas.",
 )
 server_option = servers_option(
     "--server",
     "servers",
+    shell_complete=completion.servers,
     help=(
         "A model server to ask too: an image (tensorflow/serving:2.19.1, a digest), standin,"
         " standin@RUNTIME, binary:PATH, remote:HOST:PORT,PORT; several by commas."
@@ -167,6 +174,7 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "runtimes",
             multiple=True,
             metavar="RUNTIME",
+            shell_complete=completion.runtimes,
             help=(
                 "A TensorFlow to ask (default: the local one and those of COMPAT_RUNTIMES): local,"
                 " 2.12, tensorflow==2.20.0, a wheel, an interpreter, or several by commas;"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.planned import (
     EXISTING_DIR,
     asked_runtimes,
@@ -55,23 +56,33 @@ UPGRADE_FILE = "upgrade.json"
     "--case",
     "cases",
     metavar="NAME",
+    shell_complete=completion.cases,
     help="A case that both TensorFlows write (* is allowed); several by commas.",
 )
 @click.option(
     "--from",
     "before",
     metavar="RUNTIME",
+    shell_complete=completion.runtimes,
     help="The old TensorFlow: 2.15, tensorflow==2.15.1, an interpreter.",
 )
-@click.option("--to", "after", metavar="RUNTIME", help="The new TensorFlow.")
+@click.option(
+    "--to",
+    "after",
+    metavar="RUNTIME",
+    shell_complete=completion.runtimes,
+    help="The new TensorFlow.",
+)
 @click.option(
     "--old-server",
     metavar="SERVER",
+    shell_complete=completion.servers,
     help="The old server (default: the stand-in on the old TensorFlow).",
 )
 @click.option(
     "--new-server",
     metavar="SERVER",
+    shell_complete=completion.servers,
     help="The new server (default: the stand-in on the new TensorFlow).",
 )
 @click.option(

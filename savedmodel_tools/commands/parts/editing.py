@@ -19,6 +19,7 @@ from savedmodel_common.command_line.common import (
     jobs_option,
     json_option,
 )
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.groups import goes_on
 from savedmodel_common.exit_codes import ExitCode, leading
 from savedmodel_common.printable import printable
@@ -72,7 +73,7 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return _run(model, None if dry_run else out, change, as_json, follow_links, jobs)
 
     for option in (
-        click.argument("model"),
+        click.argument("model", shell_complete=folders),
         click.option(
             "--out",
             metavar="DIRECTORY",

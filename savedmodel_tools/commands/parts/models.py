@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from savedmodel_common.command_line.common import follow_links_option
+from savedmodel_common.command_line.completion import folders, names
 from savedmodel_common.command_line.lists import Choice
 from savedmodel_common.printable import counted, printable
 
@@ -93,6 +94,15 @@ def one_release(text: str, table: History) -> int:
         raise click.UsageError(printable(str(error), newlines=False)) from error
 
 
+def _releases(_: click.Context) -> list[str]:
+    from savedmodel_tools.skew.history import history
+
+    return [release.name for release in history().releases]
+
+
+releases = names(_releases)  # of the op history, for a shell
+
+
 def answers(
     models: Iterable[Model], ask: Callable[[Path], R]
 ) -> Iterator[tuple[Model, R | Exception]]:
@@ -135,9 +145,9 @@ def summary(outcomes: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     for outcome, name, reason in found:
         if reason:
             groups.setdefault((outcome, reason), []).append(name)
-    for (outcome, reason), names in sorted(groups.items(), key=lambda item: -len(item[1])):
-        listed = ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
-        yield printable(f"{outcome} {len(names)}: {listed}: {reason}", newlines=False)
+    for (outcome, reason), called in sorted(groups.items(), key=lambda item: -len(item[1])):
+        listed = ", ".join(called[:NAMED]) + (" ..." if len(called) > NAMED else "")
+        yield printable(f"{outcome} {len(called)}: {listed}: {reason}", newlines=False)
     counts = Counter(outcome for outcome, _, _ in found)
     yield f"{counted(len(found), 'model')}: " + ", ".join(
         f"{count} {what}" for what, count in counts.items()
@@ -149,7 +159,7 @@ def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     itself.
     """
     for option in (
-        click.argument("models", nargs=-1, metavar="MODELS..."),
+        click.argument("models", nargs=-1, metavar="MODELS...", shell_complete=folders),
         follow_links_option,
     ):
         function = option(function)
