@@ -1,4 +1,4 @@
-"""Freeze what clients of a model rely on, and gate on it."""
+"""Record what clients of a model rely on, and check it before a release."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def contract() -> None:
-    """Freeze the serving contract of a model in a file beside it, and gate on it
+    """Record what clients of a model rely on in a file, and check new exports against it
     (docs/contract.md).
     """
 
@@ -79,18 +79,18 @@ def _refusals() -> Iterator[None]:
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write here, not to MODEL.contract.json beside it.",
+    help="Write to this file. Default: MODEL.contract.json beside the model.",
 )
-@click.option("--update", is_flag=True, help="Replace a contract that is there.")
+@click.option("--update", is_flag=True, help="Replace an existing contract.")
 @click.option(
     "--answers/--no-answers",
     default=None,
-    help="Record golden answers (needs TensorFlow), or drop those on record.",
+    help="Record golden answers (needs TensorFlow), or drop recorded ones.",
 )
 @click.option(
     "--requests",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder with io.json and tensors, in place of requests made up.",
+    help="Folder with io.json and tensors. Default: generated inputs.",
 )
 @json_option(page="docs/contract.md")
 def write(
@@ -102,11 +102,11 @@ def write(
     requests: Optional[Path],
     as_json: bool,
 ) -> int:
-    """Write the contract of each of MODELS.
+    """Write a contract for each of MODELS.
 
-    Without --answers or --requests no TensorFlow is needed. Replacing a contract shows what the old
-    one would have said. Of several models those that have a contract keep it, and one that cannot
-    be read does not stop the others (exit code 1).
+    TensorFlow is needed only for --answers and --requests. With --update, the command shows what
+    the old contract finds in the model before it replaces the file. Without it, models that have a
+    contract keep it. A model that cannot be read does not stop the others; the exit code is 1.
 
     \b
     Examples:
@@ -217,7 +217,7 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
     shell_complete=completion.contract_rules,
     help="Accept this breaking change; several by commas.",
 )
-@click.option("--answers", is_flag=True, help="Ask the golden requests too (needs TensorFlow).")
+@click.option("--answers", is_flag=True, help="Also compare the golden answers (needs TensorFlow).")
 @click.option("--require", is_flag=True, help="Fail with exit code 3 if a model has no contract.")
 @click.option(
     "--rule",

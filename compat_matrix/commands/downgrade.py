@@ -1,4 +1,4 @@
-"""Make a copy of a model that an older TensorFlow loads."""
+"""Write a copy of a model for an older TensorFlow."""
 
 from __future__ import annotations
 
@@ -60,29 +60,31 @@ SHOWN = 10  # refusals
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="New directory for the result; of a tree, for all of them.",
+    help="New directory for the copy, or for the copies of a folder.",
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be done.")
 @click.option(
     "--target",
     required=True,
     metavar="RELEASE",
     shell_complete=releases,
-    help="The TensorFlow that is to load it: 1.15, tensorflow==2.4.4.",
+    help="The TensorFlow that must load the copy: 1.15, tensorflow==2.4.4.",
 )
 @list_option(
     "--for",
     "loaders",
     type=Choice(LOADERS),
-    help=f"Loaders that must take the result: {LOADER_HELP}; default: all.",
+    help=f"Loaders that must load the copy: {LOADER_HELP}. Default: all.",
 )
-@click.option("--no-proof", is_flag=True, help="Do not start the target's runtime.")
+@click.option(
+    "--no-proof", is_flag=True, help="Do not compare answers in the TensorFlow of --target."
+)
 @click.option(
     "--requests",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help=(
-        "A folder with io.json and tensors to prove one model by; default: those of its artifact,"
-        " or made up."
+        "Folder with io.json and tensors, for one model. Default: io/ beside the model, else"
+        " generated inputs."
     ),
 )
 @json_option(page="docs/compat.md")
@@ -100,16 +102,15 @@ def downgrade(
     jobs: int,
     follow_links: bool,
 ) -> int:
-    """Write the SavedModel MODEL (or each of a tree) to a new directory such that the TensorFlow of
-    --target loads it.
+    """Write a copy of MODEL, or of every model in a folder, that the TensorFlow of --target loads.
 
-    Rewritten is what no answer depends on; what else the release lacks is refused by name, and
-    nothing is written. The copy is asked in that TensorFlow for the answers that the source gives
-    here; one that answers otherwise is not written.
+    The command rewrites parts that do not change any answer. If the release lacks anything else,
+    the command names it and writes nothing. The TensorFlow of --target then answers the same
+    requests as the source; a copy with other answers is not written.
 
-    Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would
-    install what is missing, or a loader that --for names could not be asked. The TensorFlow that is
-    here proves its own release.
+    Exit code 1: the model was refused, or the copy answers differently. 3: the copy is written but
+    UNPROVED, because the release is not installed or a loader of --for could not run; the message
+    has the command that installs it.
 
     \b
     Examples:

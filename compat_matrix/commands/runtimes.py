@@ -1,4 +1,4 @@
-"""List, install and remove the TensorFlow runtimes of this machine."""
+"""Install, list and check TensorFlow releases on this machine."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from savedmodel_common.writing import discard
 
 @click.group(cls=Group)
 def runtimes() -> None:
-    """The TensorFlow runtimes: environments that uv makes in the folder SAVEDMODEL_COMPAT_HOME
-    (else in the user's cache).
+    """Install, list and check TensorFlow runtimes. Each is an environment of its own, made by uv in
+    SAVEDMODEL_COMPAT_HOME (default: in the user's cache).
 
-    A runtime is named by its entry in the registry (tf2.12, 2.12, 2.12.1), by a requirement
-    ("tensorflow==2.21.0rc1", with " @3.12" for a certain Python), by the path of a wheel, or by the
-    path of an interpreter that exists.
+    A RUNTIME is a release of the registry (tf2.12, 2.12, 2.12.1), a requirement
+    ("tensorflow==2.21.0rc1", or "tensorflow==2.21.0rc1 @3.12" for one Python), a wheel, or an
+    existing interpreter.
     """
 
 
@@ -38,7 +38,7 @@ def runtimes() -> None:
 @json_option()
 @refusing_trouble()
 def list_runtimes(as_json: bool) -> None:
-    """Show the runtimes, the consumers and the producers, without starting anything.
+    """List the runtimes, consumers and producers. Nothing is started.
 
     \b
     Examples:
@@ -230,11 +230,11 @@ def install(
 @click.option(
     "--stale",
     is_flag=True,
-    help="Environments that an older registry or a killed installation left.",
+    help="Remove environments that an older registry or a killed installation left.",
 )
 @refusing_trouble()
 def remove(names: tuple[str, ...], stale: bool) -> None:
-    """Remove environments; uv's cache keeps its packages.
+    """Remove runtimes. The packages stay in the cache of uv.
 
     \b
     Examples:

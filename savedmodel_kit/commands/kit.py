@@ -1,4 +1,4 @@
-"""Build the kit for readers of SavedModels, or check a reader against it."""
+"""Check a program that reads SavedModels, in any language."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def kit() -> None:
 )
 @json_option("the index of the kit as JSON")
 def build(out: Path, more: tuple[str, ...], as_json: bool) -> int:
-    """Write the kit to OUT, a .tar or .tar.gz file: artifacts, what each of them means, and files
-    that a reader must refuse.
+    """Write the kit to OUT, a .tar or .tar.gz file.
 
-    Needs no TensorFlow. The archive has the same bytes each time that it is built.
+    The kit has artifacts, the meaning of each, and files that a reader must refuse. Two builds give
+    the same bytes. TensorFlow is not needed.
 
     \b
     Examples:
@@ -133,10 +133,10 @@ def check(
     limit: float,
     as_json: bool,
 ) -> int:
-    """Tell which constraints of the specification a reader keeps, level by level.
+    """Check which constraints of the specification a reader keeps, level by level.
 
-    ARCHIVE is a kit, or a folder with an unpacked one; without it the kit is built first. Needs no
-    TensorFlow.
+    ARCHIVE is a kit or a folder with an unpacked kit. Without it, the kit is built first.
+    TensorFlow is not needed.
 
     \b
     Examples:

@@ -1,6 +1,4 @@
-"""Make SavedModels of TF 2 out of those of TF 1.x, or Keras 3 models out of those of Keras 2, each
-proved equal.
-"""
+"""Convert models of TF 1.x to TF 2, or of Keras 2 to Keras 3, with proof."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     type=Choice(["tf2", "keras"]),
     default="tf2",
     show_default=True,
-    help="Kind of the new models: SavedModels of TF 2, or .keras files.",
+    help="Convert to SavedModels of TF 2, or to .keras files.",
 )
 @jobs_option
 @click.option(
@@ -71,20 +69,19 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     "--dry-run",
     "only_plan",
     is_flag=True,
-    help="Say what each model is and what would be done; do nothing.",
+    help="Write nothing; show what each model is and what would be done.",
 )
 @click.option(
     "--partial",
     is_flag=True,
     help=(
-        "Also take models that lose something or that cannot be asked anything; the report"
-        " names it."
+        "Also write models that lose something, or that nothing could be asked. The report says so."
     ),
 )
 @list_option(
     "--custom-objects",
     metavar="MODULE:NAME",
-    help="--to keras: import this class or function of yours; several by commas.",
+    help="--to keras: import your class or function; several by commas.",
 )
 @click.option(
     "--trust-lambda", is_flag=True, help="--to keras: run the Python code that Lambda layers hold."
@@ -93,7 +90,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     "--wrap/--no-wrap",
     default=True,
     show_default=True,
-    help="--to keras: wrap a model that cannot be rebuilt in a layer.",
+    help="--to keras: wrap models that cannot be rebuilt in a layer.",
 )
 @click.option(
     "--runtime",
@@ -106,9 +103,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
         " such a model is not migrated, and its record names the releases that run it."
     ),
 )
-@click.option(
-    "--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take."
-)
+@click.option("--limit", default=300.0, show_default=True, help="Seconds for one step of a model.")
 @json_option("the report (with --dry-run, the plan) as JSON")
 @quiet_option
 @goes_on(GO_ON)
@@ -129,12 +124,13 @@ def migrate(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Convert SavedModels of TF 1.x to TF 2, or of Keras 2 to .keras files, and prove that each
-    answers as before.
+    """Convert SavedModels of TF 1.x to TF 2, or of Keras 2 to .keras files, and prove that the new
+    models give the same answers.
 
-    MODELS are directories, trees, lists (@file) or URLs; they are only read. OUT/models gets those
-    that are proved equal, under their old relative names; what is refused or differs is in the
-    report, with the reason and what would help. Run it again to go on, or to take up what changed.
+    MODELS are SavedModels, folders of them, @lists or URLs. They are only read. Models that are
+    proved equal are written to OUT/models, under their old relative names. The report lists the
+    others, with the reason and what would help. Run the same command again to continue, or to
+    convert models that have changed.
 
     \b
     Examples:
@@ -281,7 +277,7 @@ def _made(
     except dask.NoCluster as error:
         raise click.UsageError(str(error)) from error
     except BaseException:
-        report.remove(out)  # that of some of the models would look like one of all
+        report.remove(out)  # a partial report could be mistaken for a complete one
         raise
     finally:
         progress.stop()

@@ -1,4 +1,4 @@
-"""Try a consumer on every rule of the worker protocol."""
+"""Check that your consumer keeps the worker protocol."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ WIDTH = 16  # of the names
     type=click.FloatRange(0.1),
     default=10.0,
     show_default=True,
-    help="Seconds to end in.",
+    help="Seconds that the consumer has to exit.",
 )
 @click.option(
     "--large",
     type=click.IntRange(1, 1024),
     default=64,
     show_default=True,
-    help="MiB of the large tensor.",
+    help="Size of the large tensor in MiB.",
 )
 @click.option(
-    "--list", "listing", is_flag=True, help="Show the checks and their rules, start nothing."
+    "--list", "listing", is_flag=True, help="List the checks and their rules. Nothing is started."
 )
 @click.option(
     "--samples",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Write the sample plug-ins there.",
+    help="Write the sample plug-ins to this folder.",
 )
 def plugin_check(
     command: str | None,
@@ -84,12 +84,15 @@ def plugin_check(
     listing: bool,
     samples: Path | None,
 ) -> int:
-    """Try every message, capability and failure path of a consumer.
+    """Check that a consumer keeps the worker protocol: every message, capability and failure.
 
-    CMD is a command line ('./my-consumer --quiet'), the name of an entry point of
-    savedmodel_compat.consumers or of a consumer in pyproject.toml or the file of --plugins, or a
-    consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps them, 1 it does not, 3
-    what --check names does not apply to it, 4 a defect of this program, 64 usage.
+    CMD is a command line ('./my-consumer --quiet'), or the name of a consumer: an entry point of
+    savedmodel_compat.consumers, one in pyproject.toml or in the file of --plugins, or a built-in
+    one. docs/protocol.md has the rules.
+
+    \b
+    Exit codes: 0 the rules are kept, 1 a rule is broken, 3 the checks that you named do not apply
+    to this consumer, 4 a defect of this program, 64 wrong usage.
 
     \b
     Examples:

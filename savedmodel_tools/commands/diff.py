@@ -1,4 +1,4 @@
-"""Show what is different between two SavedModels, or two folders of them."""
+"""Compare two SavedModels, or two folders of them."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _tolerance(
 @click.command()
 @click.argument("first", metavar="A", shell_complete=folders)
 @click.argument("second", metavar="B", shell_complete=folders)
-@list_option("--only", type=Choice(SECTIONS), help="Compare only this section; several by commas.")
-@list_option("--ignore", type=Choice(SECTIONS), help="Leave this section out; several by commas.")
+@list_option("--only", type=Choice(SECTIONS), help="Only this section; several by commas.")
+@list_option("--ignore", type=Choice(SECTIONS), help="Not this section; several by commas.")
 @click.option(
     "--tolerance",
     callback=_tolerance,
@@ -73,13 +73,13 @@ def _tolerance(
 @click.option(
     "--clients",
     is_flag=True,
-    help="Only what a client of the signatures notices (`contract check`, without a contract).",
+    help="Compare only what a client of the signatures notices, as `contract check` does.",
 )
 @click.option(
     "--hash",
     "hashes",
     is_flag=True,
-    help="Compute the content hashes even when a difference was found without them.",
+    help="Compute the content hashes even if a difference was found without them.",
 )
 @json_option(page="docs/diff.md")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
@@ -99,12 +99,13 @@ def diff(
     follow_links: bool,
     jobs: int,
 ) -> int:
-    """Show what is different between the SavedModels A and B, or between two folders of them.
+    """Compare the SavedModels A and B, or two folders of SavedModels.
 
-    Names that TensorFlow generates, numbering, order of nodes, shards and what wrote the file make
-    no difference. Exits with 0 when the two are equal (of one content hash, or in what was asked
-    for), with 1 when they are not. With --clients it exits with 0 unless a client of A breaks: a
-    migrated model has other weights, functions and nodes, and the same signatures.
+    Generated names, numbering, the order of nodes, shards and the writer do not count. The exit
+    code is 0 if both are equal in the sections that are compared, else 1.
+
+    --clients compares only what a client of the signatures notices, for example after a migration:
+    the exit code is 0 unless a client of A would break.
 
     \b
     Examples:

@@ -63,17 +63,16 @@ def inspect(
     trace: bool,
     **shown: Any,
 ) -> int:
-    """Show what the SavedModels at MODELS (directories, saved_model.* files, folders of models,
-    @lists, URLs) contain.
+    """Show what MODELS contain: SavedModels, saved_model.* files, folders of models, @lists, URLs.
 
-    Signatures, the object tree, functions with their Python signatures, variables, assets,
-    initialisers, what acts on the machine (files, terminal, Python, network) and when, the ops of
-    the graph and all its functions. Exits with 1 when something is damaged or missing; what it is
-    stands under "problems".
+    The sections are signatures, the object tree, functions, variables, assets, initialisers,
+    effects on the machine (files, terminal, Python, network), and the ops of the graph and its
+    functions.
+    If something is damaged or missing, "problems" lists it, and the exit code is 1.
 
-    --trace loads each model by `reference_impl.load` and prints the steps: file, node, what came of
-    it, clause of the RFC. A load runs initialisers. A model whose initialisers act on the machine
-    is refused.
+    --trace loads each model with `reference_impl.load` and prints each step: file, node, result,
+    clause of the RFC. Loading runs initialisers. A model whose initialisers act on the machine is
+    refused.
 
     \b
     Examples:

@@ -44,7 +44,7 @@ from savedmodel_common.printable import printable, told
         " inputs.json) gives all inputs by name. May be repeated."
     ),
 )
-@click.option("--tags", help="Of the MetaGraph, separated by commas. Default: the only one.")
+@click.option("--tags", help="Tags of the MetaGraph, separated by commas. Default: the only one.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -77,10 +77,11 @@ def run(
     until: str | None,
     precision: str | None,
 ) -> int:
-    """Evaluate SIGNATURE of MODEL, by default serving_default or the only one.
+    """Evaluate a signature of MODEL with NumPy, without TensorFlow.
 
-    Needs no TensorFlow. Changes of variables and tables are lost when the command ends. No file is
-    read but those of the model and the inputs. The output of --json can be an input again.
+    SIGNATURE is serving_default, or the only one, by default. Changes of variables and tables are
+    lost when the command ends. Only files of the model and of the inputs are read. The output of
+    --json can be used as an input.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Look for defects in SavedModels, one or many, by rules with stable ids."""
+"""Find defects in SavedModels, before something loads them."""
 
 from __future__ import annotations
 
@@ -71,22 +71,22 @@ def _rule_ids(_: click.Context) -> list[str]:
     multiple=True,
     metavar="PREFIX",
     shell_complete=names(_rule_ids),
-    help="Apply only rules whose id begins with this: SMC2, or several by commas, or ALL.",
+    help="Only rules whose id begins with this: SMC2, ALL; several by commas.",
 )
 @click.option(
     "--ignore",
     multiple=True,
     metavar="PREFIX",
     shell_complete=names(_rule_ids),
-    help="Leave out rules whose id begins with this; the longer prefix wins.",
+    help="Not the rules whose id begins with this. The longer prefix wins.",
 )
 @click.option(
     "--target",
     metavar="VERSIONS",
     shell_complete=releases,
     help=(
-        'Judge the models for these releases: "tensorflow>=2.12,<2.16", 2.15; default: the newest'
-        " release known."
+        'Releases that must load the models: "tensorflow>=2.12,<2.16", 2.15. Default: the newest'
+        " known release."
     ),
 )
 @fail_on_option("Exit with 1 for findings of at least this severity.")
@@ -115,16 +115,15 @@ def verify(
     junit: Path | None,
     jobs: int,
 ) -> int:
-    """Look for defects in MODELS: SavedModels, folders of them, @lists, URLs that fsspec reads.
+    """Find defects in MODELS: SavedModels, folders of them, @lists, URLs.
 
-    Checkpoint, graph, functions, objects, tables, assets, devices, and what its ops do to a
-    machine, by rules with stable ids. Nothing of a model is run. A severity says what happens to
-    the model in the releases of --target: an error if one of them cannot load it, or cannot call a
-    part of it.
+    The rules check the checkpoint, graph, functions, objects, tables, assets, devices, and what ops
+    do to the machine. Nothing in a model is run. A finding is an error if a release of --target
+    cannot load the model or cannot call a part of it.
 
     \b
-    Exit codes, the first that applies: 64 usage, 4 a model could not be looked at (permissions,
-    network), 1 a finding of at least the severity of --fail-on, 3 a folder could not be listed, 0
+    Exit codes, the first that applies: 64 wrong usage, 4 a model cannot be read (permissions,
+    network), 1 a finding with at least the severity of --fail-on, 3 a folder could not be listed, 0
     otherwise.
 
     \b

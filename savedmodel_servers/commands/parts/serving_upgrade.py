@@ -106,16 +106,16 @@ def upgrade(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Say which to upgrade first, model servers or the TensorFlow that exports.
+    """Find out which to upgrade first: the model servers, or the TensorFlow that exports.
 
-    The old and the new server are put in front of the old and the new export of each model: cases
-    that both TensorFlows write (--case, --from, --to), or two folders, OLD and NEW, with artifacts
-    or SavedModels of one model. Each of the four pairs is asked over gRPC and REST. Then both ways
-    are gone and rolled back while clients of the old export ask without a break: they know its
-    signatures, and ask in batches of 1, 2 and 3.
+    The models are cases that both TensorFlows export (--case, --from, --to), or the two folders OLD
+    and NEW with exports of one model. The old and the new server each serve the old and the new
+    export, and answer requests over gRPC and REST. Then the command performs both orders of the
+    upgrade, and rolls each back, while clients of the old export send batches of 1, 2 and 3 without
+    a break.
 
     The last line is the verdict: "upgrade servers first", "exporters first", "either", or "neither,
-    because ...". Exit code 1: neither. 3: it could not be decided, because something was not asked.
+    because ...". Exit code 1: neither. 3: not decided, because something could not be asked.
 
     A SERVER is an image (tensorflow/serving:2.19.1), standin@RUNTIME, standin, or binary:PATH.
 

@@ -77,9 +77,9 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--out",
             metavar="DIRECTORY",
-            help="New directory for the result; of a tree, for all of them.",
+            help="New directory for the copy, or for the copies of a folder.",
         ),
-        click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done."),
+        click.option("--dry-run", is_flag=True, help="Write nothing; show what would be done."),
         json_option(page="docs/editing.md"),
         jobs_option,
         follow_links_option,
@@ -94,7 +94,7 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 tags_option = click.option(
-    "--tags", help="Tags of the MetaGraph, separated by commas; needed where there are several."
+    "--tags", help="Tags of the MetaGraph, separated by commas. Required if there are several."
 )
 
 
