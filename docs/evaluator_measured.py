@@ -1,4 +1,4 @@
-"""Measure the evaluator against TensorFlow 2.21, for the page `evaluator.md`; the figures are kept
+"""Measure the evaluator against TensorFlow 2.21, for the page `evidence/evaluator.md`; the figures are kept
 in `data/evaluator.json`.
 
     python -m docs.evaluator_measured RUN_FOLDER

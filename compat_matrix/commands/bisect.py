@@ -70,7 +70,7 @@ SAID = 300  # characters of what a release says
 )
 @plugin_option
 @click.option("--no-install", is_flag=True, help="Do not install a release that is missing.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/releases/results.md).")
 @exit_codes
 def bisect(
     cell_id: str,

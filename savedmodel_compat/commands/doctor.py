@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Look for what model servers need: packages, the engine, images.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/contribute/internals.md)."
+)
 @refusing_trouble()
 def doctor(
     runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, as_json: bool

@@ -44,7 +44,9 @@ serving.add_command(upgrade)
     help="Also those of harnesses that still run, and of other machines.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/contribute/internals.md)."
+)
 @refusing_trouble()
 def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
     """Remove the containers and server processes of runs that ended without doing so (kill -9).

@@ -57,7 +57,7 @@ LOADER_HELP = (
         "Ask only which releases have all ops, attrs, values, dtypes and CPU kernels of each part."
     ),
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/compat.md).")
 @click.option(
     "--full", is_flag=True, help="Show all parts, and all that the nearest other releases lack."
 )

@@ -82,7 +82,7 @@ def _tolerance(
     is_flag=True,
     help="Compute the content hashes even when a difference was found without them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/diff.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/diff.md).")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
 @click.option(
     "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."

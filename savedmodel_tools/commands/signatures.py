@@ -36,7 +36,7 @@ def signatures() -> None:
 )
 @signatures.command("list")
 @click.argument("model")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/editing.md).")
 @click.option(
     "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
 )

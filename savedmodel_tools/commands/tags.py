@@ -33,7 +33,7 @@ def tags() -> None:
 )
 @tags.command("list")
 @click.argument("model")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/editing.md).")
 @click.option(
     "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
 )

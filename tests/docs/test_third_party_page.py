@@ -12,7 +12,7 @@ from plugin_world import ROOT, page_files, plugin_world, run
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Two runs with the plug-ins of docs/plugins.md: of all, and of one that passes, without the
+    """Two runs with the plug-ins of docs/exporters/plugins.md: of all, and of one that passes, without the
     ledger of the first.
     """
     world = plugin_world(page_files(tmp_path_factory.mktemp("page")))

@@ -64,7 +64,9 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="New directory for the result; of a tree, for all of them.",
         ),
         click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done."),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md)."),
+        click.option(
+            "--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/editing.md)."
+        ),
         jobs_of_models,
         click.option(
             "--follow-links",
