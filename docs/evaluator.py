@@ -1,5 +1,5 @@
-"""The page `evidence/evaluator.md`: each op of the evaluator and each artifact, with the distance from
-TensorFlow, from `data/evaluator.json` (`docs.evaluator_measured`).
+"""The page `evidence/evaluator.md`: each op of the evaluator and each artifact, with the distance
+from TensorFlow, from `data/evaluator.json` (`docs.evaluator_measured`).
 """
 
 from __future__ import annotations

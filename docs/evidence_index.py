@@ -63,12 +63,12 @@ def rows() -> list[Row]:
             "[migrated models](../data/migrated.json)",
         ),
         Row(
-            _keras(),
+            keras_sentence(),
             "2026-11-23",
             "python -m savedmodel_migration.keras_models.table",
             "[Keras layers by release](../data/keras.json)",
         ),
-        Row(_grid(), "2026-11-23", "tox -e grid", "[version grid](../data/grid.json)"),
+        Row(grid_sentence(), "2026-11-23", "tox -e grid", "[version grid](../data/grid.json)"),
         Row(_cases(), "every commit", "tox -e compat", "[cases](../../compat_matrix/cases)"),
         Row(
             f"{_fixtures()} models that genuine TensorFlow 1.4 to 1.15 wrote are read by each"
@@ -139,16 +139,18 @@ def zoo_sentence() -> str:
     )
 
 
-def _keras() -> str:
+def keras_sentence() -> str:
+    """Return how many models of Keras 2 are rebuilt in Keras 3, in one sentence."""
     asked, same = keras_table.counts()
     equal = asked[keras_table.MARKS["equal"]]
     return (
         f"{same:,} of {asked.total():,} small models that Keras 2 saved are rebuilt in Keras 3 and"
-        f" predict the same, {equal:,} of them bit for bit after a training step too."
+        f" predict the same, {equal:,} of them bit for bit."
     )
 
 
-def _grid() -> str:
+def grid_sentence() -> str:
+    """Return how many cells of the version grid pass, in one sentence."""
     facts = json.loads((DATA / "grid.json").read_text(encoding="utf-8"))
     run = facts["run"]
     passed, observed = run["by_outcome"]["PASS"], run["observed"]

@@ -23,6 +23,7 @@ from docs import (
     faults,
     kit_constraints,
     planted,
+    readme_results,
     rules,
     runtimes,
     spec_pages,
@@ -95,11 +96,14 @@ def main(arguments: list[str] | None = None) -> int:
                 temporary.write_text(text, encoding="utf-8")
                 temporary.replace(page)
     stale += [f"spec/{page.name}" for page in spec_pages.stale()]
+    if readme_results.is_stale():
+        stale.append("../README.md")
     if kit_constraints.is_stale():
         stale.append("../savedmodel_kit/constraints.json")
     if not check:
         spec_pages.write()
         kit_constraints.write()
+        readme_results.write()
     if stale:
         print(("stale: " if check else "written: ") + ", ".join(stale))
     unproved = clauses.faults(clauses.read_table(), list(clauses.all_tests()))

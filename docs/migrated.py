@@ -1,5 +1,5 @@
-"""The results of `migrate` on the fixtures and on a public zoo, for the page `evidence/public_zoo.md`; kept in
-`data/migrated.json`.
+"""The results of `migrate` on the fixtures and on a public zoo, for the page
+`evidence/public_zoo.md`; kept in `data/migrated.json`.
 
     python -m docs.migrated fixtures=REPORT.json zoo=REPORT.json
 

@@ -1,5 +1,5 @@
-"""Other people's exporters and consumers, for the page `evidence/third_party.md`; `data/third_party.json`
-keeps what was seen of them.
+"""Other people's exporters and consumers, for the page `evidence/third_party.md`;
+`data/third_party.json` keeps what was seen of them.
 
     python -m docs.third_party [--anew] OUT...
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import evidence_index, evidence_tables, site
+from docs import evidence_index, evidence_tables, readme_results, site
 
 ROOT = Path(__file__).parents[2]
 MOST_LINES = 40
@@ -59,3 +59,10 @@ def test_the_page_of_a_case_shows_its_source_beside_what_it_found(built):
     source = (ROOT / "compat_matrix/cases/asset_missing.py").read_text(encoding="utf-8")
     assert source.strip() in page
     assert "## Turned red by" in page and "RES-06" in page
+
+
+def test_the_results_of_the_readme_are_those_of_the_records():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert not readme_results.is_stale()
+    assert evidence_index.zoo_sentence() in readme
+    assert readme_results.speed_sentence() in readme
