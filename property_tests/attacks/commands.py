@@ -15,6 +15,8 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
+from compat_matrix.commands.ops import ops
+from savedmodel_common.command_line import programs
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
 from savedmodel_compat.cli import main
@@ -33,14 +35,19 @@ class Refused(Exception):
 
 
 def _cli(*words: object) -> None:
-    """One command line.
+    """One command line of `savedmodel-compat`. Raises as :func:`_ends_well`."""
+    _ends_well(lambda: main(list(map(str, words))))
+
+
+def _ends_well(run: Callable[[], None]) -> None:
+    """Run a program.
 
     Raises Refused; AssertionError for a defect: a traceback, an exit code without a named error.
     """
     said = io.StringIO()
     with redirect_stderr(said):
         try:
-            main(list(map(str, words)))
+            run()
         except SystemExit as end:
             code = end.code
     text = said.getvalue()
@@ -68,8 +75,8 @@ def inspect_command(folder: Path) -> str:
 
 
 def needs_command(folder: Path) -> str:
-    """`savedmodel-compat compat --ops`."""
-    _cli("compat", "--ops", folder)
+    """`python -m compat_matrix.commands.ops needs`."""
+    _ends_well(lambda: programs.run(ops, ["needs", str(folder)]))
     return ""
 
 

@@ -1,7 +1,4 @@
-"""List, rename, drop, copy signatures, or choose the default.
-
-Task: Change models
-"""
+"""List, rename, drop, copy signatures, or choose the default."""
 
 from __future__ import annotations
 

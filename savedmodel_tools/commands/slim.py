@@ -1,7 +1,4 @@
-"""Copy a model without what serving does not need.
-
-Task: Change models
-"""
+"""Copy a model without what serving does not need."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""List or set the tags of MetaGraphs.
-
-Task: Change models
-"""
+"""List or set the tags of MetaGraphs."""
 
 from __future__ import annotations
 

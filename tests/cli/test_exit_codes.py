@@ -19,7 +19,6 @@ READ = {
     "inspect": "inspect {}",
     "verify": "verify {}",
     "compat": "compat {}",
-    "compat --ops": "compat --ops {}",
     "signatures list": "signatures list {}",
     "tags list": "tags list {}",
     "slim --dry-run": "slim {} --dry-run",
@@ -118,8 +117,8 @@ def test_a_file_that_is_not_a_model_is_wrong_usage(line, tmp_path):
     [
         "matrix report {0}",
         "matrix expect update {0}",
-        "gate --run {0} --baseline 2.20 --candidate 2.21",
-        "gate --baseline {0}/ --candidate {0}/",
+        "gate compare --run {0} 2.20 2.21",
+        "gate compare {0} {0}",
     ],
 )
 def test_a_folder_that_holds_no_run_is_wrong_usage(line, tmp_path):

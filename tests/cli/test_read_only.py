@@ -53,7 +53,18 @@ WRITING = {
     "matrix run": ([*CLI, "matrix", "run", *ONE, "--out"], False),
     "grid": ([*CLI, "matrix", "run", "--grid", *ONE[:2], "--runtime", "local", "--out"], False),
     "gate": (
-        [*CLI, "gate", "--baseline", "local", "--candidate", "local", "--same", *ONE[:2], "--out"],
+        [
+            *CLI,
+            "gate",
+            "run",
+            "--baseline",
+            "local",
+            "--candidate",
+            "local",
+            "--same",
+            *ONE[:2],
+            "--out",
+        ],
         False,
     ),
     "matrix servers": (
@@ -131,7 +142,7 @@ READING = {
     "inspect": ([*CLI, "inspect", "MODEL"], 0),
     "verify": ([*CLI, "verify", "MODEL"], 0),
     "diff": ([*CLI, "diff", "MODEL", TF2], 0),
-    "compat": ([*CLI, "compat", "--ops", "MODEL"], 0),
+    "compat": ([*CLI, "compat", "MODEL"], 0),
     "signatures": ([*CLI, "signatures", "list", "MODEL"], 0),
     "contract": ([*CLI, "contract", "write", "MODEL", "--out", "OUT"], 0),
     "slim": ([*CLI, "slim", "MODEL", "--out", "OUT"], 0),

@@ -112,7 +112,9 @@ def test_a_case_may_be_limited_to_an_added_check(copy, tmp_path):
     (tmp_path / "cases" / "limited.py").write_text(
         case.replace("\n\n\ndef", '\nCHECKS = ("repeated",)\n\n\ndef', 1)
     )
-    done = run(copy, f"savedmodel-compat matrix plan --cases-dir {tmp_path / 'cases'}", tmp_path)
+    done = run(
+        copy, f"savedmodel-compat matrix run --dry-run --cases-dir {tmp_path / 'cases'}", tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "limited/" in done.stdout and "/repeated" in done.stdout
 
