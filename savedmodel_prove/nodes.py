@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -21,7 +21,7 @@ from reference_eval.executor import Ran
 from savedmodel_common import tensors
 from savedmodel_common.tensors import Tensor
 from savedmodel_prove.questions import Inputs
-from savedmodel_prove.sides.evaluator import Evaluator
+from savedmodel_prove.sides.evaluator import Evaluator, Trace
 from savedmodel_prove.sides.side import Side, SideError
 from savedmodel_prove.verdicts import agrees, allowed_difference, distance
 
@@ -65,18 +65,17 @@ def compared(
     Raises SideError: one of them gives no values.
     """
     theirs = converted.values(inputs)
-    ours = evaluator.trace(inputs)
+    trace = evaluator.trace(inputs)
     doubles = _exact_values(exact, inputs)
-    names = _Names(theirs)
-    often = Counter((ran.function, ran.node) for ran in ours)
+    often = Counter((ran.function, ran.node) for ran in trace.ran)
+    once = [ran for ran in trace.ran if often[ran.function, ran.node] == 1]  # others are in loops
+    names = _Names(theirs, once, trace)
     rows = []
-    for ran in ours:
-        if often[ran.function, ran.node] > 1 or not ran.values:
-            continue  # a node of a loop has many values
-        value, name = ran.values[0], names.of(ran)
-        if name is None or not isinstance(value, np.ndarray):
-            continue
-        rows.append(_row(ran, value, name, theirs[name], doubles.get((ran.function, ran.node))))
+    for ran in once:
+        name = names.of(ran)
+        if name is not None:
+            value = ran.values[0]
+            rows.append(_row(ran, value, name, theirs[name], doubles.get((ran.function, ran.node))))
     return rows
 
 
@@ -85,36 +84,56 @@ def _exact_values(exact: Optional[Evaluator], inputs: Inputs) -> dict[tuple[str,
     if exact is None:
         return {}
     try:
-        ran = exact.trace(inputs)
+        trace = exact.trace(inputs)
     except SideError:
         return {}
-    return {(one.function, one.node): one.values[0] for one in ran if one.values}
+    return {(one.function, one.node): one.values[0] for one in trace.ran if one.values}
 
 
 class _Names:
-    """Finds the name of a node in the converted model."""
+    """Finds the name of a node in the converted model.
 
-    def __init__(self, values: Mapping[str, Tensor]) -> None:
-        self._by_end: dict[str, list[str]] = {}
-        for name in values:
-            plain = name.removesuffix(":0")
-            for end in _ends(plain):
-                self._by_end.setdefault(end, []).append(name)
+    Args:
+      values: the values of the converted model by name.
+      ran: the nodes of the original.
+      trace: tells which of them make the outputs.
+    """
+
+    def __init__(self, values: Mapping[str, Tensor], ran: Sequence[Ran], trace: Trace) -> None:
+        self._there = {name.removesuffix(":0"): name for name in values}
+        self._outputs = {id(value): name for name, value in trace.outputs.items() if name in values}
+        self._prefixes = _prefixes(self._there, ran)
 
     def of(self, ran: Ran) -> Optional[str]:
-        """Return the one name that ends with the node's; None where there is none or several."""
-        found = self._by_end.get(ran.node, [])
-        exact = [name for name in found if name.removesuffix(":0") == ran.node]
-        if exact:
-            return exact[0]
-        return found[0] if len(found) == 1 else None
+        """Return the name of a node's first result; None where the converted model has none."""
+        if not ran.values or not isinstance(ran.values[0], np.ndarray):
+            return None
+        prefix = self._prefixes.get(ran.function, "")
+        found = self._there.get(f"{prefix}{ran.node}")
+        return found or self._outputs.get(id(ran.values[0]))
 
 
-def _ends(name: str) -> Iterator[str]:
-    """Yield a name without its first parts: ``a/b/c``, ``b/c``, ``c``."""
+def _prefixes(there: Collection[str], ran: Sequence[Ran]) -> dict[str, str]:
+    """Return what stands before the names of a function's nodes in the converted model.
+
+    It is the prefix that most nodes of the function share, e.g. ``StatefulPartitionedCall/``.
+    """
+    by_end: dict[str, list[str]] = {}
+    for name in there:
+        for prefix, end in _parted(name):
+            by_end.setdefault(end, []).append(prefix)
+    votes: dict[str, Counter[str]] = {}
+    for one in ran:
+        votes.setdefault(one.function, Counter()).update(by_end.get(one.node, ()))
+    return {function: found.most_common(1)[0][0] for function, found in votes.items() if found}
+
+
+def _parted(name: str) -> Iterator[tuple[str, str]]:
+    """Yield a name in two parts: ``("", "a/b/c")``, ``("a/", "b/c")``, ``("a/b/", "c")``."""
     parts = name.split("/")
     for start in range(len(parts)):
-        yield "/".join(parts[start:])
+        prefix = "".join(f"{part}/" for part in parts[:start])
+        yield prefix, "/".join(parts[start:])
 
 
 def _row(ran: Ran, value: Array, name: str, theirs: Tensor, double: object) -> Row:

@@ -265,7 +265,7 @@ def _records(target: Target, sides: Sides, seed: int, count: int) -> tuple[list[
 def _changes_tables(traced: Optional[Evaluator], record: Record) -> bool:
     """Return whether a call writes into a table, whose content later calls see."""
     try:
-        ran = traced.trace(record.inputs) if traced is not None else []
+        ran = traced.trace(record.inputs).ran if traced is not None else []
     except SideError:
         return False
     return any(one.op.startswith(TABLE_WRITES) for one in ran)

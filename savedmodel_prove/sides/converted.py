@@ -45,12 +45,15 @@ class File:
     ) -> None:
         self.name, program = runtimes.program_of(path, python)
         self._worker = Asked(self.name, program, path.absolute(), [], "", folder)
-        chosen, spec = _chosen(self._worker.described(), key)
+        try:
+            chosen, spec = _chosen(self._worker.described(), key)
+            self._inputs = naming.pair("input", inputs, spec["inputs"], given or {})
+            self._outputs = naming.pair("output", outputs, spec["outputs"], given or {})
+        except SideError:
+            self._worker.close()
+            raise
         self._worker.use_signature(chosen)
         self._dtypes = {name: info["dtype"] for name, info in spec["inputs"].items()}
-        pairs = given or {}
-        self._inputs = naming.pair("input", inputs, spec["inputs"], pairs)
-        self._outputs = naming.pair("output", outputs, spec["outputs"], pairs)
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -63,8 +66,14 @@ class File:
         return {name: found[theirs] for name, theirs in self._outputs.items() if theirs in found}
 
     def values(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the intermediate values by the names in the file. Raises SideError."""
-        return self._worker.values(self._given(inputs))
+        """Return the intermediate values by the names in the file, and the outputs by the
+        original's. Raises SideError.
+        """
+        found = self._worker.values(self._given(inputs))
+        for name, theirs in self._outputs.items():
+            if theirs in found:
+                found[name] = found[theirs]
+        return found
 
     def _given(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         # An input on which no output depends may be absent from the file.

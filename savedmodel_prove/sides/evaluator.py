@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -17,6 +18,14 @@ from savedmodel_common.gist import gist
 from savedmodel_common.tensors import Tensor
 from savedmodel_prove.sides.side import SideError
 from savedmodel_tools.evaluation.inputs import InputError, fitted
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One call: the nodes that ran, and the outputs, which are results of some of them."""
+
+    ran: Sequence[Ran]
+    outputs: Mapping[str, Any]
 
 
 class Evaluator:
@@ -59,24 +68,27 @@ class Evaluator:
 
     def answer(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the outputs. Raises SideError: a node cannot be evaluated."""
+        found = self._evaluated(inputs)
+        return {name: tensors.from_numpy(value) for name, value in found.items()}
+
+    def _evaluated(self, inputs: Mapping[str, Tensor]) -> dict[str, Any]:
         try:
             given = {
                 name: fitted(name, tensor, *self._call.inputs[name])
                 for name, tensor in inputs.items()
             }
-            outputs = self._call(**given)
-            return {name: tensors.from_numpy(value) for name, value in outputs.items()}
+            return self._call(**given)
         except KeyError as error:
             raise SideError(f"the signature has no input {error}") from None
         except (SavedModelError, InputError, TypeError) as error:
             raise SideError(gist(str(error))) from error
 
-    def trace(self, inputs: Mapping[str, Tensor]) -> list[Ran]:
+    def trace(self, inputs: Mapping[str, Tensor]) -> Trace:
         """Return the nodes of one call in the order in which they ran. Raises SideError."""
         self._ran = []
         try:
-            self.answer(inputs)
-            return self._ran
+            outputs = self._evaluated(inputs)
+            return Trace(self._ran, outputs)
         finally:
             self._ran = None
 
@@ -86,7 +98,7 @@ class Evaluator:
         Raises SideError.
         """
         found = {}
-        for ran in self.trace(inputs):
+        for ran in self.trace(inputs).ran:
             for index, value in enumerate(ran.values):
                 if isinstance(value, np.ndarray):
                     found[f"{ran.node}:{index}"] = tensors.from_numpy(value)

@@ -28,7 +28,8 @@ class Side(Protocol):
         """Return the outputs by the original's names. Raises SideError."""
 
     def values(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the intermediate values by the names of the model; none where it names none.
+        """Return the intermediate values by the names of the model, and the outputs by the
+        original's names.
 
         Raises SideError.
         """

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_changed_files_are_noticed(proved, file, content):
     path = proved.parent / file
     path.unlink() if content is None else path.write_bytes(content)
     reason = certificates.changed(certificates.read(proved), proved.parent)
-    assert os.path.basename(file) in reason or "the file ''" in reason
+    assert Path(file).name in reason or "the file ''" in reason
 
 
 def signed(proved, change):
