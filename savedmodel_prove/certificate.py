@@ -51,7 +51,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Node:
-    """The first node at which the models part, for one output."""
+    """A node at which the models part, found at one question."""
 
     node: str
     op: str
@@ -72,7 +72,7 @@ class Certificate:
       programs: side -> the program that answered.
       versions: side -> package -> version.
       records: the questions with their answers.
-      nodes: output -> the first node at which the models part.
+      nodes: output -> the nodes at which the models part, the first one first.
       notes: what was not asked, and why.
       digest: of the rest.
     """
@@ -85,7 +85,7 @@ class Certificate:
     programs: Mapping[str, str]
     versions: Mapping[str, Mapping[str, str]]
     records: Sequence[Record]
-    nodes: Mapping[str, Node] = field(default_factory=dict)
+    nodes: Mapping[str, Sequence[Node]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     digest: str = ""
 
@@ -151,7 +151,7 @@ def _document(certificate: Certificate) -> dict[str, Any]:
         "versions": {side: dict(found) for side, found in certificate.versions.items()},
         "records": [_record(record) for record in certificate.records],
         "verdicts": [verdict_json(verdict) for verdict in certificate.verdicts],
-        "nodes": {output: asdict(node) for output, node in certificate.nodes.items()},
+        "nodes": {name: list(map(asdict, found)) for name, found in certificate.nodes.items()},
         "notes": list(certificate.notes),
     }
 
@@ -221,7 +221,7 @@ def _certificate(document: Mapping[str, Any]) -> Certificate:
         _map(document["programs"], _text),
         _map(document["versions"], lambda found: _map(found, _text)),
         [_record_from(item) for item in listed],
-        _map(document["nodes"], _node_from),
+        _map(document["nodes"], _nodes_from),
         [_text(note) for note in _list(document["notes"])],
     )
 
@@ -249,6 +249,13 @@ def _record_from(item: Any) -> Record:
 
 def _answer_from(item: Any) -> Answer:
     return Answer(_map(item["outputs"], values.from_json), _text(item["error"]))
+
+
+def _nodes_from(item: Any) -> list[Node]:
+    found = [_node_from(one) for one in _list(item)]
+    if not found:
+        raise ValueError("an output that differs first at no node")
+    return found
 
 
 def _node_from(item: Any) -> Node:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 import numpy as np
@@ -70,13 +70,44 @@ def compared(
     often = Counter((ran.function, ran.node) for ran in trace.ran)
     once = [ran for ran in trace.ran if often[ran.function, ran.node] == 1]  # others are in loops
     names = _Names(theirs, once, trace)
-    rows = []
+    rows: dict[int, Row] = {}
     for ran in once:
         name = names.of(ran)
         if name is not None:
-            value = ran.values[0]
-            rows.append(_row(ran, value, name, theirs[name], doubles.get((ran.function, ran.node))))
-    return rows
+            double = doubles.get((ran.function, ran.node))
+            rows[id(ran)] = _row(ran, ran.values[0], name, theirs[name], double)
+    healed = _healed(trace.ran, rows)
+    return [replace(row, parts=row.parts and place not in healed) for place, row in rows.items()]
+
+
+def _healed(ran: Sequence[Ran], rows: Mapping[int, Row]) -> set[int]:
+    """Return the nodes that differ although the next nodes after them agree.
+
+    A converter may keep a name for another value: a fused op has the name of its first node. The
+    keys are those of ``rows``: the ids of the nodes that ran.
+    """
+    followed: dict[int, list[bool]] = {}  # node -> whether each next node with a row agrees
+    nearest: dict[int, frozenset[int]] = {}  # value -> the last nodes with a row that it depends on
+    for one in ran:
+        before: set[int] = set()
+        for value in _flat(one.inputs):
+            before |= nearest.get(id(value), frozenset())
+        row = rows.get(id(one))
+        if row is not None:
+            for place in before:
+                followed.setdefault(place, []).append(not row.parts)
+        behind = frozenset(before) if row is None else frozenset((id(one),))
+        for value in one.values:
+            nearest.setdefault(id(value), behind)
+    return {place for place, agree in followed.items() if all(agree)}
+
+
+def _flat(inputs: Sequence[object]) -> Iterator[object]:
+    for value in inputs:
+        if isinstance(value, (list, tuple)):
+            yield from value
+        else:
+            yield value
 
 
 def _exact_values(exact: Optional[Evaluator], inputs: Inputs) -> dict[tuple[str, str], object]:
@@ -159,8 +190,3 @@ def _in_order(expected: Tensor, got: Tensor, allowed: float) -> Tensor:
         if moved.array.shape == expected.array.shape and agrees(expected, moved, allowed):
             return moved
     return got
-
-
-def first(rows: Sequence[Row]) -> Optional[Row]:
-    """Return the first node at which the two models part."""
-    return next((row for row in rows if row.parts), None)

@@ -22,6 +22,7 @@ from savedmodel_prove.sides.side import Side, SideError, asked
 from savedmodel_prove.verdicts import Kind, Verdict
 
 THREADS = 4
+MOST_NODES = 20  # of one output, at which the models part
 TABLE_WRITES = ("LookupTableInsert", "LookupTableImport", "LookupTableRemove")
 
 
@@ -209,7 +210,7 @@ def prove(
     found, notes = _records(target, sides, seed, count)
     if not found:
         raise questions.NoQuestion("; ".join(notes) or "there are no inputs")
-    first_nodes, more = _first_nodes(found, sides)
+    parting, more = _parting_nodes(found, sides)
     programs, versions = {}, {}
     asked_sides = {
         records.ORIGINAL: sides.original,
@@ -229,7 +230,7 @@ def prove(
         programs,
         versions,
         found,
-        first_nodes,
+        parting,
         [*sides.notes, *notes, *more],
     )
 
@@ -310,10 +311,12 @@ def _record(target: Target, question: Question, answer: Answer, sides: Sides, se
     return Record(question.name, question.inputs, answers, spread)
 
 
-def _first_nodes(found: Sequence[Record], sides: Sides) -> tuple[dict[str, Node], list[str]]:
-    """Return the first node at which the models part, for each output that differs."""
+def _parting_nodes(
+    found: Sequence[Record], sides: Sides
+) -> tuple[dict[str, list[Node]], list[str]]:
+    """Return the nodes at which the models part, for each output that differs."""
     by_name = {record.name: record for record in found}
-    first_nodes: dict[str, Node] = {}
+    parting: dict[str, list[Node]] = {}
     notes: list[str] = []
     for verdict in verdicts.judge(found):
         if verdict.kind is not Kind.DIFFERS or sides.traced is None:
@@ -322,22 +325,21 @@ def _first_nodes(found: Sequence[Record], sides: Sides) -> tuple[dict[str, Node]
             notes.append(f"{verdict.output}: TensorFlow names no intermediate values to compare")
             continue
         try:
-            node = _first_node(verdict, by_name[verdict.question], sides, sides.traced)
+            listed = _parting(verdict, by_name[verdict.question], sides, sides.traced)
         except SideError as error:
             notes.append(f"{verdict.output}: no intermediate values ({error})")
             continue
-        if node is None:
-            notes.append(f"{verdict.output}: no value that both models name differs")
+        if listed:
+            parting[verdict.output] = listed
         else:
-            first_nodes[verdict.output] = node
-    return first_nodes, notes
+            notes.append(f"{verdict.output}: no value that both models name differs")
+    return parting, notes
 
 
-def _first_node(
-    verdict: Verdict, record: Record, sides: Sides, traced: Evaluator
-) -> Optional[Node]:
+def _parting(verdict: Verdict, record: Record, sides: Sides, traced: Evaluator) -> list[Node]:
     rows = nodes.compared(traced, sides.exact, sides.converted, record.inputs)
-    row = nodes.first(rows)
-    if row is None:
-        return None
-    return Node(row.node, row.op, row.theirs, verdict.question, row.difference, row.allowed)
+    parting = [row for row in rows if row.parts][:MOST_NODES]
+    return [
+        Node(row.node, row.op, row.theirs, verdict.question, row.difference, row.allowed)
+        for row in parting
+    ]

@@ -28,8 +28,7 @@ def _of_output(verdict: Verdict, certificate: Certificate) -> Iterator[str]:
     yield f"output {verdict.output!r}: {verdict.kind.value}{_numbers(verdict)}"
     if verdict.reason:
         yield f"  {verdict.reason}"
-    node = certificate.nodes.get(verdict.output)
-    if node is not None:
+    for node in certificate.nodes.get(verdict.output, ())[:1]:
         yield (
             f"  first at node {node.node} ({node.op}): it differs by {node.difference:.3g},"
             f" {node.allowed:.3g} is allowed; in the converted model {node.theirs}"

@@ -150,7 +150,8 @@ def _at_question(name: str, record: Record) -> Verdict:
     verdict = replace(verdict, measured=measure(expected, got, mismatch))
     if agrees(expected, got, allowed):
         return replace(verdict, kind=Kind.WITHIN)
-    return replace(verdict, kind=Kind.DIFFERS, reason=mismatch.message)
+    beyond = compare_tensor(name, expected, got, Tolerance(atol=allowed)) or mismatch
+    return replace(verdict, kind=Kind.DIFFERS, reason=beyond.message)
 
 
 def noise_of(name: str, record: Record) -> float:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Optional
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.lists import Choice
 from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.extras import need
 from savedmodel_common.printable import printable, told
 
 if TYPE_CHECKING:
@@ -78,6 +80,12 @@ CERTIFICATE = "certificate.json"
     help="The Python of an environment that has the runtime of the converted file.",
 )
 @click.option(
+    "--with",
+    "converter",
+    type=Choice(["tf2onnx", "litert"]),
+    help="Make CONVERTED first, in the environment of this converter.",
+)
+@click.option(
     "--name",
     "names",
     multiple=True,
@@ -94,6 +102,12 @@ CERTIFICATE = "certificate.json"
     show_default=True,
     help="The certificate to write.",
 )
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a report page, also with --check.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 def prove(
     original: Optional[Path],
@@ -106,9 +120,11 @@ def prove(
     seed: int,
     count: int,
     python: Optional[Path],
+    converter: Optional[str],
     names: tuple[str, ...],
     without_tensorflow: bool,
     out: Path,
+    page: Optional[Path],
     as_json: bool,
 ) -> int:
     """Compare CONVERTED (.onnx, .tflite, .keras, or a SavedModel) with the SavedModel ORIGINAL.
@@ -120,24 +136,29 @@ def prove(
     \b
     Examples:
       savedmodel-compat prove model model.onnx
+      savedmodel-compat prove model new.onnx --with tf2onnx
       savedmodel-compat prove model model.tflite --requests io --out certificate.json
       savedmodel-compat prove --check certificate.json
     """
     if checked is not None:
         if original is not None:
             raise click.UsageError("--check takes no models: the certificate names them")
-        return _check(checked, as_json)
+        return _check(checked, page, as_json)
+    if page is not None:
+        need("jinja2")
     if original is None or converted is None:
         raise click.UsageError("name ORIGINAL and CONVERTED, or --check CERTIFICATE")
-    for path in (original, converted):
+    for path in (original,) if converter else (original, converted):
         if not path.exists():
             raise click.UsageError(f"{path} does not exist")
     target = _target(original, signature, tags, requests, contract)
+    if converter and not _converted(converter, target, converted, python):
+        return ExitCode.INCOMPLETE
     options = {"python": python, "names": _pairs(names), "use_tensorflow": not without_tensorflow}
     certificate = _proved(target, converted, (seed, count, out.parent), options)
     if isinstance(certificate, int):
         return certificate
-    return _finish(certificate, out, as_json)
+    return _finish(certificate, out, page, as_json)
 
 
 def _pairs(names: Sequence[str]) -> dict[str, str]:
@@ -175,6 +196,25 @@ def _target(
         raise click.UsageError(printable(str(error), newlines=False)) from error
 
 
+def _converted(converter: str, target: Target, out: Path, python: Optional[Path]) -> bool:
+    """Make the converted file; print why where the converter fails."""
+    from savedmodel_prove.sides import converters
+    from savedmodel_prove.sides.side import SideError
+
+    if out.exists():
+        raise click.UsageError(f"{out} exists: --with writes a new file")
+    suffix = converters.CONVERTERS[converter].suffix
+    if out.suffix != suffix:
+        raise click.UsageError(f"{out} does not end in {suffix}, as the files of {converter} do")
+    model = Path(target.found.directory)
+    try:
+        converters.convert(converter, model, target.tags, target.key, out, python)
+    except SideError as error:
+        click.echo(printable(f"not comparable: {error}"), err=True)
+        return False
+    return True
+
+
 def _proved(
     target: Target, converted: Path, made: tuple[int, int, Path], options: dict[str, Any]
 ) -> Certificate | int:
@@ -198,7 +238,7 @@ def _proved(
             sides.close()
 
 
-def _finish(certificate: Certificate, out: Path, as_json: bool) -> int:
+def _finish(certificate: Certificate, out: Path, page: Optional[Path], as_json: bool) -> int:
     from savedmodel_prove import certificate as certificates
 
     try:
@@ -208,6 +248,7 @@ def _finish(certificate: Certificate, out: Path, as_json: bool) -> int:
     _print(certificate, as_json)
     if not as_json:
         click.echo(printable(f"certificate: {out} (digest {digest[:16]})"))
+    _write_page(certificate, page)
     return _code(certificate)
 
 
@@ -234,7 +275,16 @@ def _code(certificate: Certificate) -> int:
     return ExitCode.AS_EXPECTED
 
 
-def _check(path: Path, as_json: bool) -> int:
+def _write_page(certificate: Certificate, path: Optional[Path]) -> None:
+    if path is None:
+        return
+    from savedmodel_common.writing import write_text
+    from savedmodel_prove.page import render
+
+    write_text(path, render(certificate))
+
+
+def _check(path: Path, page: Optional[Path], as_json: bool) -> int:
     from savedmodel_prove import certificate as certificates
 
     try:
@@ -246,4 +296,5 @@ def _check(path: Path, as_json: bool) -> int:
         click.echo(printable(f"the certificate does not hold: {told(error)}"), err=True)
         return ExitCode.STALE_EXPECTATION
     _print(certificate, as_json)
+    _write_page(certificate, page)
     return _code(certificate)

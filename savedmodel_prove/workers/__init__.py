@@ -7,4 +7,5 @@ file_worker          what they share
 onnx_file_worker     onnxruntime
 tflite_file_worker   LiteRT
 keras_file_worker    Keras 3
+convert_tflite       the converter of TensorFlow Lite, which is not a worker
 """

@@ -60,6 +60,24 @@ class TFLiteFileWorker(file_worker.FileWorker):
             values = self._invoked(model.interpreter, given)
         return {name: tensors.from_numpy(value) for name, value in sorted(values.items())}
 
+    def intermediate(self, model, key, inputs):
+        """The results of ops by the name of the op that was fused last, e.g. ``dense/Relu``."""
+        interpreter = Interpreter(
+            model_path=model.path, experimental_preserve_all_tensors=True, num_threads=1
+        )
+        given = {name: file_worker.to_array(tensor) for name, tensor in inputs.items()}
+        if interpreter.get_signature_list():
+            found = dict(interpreter.get_signature_runner(key)(**given))
+        else:
+            found = self._invoked(interpreter, given)
+        names = {info["index"]: info["name"] for info in interpreter.get_tensor_details()}
+        for op in interpreter._get_ops_details():
+            for index in op["outputs"]:
+                if index in names:
+                    name = names[index].partition(";")[0]
+                    found.setdefault(name, interpreter.get_tensor(index))
+        return {name: tensors.from_numpy(value) for name, value in sorted(found.items())}
+
     def _invoked(self, interpreter, given):
         details = by_name(interpreter.get_input_details())
         for name, value in given.items():

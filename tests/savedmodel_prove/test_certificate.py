@@ -43,7 +43,7 @@ def proved(tmp_path):
         {ORIGINAL: "TensorFlow"},
         {ORIGINAL: {"tensorflow": "2.21.0"}},
         [record, refused],
-        {"y": Node("dense/MatMul", "MatMul", "dense/MatMul:0", "random 0", 0.5, 1e-6)},
+        {"y": [Node("dense/MatMul", "MatMul", "dense/MatMul:0", "random 0", 0.5, 1e-6)]},
         ["a note"],
     )
     path = tmp_path / "certificate.json"
@@ -57,7 +57,7 @@ def test_a_certificate_comes_back(proved):
     answers = found.records[0].answers[CONVERTED].outputs
     np.testing.assert_array_equal(answers["y"].array, np.float32([1, np.nan, -np.inf]))
     assert answers["text"].array.tolist() == [b"a", b"\xff"]
-    assert found.nodes["y"].node == "dense/MatMul"
+    assert found.nodes["y"][0].node == "dense/MatMul"
     assert found.records[1].answers[CONVERTED].error == "no rows"
     assert certificates.changed(found, proved.parent) is None
 
@@ -123,7 +123,8 @@ HOSTILE = {
     "a size that is a text": lambda d: d["original"]["files"].update(a=["1", "00"]),
     "other verdicts": lambda d: d["verdicts"][0].update(kind="equal bits", reason="trust me"),
     "no verdicts": lambda d: d.update(verdicts=[]),
-    "a node without an op": lambda d: d["nodes"]["y"].pop("op"),
+    "a node without an op": lambda d: d["nodes"]["y"][0].pop("op"),
+    "no node": lambda d: d["nodes"].update(y=[]),
     "a seed that is a list": lambda d: d.update(seed=[1]),
     "deep nesting": deep,
 }  # fmt: skip

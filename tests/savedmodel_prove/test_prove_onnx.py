@@ -68,7 +68,7 @@ def test_faults_are_caught_and_the_first_node_is_named(target, faulty, python, t
     for name, (nodes, _) in FAULTS.items():
         found = proved(target, faulty / f"{name}.onnx", tmp_path / name, python)
         bad = [verdict for verdict in found.verdicts if verdict.kind not in FINE]
-        named = {node.node for node in found.nodes.values()}
+        named = {parting[0].node for parting in found.nodes.values()}
         named |= {"" for verdict in bad if "hidden/ReadVariableOp" in verdict.reason}
         if not bad:
             missed.append(name)

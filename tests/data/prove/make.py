@@ -1,4 +1,4 @@
-"""Make `model/` and `model.onnx`, which the tests of `savedmodel-compat prove` spoil.
+"""Make `model/`, `model.onnx` and `model.tflite`, which the tests of `savedmodel-compat prove` spoil.
 
 Run with the Python of `third_party/locks/onnx.txt` (TensorFlow 2.15, tf2onnx 1.17): ``python make.py``.
 """
@@ -60,11 +60,18 @@ class Classifier(tf.Module):
         x = tf.nn.max_pool2d(x, 2, 2, "VALID", name="pool")
         pooled = tf.reduce_mean(x, [1, 2], name="average")
         x = tf.reshape(x, [-1, 16], name="flat")
-        x = tf.tanh(tf.add(tf.matmul(x, self.hidden, name="hidden"), self.hidden_bias, name="bias"), name="tanh")
+        x = tf.tanh(
+            tf.add(tf.matmul(x, self.hidden, name="hidden"), self.hidden_bias, name="bias"),
+            name="tanh",
+        )
         x = tf.add(x, tf.gather(self.table, kind, name="embed"), name="embedded")
         x = tf.matmul(x, self.square, name="square")
         middle = tf.reduce_mean(x, -1, keepdims=True, name="middle")
-        x = tf.divide(x - middle, tf.sqrt(tf.reduce_mean(tf.square(x - middle), -1, keepdims=True) + 1e-2, name="spread"), name="layer_norm")
+        x = tf.divide(
+            x - middle,
+            tf.sqrt(tf.reduce_mean(tf.square(x - middle), -1, keepdims=True) + 1e-2, name="spread"),
+            name="layer_norm",
+        )
         x = tf.clip_by_value(x, -1.5, 1.5, name="clip")
         logits = tf.matmul(x, self.out, name="logits")
         return {
@@ -84,6 +91,8 @@ def main():
     arguments = ["--saved-model", str(model), "--opset", "18", "--output", str(HERE / "model.onnx")]
     with mock.patch("sys.argv", ["tf2onnx", *arguments]):
         tf2onnx.convert.main()
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(model))
+    (HERE / "model.tflite").write_bytes(converter.convert())
 
 
 if __name__ == "__main__":
