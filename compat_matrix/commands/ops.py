@@ -177,7 +177,7 @@ def diff(old: str, new: str, as_json: bool) -> None:
 )
 @ops.command()
 @model_arguments
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/releases/results.md).")
 @click.option("--full", is_flag=True, help="Show all that a release lacks.")
 def needs(found: Found, follow_links: bool, as_json: bool, full: bool) -> int:
     """Show which releases have all ops of each part of the SavedModels MODELS.

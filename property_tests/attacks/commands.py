@@ -147,26 +147,18 @@ def slim_command(folder: Path) -> str:
 
 
 def signatures_command(folder: Path) -> str:
-    """`signatures list`, and `rename` of the first there is, with a copy."""
+    """`edit signatures --rename` of the first signature there is, with a copy."""
     from reference_impl.format.container import layout
-    from savedmodel_tools.edits.listing import signatures_of
+    from reference_impl.views.signatures import signatures
 
-    _cli("signatures", "list", folder)
-    for graph in signatures_of(layout.read(folder)):
-        for signature in graph["signatures"]:
-            tags = ["--tags", ",".join(graph["tags"])] if graph["tags"] else []
-            _cli(
-                "signatures",
-                "rename",
-                *tags,
-                "--out",
-                folder.parent / OUT,
-                "--",
-                folder,
-                signature["key"],
-                "renamed",
-            )
-            return _checked(folder.parent / OUT)
+    for graph in layout.read(folder).saved_model.meta_graphs:
+        for signature in signatures(graph):
+            names = layout.tags_of(graph)
+            tags = ["--tags", ",".join(names)] if names else []
+            rename = ["--rename", f"{signature.key}=renamed"]
+            out = folder.parent / OUT
+            _cli("edit", "signatures", *rename, *tags, "--out", out, "--", folder)
+            return _checked(out)
     return ""
 
 

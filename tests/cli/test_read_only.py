@@ -37,9 +37,9 @@ except reference_impl.errors.FileAccessError as error:
 
 # What the argument is put behind. The second value: what is written is a file.
 WRITING = {
-    "slim": ([*CLI, "slim", TF2, "--out"], False),
-    "signatures": ([*CLI, "signatures", "rename", TF2, "lookup", "looked", "--out"], False),
-    "tags": ([*CLI, "tags", "set", TF2, "other", "--out"], False),
+    "slim": ([*CLI, "edit", "slim", TF2, "--out"], False),
+    "signatures": ([*CLI, "edit", "signatures", TF2, "--rename", "lookup=looked", "--out"], False),
+    "tags": ([*CLI, "edit", "tags", TF2, "other", "--out"], False),
     "downgrade": ([*CLI, "downgrade", "--target", "2.4", "--no-proof", TF2], False),
     "contract": ([*CLI, "contract", "write", TF2, "--out"], True),
     "sarif": ([*CLI, "verify", TF2, "--sarif"], True),
@@ -143,9 +143,8 @@ READING = {
     "verify": ([*CLI, "verify", "MODEL"], 0),
     "diff": ([*CLI, "diff", "MODEL", TF2], 0),
     "compat": ([*CLI, "compat", "MODEL"], 0),
-    "signatures": ([*CLI, "signatures", "list", "MODEL"], 0),
     "contract": ([*CLI, "contract", "write", "MODEL", "--out", "OUT"], 0),
-    "slim": ([*CLI, "slim", "MODEL", "--out", "OUT"], 0),
+    "slim": ([*CLI, "edit", "slim", "MODEL", "--out", "OUT"], 0),
     "migrate": ([*CLI, "migrate", "MODEL", "--out", "OUT"], 0),
     "load and save": ([sys.executable, "-c", LOAD, "MODEL", "OUT"], 0),
 }

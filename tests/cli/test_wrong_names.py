@@ -72,11 +72,13 @@ def test_a_name(line, meant):
     assert f"Did you mean {meant}" in refused(*line.format(model=MODEL).split())
 
 
-@pytest.mark.parametrize("edit", ["rename {} x", "copy {} x", "drop {}", "default {}"])
-def test_a_signature(edit, tmp_path):
-    words = edit.format("servng_default").split()
+@pytest.mark.parametrize(
+    "change", ["--rename {}=x", "--copy {}=x", "--drop {}", "--default {}", "--input {}:x=y"]
+)
+def test_a_signature(change, tmp_path):
+    words = change.format("servng_default").split()
     done = CliRunner().invoke(
-        main, ["signatures", words[0], MODEL, *words[1:], "--out", str(tmp_path / "out")]
+        main, ["edit", "signatures", MODEL, *words, "--out", str(tmp_path / "out")]
     )
     assert (
         done.exit_code,
@@ -89,8 +91,8 @@ def test_a_signature(edit, tmp_path):
     "line",
     [
         "inspect {0} --tags serv",
-        "tags set {0} new --tags Serv --out {1}",
-        "signatures drop {0} x --tags serv --out {1}",
+        "edit tags {0} new --tags Serv --out {1}",
+        "edit signatures {0} --drop x --tags serv --out {1}",
     ],
 )
 def test_a_set_of_tags(line, tmp_path):

@@ -86,9 +86,9 @@ def test_a_block_that_nothing_runs_is_found(text, found):
     [
         ("savedmodel-compat inspect model --jsn", "No such option"),
         ("savedmodel-compat inspekt model", "no command inspekt"),
-        ("savedmodel-compat signatures list", "missing"),
+        ("savedmodel-compat edit slim", "missing"),
         ("savedmodel-compat diff one two three", "too many"),
-        ("savedmodel-compat signatures renam model a b", "no command renam"),
+        ("savedmodel-compat edit signature model a b", "no command signature"),
         (
             "savedmodel-compat gate run --baseline 2.15 --candidate 2.17 --case half_plus_three",
             "no case half_plus_three",

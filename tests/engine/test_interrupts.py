@@ -393,7 +393,7 @@ COMMANDS = {
     "diff": ("diff {models} {others}", ("open", "saved_model.pb", 3)),
     "compat": ("compat {models}", ("open", "saved_model.pb", 1)),
     "contract": ("contract check {models}", ("open", "saved_model.pb", 2)),
-    "slim": ("slim {models} --out {out}", ("open", "saved_model.pb", 1)),
+    "slim": ("edit slim {models} --out {out}", ("open", "saved_model.pb", 1)),
     "downgrade": (
         "downgrade {models} {out} --target 2.12 --no-proof",
         ("open", "saved_model.pb", 1),
