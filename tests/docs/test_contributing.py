@@ -102,7 +102,7 @@ def test_a_command(copy, tmp_path):
     done = run(copy, recipe("commands"), tmp_path)
     assert (done.returncode, done.stdout[:7]) == (0, "serve: "), done
     text = run(copy, "savedmodel-compat --help", tmp_path).stdout
-    section = text.partition("Look at models:\n")[2].partition("\n\n")[0]
+    section = text.partition("Other commands:\n")[2].partition("\n\n")[0]
     assert re.search(r"^  count-nodes +Count the nodes of a model\.$", section, re.MULTILINE), text
 
 
