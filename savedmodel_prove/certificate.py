@@ -319,12 +319,13 @@ def _changed(model: Files, beside: Path) -> Optional[str]:
         return f"the file {extra[0]!r} was added after the proof"
     for name, (size, digest) in model.files.items():
         path = place / name if name else place
+        what = f"the file {name!r}" if name else "the file"
         try:
             found = path.stat()
             if not stat.S_ISREG(found.st_mode):
-                return f"{name!r} is not a plain file"
+                return f"{what} is not a plain file"
             if found.st_size != size or file_sha256(path) != digest:
-                return f"the file {name!r} was changed after the proof"
+                return f"{what} was changed after the proof"
         except (OSError, ValueError) as error:
-            return f"the file {name!r} cannot be read ({error})"
+            return f"{what} cannot be read ({error})"
     return None

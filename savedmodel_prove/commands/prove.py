@@ -17,7 +17,7 @@ from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.lists import Choice
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.extras import need
-from savedmodel_common.printable import printable, told
+from savedmodel_common.printable import printable
 
 if TYPE_CHECKING:
     from savedmodel_prove.certificate import Certificate
@@ -293,7 +293,7 @@ def _check(path: Path, page: Optional[Path], as_json: bool) -> int:
         if reason is not None:
             raise certificates.CertificateError(reason)
     except certificates.CertificateError as error:
-        click.echo(printable(f"the certificate does not hold: {told(error)}"), err=True)
+        click.echo(printable(f"the certificate does not hold: {error}"), err=True)
         return ExitCode.STALE_EXPECTATION
     _print(certificate, as_json)
     _write_page(certificate, page)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from environments import interpreter
 from onnx_faults import FAULTS
+from prove_environments import interpreter
 
 from reference_eval.registry import described
 from reference_impl.format.container import layout

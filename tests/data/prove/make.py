@@ -1,10 +1,11 @@
-"""Make `model/`, `model.onnx` and `model.tflite`, which the tests of `savedmodel-compat prove` spoil.
+"""Make `model/`, `model.onnx`, `swapped.onnx` and `model.tflite`, which the tests of `savedmodel-compat prove` spoil.
 
 Run with the Python of `third_party/locks/onnx.txt` (TensorFlow 2.15, tf2onnx 1.17): ``python make.py``.
 """
 
 import pathlib
 import shutil
+import sys
 from unittest import mock
 
 import numpy as np
@@ -12,6 +13,9 @@ import tensorflow as tf
 import tf2onnx.convert
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1] / "savedmodel_prove"))
+import onnx_faults  # noqa: E402
+
 RANDOM = np.random.default_rng(0)
 
 
@@ -91,6 +95,9 @@ def main():
     arguments = ["--saved-model", str(model), "--opset", "18", "--output", str(HERE / "model.onnx")]
     with mock.patch("sys.argv", ["tf2onnx", *arguments]):
         tf2onnx.convert.main()
+    swapped = onnx_faults.Model(str(HERE / "model.onnx"))
+    onnx_faults.kernels_of_equal_shape_swapped(swapped)
+    (HERE / "swapped.onnx").write_bytes(swapped.proto.SerializeToString())
     converter = tf.lite.TFLiteConverter.from_saved_model(str(model))
     (HERE / "model.tflite").write_bytes(converter.convert())
 
