@@ -48,8 +48,8 @@ share a line.
 
 MORE = """
 The commands that compare, edit and plan are held to the same, in processes like those above. `diff` is asked
-about the attack and itself, and about another model in both directions; `contract write`, `slim` and `signatures` (`list`, and
-`rename` of the first) write beside the model, and leave nothing when they refuse; so does `weights`, which lists the weights and
+about the attack and itself, and about another model in both directions; `contract write`, `edit slim` and `edit signatures`
+(`--rename` of the first) write beside the model, and leave nothing when they refuse; so does `weights`, which lists the weights and
 writes them to a file; `migrate` only plans. *exit 1* is an answer in
 words: a model that cannot be read (`compat`, `migrate`), a part that no release loads (`compat`), a string, which no file of
 `weights --out` can hold; 64 is one of wrong usage.

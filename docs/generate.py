@@ -44,8 +44,8 @@ def runtimes_page() -> str:
             " x86_64 with glibc; elsewhere, and for every other TensorFlow, name a"
             " requirement\n(`tensorflow==2.20.0`), a wheel or an interpreter. Adding a runtime is"
             " a stanza in\n[`runtimes.toml`](../../compat_matrix/runtimes/runtimes.toml) and"
-            " `savedmodel-compat runtimes lock NAME`.\n\nEvery command that takes a runtime takes"
-            " these:\n\n"
+            " `python -m compat_matrix.commands.lock NAME`.\n\nEvery command that takes a runtime"
+            " takes these:\n\n"
         ),
         table(("what", "means"), runtimes.FORMS),
         (

@@ -1,7 +1,4 @@
-"""Check an export: every consumer here, the same answers, nothing lost.
-
-Task: Check models
-"""
+"""Check an export: every consumer here, the same answers, nothing lost."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Freeze what clients of a model rely on, and gate on it.
-
-Task: Check models
-"""
+"""Freeze what clients of a model rely on, and gate on it."""
 
 from __future__ import annotations
 

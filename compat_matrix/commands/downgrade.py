@@ -1,7 +1,4 @@
-"""Make a copy of a model that an older TensorFlow loads.
-
-Task: Change models
-"""
+"""Make a copy of a model that an older TensorFlow loads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Build the kit for readers of SavedModels, or check a reader against it.
-
-Task: Check models
-"""
+"""Build the kit for readers of SavedModels, or check a reader against it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Try a consumer on every rule of the worker protocol.
-
-Task: Set up
-"""
+"""Try a consumer on every rule of the worker protocol."""
 
 from __future__ import annotations
 

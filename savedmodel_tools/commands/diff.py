@@ -1,7 +1,4 @@
-"""Show what is different between two SavedModels, or two folders of them.
-
-Task: Look at models
-"""
+"""Show what is different between two SavedModels, or two folders of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Evaluate a signature of a SavedModel with NumPy, without TensorFlow.
-
-Task: Look at models
-"""
+"""Evaluate a signature of a SavedModel with NumPy, without TensorFlow."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def test_a_wrong_file_is_told_with_its_place(tmp_path, text, said):
 
 def test_a_wrong_file_is_a_usage_error(folder):
     (folder / "plugins.toml").write_text('[consumer.tf2]\ncommand = ["x"]')
-    done = ours(["matrix", "plan", "--plugins", "plugins.toml"], folder)
+    done = ours(["matrix", "run", "--dry-run", "--plugins", "plugins.toml"], folder)
     assert (done.returncode, "own: no plug-in can stand in for it" in done.stderr) == (64, True)
 
 
@@ -322,7 +322,7 @@ def test_an_entry_point_cannot_stand_in_for_ours(tmp_path, monkeypatch):
 
 
 def test_a_consumer_that_nobody_declares_is_a_usage_error(folder):
-    done = ours(["matrix", "plan", "--consumer", "nobody"], folder)
+    done = ours(["matrix", "run", "--dry-run", "--consumer", "nobody"], folder)
     assert (done.returncode, "no consumer is called nobody. There are: c_api," in done.stderr) == (
         64,
         True,

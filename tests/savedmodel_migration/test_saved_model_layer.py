@@ -309,7 +309,7 @@ def test_another_backend_is_refused_by_name(tmp_path):
         " SavedModelLayer('x')"
     )
     done = fresh_tensorflow.run(program)
-    assert "needs Keras' TensorFlow backend, this is jax" in done.stderr
+    assert "this is jax" in done.stderr
 
 
 def test_what_is_not_there_is_said(module, tmp_path):
@@ -366,7 +366,7 @@ def test_a_file_holds_nothing_from_outside_of_the_saved_model(module, tmp_path):
     (copy / "assets.extra/link.txt").symlink_to(secret)
     entry = keras.Input((4,))
     model = keras.Model(entry, SavedModelLayer(copy)(entry))
-    with pytest.raises(ValueError, match="link out of the model's folder"):
+    with pytest.raises(ValueError, match="link out of"):
         model.save(tmp_path / "model.keras")
     (copy / "assets.extra/link.txt").unlink()
     (copy / "assets.extra/link.txt").symlink_to(copy / "saved_model.pb")

@@ -168,9 +168,7 @@ def test_a_configuration_names_only_what_keras_has_and_runs_nothing(keras2, tmp_
         ATTACKS, "refused"
     )
     assert not place.exists()
-    assert (
-        "more weights than the checkpoint holds" in found["a_matrix_larger_than_memory"]["reason"]
-    )
+    assert "more weights" in found["a_matrix_larger_than_memory"]["reason"]
     assert "--trust-lambda" in found["bytecode"]["fix"]
     assert "root:" not in json.dumps(found["a_vocabulary_of_the_machine"])
 

@@ -252,7 +252,7 @@ def test_types_are_text_and_back(text):
     ],
 )
 def test_text_that_is_no_type(text):
-    with pytest.raises(ValueError, match="is not a type"):
+    with pytest.raises(ValueError, match="a type"):
         parse_type(text)
 
 

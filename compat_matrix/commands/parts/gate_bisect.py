@@ -1,7 +1,4 @@
-"""Find the first TensorFlow release in which a cell changes.
-
-Task: Compare TensorFlows
-"""
+"""``savedmodel-compat gate bisect``: find the first TensorFlow release in which a cell changes."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ SAID = 300  # characters of what a release says
     help="A producer of yours that CELL names: the artifacts in a folder.",
 )
 @plugin_option
-@click.option("--no-install", is_flag=True, help="Do not install a release that is missing.")
+@planned.no_install_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/releases/results.md).")
 @exit_codes
 def bisect(
@@ -95,8 +92,8 @@ def bisect(
 
     \b
     Examples:
-      savedmodel-compat bisect keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load --from 2.15 --to 2.21
-      savedmodel-compat bisect half_plus_two/given@1.15.5/tf2@2.21.0/values --run check-out --from 2.15 --to 2.21
+      savedmodel-compat gate bisect keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load --from 2.15 --to 2.21
+      savedmodel-compat gate bisect half_plus_two/given@1.15.5/tf2@2.21.0/values --run check-out --from 2.15 --to 2.21
     """  # noqa: E501
     from compat_matrix.cells.plan import parse_cell_id
     from compat_matrix.cells.results import one_line
@@ -193,7 +190,9 @@ def _result(
     cells, made = source.cells(parts, runtimes, readers[0])
     if not cells:
         raise Refused(
-            f"no cell of {release} asks that: see `savedmodel-compat matrix plan`", ExitCode.USAGE
+            f"no cell of {release} asks that:"
+            " `savedmodel-compat matrix run --dry-run` lists the cells",
+            ExitCode.USAGE,
         )
     wanted = [cell for cell in made if not is_complete(cell.artifact_dir(out))] + cells
     plan = Plan(tuple(wanted))
