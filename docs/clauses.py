@@ -176,6 +176,11 @@ def faults(table: list[Clause], tests: list[Test]) -> list[str]:
         if clause.status == "done" and clause.follow != "TF" and clause.id not in proved
     ]
     out += [
+        f"{clause.id} is explained and no test shows what is kept"
+        for clause in table
+        if clause.status == "explained" and clause.id not in proved
+    ]
+    out += [
         f"{test.file.name}::{test.name} names the unknown clause {name}"
         for test in tests
         for name in test.clauses
