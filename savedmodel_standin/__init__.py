@@ -12,8 +12,9 @@ imports tensorflow.
                                                                 to a driver
     python -m savedmodel_servers.commands.standin_image          # the container image
 
-docs/serving.md lists the differences from the real server. Unsupported features are refused, or
-reported in the log. ``faults.py`` has the faults that tests request by environment variables.
+docs/evidence/real_servers.md lists the differences from the real server. Unsupported features are
+refused, or reported in the log. ``faults.py`` has the faults that tests request by environment
+variables.
 """
 
 NAME = "standin"

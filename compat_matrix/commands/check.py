@@ -116,7 +116,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="Keep report, results and evidence in this folder.",
 )
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
-@json_option(page="docs/exporters.md")
+@json_option(page="docs/exporters/check_exports.md")
 @quiet_option
 @exit_codes
 def check(

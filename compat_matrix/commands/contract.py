@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.group(cls=Group)
 def contract() -> None:
     """Record what clients of a model rely on in a file, and check new exports against it
-    (docs/contract.md).
+    (docs/zoo/client_contract.md).
     """
 
 
@@ -92,7 +92,7 @@ def _refusals() -> Iterator[None]:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder with io.json and tensors. Default: generated inputs.",
 )
-@json_option(page="docs/contract.md")
+@json_option(page="docs/zoo/client_contract.md")
 def write(
     found: Found,
     follow_links: bool,
@@ -225,7 +225,7 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
     shell_complete=completion.contract_rules,
     help="Explain a rule, or list those whose name begins with this (ALL: all), and exit.",
 )
-@json_option(page="docs/contract.md")
+@json_option(page="docs/zoo/client_contract.md")
 @follow_links_option
 @jobs_option
 def check(

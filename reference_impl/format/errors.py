@@ -51,8 +51,8 @@ class SavedModelError(Exception):
       node: where in that file: a field path, a checkpoint key, an object or function name.
       clause: id of the violated clause of the RFC; by default the clause of the class. It is not
         part of the text.
-      rule: id of the constraint of the specification that the file breaks (docs/spec), such as
-        ``SM-BUNDLE-7``; None where no constraint is meant.
+      rule: id of the constraint of the specification that the file breaks (docs/format/spec), for
+        example ``SM-BUNDLE-7``; None where no constraint is meant.
     """
 
     clause: Optional[str] = None

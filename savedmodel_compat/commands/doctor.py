@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Look for what model servers need: packages, the engine, images.",
 )
-@json_option(page="docs/contracts.md")
+@json_option(page="docs/contribute/internals.md")
 @refusing_trouble()
 def doctor(
     runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, as_json: bool

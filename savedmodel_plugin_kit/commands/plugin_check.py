@@ -88,7 +88,7 @@ def plugin_check(
 
     CMD is a command line ('./my-consumer --quiet'), or the name of a consumer: an entry point of
     savedmodel_compat.consumers, one in pyproject.toml or in the file of --plugins, or a built-in
-    one. docs/protocol.md has the rules.
+    one. docs/exporters/protocol.md has the rules.
 
     \b
     Exit codes: 0 the rules are kept, 1 a rule is broken, 3 the checks that you named do not apply

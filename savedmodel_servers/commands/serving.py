@@ -42,7 +42,7 @@ serving.add_command(upgrade)
     help="Also remove those of other running commands and of other machines.",
 )
 @click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
-@json_option(page="docs/contracts.md")
+@json_option(page="docs/contribute/internals.md")
 @refusing_trouble()
 def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
     """Remove the containers and server processes of runs that were killed.

@@ -46,7 +46,7 @@ LOADER_HELP = (
 @list_option(
     "--for", "loaders", type=Choice(LOADERS), help=f"Only this loader: {LOADER_HELP}. Default: all."
 )
-@json_option(page="docs/compat.md")
+@json_option(page="docs/zoo/compat.md")
 @click.option(
     "--full",
     is_flag=True,

@@ -81,7 +81,7 @@ def _tolerance(
     is_flag=True,
     help="Compute the content hashes even if a difference was found without them.",
 )
-@json_option(page="docs/diff.md")
+@json_option(page="docs/zoo/diff.md")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
 @follow_links_option
 @jobs_option

@@ -21,7 +21,7 @@ from savedmodel_common.printable import printable, told
     asked="the nodes that the signature needs, evaluated with NumPy",
     not_asked=(
         "TensorFlow (`check` asks it); how close each op is to TensorFlow's kernel is stated in"
-        " docs/evaluator.md"
+        " docs/format/evaluator.md"
     ),
     codes={
         ExitCode.UNEXPECTED: "the model cannot be read, or a node of it fails",

@@ -328,7 +328,7 @@ def test_a_consumer_that_was_named_and_cannot_be_asked_leaves_the_gate_incomplet
 def test_the_help_and_the_page_name_the_checks_that_are_asked_by_default():
     shown = " ".join(CliRunner().invoke(main, ["gate", "run", "--help"]).stdout.split())
     assert f"Default: {','.join(READING)}, which write nothing." in shown
-    page = (Path(__file__).parents[2] / "docs" / "gate.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/releases/gate.md").read_text()
     asked, left_out = (
         page.partition("**Which checks.**")[2].split("\n\n")[0].split("`--all-checks`")[:2]
     )

@@ -25,7 +25,7 @@ from savedmodel_common import tensors
 from savedmodel_plugin_kit import grammar
 from savedmodel_plugin_kit.rules import RULES
 
-PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
+PROTOCOL = (DOCS / "exporters/protocol.md").read_text(encoding="utf-8")
 LOCKED = (
     'command = ["{python}", "consumer.py"]\nlock = "mine.lock"\nversion = "0.1"\ncapabilities ='
     ' ["tags"]\n'
@@ -34,7 +34,7 @@ LOCKED = (
 
 @pytest.fixture
 def folder(tmp_path):
-    """What somebody has who did what docs/plugins.md says, and nothing else."""
+    """What somebody has who did what docs/exporters/plugins.md says, and nothing else."""
     return page_files(tmp_path)
 
 
@@ -62,7 +62,9 @@ def test_one_that_is_wrong_fails_with_the_mistake_by_its_name(folder):
         "hello            FAILED: the reply has the id 0, which is not that of the request"
         in done.stdout
     )
-    assert RULES["P-02"] in done.stdout and re.search(r"docs/protocol.md:\d+", done.stdout)
+    assert RULES["P-02"] in done.stdout and re.search(
+        r"docs/exporters/protocol.md:\d+", done.stdout
+    )
 
 
 @pytest.fixture

@@ -296,9 +296,7 @@ def test_a_mistake_of_the_edit_would_be_noticed(tmp_path, monkeypatch):
         "reorder",
         lambda function, *_: type(function).FromString(function.SerializeToString()),
     )
-    with pytest.raises(
-        RefusedError, match="the function of the signature would compute something else"
-    ):
+    with pytest.raises(RefusedError, match="signature would compute"):
         renamed(fixture(KERAS), tmp_path / "out", "serving_default", {}, {"kind": "zz"})
 
 

@@ -102,7 +102,7 @@ def test_another_edit_and_another_source_are_done_again(zoo):
     assert "done before" not in run(zoo, "--keep", "optimizer", code=0).stdout
     (model / "saved_model.pb").write_bytes(b"no model")
     said = run(zoo, "--keep", "optimizer").stderr
-    assert "the output still holds what an earlier run put there" in said
+    assert "earlier run" in said
     assert (
         zoo / "out" / "inner" / "queue_leftovers" / "saved_model.pb"
     ).read_bytes() != b"no model"
@@ -111,7 +111,7 @@ def test_another_edit_and_another_source_are_done_again(zoo):
 def test_what_an_edit_did_not_put_there_is_not_replaced(zoo):
     (zoo / "out" / "inner" / "hash_table_v2").mkdir(parents=True)
     (zoo / "out" / "inner" / "hash_table_v2" / "mine").touch()
-    assert "the output exists already" in run(zoo).stderr
+    assert "output exists" in run(zoo).stderr
     assert [path.name for path in (zoo / "out" / "inner" / "hash_table_v2").iterdir()] == ["mine"]
 
 

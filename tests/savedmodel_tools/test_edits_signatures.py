@@ -117,9 +117,7 @@ def test_a_copy_is_the_same_function(tmp_path):
 
 def test_another_default(tmp_path):
     source = fixture("module_functions")
-    with pytest.raises(
-        RefusedError, match=r"another signature is the default: .*--rename serving_default=KEY"
-    ):
+    with pytest.raises(RefusedError, match=r"default: .*--rename serving_default=KEY"):
         edit(source, tmp_path / "out", lambda draft: signatures.make_default(draft, "lookup"))
     edit(source, tmp_path / "out", lambda draft: signatures.make_default(draft, "lookup", "former"))
     graph = layout.read(tmp_path / "out").meta_graph()

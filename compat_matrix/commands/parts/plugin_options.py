@@ -40,8 +40,9 @@ class _PluginsFile(click.Path):
 def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the option for a file that declares plug-ins."""
     text = (
-        "Also use the plug-ins in this TOML file (docs/plugins.md). `third-party`: those of the"
-        " project (docs/third_party.md). Plug-ins in pyproject.toml are used if you name them."
+        "Also use the plug-ins in this TOML file (docs/exporters/plugins.md). `third-party`:"
+        " those of the project (third_party/README.md). Plug-ins in pyproject.toml are used if you"
+        " name them."
     )
     kind = _PluginsFile(exists=True, dir_okay=False, path_type=Path)
     return click.option("--plugins", type=kind, metavar="FILE", help=text)(function)
@@ -71,7 +72,7 @@ def asked_plugins(
         if re.fullmatch(r"\w+", name) and name not in known:
             more = (
                 "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point"
-                " (docs/plugins.md)"
+                " (docs/exporters/plugins.md)"
             )
             raise Refused(f"{unknown('consumer', [name], sorted(known))} ({more})", ExitCode.USAGE)
     return registry

@@ -80,7 +80,7 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="New directory for the copy, or for the copies of a folder.",
         ),
         click.option("--dry-run", is_flag=True, help="Write nothing; show what would be done."),
-        json_option(page="docs/editing.md"),
+        json_option(page="docs/zoo/editing.md"),
         jobs_option,
         follow_links_option,
     ):
