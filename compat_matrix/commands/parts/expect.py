@@ -41,7 +41,7 @@ SHOWN = (
     "until",
 )  # of an entry
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object (docs/releases/results.md)."
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/releases/ledger.md)."
 )
 
 

@@ -67,7 +67,7 @@ SAID = 300  # characters of what a release says
 )
 @plugin_option
 @planned.no_install_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/releases/results.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/releases/ledger.md).")
 @exit_codes
 def bisect(
     cell_id: str,
