@@ -8,6 +8,8 @@ settles the dimensions that the signature leaves open.
 from __future__ import annotations
 
 import itertools
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,11 +109,21 @@ def _of_requests(target: Target) -> Iterator[Inputs]:
     if not (folder / "io.json").is_file() and (folder / "io" / "io.json").is_file():
         folder = folder / "io"
     try:
-        for entry in read_artifact(folder.parent).requests:
+        entries = _entries(folder)
+        for entry in entries:
             if _asks(entry, target):
                 yield tensors.load(folder / str(entry["inputs"]))
     except (ArtifactError, OSError, ValueError) as error:
         raise NoQuestion(f"{target.requests}: {error}") from error
+
+
+def _entries(folder: Path) -> Sequence[Mapping[str, object]]:
+    """Return the entries of an ``io.json``; the reader wants it in a folder called io."""
+    with tempfile.TemporaryDirectory(prefix="savedmodel-prove-") as scratch:
+        io = Path(scratch, "io")
+        io.mkdir()
+        shutil.copyfile(folder / "io.json", io / "io.json")
+        return read_artifact(Path(scratch)).requests
 
 
 def _asks(entry: Mapping[str, object], target: Target) -> bool:

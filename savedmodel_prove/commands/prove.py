@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import click
 
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import Choice
+from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.extras import need
 from savedmodel_common.printable import printable
@@ -65,7 +65,13 @@ CERTIFICATE = "certificate.json"
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A contract: the inputs of its answers are asked.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Of the made inputs.",
+)
 @click.option(
     "--random",
     "count",
@@ -85,10 +91,9 @@ CERTIFICATE = "certificate.json"
     type=Choice(["tf2onnx", "litert"]),
     help="Make CONVERTED first, in the environment of this converter.",
 )
-@click.option(
+@list_option(
     "--name",
     "names",
-    multiple=True,
     metavar="OURS=THEIRS",
     help="An input or output of the original, and its name in the converted file.",
 )

@@ -7,7 +7,10 @@ import pytest
 from click.testing import CliRunner
 from model_edits import copy_checkpoint, edited, fixture, node
 
+from savedmodel_common import tensors
 from savedmodel_compat.cli import main
+from savedmodel_tools.contract import file as contract_file
+from savedmodel_tools.contract.form import Answers, Contract, Request, contract_of
 
 
 def prove(*arguments, code=0):
@@ -91,10 +94,27 @@ def test_a_model_that_changes_its_state_is_not_comparable(tmp_path):
     assert "earlier calls" in document["verdicts"][0]["reason"]
 
 
-def test_requests_are_asked_first(tmp_path):
-    original = fixture("conv_batch_norm")
-    _, document = verdicts(tmp_path, original, original, "--requests", original.parent / "io")
+@pytest.mark.parametrize("where", ["io", "io/io.json", ".", "asked"])
+def test_requests_are_asked_first(tmp_path, where):
+    if where == "asked":
+        folder = shutil.copytree(CONV.parent / "io", tmp_path / "asked")
+    else:
+        folder = CONV.parent / where
+    _, document = verdicts(tmp_path, CONV, CONV, "--requests", folder)
     assert document["records"][0]["name"] == "request 0"
+
+
+def test_the_inputs_of_a_contract_are_asked(tmp_path):
+    document = json.loads((CONV.parent / "io" / "io.json").read_text())
+    asked = [one for one in document["requests"] if one.get("signature") == "serving_default"]
+    inputs = tensors.load(CONV.parent / "io" / asked[0]["inputs"])
+    request = Request(("serve",), "serving_default", inputs, inputs)
+    answers = Answers((request,), 0.0, 0.0, "")
+    contract_file.write(
+        tmp_path / "contract.json", Contract(contract_of(CONV).meta_graphs, answers)
+    )
+    _, document = verdicts(tmp_path, CONV, CONV, "--contract", tmp_path / "contract.json")
+    assert document["records"][0]["name"] == "contract 0"
 
 
 @pytest.mark.parametrize(
