@@ -13,6 +13,7 @@ import click
 
 from docs import claims
 from docs.markdown import table
+from savedmodel_common.command_line.common import CommonOption
 from savedmodel_common.exit_codes import MEANINGS
 from savedmodel_compat.cli import main, sections
 
@@ -32,6 +33,15 @@ Shells complete commands, options and their values: put `eval "$(_SAVEDMODEL_COM
 
 To give an option several values, separate them by commas (`--case tree_*,fn_*`) or repeat the option. `NAME=COMMAND` is always one
 value.
+
+MODELS are SavedModels, folders of them, URLs that fsspec reads, and lists: `@models.txt` has one on each line, `@-` is standard input.
+
+These options mean the same in every command that has them:
+
+- `--json`: print JSON in place of text
+- `-n, --jobs N`: processes, each with one model at a time
+- `--follow-links`: read through symbolic links that lead out of a model's directory
+- `-q, --quiet`: print no progress on stderr
 """  # noqa: E501
 
 
@@ -92,14 +102,13 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
         f" {' '.join(command.collect_usage_pieces(context))}\n```\n\n"
     )
     yield _prose(command.help or "")
-    options = [
-        parameter.get_help_record(context)
-        for parameter in command.params
-        if isinstance(parameter, click.Option)
-    ]
-    shown = [record for record in options if record]
-    if shown:
-        yield "\n" + "".join(f"- `{name}`: {_one_line(text)}\n" for name, text in shown)
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    own = [_option_line(one, context) for one in options if not isinstance(one, CommonOption)]
+    common = [f"`{one.opts[-1]}`" for one in options if isinstance(one, CommonOption)]
+    if own:
+        yield "\n" + "".join(own)
+    if common:
+        yield f"\nCommon options: {', '.join(common)}\n"
     if (claim := claims.claim_of(command)) is not None:
         others = [f"- {code:d}: {meaning}" for code, meaning in sorted(claim.codes.items())]
         yield "\n".join(["", f"Exit code 0: {claim.green}.", "", *others, ""])
@@ -108,6 +117,12 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
             inner = command.get_command(context, name)
             if inner is not None and not inner.hidden:
                 yield from _sections(inner, click.Context(inner, info_name=name, parent=context))
+
+
+def _option_line(option: click.Option, context: click.Context) -> str:
+    record = option.get_help_record(context)
+    assert record, option
+    return f"- `{record[0]}`: {_one_line(record[1])}\n"
 
 
 def _prose(text: str) -> str:

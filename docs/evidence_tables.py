@@ -158,7 +158,7 @@ def attacks_page() -> str:
     first = ("inspect", "needs", "verify", "load")
     second = [name for name in attacks.commands() if name not in first]
     one = table(
-        ("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first)
+        ("attack", "what it is", "inspect", "ops needs", "verify", "load"), attacks.rows(*first)
     )
     two = table(("attack", *second), [(row[0], *row[2:]) for row in attacks.rows(*second)])
     three = table(("attack", "what it is", "refused with"), attacks.keras_rows())

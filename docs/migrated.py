@@ -91,7 +91,7 @@ def page() -> str:
             )
             out += [
                 "\nOld models that this TensorFlow does not run were asked in another release"
-                f" (`--with`): {said}.\n"
+                f" (`--runtime`): {said}.\n"
             ]
         out += ["\n### Refused or not proved, and what would help\n\n"]
         out += [

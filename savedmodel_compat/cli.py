@@ -228,4 +228,9 @@ def main() -> None:
 
     Exit codes: 0 as expected, 1 unexpected result, 2 stale or invalid expectation, 3 incomplete
     run, 4 harness or environment error, 64 usage, 130 interrupted.
+
+    \b
+    To complete commands, options and their values in bash, put this into ~/.bashrc
+    (for zsh and fish: zsh_source, fish_source):
+      eval "$(_SAVEDMODEL_COMPAT_COMPLETE=bash_source savedmodel-compat)"
     """

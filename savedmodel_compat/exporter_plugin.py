@@ -34,10 +34,10 @@ MARKER = (
     f"{NAME}(**options): options of the checks that the fixture {NAME} makes in this test; the same"
     " as keywords of its `check`"
 )
-# Name of an option -> type in the ini file, help. The defaults are those of
-# compat_matrix.exports.options.
+# Name of an option -> type in the ini file, help. The names are those of the options of
+# `savedmodel-compat check`. The defaults are those of compat_matrix.exports.options.
 INI = {
-    "consumers": (
+    "consumer": (
         "args",
         "consumers to ask (default: tf2 v1_session c_api reference and those of plugins)",
     ),
@@ -45,11 +45,11 @@ INI = {
         "string",
         "a TOML file with consumers of other people, relative to the root of the suite",
     ),
-    "tensorflow": ("args", "installed TensorFlows to ask beside the local one: 2.15 1.15"),
-    "serving": ("args", "model servers to ask too"),
-    "checks": ("args", "the only checks to make"),
+    "runtime": ("args", "installed TensorFlows to ask beside the local one: 2.15 1.15"),
+    "server": ("args", "model servers to ask too"),
+    "check": ("args", "the only checks to make"),
     "tolerance": ("string", "RTOL ATOL REASON: how far answers may be apart, and why"),
-    "make_up": ("string", "requests made up for each signature without one"),
+    "make_up": ("string", "requests to generate for each signature without one"),
     "fail_on": (
         "string",
         "findings of verify of at least this severity fail: info, warning, error, never",
@@ -58,6 +58,8 @@ INI = {
     "require": ("bool", "a check that is not run fails the test"),
     "expectations": ("string", "a ledger of known failures, relative to the root of the suite"),
 }
+# The fields of compat_matrix.exports.options.Options that have other names.
+FIELDS = {"consumer": "consumers", "runtime": "tensorflow", "server": "servers", "check": "checks"}
 OUT = "savedmodel_compat_out"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONG = 100  # characters of the name of a folder
@@ -210,7 +212,7 @@ class _Engine:
                 )
             except ValueError:
                 raise OptionError(f"{name}: {value!r} is not a number") from None
-        for name in ("consumers", "tensorflow", "serving", "checks"):
+        for name in FIELDS:
             if found.get(name) is not None:
                 found[name] = (found[name],) if isinstance(found[name], str) else tuple(found[name])
         if found.get("tolerance") is not None:
@@ -218,8 +220,7 @@ class _Engine:
         for name in ("expectations", "plugins"):
             if found.get(name) is not None:
                 found[name] = self.config.rootpath / found[name]
-        found["servers"] = found.pop("serving", ())
-        return options.Options(**found)
+        return options.Options(**{FIELDS.get(name, name): value for name, value in found.items()})
 
     def check(self, export: Any, options: Options, nodeid: str) -> Report:
         """Check one export. The folder of a passing export is removed unless it is to be kept."""

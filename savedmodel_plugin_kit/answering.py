@@ -424,7 +424,7 @@ def resave(exam: Exam) -> None:
 def understood(exam: Exam) -> None:
     """At least one model of these checks was answered."""
     for ask in (half_plus_two, signature_key, dtypes, no_state):
-        if not exam.answered:  # or --only excluded them
+        if not exam.answered:  # or --check excluded them
             with contextlib.suppress(NotAsked):
                 ask(exam)
     if not exam.answered:

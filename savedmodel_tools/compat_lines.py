@@ -117,21 +117,21 @@ def cell(use: Use | None, table: History) -> str:
         return "(no such loader)"
     if use.untold and use.members:
         refused = [index for index in use.verdicts if use.refused and index not in use.members]
-        return f"not told; not in {words(table.text(refused))}" if refused else "not told"
+        return f"unknown; not in {words(table.text(refused))}" if refused else "unknown"
     if len(use.verdicts) == 1:
         return "yes" if use.members else "no"
     if len(use.members) == len(use.verdicts):
-        return "all asked"
+        return "every release"
     return words(table.text(use.members)) if use.members else "none"
 
 
 def untold_lines(uses: list[Use]) -> list[str]:
-    """Why parts are not told."""
+    """Return the reasons why it is unknown which releases load a part."""
     lines: dict[str, dict[str, None]] = {}
     for use in uses:
         for why in use.untold if use.members else ():
             lines.setdefault(why, {})[use.loader] = None
-    return [f"not told: {why}  ({', '.join(loaders)})" for why, loaders in lines.items()]
+    return [f"unknown: {why}  ({', '.join(loaders)})" for why, loaders in lines.items()]
 
 
 def reason_lines(uses: list[Use], table: History, full: bool) -> list[str]:

@@ -90,16 +90,13 @@ class Found(NamedTuple):
     skipped: list[Skipped]
 
 
-def find(
-    arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: bool = False
-) -> Found:
+def find(arguments: Iterable[str], *, follow_links: bool = False) -> Found:
     """Return the models that ``arguments`` name, each once, in a deterministic order.
 
     Args:
       arguments: directories of models, saved_model.* files, trees of folders, URLs that fsspec
-        knows, and ``@file``, a list.
-      lists: files with one such argument a line (``-`` is standard input); blank lines and those
-        that begin with ``#`` count not.
+        knows, and ``@file``, a list with one such argument on each line (``@-`` is standard
+        input). Blank lines and lines that begin with ``#`` are skipped.
       follow_links: enter symbolic links to directories outside of the tree; without it they are
         named in ``skipped``.
 
@@ -108,7 +105,7 @@ def find(
         unless something other than a link was skipped.
     """
     found, known = Found([], []), set[str]()
-    for argument in _expanded(arguments, lists):
+    for argument in _expanded(arguments):
         place = place_of(argument, follow_links)
         kind = place.kind()
         if kind == "":
@@ -150,14 +147,12 @@ def place_of(argument: str, follow_links: bool = False) -> Place:
     return remote(argument)
 
 
-def _expanded(arguments: Iterable[str], lists: Iterable[str]) -> Iterator[str]:
+def _expanded(arguments: Iterable[str]) -> Iterator[str]:
     for argument in arguments:
         if argument.startswith("@"):
             yield from _lines(argument[1:])
         else:
             yield argument
-    for name in lists:
-        yield from _lines(name)
 
 
 def _lines(name: str) -> Iterator[str]:

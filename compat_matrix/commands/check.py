@@ -1,4 +1,4 @@
-"""Check an export: every consumer here, the same answers, nothing lost."""
+"""Check an export with every consumer: same answers, nothing lost."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cells.plan import STANDIN
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.planned import (
     build_standin,
     exit_codes,
@@ -21,7 +22,8 @@ from compat_matrix.commands.parts.planned import (
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import list_option, quiet_option
+from savedmodel_common.command_line.common import json_option, quiet_option
+from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
 from savedmodel_common.sole_writer import sole_writer
@@ -56,21 +58,22 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--requests",
     type=click.Path(exists=True, path_type=Path),
-    help="A folder with io.json and tensors (default: io/ in PATH or beside it).",
+    help="Folder with io.json and tensors. Default: io/ in or beside the model.",
 )
 @click.option(
     "--make-up",
     type=click.IntRange(0, 100),
     help=(
-        "Requests to make up for each signature without one (default: one if none is given, else"
-        " none)."
+        "Inputs to generate for each signature without a request. Default: one if you give no"
+        " requests, else none."
     ),
 )
 @list_option(
     "--consumer",
     "consumers",
     metavar="NAME",
-    help="Ask only this one, or several by commas; a plug-in too: NAME, NAME=COMMAND.",
+    shell_complete=completion.consumers,
+    help="Only this consumer; several by commas. NAME=COMMAND: a program of yours.",
 )
 @plugin_option
 @click.option(
@@ -78,15 +81,20 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "tensorflow",
     multiple=True,
     metavar="RUNTIME",
-    help="Ask other installed releases too: 2.15, or several by commas.",
+    shell_complete=completion.runtimes,
+    help="Also ask this installed TensorFlow: 2.15; several by commas.",
 )
 @server_option
 @servers_only_option
 @list_option(
-    "--check", "checks", metavar="NAME", help="Make only this check, or several by commas."
+    "--check",
+    "checks",
+    metavar="NAME",
+    shell_complete=completion.checks_of_exports,
+    help="Only this check; several by commas.",
 )
 @click.option(
-    "--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may be apart, and why."
+    "--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may differ, and why."
 )
 @fail_on_option("Findings of `verify` of at least this severity fail.")
 @click.option(
@@ -108,12 +116,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="Keep report, results and evidence in this folder.",
 )
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="One JSON object on stdout (docs/exporters/check_exports.md).",
-)
+@json_option(page="docs/exporters/check_exports.md")
 @quiet_option
 @exit_codes
 def check(
@@ -124,18 +127,19 @@ def check(
     as_json: bool,
     **asked: Any,
 ) -> int:
-    """Check exports: do all consumers of this machine load MODELS, show their signatures, answer
-    the same, and save them again?
+    """Check exports: does every consumer load MODELS, answer the same, and lose nothing?
 
-    MODELS are SavedModels or artifacts of any exporter, also folders of them, @lists, URLs. Answers
-    are compared with those in io/io.json; without any, requests are made up, and consumers are
-    compared with each other. Defects that `verify` finds and a fingerprint of other files fail too.
-    With --server model servers are asked too, over gRPC and REST; with --servers-only nobody else
-    is. What was not asked is NOT_RUN; a check that compared nothing ends with 3.
+    Each consumer loads a model, shows its signatures, answers requests, and saves the model again.
+    Answers are compared with those in io/io.json beside the model. Without them, the command
+    generates inputs and compares the consumers with each other. Defects that `verify` finds, and a
+    fingerprint that does not fit the files, fail too.
+
+    --server also asks model servers, over gRPC and REST; --servers-only asks nobody else. Checks
+    that did not run are reported as NOT_RUN. If no answers were compared, the exit code is 3.
 
     \b
-    Consumers: tf2, v1_session, c_api, reference (asked by default); cpp; those of plug-ins.
-    Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 unexpected
+    Consumers: tf2, v1_session, c_api and reference by default; also cpp, evaluator and plug-ins.
+    Exit codes, the first that applies: 64 wrong usage, 4 harness or environment error, 1 unexpected
     failure, 2 stale expectation, 3 incomplete or nothing compared, 0 otherwise.
 
     \b

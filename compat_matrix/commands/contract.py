@@ -1,4 +1,4 @@
-"""Freeze what clients of a model rely on, and gate on it."""
+"""Record what clients of a model rely on, and check it before a release."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import click
 
+from compat_matrix.commands.parts import completion
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import follow_links_option, jobs_option, json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
@@ -22,7 +25,6 @@ from savedmodel_common.printable import (
     unknown,
 )
 from savedmodel_tools.commands.parts.models import (
-    jobs_of_models,
     model_arguments,
     models_named,
     tell_skipped,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def contract() -> None:
-    """Freeze the serving contract of a model in a file beside it, and gate on it
+    """Record what clients of a model rely on in a file, and check new exports against it
     (docs/zoo/client_contract.md).
     """
 
@@ -77,22 +79,20 @@ def _refusals() -> Iterator[None]:
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write here, not to MODEL.contract.json beside it.",
+    help="Write to this file. Default: MODEL.contract.json beside the model.",
 )
-@click.option("--update", is_flag=True, help="Replace a contract that is there.")
+@click.option("--update", is_flag=True, help="Replace an existing contract.")
 @click.option(
     "--answers/--no-answers",
     default=None,
-    help="Record golden answers (needs TensorFlow), or drop those on record.",
+    help="Record golden answers (needs TensorFlow), or drop recorded ones.",
 )
 @click.option(
     "--requests",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder with io.json and tensors, in place of requests made up.",
+    help="Folder with io.json and tensors. Default: generated inputs.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/client_contract.md)."
-)
+@json_option(page="docs/zoo/client_contract.md")
 def write(
     found: Found,
     follow_links: bool,
@@ -102,11 +102,11 @@ def write(
     requests: Optional[Path],
     as_json: bool,
 ) -> int:
-    """Write the contract of each of MODELS.
+    """Write a contract for each of MODELS.
 
-    Without --answers or --requests no TensorFlow is needed. Replacing a contract shows what the old
-    one would have said. Of several models those that have a contract keep it, and one that cannot
-    be read does not stop the others (exit code 1).
+    TensorFlow is needed only for --answers and --requests. With --update, the command shows what
+    the old contract finds in the model before it replaces the file. Without it, models that have a
+    contract keep it. A model that cannot be read does not stop the others; the exit code is 1.
 
     \b
     Examples:
@@ -207,45 +207,59 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
     },
 )
 @contract.command()
-@click.argument("path", metavar="MODEL")
+@click.argument("path", metavar="MODEL", required=False, shell_complete=folders)
 @click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False
 )
-@list_option("--allow", metavar="RULE", help="Accept this breaking change; several by commas.")
-@click.option("--answers", is_flag=True, help="Ask the golden requests too (needs TensorFlow).")
+@list_option(
+    "--allow",
+    metavar="RULE",
+    shell_complete=completion.contract_rules,
+    help="Accept this breaking change; several by commas.",
+)
+@click.option("--answers", is_flag=True, help="Also compare the golden answers (needs TensorFlow).")
 @click.option("--require", is_flag=True, help="Fail with exit code 3 if a model has no contract.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/client_contract.md)."
+    "--rule",
+    metavar="RULE",
+    shell_complete=completion.contract_rules,
+    help="Explain a rule, or list those whose name begins with this (ALL: all), and exit.",
 )
-@click.option(
-    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
-)
-@jobs_of_models
+@json_option(page="docs/zoo/client_contract.md")
+@follow_links_option
+@jobs_option
 def check(
-    path: str,
+    path: Optional[str],
     file: Optional[Path],
     allow: tuple[str, ...],
     answers: bool,
     require: bool,
+    rule: Optional[str],
     as_json: bool,
     follow_links: bool,
     jobs: int,
 ) -> int:
-    """Check that MODEL (or every model of a folder) keeps the contract in FILE, or in the file
-    beside it.
+    """Check that MODEL, or every model of a folder, keeps its contract.
 
-    Exits with 1 when something would break a client; what only adds is shown and passes. With
-    --answers it exits with 3 when no contract has golden answers. `contract rules` lists the rules.
+    The contract is in FILE; without it, in the file beside the model. A change that would break a
+    client ends with exit code 1. Additions are shown and pass. With --answers, the exit code is 3
+    if no contract has golden answers.
 
     \b
     Examples:
       savedmodel-compat contract check model
+      savedmodel-compat contract check --rule ALL
       savedmodel-compat contract check models --answers --require
     """
     from compat_matrix.exports.contracts import NO_ANSWERS, blank, checked, exit_code
     from savedmodel_tools.contract.rules import RULES
     from savedmodel_tools.jobs import Died, ordered
 
+    if rule is not None:
+        _tell_rules(rule, as_json)
+        return ExitCode.AS_EXPECTED
+    if path is None:
+        raise click.UsageError("Missing argument 'MODEL'.")
     if wrong := unknown("rule", allow, RULES):
         raise click.UsageError(wrong)
     found = models_named([path], follow_links=follow_links)
@@ -302,28 +316,22 @@ def _skipped(found: Found, quiet: bool = False) -> int:
     return ExitCode.INCOMPLETE if found.skipped else ExitCode.AS_EXPECTED
 
 
-@claims(green="the rules are listed", asked="nothing", not_asked="nothing: it compares nothing")
-@contract.command()
-@click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/client_contract.md)."
-)
-def rules(as_json: bool) -> None:
-    """List the rules: what breaks clients, and what only adds.
-
-    \b
-    Examples:
-      savedmodel-compat contract rules
-    """
+def _tell_rules(prefix: str, as_json: bool) -> None:
+    """Print the rules whose name begins with ``prefix``, or all of them for ``ALL``."""
     from savedmodel_tools.contract.rules import RULES
 
+    wanted = "" if prefix.upper() == "ALL" else prefix.upper()
+    found = {name: rule for name, rule in RULES.items() if name.startswith(wanted)}
+    if not found:
+        raise click.UsageError(unknown("rule", [prefix], RULES))
     if as_json:
         listed = [
             {"rule": name, "category": rule.category, "why": rule.why}
-            for name, rule in RULES.items()
+            for name, rule in found.items()
         ]
         click.echo(json.dumps({"schema": 1, "rules": listed}))
         return
-    for name, rule in RULES.items():
+    for name, rule in found.items():
         click.echo(f"{name:<22} {rule.category:<10} {rule.why}")
 
 

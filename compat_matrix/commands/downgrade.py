@@ -1,4 +1,4 @@
-"""Make a copy of a model that an older TensorFlow loads."""
+"""Write a copy of a model for an older TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import follow_links_option, jobs_option, json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode, leading
 from savedmodel_common.printable import message_of, printable
 from savedmodel_tools.commands.compat import LOADER_HELP, LOADERS
 from savedmodel_tools.commands.parts.editing import check_place, done, models_of
 from savedmodel_tools.commands.parts.models import (
-    jobs_of_models,
     one_release,
+    releases,
     summary,
     tell_skipped,
 )
@@ -54,43 +56,42 @@ SHOWN = 10  # refusals
     },
 )
 @click.command()
-@click.argument("model")
-@click.argument("directory", type=click.Path(path_type=Path), metavar="", required=False)
+@click.argument("model", shell_complete=folders)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="New directory for the result; of a tree, for all of them.",
+    help="New directory for the copy, or for the copies of a folder.",
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be done.")
 @click.option(
     "--target",
     required=True,
     metavar="RELEASE",
-    help="The TensorFlow that is to load it: 1.15, tensorflow==2.4.4.",
+    shell_complete=releases,
+    help="The TensorFlow that must load the copy: 1.15, tensorflow==2.4.4.",
 )
 @list_option(
     "--for",
     "loaders",
     type=Choice(LOADERS),
-    help=f"Loaders that must take the result: {LOADER_HELP}; default: all.",
+    help=f"Loaders that must load the copy: {LOADER_HELP}. Default: all.",
 )
-@click.option("--no-proof", is_flag=True, help="Do not start the target's runtime.")
+@click.option(
+    "--no-proof", is_flag=True, help="Do not compare answers in the TensorFlow of --target."
+)
 @click.option(
     "--requests",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help=(
-        "A folder with io.json and tensors to prove one model by; default: those of its artifact,"
-        " or made up."
+        "Folder with io.json and tensors, for one model. Default: io/ beside the model, else"
+        " generated inputs."
     ),
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/compat.md).")
-@jobs_of_models
-@click.option(
-    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
-)
+@json_option(page="docs/zoo/downgrade.md")
+@jobs_option
+@follow_links_option
 def downgrade(
     model: str,
-    directory: Path | None,
     out: Path | None,
     dry_run: bool,
     target: str,
@@ -101,16 +102,15 @@ def downgrade(
     jobs: int,
     follow_links: bool,
 ) -> int:
-    """Write the SavedModel MODEL (or each of a tree) to a new directory such that the TensorFlow of
-    --target loads it.
+    """Write a copy of MODEL, or of every model in a folder, that the TensorFlow of --target loads.
 
-    Rewritten is what no answer depends on; what else the release lacks is refused by name, and
-    nothing is written. The copy is asked in that TensorFlow for the answers that the source gives
-    here; one that answers otherwise is not written.
+    The command rewrites parts that do not change any answer. If the release lacks anything else,
+    the command names it and writes nothing. The TensorFlow of --target then answers the same
+    requests as the source; a copy with other answers is not written.
 
-    Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would
-    install what is missing, or a loader that --for names could not be asked. The TensorFlow that is
-    here proves its own release.
+    Exit code 1: the model was refused, or the copy answers differently. 3: the copy is written but
+    UNPROVED, because the release is not installed or a loader of --for could not run; the message
+    has the command that installs it.
 
     \b
     Examples:
@@ -120,11 +120,7 @@ def downgrade(
     """
     from savedmodel_tools.skew.history import history
 
-    if directory is not None:
-        click.echo("the directory of the result is named by --out now", err=True)
-    if directory is not None and out is not None:
-        raise click.UsageError("two directories for the result")
-    out = None if dry_run else out or directory
+    out = None if dry_run else out
     if out is None and not dry_run:
         raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
     table = history()

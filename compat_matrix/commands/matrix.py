@@ -1,4 +1,4 @@
-"""Plan, run and report the compatibility matrix."""
+"""Run the compatibility matrix: every model, every consumer, every check."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from compat_matrix.commands.parts import planned
 from compat_matrix.commands.parts.expect import expect
 from compat_matrix.commands.parts.matrix_run import run
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
 
 
 @click.group(cls=Group)
 def matrix() -> None:
-    """Plan, run and report the compatibility matrix.
+    """Run the compatibility matrix: every model, every consumer, every check.
 
     \b
-    Exit codes, the first that applies: 64 usage or an empty selection, 4 harness or environment
-    error, 1 unexpected failure or other error, 2 stale expectation (a listed cell passes, a dead,
-    too wide, overlapping or expired entry, an invalid file), 3 incomplete run or nothing compared,
-    0 as expected. An interrupted command (SIGINT, SIGTERM) ends with 130 and gives no verdict.
+    Exit codes, the first that applies: 64 wrong usage, or nothing was selected; 4 harness or
+    environment error; 1 an unexpected failure, or a failure with another error than expected;
+    2 stale ledger: a listed cell passes, an entry is dead, too wide, overlapping or expired, or the
+    file is invalid; 3 incomplete run, or nothing was compared; 0 as expected; 130 interrupted,
+    there is no verdict.
     """
 
 
@@ -42,16 +44,12 @@ def matrix() -> None:
 )
 @matrix.command()
 @click.argument("out", type=planned.RUN_FOLDER)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="The content of summary.json on stdout, in place of the report.",
-)
+@json_option("summary.json")
 @planned.exit_codes
 def report(out: Path, as_json: bool) -> int:
-    """Judge and render a run again, from the files in its folder alone; ends with the exit code of
-    that run.
+    """Write the reports of a run again, from the files in its output folder OUT.
+
+    The exit code is that of the run.
 
     \b
     Examples:

@@ -10,6 +10,7 @@ import click
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from savedmodel_common.command_line import programs
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, like, printable, told
@@ -43,7 +44,7 @@ def ops() -> None:
 )
 @ops.command()
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 def show(name: str, as_json: bool) -> int:
     """Show which releases have the op NAME, and how it changed. Exit code 1 if none has it.
 
@@ -142,7 +143,7 @@ def _allowed_lines(op: OpHistory, name: str, table: History) -> list[str]:
 @ops.command()
 @click.argument("old")
 @click.argument("new")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 def diff(old: str, new: str, as_json: bool) -> None:
     """Show the changes of the registry between two releases.
 
@@ -177,7 +178,7 @@ def diff(old: str, new: str, as_json: bool) -> None:
 )
 @ops.command()
 @model_arguments
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/releases/results.md).")
+@json_option(page="docs/contribute/internals.md")
 @click.option("--full", is_flag=True, help="Show all that a release lacks.")
 def needs(found: Found, follow_links: bool, as_json: bool, full: bool) -> int:
     """Show which releases have all ops of each part of the SavedModels MODELS.

@@ -1,4 +1,4 @@
-"""List, install and remove the TensorFlow runtimes of this machine."""
+"""Install, list and check TensorFlow releases on this machine."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from typing import Any
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.runtimes import places, registry
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.writing import discard
 
 
 @click.group(cls=Group)
 def runtimes() -> None:
-    """The TensorFlow runtimes: environments that uv makes in the folder SAVEDMODEL_COMPAT_HOME
-    (else in the user's cache).
+    """Install, list and check TensorFlow runtimes. Each is an environment of its own, made by uv in
+    SAVEDMODEL_COMPAT_HOME (default: in the user's cache).
 
-    A runtime is named by its entry in the registry (tf2.12, 2.12, 2.12.1), by a requirement
-    ("tensorflow==2.21.0rc1", with " @3.12" for a certain Python), by the path of a wheel, or by the
-    path of an interpreter that exists.
+    A RUNTIME is a release of the registry (tf2.12, 2.12, 2.12.1), a requirement
+    ("tensorflow==2.21.0rc1", or "tensorflow==2.21.0rc1 @3.12" for one Python), a wheel, or an
+    existing interpreter.
     """
 
 
@@ -33,10 +35,10 @@ def runtimes() -> None:
     not_asked="whether they work (`runtimes doctor`)",
 )
 @runtimes.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Everything that is known of them, as JSON.")
+@json_option()
 @refusing_trouble()
 def list_runtimes(as_json: bool) -> None:
-    """Show the runtimes, the consumers and the producers, without starting anything.
+    """List the runtimes, consumers and producers. Nothing is started.
 
     \b
     Examples:
@@ -173,18 +175,16 @@ def _row(
     not_asked="models; the C++ loader without --native",
 )
 @runtimes.command()
-@click.argument("names", metavar="[RUNTIME]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All of the registry.")
+@click.argument(
+    "names",
+    metavar="[RUNTIME]...",
+    nargs=-1,
+    shell_complete=completion.runtimes_to_install,
+)
 @click.option(
     "--jobs", default=2, show_default=True, type=click.IntRange(1), help="Installations at a time."
 )
-@click.option("--again", is_flag=True, help="Make anew what is installed.")
-@click.option(
-    "--python",
-    "python",
-    metavar="X.Y",
-    help="The Python of ad-hoc runtimes; the newest that fits without it.",
-)
+@click.option("--again", is_flag=True, help="Install again what is installed.")
 @click.option(
     "--native",
     "with_native",
@@ -194,29 +194,29 @@ def _row(
 @refusing_trouble()
 def install(
     names: tuple[str, ...],
-    everything: bool,
     jobs: int,
     again: bool,
-    python: str | None,
     with_native: bool,
 ) -> int:
-    """Make environments.
+    """Install TensorFlow runtimes, each in an environment of its own.
 
-    A complete environment is kept; an interrupted installation leaves nothing that counts.
+    `all` stands for every runtime of the registry. "NAME @X.Y" chooses the Python of a requirement,
+    by default the newest that fits. A complete environment is kept. An interrupted installation is
+    not used.
 
     \b
     Examples:
       savedmodel-compat runtimes install 2.15
       savedmodel-compat runtimes install tensorflow==2.20.0 2.12
+      savedmodel-compat runtimes install 'tensorflow==2.21.0rc1 @3.12'
     """
     from compat_matrix.commands.parts.runtimes_install import install_all
     from compat_matrix.runtimes.native import build as native
 
     known = registry.read()
-    specs = [name if python is None or known.find(name) else f"{name} @{python}" for name in names]
-    specs += list(known.stanzas) if everything else []
-    if not specs:
-        raise click.UsageError("name a runtime, or --all")
+    if not names:
+        raise click.UsageError("name a runtime; `all` stands for every runtime of the registry")
+    specs = list(known.stanzas) if names == ("all",) else list(names)
     return install_all(
         specs, known, jobs=jobs, again=again, steps=[native.provide] if with_native else []
     )
@@ -226,15 +226,15 @@ def install(
     green="the environments are gone", asked="nothing", not_asked="nothing: it compares nothing"
 )
 @runtimes.command()
-@click.argument("names", metavar="[RUNTIME]...", nargs=-1)
+@click.argument("names", metavar="[RUNTIME]...", nargs=-1, shell_complete=completion.runtimes)
 @click.option(
     "--stale",
     is_flag=True,
-    help="Environments that an older registry or a killed installation left.",
+    help="Remove environments that an older registry or a killed installation left.",
 )
 @refusing_trouble()
 def remove(names: tuple[str, ...], stale: bool) -> None:
-    """Remove environments; uv's cache keeps its packages.
+    """Remove runtimes. The packages stay in the cache of uv.
 
     \b
     Examples:

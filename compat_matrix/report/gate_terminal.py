@@ -102,7 +102,7 @@ def _list(title: str, verdict: Record, causes: list[Record], most: int, console:
         console.print(Text(what, style=STYLES[gate_words.tone(cause)]), soft_wrap=True)
         where = [
             listed(cause["cases"], 4),
-            listed(cause["consumers"] or ["production"], 6),
+            listed(cause["consumers"] or ["the writer"], 6),
             ", ".join(cause["roles"]),
         ]
         console.print(Text(f"      {one_line(' · '.join(where), 200)}"), soft_wrap=True)

@@ -399,9 +399,7 @@ def _passed(cells: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, A
     grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         if cell["outcome"] == Outcome.PASS.value:
-            grouped[cell["consumer_label"] if cell["consumer"] != "-" else "production"].append(
-                cell
-            )
+            grouped[cell["consumer_label"] if cell["consumer"] != "-" else "written"].append(cell)
     return list(grouped.items())
 
 

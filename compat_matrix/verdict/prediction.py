@@ -111,7 +111,7 @@ class Prediction:
 
     def __str__(self) -> str:
         if self.says is Says.NOT_TOLD:
-            return f"not told: {self.why}"
+            return f"no prediction: {self.why}"
         if self.says is Says.PASSES:
             return "passes"
         more = f" (and {len(self.causes) - SHOWN} more)" if len(self.causes) > SHOWN else ""

@@ -49,10 +49,10 @@ class SavedModelError(Exception):
       reason: what is wrong, in one sentence.
       file: the file it was found in.
       node: where in that file: a field path, a checkpoint key, an object or function name.
-      clause: id of the violated clause; by default the clause of the class.
-      rule: id of the constraint of the specification that the file breaks (docs/format/spec), such
-      as
-        ``SM-BUNDLE-7``; None where no constraint is meant.
+      clause: id of the violated clause of the RFC; by default the clause of the class. It is not
+        part of the text.
+      rule: id of the constraint of the specification that the file breaks (docs/format/spec), for
+        example ``SM-BUNDLE-7``; None where no constraint is meant.
     """
 
     clause: Optional[str] = None
@@ -81,8 +81,7 @@ class SavedModelError(Exception):
     def __str__(self) -> str:
         where = ": ".join(printable(part) for part in (self.file, self.node) if part)
         text = f"{where}: {printable(self.reason)}" if where else printable(self.reason)
-        cited = ", ".join(filter(None, (self.clause, self.rule)))
-        return f"{text} [{cited}]" if cited else text
+        return f"{text} [{self.rule}]" if self.rule else text
 
 
 class NotASavedModelError(SavedModelError, OSError):

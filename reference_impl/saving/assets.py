@@ -83,5 +83,5 @@ def _exists(source: str, path: str, strict: bool) -> bool:
         raise MissingFileError(
             f"{reason}; strict=False saves without it", file=source, node=path, clause="RES-06"
         )
-    warnings.warn(f"{source}: {path}: {reason}: what is saved lacks it too [RES-06]", stacklevel=2)
+    warnings.warn(f"{source}: {path}: {reason}: what is saved lacks it too", stacklevel=2)
     return False

@@ -48,7 +48,7 @@ def traces_with_tensors(function: tf.types.experimental.GenericFunction, path: s
                     f" {str(error).strip().splitlines()[-1] if str(error).strip() else ''}"
                 )
                 warnings.warn(
-                    f"{path}: cannot be traced with tensors in place of numbers [PY-02]: {reason}",
+                    f"{path}: cannot be traced with tensors in place of numbers: {reason}",
                     stacklevel=2,
                 )
             else:

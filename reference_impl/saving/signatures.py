@@ -139,7 +139,7 @@ def _say_numbered(name: str, signature: SignatureFunction) -> None:
         _log.warning(
             "root.%s is the default signature, and the parts of a structure are its inputs %s. A"
             " client could not know these names: give each TensorSpec a name, or say what to export"
-            " by the argument signatures ({} for nothing) [SIG-13]",
+            " by the argument signatures ({} for nothing)",
             name,
             ", ".join(map(repr, itertools.chain(*numbered))),
         )

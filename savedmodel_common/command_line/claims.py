@@ -13,6 +13,7 @@ from typing import TypeVar, Union
 
 import click
 
+from savedmodel_common.command_line.common import CommonOption
 from savedmodel_common.exit_codes import ExitCode
 
 Words = Union[
@@ -51,11 +52,12 @@ class Claim:
 def claims(
     green: str, asked: Words, not_asked: Words, codes: Mapping[ExitCode, str] | None = None
 ) -> Callable[[C], C]:
-    """Return a decorator that records the claim of a command; its help ends with what exit code 0
-    means.
+    """Return a decorator that records the claim of a command. Its help ends with the common options
+    and the meaning of exit code 0.
     """
 
     def record(command: C) -> C:
+        command.params.sort(key=lambda one: isinstance(one, CommonOption))
         _CLAIMS[command] = Claim(green, asked, not_asked, codes or {})
         command.epilog = (
             f"Exit code 0 means: {green}. The page 'What green means' lists what is asked."

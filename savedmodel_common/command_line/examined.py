@@ -1,4 +1,4 @@
-"""The findings of `doctor`, as lines of text and as JSON."""
+"""The findings of `runtimes doctor`, as lines of text and as JSON."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from savedmodel_common.printable import like
 
@@ -33,6 +34,12 @@ class _List(click.Option):
         if isinstance(value, (list, tuple)):
             value = [part for text in value for part in self._parts(ctx, text)]
         return super().type_cast_value(ctx, value)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the part behind the last comma."""
+        before, comma, last = incomplete.rpartition(",")
+        found = super().shell_complete(ctx, last)
+        return [CompletionItem(f"{before}{comma}{one.value}", one.type) for one in found]
 
     def _parts(self, ctx: click.Context, text: str) -> list[str]:
         parts = [part for part in self.cut(text) if part]
@@ -65,6 +72,3 @@ def list_option(*names: str, **settings: Any) -> Callable[..., Any]:
 def servers_option(*names: str, **settings: Any) -> Callable[..., Any]:
     """Return an option that takes several model servers."""
     return click.option(*names, cls=_Servers, multiple=True, metavar="SERVER", **settings)
-
-
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import servers_option
 from savedmodel_common.exit_codes import ExitCode
 
@@ -26,18 +28,24 @@ if TYPE_CHECKING:
     },
 )
 @click.command()
-@click.argument("runtimes", metavar="[RUNTIME]...", nargs=-1)
+@click.argument(
+    "runtimes",
+    metavar="[RUNTIME]...",
+    nargs=-1,
+    shell_complete=completion.runtimes_to_check,
+)
 @servers_option(
-    "--server", "servers", help="Look for this model server and what it needs; several by commas."
+    "--server",
+    "servers",
+    shell_complete=completion.servers,
+    help="Look for this model server and what it needs; several by commas.",
 )
 @click.option(
     "--serving",
     is_flag=True,
     help="Look for what model servers need: packages, the engine, images.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object (docs/contribute/internals.md)."
-)
+@json_option(page="docs/contribute/internals.md")
 @refusing_trouble()
 def doctor(
     runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, as_json: bool

@@ -1,4 +1,4 @@
-"""Build the kit for readers of SavedModels, or check a reader against it."""
+"""Check a program that reads SavedModels, in any language."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
@@ -45,12 +46,12 @@ def kit() -> None:
     metavar="FOLDER",
     help="Add the artifacts below FOLDER (model/, io/, provenance.json); several by commas.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the index of the kit as JSON.")
+@json_option("the index of the kit as JSON")
 def build(out: Path, more: tuple[str, ...], as_json: bool) -> int:
-    """Write the kit to OUT, a .tar or .tar.gz file: artifacts, what each of them means, and files
-    that a reader must refuse.
+    """Write the kit to OUT, a .tar or .tar.gz file.
 
-    Needs no TensorFlow. The archive has the same bytes each time that it is built.
+    The kit has artifacts, the meaning of each, and files that a reader must refuse. Two builds give
+    the same bytes. TensorFlow is not needed.
 
     \b
     Examples:
@@ -117,26 +118,26 @@ def build(out: Path, more: tuple[str, ...], as_json: bool) -> int:
     help="Check these levels; several by commas. By default, all that the reader gives.",
 )
 @click.option(
-    "--timeout",
+    "--limit",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Seconds that the reader has for one model.",
+    help="Seconds for one model.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the score as one JSON object.")
+@json_option("the score as one JSON object")
 def check(
     archive: Path | None,
     consumer: str | None,
     results: Path | None,
     worker: str | None,
     levels: tuple[str, ...],
-    timeout: float,
+    limit: float,
     as_json: bool,
 ) -> int:
-    """Tell which constraints of the specification a reader keeps, level by level.
+    """Check which constraints of the specification a reader keeps, level by level.
 
-    ARCHIVE is a kit, or a folder with an unpacked one; without it the kit is built first. Needs no
-    TensorFlow.
+    ARCHIVE is a kit or a folder with an unpacked kit. Without it, the kit is built first.
+    TensorFlow is not needed.
 
     \b
     Examples:
@@ -147,7 +148,7 @@ def check(
     if (consumer is None) == (results is None) and (consumer is not None or worker is None):
         raise click.UsageError("give either --consumer CMD or --results FILE, or --worker CMD")
     with _opened(archive) as opened:
-        answers = _answers(opened, consumer, results, timeout)
+        answers = _answers(opened, consumer, results, limit)
         made = _scored(opened, answers, worker, levels)
     if as_json:
         click.echo(json.dumps(made.to_json(), indent=1))
@@ -190,12 +191,12 @@ def _with_index(folder: Path) -> Path:
 
 
 def _answers(
-    opened: Kit, consumer: str | None, results: Path | None, timeout: float
+    opened: Kit, consumer: str | None, results: Path | None, limit: float
 ) -> dict[str, Answer]:
     from savedmodel_kit.consumer import ResultsError, ask_all, read_results
 
     if consumer is not None:
-        return ask_all(shlex.split(consumer), opened.models(), timeout)
+        return ask_all(shlex.split(consumer), opened.models(), limit)
     if results is None:
         return {}
     try:

@@ -1,6 +1,4 @@
-"""Make SavedModels of TF 2 out of those of TF 1.x, or Keras 3 models out of those of Keras 2, each
-proved equal.
-"""
+"""Convert models of TF 1.x to TF 2, or of Keras 2 to Keras 3, with proof."""
 
 from __future__ import annotations
 
@@ -12,14 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import jobs_option, json_option, quiet_option
 from savedmodel_common.command_line.groups import goes_on
-from savedmodel_common.command_line.lists import (
-    Choice,
-    list_option,
-    quiet_option,
-)
+from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.extras import need
 from savedmodel_common.printable import printable
@@ -61,16 +57,9 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     type=Choice(["tf2", "keras"]),
     default="tf2",
     show_default=True,
-    help="Kind of the new models: SavedModels of TF 2, or .keras files.",
+    help="Convert to SavedModels of TF 2, or to .keras files.",
 )
-@click.option(
-    "--jobs",
-    "workers",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Worker processes, each with one model at a time.",
-)
+@jobs_option
 @click.option(
     "--cluster",
     metavar="ADDRESS",
@@ -80,20 +69,19 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     "--dry-run",
     "only_plan",
     is_flag=True,
-    help="Say what each model is and what would be done; do nothing.",
+    help="Write nothing; show what each model is and what would be done.",
 )
 @click.option(
     "--partial",
     is_flag=True,
     help=(
-        "Also take models that lose something or that cannot be asked anything; the report"
-        " names it."
+        "Also write models that lose something, or that nothing could be asked. The report says so."
     ),
 )
 @list_option(
     "--custom-objects",
     metavar="MODULE:NAME",
-    help="--to keras: import this class or function of yours; several by commas.",
+    help="--to keras: import your class or function; several by commas.",
 )
 @click.option(
     "--trust-lambda", is_flag=True, help="--to keras: run the Python code that Lambda layers hold."
@@ -102,27 +90,21 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     "--wrap/--no-wrap",
     default=True,
     show_default=True,
-    help="--to keras: wrap a model that cannot be rebuilt in a layer.",
+    help="--to keras: wrap models that cannot be rebuilt in a layer.",
 )
 @click.option(
-    "--with",
+    "--runtime",
     "release",
     metavar="RUNTIME",
+    shell_complete=completion.runtimes,
     default="",
     help=(
-        "Runtime that answers for old models which this TensorFlow does not run. Without it such a"
-        " model is not migrated, and its record says which release can."
+        "The TensorFlow that answers for old models which the one here does not run. Without it,"
+        " such a model is not migrated, and its record names the releases that run it."
     ),
 )
-@click.option(
-    "--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take."
-)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="The report, or with --dry-run the plan, as JSON on stdout.",
-)
+@click.option("--limit", default=300.0, show_default=True, help="Seconds for one step of a model.")
+@json_option("the report (with --dry-run, the plan) as JSON")
 @quiet_option
 @goes_on(GO_ON)
 def migrate(
@@ -130,7 +112,7 @@ def migrate(
     follow_links: bool,
     out: Path | None,
     to: str,
-    workers: int,
+    jobs: int,
     cluster: str | None,
     only_plan: bool,
     partial: bool,
@@ -142,25 +124,26 @@ def migrate(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Convert SavedModels of TF 1.x to TF 2, or of Keras 2 to .keras files, and prove that each
-    answers as before.
+    """Convert SavedModels of TF 1.x to TF 2, or of Keras 2 to .keras files, and prove that the new
+    models give the same answers.
 
-    MODELS are directories, trees, lists (@file) or URLs; they are only read. OUT/models gets those
-    that are proved equal, under their old relative names; what is refused or differs is in the
-    report, with the reason and what would help. Run it again to go on, or to take up what changed.
+    MODELS are SavedModels, folders of them, @lists or URLs. They are only read. Models that are
+    proved equal are written to OUT/models, under their old relative names. The report lists the
+    others, with the reason and what would help. Run the same command again to continue, or to
+    convert models that have changed.
 
     \b
     Examples:
       savedmodel-compat migrate models --dry-run
       savedmodel-compat migrate models --out migrated --jobs 2
-      savedmodel-compat migrate models --out migrated --with 2.8
+      savedmodel-compat migrate models --out migrated --runtime 2.8
       savedmodel-compat migrate --to keras models --out migrated
     """
     from savedmodel_migration.migrate.migrator import Settings
     from savedmodel_migration.migrate.run import MODELS, jobs_of
 
     tell_skipped(found.skipped)
-    jobs = jobs_of(found.models if out is None else sources(found.models, out, MODELS))
+    models = jobs_of(found.models if out is None else sources(found.models, out, MODELS))
     if to != "keras" and (custom_objects or trust_lambda or not wrap):
         raise click.UsageError(
             "--custom-objects, --trust-lambda and --no-wrap are about --to keras"
@@ -177,11 +160,11 @@ def migrate(
         _check_release(release, to)
     settings = Settings(partial, limit, to, custom_objects, trust_lambda, wrap, release)
     if only_plan:
-        code = _plan(jobs, settings, as_json)
+        code = _plan(models, settings, as_json)
     elif out is None:
         raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
     else:
-        code = _run(jobs, out.resolve(), settings, workers, cluster, as_json, quiet)
+        code = _run(models, out.resolve(), settings, jobs, cluster, as_json, quiet)
     return code or (ExitCode.UNEXPECTED if found.skipped else ExitCode.AS_EXPECTED)
 
 
@@ -191,11 +174,11 @@ def _check_release(spec: str, to: str) -> None:
     from savedmodel_migration.migrate.elsewhere import READER
 
     if to == "keras":
-        raise click.UsageError("--with is about --to tf2")
+        raise click.UsageError("--runtime is about --to tf2")
     with refusing_trouble():
         runtime = resolve(spec)
     if why := runtime.lacks.get(READER):
-        raise click.UsageError(f"--with {spec}: {why}")
+        raise click.UsageError(f"--runtime {spec}: {why}")
 
 
 def _plan(jobs: list[Job], settings: Settings, as_json: bool) -> int:
@@ -294,7 +277,7 @@ def _made(
     except dask.NoCluster as error:
         raise click.UsageError(str(error)) from error
     except BaseException:
-        report.remove(out)  # that of some of the models would look like one of all
+        report.remove(out)  # a partial report could be mistaken for a complete one
         raise
     finally:
         progress.stop()

@@ -61,7 +61,7 @@ def names_of(releases: Sequence[int]) -> list[str]:
 
 
 def runtime_for(named: str) -> Runtime | None:
-    """Return the runtime of ``--with``, or None for "".
+    """Return the runtime of ``--runtime``, or None for "".
 
     What else is installed on a machine does not matter: a migration has the same result everywhere.
 
@@ -89,6 +89,6 @@ def command(releases: Sequence[str], model: str, out: Path) -> str:
     name = max(able, key=lambda stanza: Version(stanza.tensorflow)).name
     here = Path.cwd()
     place = out.relative_to(here) if out.is_relative_to(here) else out  # as it would be typed here
-    words = ["savedmodel-compat", "migrate", model, "--with", name, "--out", str(place)]
+    words = ["savedmodel-compat", "migrate", model, "--runtime", name, "--out", str(place)]
     migrate = shlex.join(words)
     return f"savedmodel-compat runtimes install {name} && {migrate}"

@@ -1,4 +1,4 @@
-"""Try a consumer on every rule of the worker protocol."""
+"""Check that your consumer keeps the worker protocol."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
+from savedmodel_common.command_line.completion import names
 from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, unknown
@@ -22,19 +25,25 @@ WIDTH = 16  # of the names
     green="no rule of the protocol is broken by what was tried",
     asked=lambda: f"{len(_checks())} checks, those that its capabilities allow",
     not_asked=(
-        "checks of capabilities that it does not declare, and what --only leaves out: each is a"
+        "checks of capabilities that it does not declare, and what --check leaves out: each is a"
         " line"
     ),
     codes={
         ExitCode.UNEXPECTED: "a rule is broken",
-        ExitCode.INCOMPLETE: "nothing was tried of what --only names",
+        ExitCode.INCOMPLETE: "nothing was tried of what --check names",
     },
 )
 @click.command("plugin-check")
-@click.argument("command", metavar="CMD", required=False)
+@click.argument("command", metavar="CMD", required=False, shell_complete=completion.consumers)
 @plugin_option
-@click.option("--json", "as_json", is_flag=True, help="The outcomes as JSON.")
-@list_option("--only", metavar="CHECK", help="Only this check (and hello); several by commas.")
+@json_option()
+@list_option(
+    "--check",
+    "only",
+    metavar="NAME",
+    shell_complete=names(lambda _: _checks()),
+    help="Make only this check (and hello); several by commas.",
+)
 @click.option(
     "--limit",
     type=click.FloatRange(0.1),
@@ -47,22 +56,22 @@ WIDTH = 16  # of the names
     type=click.FloatRange(0.1),
     default=10.0,
     show_default=True,
-    help="Seconds to end in.",
+    help="Seconds that the consumer has to exit.",
 )
 @click.option(
     "--large",
     type=click.IntRange(1, 1024),
     default=64,
     show_default=True,
-    help="MiB of the large tensor.",
+    help="Size of the large tensor in MiB.",
 )
 @click.option(
-    "--list", "listing", is_flag=True, help="Show the checks and their rules, start nothing."
+    "--list", "listing", is_flag=True, help="List the checks and their rules. Nothing is started."
 )
 @click.option(
     "--samples",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Write the sample plug-ins there.",
+    help="Write the sample plug-ins to this folder.",
 )
 def plugin_check(
     command: str | None,
@@ -75,12 +84,15 @@ def plugin_check(
     listing: bool,
     samples: Path | None,
 ) -> int:
-    """Try every message, capability and failure path of a consumer.
+    """Check that a consumer keeps the worker protocol: every message, capability and failure.
 
-    CMD is a command line ('./my-consumer --quiet'), the name of an entry point of
-    savedmodel_compat.consumers or of a consumer in pyproject.toml or the file of --plugins, or a
-    consumer of ours. docs/exporters/protocol.md has the rules. Exit codes: 0 it keeps them, 1 it
-    does not, 3 what --only names does not apply to it, 4 a defect of this program, 64 usage.
+    CMD is a command line ('./my-consumer --quiet'), or the name of a consumer: an entry point of
+    savedmodel_compat.consumers, one in pyproject.toml or in the file of --plugins, or a built-in
+    one. docs/exporters/protocol.md has the rules.
+
+    \b
+    Exit codes: 0 the rules are kept, 1 a rule is broken, 3 the checks that you named do not apply
+    to this consumer, 4 a defect of this program, 64 wrong usage.
 
     \b
     Examples:

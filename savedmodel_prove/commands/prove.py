@@ -1,7 +1,4 @@
-"""Show that a converted model answers as its original, or where not.
-
-Task: Check models
-"""
+"""Show whether a converted model answers as its original."""
 
 from __future__ import annotations
 
@@ -14,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Optional
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.extras import need
@@ -44,7 +43,7 @@ CERTIFICATE = "certificate.json"
     },
 )
 @click.command()
-@click.argument("original", required=False, type=click.Path(path_type=Path))
+@click.argument("original", required=False, type=click.Path(path_type=Path), shell_complete=folders)
 @click.argument("converted", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--check",
@@ -113,7 +112,7 @@ CERTIFICATE = "certificate.json"
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a report page, also with --check.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+@json_option("the verdicts as JSON")
 def prove(
     original: Optional[Path],
     converted: Optional[Path],

@@ -1,4 +1,4 @@
-"""Model servers: upgrades, the stand-in, what was left behind."""
+"""Plan an upgrade of TensorFlow Serving, or clean up after killed runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
@@ -18,7 +19,7 @@ from savedmodel_servers.commands.parts.serving_upgrade import upgrade
 
 @click.group(cls=Group)
 def serving() -> None:
-    """TensorFlow Serving, and the stand-in of this project where no image of it can be had.
+    """Plan an upgrade of TensorFlow Serving, or clean up after killed runs.
 
     `matrix run --servers-only` and `check --server` ask servers; `runtimes doctor --serving`
     lists what is missing here.
@@ -38,15 +39,13 @@ serving.add_command(upgrade)
     "--all",
     "everything",
     is_flag=True,
-    help="Also those of harnesses that still run, and of other machines.",
+    help="Also remove those of other running commands and of other machines.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object (docs/contribute/internals.md)."
-)
+@click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
+@json_option(page="docs/contribute/internals.md")
 @refusing_trouble()
 def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
-    """Remove the containers and server processes of runs that ended without doing so (kill -9).
+    """Remove the containers and server processes of runs that were killed.
 
     \b
     Examples:

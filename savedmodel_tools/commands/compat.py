@@ -1,4 +1,4 @@
-"""Which TensorFlow releases load which part of a model, and why not."""
+"""Show which TensorFlow releases load a model, and what others lack."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import jobs_option, json_option
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
 from savedmodel_tools.commands.parts.models import (
-    jobs_of_models,
     model_options,
     models_named,
+    releases,
     tell_skipped,
 )
 
@@ -39,24 +40,28 @@ LOADER_HELP = (
 @click.option(
     "--target",
     metavar="VERSIONS",
-    help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.',
+    shell_complete=releases,
+    help='Only these releases: "tensorflow>=1.15,<2.22", 2.4. Default: all known releases.',
 )
-@list_option("--for", "loaders", type=Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/compat.md).")
+@list_option(
+    "--for", "loaders", type=Choice(LOADERS), help=f"Only this loader: {LOADER_HELP}. Default: all."
+)
+@json_option(page="docs/zoo/compat.md")
 @click.option(
-    "--full", is_flag=True, help="Show all parts, and all that the nearest other releases lack."
+    "--full",
+    is_flag=True,
+    help="Show all parts, and everything that the nearest other releases lack.",
 )
 @click.option(
     "--summary",
     is_flag=False,
     flag_value="table",
     type=Choice(["table", "csv"]),
-    help="One line for each model: the releases in which all its parts load; as a table or as CSV.",
+    help="Print one line for each model, with the releases that load all its parts, or CSV.",
 )
-@jobs_of_models
+@jobs_option
 def compat(
     models: tuple[str, ...],
-    lists: tuple[str, ...],
     follow_links: bool,
     target: str | None,
     loaders: tuple[str, ...],
@@ -65,11 +70,12 @@ def compat(
     summary: str | None,
     jobs: int,
 ) -> int:
-    """Show which TensorFlow releases load the SavedModels at MODELS..., part by part, and what
-    keeps the others from it.
+    """Show which TensorFlow releases load MODELS, part by part, and what the other releases lack.
 
-    Exit code 1: with --target, when a part does not load, or loses something, in one of these
-    releases; without, when a part loads in no release at all; and for a model that cannot be read.
+    Nothing is run: the command compares the models with the recorded op registries of the releases.
+
+    Exit code 1: a part does not load, or loses something, in a release of --target. Without
+    --target: a part loads in no release. In both cases: a model cannot be read.
 
     \b
     Examples:
@@ -77,7 +83,7 @@ def compat(
       savedmodel-compat compat models --summary csv
       savedmodel-compat compat model --target 'tensorflow>=2.12,<2.16'
     """
-    found = models_named(models, lists, follow_links)
+    found = models_named(models, follow_links)
     from functools import partial
 
     from savedmodel_tools import targets

@@ -1,4 +1,4 @@
-"""Show what is different between two SavedModels, or two folders of them."""
+"""Compare two SavedModels, or two folders of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Optional
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import follow_links_option, jobs_option, json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
@@ -53,10 +55,10 @@ def _tolerance(
     codes={ExitCode.UNEXPECTED: "they are different"},
 )
 @click.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
-@list_option("--only", type=Choice(SECTIONS), help="Compare only this section; several by commas.")
-@list_option("--ignore", type=Choice(SECTIONS), help="Leave this section out; several by commas.")
+@click.argument("first", metavar="A", shell_complete=folders)
+@click.argument("second", metavar="B", shell_complete=folders)
+@list_option("--only", type=Choice(SECTIONS), help="Only this section; several by commas.")
+@list_option("--ignore", type=Choice(SECTIONS), help="Not this section; several by commas.")
 @click.option(
     "--tolerance",
     callback=_tolerance,
@@ -71,26 +73,18 @@ def _tolerance(
 @click.option(
     "--clients",
     is_flag=True,
-    help="Only what a client of the signatures notices (`contract check`, without a contract).",
+    help="Compare only what a client of the signatures notices, as `contract check` does.",
 )
 @click.option(
     "--hash",
     "hashes",
     is_flag=True,
-    help="Compute the content hashes even when a difference was found without them.",
+    help="Compute the content hashes even if a difference was found without them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/diff.md).")
+@json_option(page="docs/zoo/diff.md")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
-@click.option(
-    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Processes for two folders, each with one pair at a time.",
-)
+@follow_links_option
+@jobs_option
 def diff(
     first: str,
     second: str,
@@ -105,12 +99,13 @@ def diff(
     follow_links: bool,
     jobs: int,
 ) -> int:
-    """Show what is different between the SavedModels A and B, or between two folders of them.
+    """Compare the SavedModels A and B, or two folders of SavedModels.
 
-    Names that TensorFlow generates, numbering, order of nodes, shards and what wrote the file make
-    no difference. Exits with 0 when the two are equal (of one content hash, or in what was asked
-    for), with 1 when they are not. With --clients it exits with 0 unless a client of A breaks: a
-    migrated model has other weights, functions and nodes, and the same signatures.
+    Generated names, numbering, the order of nodes, shards and the writer do not count. The exit
+    code is 0 if both are equal in the sections that are compared, else 1.
+
+    --clients compares only what a client of the signatures notices, for example after a migration:
+    the exit code is 0 unless a client of A would break.
 
     \b
     Examples:

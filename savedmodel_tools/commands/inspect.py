@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, told
@@ -46,12 +47,7 @@ SECTIONS = (
 )
 @click.command()
 @model_options
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="One JSON object (schema in reference_impl/views/saved_model.py).",
-)
+@json_option(page="schema: reference_impl/views/saved_model.py")
 @click.option("--tags", help="Only the MetaGraph with exactly these tags, separated by commas.")
 @list_option("--only", type=Choice(SECTIONS), help="Show only this section; several by commas.")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
@@ -62,23 +58,21 @@ SECTIONS = (
 )
 def inspect(
     models: tuple[str, ...],
-    lists: tuple[str, ...],
     tags: str | None,
     follow_links: bool,
     trace: bool,
     **shown: Any,
 ) -> int:
-    """Show what the SavedModels at MODELS (directories, saved_model.* files, folders of models,
-    @lists, URLs) contain.
+    """Show what MODELS contain: SavedModels, saved_model.* files, folders of models, @lists, URLs.
 
-    Signatures, the object tree, functions with their Python signatures, variables, assets,
-    initialisers, what acts on the machine (files, terminal, Python, network) and when, the ops of
-    the graph and all its functions. Exits with 1 when something is damaged or missing; what it is
-    stands under "problems".
+    The sections are signatures, the object tree, functions, variables, assets, initialisers,
+    effects on the machine (files, terminal, Python, network), and the ops of the graph and its
+    functions.
+    If something is damaged or missing, "problems" lists it, and the exit code is 1.
 
-    --trace loads each model by `reference_impl.load` and prints the steps: file, node, what came of
-    it, clause of the RFC. A load runs initialisers. A model whose initialisers act on the machine
-    is refused.
+    --trace loads each model with `reference_impl.load` and prints each step: file, node, result,
+    clause of the RFC. Loading runs initialisers. A model whose initialisers act on the machine is
+    refused.
 
     \b
     Examples:
@@ -91,10 +85,10 @@ def inspect(
     if trace:
         if follow_links or any(shown.values()):
             raise click.UsageError("--trace takes no --json, --only, --full or --follow-links")
-        return _trace_all(models_named(models, lists, follow_links), wanted)
-    if len(models) == 1 and not lists and _is_model(models[0]):
+        return _trace_all(models_named(models, follow_links), wanted)
+    if len(models) == 1 and _is_model(models[0]):
         return _show_one(models[0], wanted, follow_links, **shown)
-    found = models_named(models, lists, follow_links)
+    found = models_named(models, follow_links)
     if [model.file for model in found.models] == [""]:
         return _show_one(models[0], wanted, follow_links, **shown)
     return _show_all(found, wanted, follow_links, **shown)

@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, told
@@ -30,7 +32,7 @@ from savedmodel_common.printable import printable, told
     },
 )
 @click.command()
-@click.argument("model", type=click.Path(exists=True))
+@click.argument("model", type=click.Path(exists=True), shell_complete=folders)
 @click.argument("signature", required=False)
 @click.option(
     "--input",
@@ -42,19 +44,14 @@ from savedmodel_common.printable import printable, told
         " inputs.json) gives all inputs by name. May be repeated."
     ),
 )
-@click.option("--tags", help="Of the MetaGraph, separated by commas. Default: the only one.")
+@click.option("--tags", help="Tags of the MetaGraph, separated by commas. Default: the only one.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Write the outputs to FILE.npz or FILE.json.",
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one JSON object: each output with dtype, shape and values in row-major order.",
-)
+@json_option("each output with dtype, shape and values, in row-major order, as one JSON object")
 @click.option("--trace", is_flag=True, help="Print each node with its results on stderr.")
 @click.option(
     "--until",
@@ -80,10 +77,11 @@ def run(
     until: str | None,
     precision: str | None,
 ) -> int:
-    """Evaluate SIGNATURE of MODEL, by default serving_default or the only one.
+    """Evaluate a signature of MODEL with NumPy, without TensorFlow.
 
-    Needs no TensorFlow. Changes of variables and tables are lost when the command ends. No file is
-    read but those of the model and the inputs. The output of --json can be an input again.
+    SIGNATURE is serving_default, or the only one, by default. Changes of variables and tables are
+    lost when the command ends. Only files of the model and of the inputs are read. The output of
+    --json can be used as an input.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Look for defects in SavedModels, one or many, by rules with stable ids."""
+"""Find defects in SavedModels, before something loads them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import jobs_option, json_option
+from savedmodel_common.command_line.completion import names
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import like, printable
-from savedmodel_tools.commands.parts.models import fail_on_option, jobs_of_models, model_arguments
+from savedmodel_tools.commands.parts.models import fail_on_option, model_arguments, releases
 
 if TYPE_CHECKING:
     from savedmodel_tools.find import Found
@@ -44,6 +46,12 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     ctx.exit()
 
 
+def _rule_ids(_: click.Context) -> list[str]:
+    from savedmodel_tools.verify.rules import all_rules
+
+    return [rule.id for rule in all_rules()]
+
+
 @claims(
     green="no rule that was applied finds anything of the severity of --fail-on or above",
     asked=lambda: _claimed(),
@@ -62,33 +70,37 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     "--select",
     multiple=True,
     metavar="PREFIX",
-    help="Apply only rules whose id begins with this: SMC2, or several by commas, or ALL.",
+    shell_complete=names(_rule_ids),
+    help="Only rules whose id begins with this: SMC2, ALL; several by commas.",
 )
 @click.option(
     "--ignore",
     multiple=True,
     metavar="PREFIX",
-    help="Leave out rules whose id begins with this; the longer prefix wins.",
+    shell_complete=names(_rule_ids),
+    help="Not the rules whose id begins with this. The longer prefix wins.",
 )
 @click.option(
     "--target",
     metavar="VERSIONS",
+    shell_complete=releases,
     help=(
-        'Judge the models for these releases: "tensorflow>=2.12,<2.16", 2.15; default: the newest'
-        " release known."
+        'Releases that must load the models: "tensorflow>=2.12,<2.16", 2.15. Default: the newest'
+        " known release."
     ),
 )
 @fail_on_option("Exit with 1 for findings of at least this severity.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@json_option()
 @click.option("--sarif", type=FILE, help="Write SARIF 2.1.0 to this file.")
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
-@jobs_of_models
+@jobs_option
 @click.option(
     "--rule",
     is_eager=True,
     expose_value=False,
     callback=_explain,
     metavar="ID",
+    shell_complete=names(_rule_ids),
     help="Explain a rule, or list those whose id begins with this, and exit.",
 )
 def verify(
@@ -103,16 +115,15 @@ def verify(
     junit: Path | None,
     jobs: int,
 ) -> int:
-    """Look for defects in MODELS: SavedModels, folders of them, @lists, URLs that fsspec reads.
+    """Find defects in MODELS: SavedModels, folders of them, @lists, URLs.
 
-    Checkpoint, graph, functions, objects, tables, assets, devices, and what its ops do to a
-    machine, by rules with stable ids. Nothing of a model is run. A severity says what happens to
-    the model in the releases of --target: an error if one of them cannot load it, or cannot call a
-    part of it.
+    The rules check the checkpoint, graph, functions, objects, tables, assets, devices, and what ops
+    do to the machine. Nothing in a model is run. A finding is an error if a release of --target
+    cannot load the model or cannot call a part of it.
 
     \b
-    Exit codes, the first that applies: 64 usage, 4 a model could not be looked at (permissions,
-    network), 1 a finding of at least the severity of --fail-on, 3 a folder could not be listed, 0
+    Exit codes, the first that applies: 64 wrong usage, 4 a model cannot be read (permissions,
+    network), 1 a finding with at least the severity of --fail-on, 3 a folder could not be listed, 0
     otherwise.
 
     \b

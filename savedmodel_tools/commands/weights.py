@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import follow_links_option, json_option
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, printable, told
@@ -36,15 +38,15 @@ _DIGITS = 12  # of a digest, in the list
     },
 )
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=folders)
 @click.option(
     "--tags",
-    help="Name the variables of this MetaGraph: its tags, separated by commas. By default, of all.",
+    help="Tags of the MetaGraph whose variables are named, separated by commas. Default: all.",
 )
 @list_option(
     "--only",
     metavar="PATTERN",
-    help="Only weights with such a path, name or key (dense*); several by commas.",
+    help="Only weights whose path, name or key matches (dense*); several by commas.",
 )
 @click.option(
     "--by",
@@ -60,14 +62,10 @@ _DIGITS = 12  # of a digest, in the list
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write them to FILE.npz or FILE.safetensors.",
+    help="Write the weights to FILE.npz or FILE.safetensors.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON array with an object for each weight."
-)
-@click.option(
-    "--follow-links", is_flag=True, help="Accept symbolic links that lead out of the directory."
-)
+@json_option("a JSON array with an object for each weight")
+@follow_links_option
 def weights(
     model: str,
     tags: str | None,
@@ -77,13 +75,13 @@ def weights(
     as_json: bool,
     follow_links: bool,
 ) -> int:
-    """List the weights of MODEL: name, dtype, shape, bytes and SHA-256 of each tensor of its
-    checkpoint. With --out, write them.
+    """List the weights of MODEL, or write them to a file with --out.
 
-    Needs no TensorFlow and runs nothing of the model. Every checksum is compared, and partitioned
-    variables are put together. The rows of a table and other tensors that belong to no variable
-    have only a key. If the file format cannot carry a tensor (a string; bfloat16 in .npz), the
-    command names it and writes nothing: --only leaves it out.
+    The list has name, dtype, shape, bytes and SHA-256 of each tensor of the checkpoint. The command
+    does not need TensorFlow and does not run the model. It verifies every checksum and joins
+    partitioned variables. Tensors that belong to no variable, such as the rows of a table, have
+    only a key. If the file format cannot hold a tensor (a string; bfloat16 in .npz), the command
+    names it and writes nothing. Leave the tensor out with --only.
 
     \b
     Examples:

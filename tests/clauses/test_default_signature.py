@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import clause_errors
 import numpy as np
 import pytest
 from made_modules import module
@@ -75,7 +76,7 @@ def test_IMP_06_a_function_that_cannot_be_the_default_is_no_error_and_that_is_sa
 ):
     f = tf.function(lambda x: {"a": [x]}, input_signature=[tf.TensorSpec([])])
     assert keys_of(module(tf, f=f), tmp_path / "m") == []
-    assert len(said()) == 1 and "root.f cannot be it" in said()[0] and "SIG-12" in said()[0]
+    assert len(said()) == 1 and "root.f cannot be it" in said()[0]
     loaded = reference_impl.load(tmp_path / "m")
     assert float(loaded.f(tf.constant(2.0))["a"][0]) == 2.0
 
@@ -93,12 +94,7 @@ def test_IMP_06_a_default_of_a_structure_has_the_names_of_tensorflow_and_that_is
     root = module(tf, f=tf.function(lambda x: x[0] + x[1], input_signature=[[spec, spec]]))
     options = reference_impl.SaveOptions(strict=strict)
     reference_impl.save(root, tmp_path / "ours", options=options)
-    assert (
-        len(said()) == 1
-        and "root.f" in said()[0]
-        and "'x', 'x_1'" in said()[0]
-        and "SIG-13" in said()[0]
-    )
+    assert len(said()) == 1 and "root.f" in said()[0] and "'x', 'x_1'" in said()[0]
     tf.saved_model.save(root, str(tmp_path / "theirs"))
     for path in (tmp_path / "ours", tmp_path / "theirs"):
         for load in (reference_impl.load, lambda path: tf.saved_model.load(str(path))):
@@ -109,8 +105,8 @@ def test_IMP_06_a_default_of_a_structure_has_the_names_of_tensorflow_and_that_is
     reference_impl.save(root, tmp_path / "none", {})
     assert not reference_impl.load(tmp_path / "none").signatures
     if strict:
-        with pytest.raises(
-            reference_impl.errors.SignatureError, match=r"'x', 'x_1'.*strict=False.*SIG-13"
+        with clause_errors.raises(
+            reference_impl.errors.SignatureError, "SIG-13", match=r"'x', 'x_1'.*strict=False"
         ):
             reference_impl.save(root, tmp_path / "asked", root.f, options)
 

@@ -95,7 +95,7 @@ def test_PRIM_06_an_attribute_with_numbers_that_is_not_written_is_refused_and_na
         reference_impl.save(root, tmp_path / "m")
     assert (
         named in str(raised.value)
-        and "PRIM-06" in str(raised.value)
+        and raised.value.clause == "PRIM-06"
         and "strict=False" in str(raised.value)
     )
     assert not (tmp_path / "m").exists()
@@ -142,7 +142,7 @@ def test_FN_14_python_values_are_no_loss(tf, tmp_path, recwarn):
     reference_impl.save(root, tmp_path / "m")
     reference_impl.save(reference_impl.load(tmp_path / "m"), tmp_path / "n")
     reference_impl.save(tf.saved_model.load(str(tmp_path / "m")), tmp_path / "o")
-    assert not [warning for warning in recwarn if "PRIM-06" in str(warning.message)]
+    assert not [warning for warning in recwarn if "not trackable" in str(warning.message)]
 
 
 def test_FN_14_an_array_that_is_a_constant_of_a_function_is_in_the_file(tf, tmp_path):

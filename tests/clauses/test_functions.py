@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from pathlib import Path
 
+import clause_errors
 import fresh_tensorflow
 import pytest
 
@@ -185,7 +186,7 @@ def test_FN_06_a_function_without_a_trace_is_refused(tf, tmp_path):
         reference_impl.save(root, tmp_path / "m")
     assert all(
         words in str(caught.value)
-        for words in ("root.attribute", "root.part.method", "input_signature", "FN-06")
+        for words in ("root.attribute", "root.part.method", "input_signature")
     )
     assert not (tmp_path / "m").exists()
     with pytest.warns(UserWarning, match=r"root\.attribute, root\.part\.method"):
@@ -277,8 +278,9 @@ def test_FN_09_an_argument_that_cannot_be_stored_is_named(tf, tmp_path, value):
     root.part = tf.Module()
     root.part.f = tf.function(lambda x, *, odd: x)
     root.part.f(tf.constant(1.0), odd=value)
-    with pytest.raises(errors.SaveError, match=r"FN-09|PY-06") as caught:
+    with pytest.raises(errors.SaveError) as caught:
         reference_impl.save(root, tmp_path / "m")
+    assert caught.value.clause in ("FN-09", "PY-06")
     assert "root.part.f" in str(caught.value) and "'odd'" in str(caught.value)
     assert not (tmp_path / "m").exists()
 
@@ -288,7 +290,7 @@ def test_FN_09_so_is_that_of_a_concrete_function(tf, both, tmp_path):
     root.concrete = tf.function(lambda x, odd: x).get_concrete_function(
         tf.TensorSpec([], tf.float32), Color.RED
     )
-    with pytest.raises(errors.SaveError, match=r"root\.concrete: .*'odd'.*FN-09"):
+    with clause_errors.raises(errors.SaveError, "FN-09", match=r"root\.concrete: .*'odd'"):
         reference_impl.save(root, tmp_path / "m")
     concrete, root = root.concrete, tf.Module()
     reference_impl.save(
@@ -303,7 +305,7 @@ def test_FN_09_so_is_a_default_value(tf, tmp_path):
     root.f = tf.function(
         lambda x, odd=frozenset([1]): x, input_signature=[tf.TensorSpec([], tf.float32)]
     )
-    with pytest.raises(errors.SaveError, match=r"root\.f.*'odd'.*FN-09|FN-09.*root\.f.*'odd'"):
+    with clause_errors.raises(errors.SaveError, "FN-09", match=r"root\.f.*'odd'"):
         reference_impl.save(root, tmp_path / "m")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 
+import clause_errors
 import numpy as np
 import pytest
 
@@ -169,7 +170,7 @@ def test_PY_02_code_that_needs_the_number_is_named(tf, both, tmp_path):
     root = module(tf, part=Model())
     root.part.repeat(tf.constant(1.0), 3, (2.0,))
     root.part.scale(tf.constant(1.0), factors={"by": [2.0], "other": "text"})
-    with pytest.warns(UserWarning, match=r"root\.part\.repeat.*PY-02"):
+    with pytest.warns(UserWarning, match=r"root\.part\.repeat: cannot be traced with tensors"):
         reference_impl.save(
             root, tmp_path / "m", options=reference_impl.SaveOptions(numbers_as_tensors=True)
         )
@@ -282,7 +283,7 @@ def test_PY_07_shapes_are_arguments(tf, both, tmp_path, shapes):
         2,
         15,
     ):  # there, no trace tells what it was called with
-        with pytest.raises(errors.SaveError, match="FN-09"):
+        with clause_errors.raises(errors.SaveError, "FN-09"):
             reference_impl.save(root, tmp_path / "m")
         return
     reference_impl.save(root, tmp_path / "m")
@@ -343,5 +344,6 @@ def test_PY_10_only_signatures_are_restricted(tf, both, tmp_path):
     reference_impl.save(root, tmp_path / "m", signatures={})
     for loaded in both(tmp_path / "m"):
         assert loaded.f({"b": tf.constant(1.0)})["a"][1][0].numpy() == 1.0
-    with pytest.raises(errors.SignatureError, match=r"SIG-1[23]"):
+    with pytest.raises(errors.SignatureError) as caught:
         reference_impl.save(root, tmp_path / "n", root.f)
+    assert caught.value.clause in ("SIG-12", "SIG-13")

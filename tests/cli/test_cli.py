@@ -14,6 +14,7 @@ import pytest
 
 from reference_impl.format import schema
 from savedmodel_common.printable import printable
+from savedmodel_compat import cli
 from savedmodel_compat.cli import SECTIONS, introduction, main
 
 ROOT = Path(__file__).parents[2]
@@ -366,6 +367,19 @@ def test_the_help_has_a_section_for_each_kind_of_user():
     text = run("--help").stdout
     sections = re.findall(r"^([A-Z][A-Za-z ]+):$", text, re.MULTILINE)
     assert sections == ["Options", *SECTIONS]
+
+
+def test_a_command_of_no_section_comes_last_and_one_that_is_not_installed_is_left_out(monkeypatch):
+    monkeypatch.setattr(
+        cli, "_commands", lambda: dict.fromkeys(["prove", "theirs", "runtimes.more"])
+    )
+    found = cli.sections()
+    assert list(found) == [*SECTIONS, cli.OTHERS]
+    assert (found["You own models"], found[cli.OTHERS]) == (["prove"], ["theirs"])
+
+
+def test_no_command_is_without_a_section():
+    assert cli.OTHERS not in cli.sections()
 
 
 def test_inspect_takes_what_verify_takes(tmp_path):

@@ -38,14 +38,46 @@ def completed(line):
     ("line", "values"),
     [
         ("savedmodel-compat insp", ["inspect"]),
-        ("savedmodel-compat tags se", ["set"]),
+        ("savedmodel-compat edit ta", ["tags"]),
         ("savedmodel-compat inspect --fo", ["--follow-links"]),
         ("savedmodel-compat inspect --only coll", ["collections"]),
         ("savedmodel-compat compat --targ", ["--target"]),
+        ("savedmodel-compat verify fixtures_v1/ha", ["fixtures_v1/ha"]),  # a folder: the shell's
+        ("savedmodel-compat matrix run --case tree_emp", ["tree_empty"]),
+        ("savedmodel-compat gate run --case tree_empty,half_plus_t", ["tree_empty,half_plus_two"]),
+        ("savedmodel-compat matrix run --consumer v1_", ["v1_session"]),
+        ("savedmodel-compat check model --check reex", ["reexport"]),
+        ("savedmodel-compat check model --check fing", ["fingerprint"]),
+        ("savedmodel-compat gate run --baseline lo", ["local"]),
+        ("savedmodel-compat runtimes install tf1.15", ["tf1.15"]),
+        ("savedmodel-compat gate bisect CELL --from 2.20", ["2.20"]),
+        ("savedmodel-compat downgrade model --target 1.15", ["1.15"]),
+        ("savedmodel-compat runtimes doctor inst", ["installed"]),
+        ("savedmodel-compat serving upgrade --case rfc_net", ["rfc_net2"]),
+        ("savedmodel-compat contract check --allow SIGNATURE_REM", ["SIGNATURE_REMOVED"]),
+        ("savedmodel-compat verify --rule SMC413", ["SMC413"]),
+        ("savedmodel-compat plugin-check tf2 --check hell", ["hello"]),
     ],
 )
 def test_a_line_is_completed_and_nothing_is_printed_beside_it(line, values):
     assert completed(line) == (values, "")
+
+
+def test_folders_of_models_are_left_to_the_shell():
+    (found,) = ShellComplete(main, {}, "savedmodel-compat", "_X").get_completions(["inspect"], "mo")
+    assert (found.type, found.value) == ("dir", "mo")
+
+
+def test_cases_are_those_of_the_folder_in_the_line(tmp_path):
+    (tmp_path / "mine.py").touch()
+    words = ["matrix", "run", "--cases-dir", str(tmp_path), "--case"]
+    found = ShellComplete(main, {}, "savedmodel-compat", "_X").get_completions(words, "")
+    assert [item.value for item in found] == ["mine"]
+
+
+def test_the_help_says_how_to_switch_it_on():
+    text = main.get_help(click.Context(main, info_name="savedmodel-compat"))
+    assert 'eval "$(_SAVEDMODEL_COMPAT_COMPLETE=bash_source savedmodel-compat)"' in text
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -257,15 +257,6 @@ def test_a_dry_run_of_downgrade_says_what_would_be_rewritten(models):
     )
 
 
-def test_the_old_form_of_downgrade_is_taken_and_says_the_new_one(models, tmp_path):
-    done = run("downgrade {0} {1} --target 2.4 --no-proof", models / "a modèle", tmp_path / "old")
-    assert (
-        done.exit_code,
-        (tmp_path / "old" / "saved_model.pb").is_file(),
-        "--out" in done.stderr,
-    ) == (0, True, True)
-
-
 @pytest.mark.tensorflow
 def test_a_dry_run_of_the_matrix_lists_the_cells_that_would_run(tmp_path):
     line = "matrix run --case tree_empty --producer tf2 --consumer c_api --check load --dry-run"

@@ -11,9 +11,10 @@ from savedmodel_compat.cli import main
 
 # What may hold a comma that separates nothing, and what is cut where it is read.
 NOT_CUT = {
-    "--from-file": "a path",
-    "--input": "a name of a signature, which may hold anything",
-    "--output": "the same",
+    **dict.fromkeys(
+        ("--rename", "--copy", "--drop", "--input", "--output"),
+        "a name of a signature, which may hold anything",
+    ),
     "--runtime": "a requirement, cut by compat_matrix.runtimes.resolve.split",
     "--select": "cut by savedmodel_tools.verify.rules",
     "--ignore": "the same; in `diff` by its option",

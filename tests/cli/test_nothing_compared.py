@@ -90,7 +90,7 @@ def test_plugin_check_of_what_a_consumer_does_not_claim(tmp_path):
         (consumer, 3, "nothing was tried"),
     ):
         assert said in command(
-            "plugin-check", f"{sys.executable} {program}", "--only", "wrong-tags", code=code
+            "plugin-check", f"{sys.executable} {program}", "--check", "wrong-tags", code=code
         )
 
 

@@ -40,7 +40,7 @@ WRITING = {
     "slim": ([*CLI, "edit", "slim", TF2, "--out"], False),
     "signatures": ([*CLI, "edit", "signatures", TF2, "--rename", "lookup=looked", "--out"], False),
     "tags": ([*CLI, "edit", "tags", TF2, "other", "--out"], False),
-    "downgrade": ([*CLI, "downgrade", "--target", "2.4", "--no-proof", TF2], False),
+    "downgrade": ([*CLI, "downgrade", "--target", "2.4", "--no-proof", TF2, "--out"], False),
     "contract": ([*CLI, "contract", "write", TF2, "--out"], True),
     "sarif": ([*CLI, "verify", TF2, "--sarif"], True),
     "junit": ([*CLI, "verify", TF2, "--junit"], True),

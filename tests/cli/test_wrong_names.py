@@ -53,7 +53,7 @@ def test_a_choice(path, option):
         ("matrix run --dry-run --consumer tf3", "tf2"),
         ("matrix run --dry-run --producer fixtur", "fixture"),
         pytest.param(
-            f"matrix expect explain {CELL.format('laod')}",
+            f"matrix expect check {CELL.format('laod')}",
             CELL.format("load"),
             marks=pytest.mark.tensorflow,
         ),
@@ -61,10 +61,10 @@ def test_a_choice(path, option):
         (f"gate bisect {CELL.format('load')} --from 2.151 --to 2.21", "2.15"),
         ("gate run --baseline local --candidate local --check vaules", "values"),
         ("compat {model} --target 2.211", "2.21"),
-        ("downgrade {model} out --target 2.44", "2.4"),
+        ("downgrade {model} --out out --target 2.44", "2.4"),
         ("contract check {model} --allow signature_remved", "SIGNATURE_REMOVED"),
         ("plugin-check tff2", "tf2"),
-        ("plugin-check tf2 --only helo", "hello"),
+        ("plugin-check tf2 --check helo", "hello"),
         ("runtimes install 2.201", "tf2.21"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_name_of_a_program_for_maintainers(line, meant, code):
     "line",
     [
         "matrix run --out out --cell {}",
-        "matrix expect explain {}",
+        "matrix expect check {}",
         "gate bisect {} --from 2.4 --to 2.21",
     ],
 )
@@ -133,7 +133,7 @@ def test_what_is_not_the_id_of_a_cell(line):
 
 
 def test_without_a_name_like_it_all_are_listed():
-    assert "There are: hello, " in refused("plugin-check", "tf2", "--only", "x1y")
+    assert "There are: hello, " in refused("plugin-check", "tf2", "--check", "x1y")
 
 
 def test_an_image_may_be_called_like_a_kind_of_server(tmp_path):

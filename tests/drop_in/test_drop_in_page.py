@@ -13,6 +13,7 @@ import shutil
 import warnings
 from pathlib import Path
 
+import clause_errors
 import fresh_tensorflow
 import model_edits
 import numpy as np
@@ -188,7 +189,7 @@ def _(tf, tmp_path):
     root.f = tf.function(
         lambda xs: xs[0] - xs[1], input_signature=[[tf.TensorSpec([]), tf.TensorSpec([])]]
     )
-    with pytest.raises(errors.SignatureError, match="SIG-13"):
+    with clause_errors.raises(errors.SignatureError, "SIG-13"):
         _ours(root, tmp_path / "ours", signatures=root.f)
     for path in (
         _theirs(tf, root, tmp_path / "theirs", signatures=root.f),

@@ -395,7 +395,7 @@ COMMANDS = {
     "contract": ("contract check {models}", ("open", "saved_model.pb", 2)),
     "slim": ("edit slim {models} --out {out}", ("open", "saved_model.pb", 1)),
     "downgrade": (
-        "downgrade {models} {out} --target 2.12 --no-proof",
+        "downgrade {models} --out {out} --target 2.12 --no-proof",
         ("open", "saved_model.pb", 1),
     ),
     "plugin-check": ("plugin-check {consumer}", ("subprocess.Popen", "numpy_consumer", 1)),

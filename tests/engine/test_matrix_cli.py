@@ -453,23 +453,23 @@ def test_expect_explain(world):
         entry("old", consumer_version=">=2", issue="https://x/1"),
         entry("old", consumer_version="<2", reason="long ago"),
     )
-    done = world.matrix("expect explain", cell("c_api", "load", "old/fixture@1.15.5"))
+    done = world.matrix("expect check", cell("c_api", "load", "old/fixture@1.15.5"))
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "LOAD_ERROR is expected"
     assert "entry 1 (old/*/*/* -> LOAD_ERROR) applies: bug, known" in done.stdout
     assert "issue: https://x/1" in done.stdout
     assert "entry 2 (old/*/*/* -> LOAD_ERROR)" in done.stdout and "bug, long ago" in done.stdout
     told = json.loads(
-        world.matrix("expect explain", cell("c_api", "load", "old/fixture@1.15.5"), "--json").stdout
+        world.matrix("expect check", cell("c_api", "load", "old/fixture@1.15.5"), "--json").stdout
     )
     assert told["expected"] == ["LOAD_ERROR"] and [one["applies"] for one in told["entries"]] == [
         True,
         False,
     ]
-    assert "PASS is expected" in world.matrix("expect explain", cell("tf2", "load")).stdout
-    done = world.matrix("expect explain", cell("c_api", "reexport", "old/fixture@1.15.5"))
+    assert "PASS is expected" in world.matrix("expect check", cell("tf2", "load")).stdout
+    done = world.matrix("expect check", cell("c_api", "reexport", "old/fixture@1.15.5"))
     assert "NOT_APPLICABLE, decided by the plan: " in done.stdout
-    assert world.matrix("expect explain", "old/x@1/y@2/load").returncode == 64
+    assert world.matrix("expect check", "old/x@1/y@2/load").returncode == 64
 
 
 def test_expect_update_makes_a_red_run_green(small):

@@ -160,7 +160,7 @@ ONE_DIRECTORY = {
     "slim": [*CLI, "edit", "slim", TF2, "--out"],
     "signatures": [*CLI, "edit", "signatures", TF2, "--rename", "lookup=looked", "--out"],
     "tags": [*CLI, "edit", "tags", TF2, "other", "--out"],
-    "downgrade": [*CLI, "downgrade", "--target", "2.4", "--no-proof", TF2],
+    "downgrade": [*CLI, "downgrade", "--target", "2.4", "--no-proof", TF2, "--out"],
 }
 
 

@@ -182,22 +182,22 @@ def test_options_come_from_the_ini_file_the_marker_and_the_call_the_closest_firs
         "def test_ini(savedmodel_compat, export):\n    report = savedmodel_compat.check(export(),"
         f" {RIGHT})\n    assert consumers(report) == {{'c_api', 'tf2'}}\n    assert"
         " report.prepared[0].directory.is_relative_to(r'%s')" % (project.folder / "kept"),
-        "@pytest.mark.savedmodel_compat(consumers='reference')\ndef test_marker(savedmodel_compat,"
+        "@pytest.mark.savedmodel_compat(consumer='reference')\ndef test_marker(savedmodel_compat,"
         f" export):\n    assert consumers(savedmodel_compat.check(export(), {RIGHT})) =="
         " {'reference'}",
-        "@pytest.mark.savedmodel_compat(consumers='reference')\ndef test_call(savedmodel_compat,"
+        "@pytest.mark.savedmodel_compat(consumer='reference')\ndef test_call(savedmodel_compat,"
         f" export):\n    assert consumers(savedmodel_compat.check(export(), {RIGHT},"
-        " consumers=['v1_session'])) == {'v1_session'}",
+        " consumer=['v1_session'])) == {'v1_session'}",
         "def test_tolerance(savedmodel_compat, export):\n"
         "    savedmodel_compat.check(export(), {'serving_default': [([1, 2], [2.5, 3.01])]})",
         "def test_unknown(savedmodel_compat, export):\n"
-        "    with pytest.raises(ValueError, match='no option .consumer.; there are'):\n"
-        f"        savedmodel_compat.check(export(), {RIGHT}, consumer='tf2')",
+        "    with pytest.raises(ValueError, match='no option .consumers.; there are'):\n"
+        f"        savedmodel_compat.check(export(), {RIGHT}, consumers='tf2')",
         "def test_run_does_not_fail(savedmodel_compat, export):\n"
         f"    report = savedmodel_compat.run(export('call=wrong'), {RIGHT})\n"
         "    assert not report.ok and report.failures[0].outcome == 'FAIL_VALUE'",
         ini=(
-            "savedmodel_compat_consumers = c_api tf2\nsavedmodel_compat_checks ="
+            "savedmodel_compat_consumer = c_api tf2\nsavedmodel_compat_check ="
             " values\nsavedmodel_compat_out = kept\nsavedmodel_compat_tolerance = 0.1 0 rounded by"
             " hand\nsavedmodel_compat_limit = 30"
         ),
@@ -229,7 +229,7 @@ def test_without_pytests_temporary_folders_evidence_goes_to_one_of_the_system(pr
         "def test_it(savedmodel_compat):\n    import os, pathlib, tempfile\n    folder ="
         " pathlib.Path(tempfile.mkdtemp())\n    (folder /"
         " 'saved_model.pb').write_bytes(pathlib.Path(os.environ['FAKE_MODEL']).read_bytes())\n   "
-        f" savedmodel_compat.check(folder, {RIGHT}, checks=['values'], consumers='c_api')"
+        f" savedmodel_compat.check(folder, {RIGHT}, check=['values'], consumer='c_api')"
     )
     command = [
         argument

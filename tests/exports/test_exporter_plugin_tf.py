@@ -72,7 +72,7 @@ def test_tensorflow(savedmodel_compat, model, tmp_path):
     assert {cell.consumer for cell in report.plan} >= {"tf2", "v1_session", "c_api", "reference"}
 
 
-@pytest.mark.savedmodel_compat(checks=["load", "values"])
+@pytest.mark.savedmodel_compat(check=["load", "values"])
 def test_reference(savedmodel_compat, model, tmp_path):
     import reference_impl
 
@@ -80,12 +80,12 @@ def test_reference(savedmodel_compat, model, tmp_path):
     savedmodel_compat.check(tmp_path / "export", {"score": (X, model.score(X)["y"])})
 
 
-@pytest.mark.savedmodel_compat(consumers=["c_api", "v1_session"])
+@pytest.mark.savedmodel_compat(consumer=["c_api", "v1_session"])
 def test_by_hand(savedmodel_compat, tmp_path):
     savedmodel_compat.check(export(tmp_path / "export"), {"serving_default": ([1, 2], [2, 4])})
 
 
-@pytest.mark.savedmodel_compat(checks=["requests", "values"])
+@pytest.mark.savedmodel_compat(check=["requests", "values"])
 def test_wrong_and_lost(savedmodel_compat, model, tmp_path):
     tf.saved_model.save(model, tmp_path / "export", signatures={"score": model.score})
     before = model.score(X)["y"]
@@ -94,18 +94,18 @@ def test_wrong_and_lost(savedmodel_compat, model, tmp_path):
     savedmodel_compat.check(tmp_path / "late", {"score": (X, before), "rank": [X]})
 
 
-@pytest.mark.savedmodel_compat(consumers=["c_api"])
+@pytest.mark.savedmodel_compat(consumer=["c_api"])
 def test_unknown_op(savedmodel_compat, tmp_path):
-    savedmodel_compat.check(export(tmp_path / "export", "Acme>Mix"), {"serving_default": ([1, 2], [2, 4])}, checks=["load"])
+    savedmodel_compat.check(export(tmp_path / "export", "Acme>Mix"), {"serving_default": ([1, 2], [2, 4])}, check=["load"])
 
 
-@pytest.mark.savedmodel_compat(consumers=["c_api"], checks=["values"])
+@pytest.mark.savedmodel_compat(consumer=["c_api"], check=["values"])
 def test_crash(savedmodel_compat, model, tmp_path):
     tf.saved_model.save(model, tmp_path / "export", signatures={"abort": model.abort})
     savedmodel_compat.check(tmp_path / "export", {"abort": (np.float32(1), np.float32(2))})
 
 
-@pytest.mark.savedmodel_compat(consumers=["c_api"])
+@pytest.mark.savedmodel_compat(consumer=["c_api"])
 def test_after_the_crash(savedmodel_compat, tmp_path):
     savedmodel_compat.check(export(tmp_path / "export", "Add"), {"serving_default": ([1, 2], [3, 4])})
 """

@@ -119,7 +119,7 @@ def test_a_reader_that_refuses_everything_is_not_green(archive):
     [
         ([], "give either --consumer CMD or --results FILE"),
         (["--consumer", "x", "--level", "L3"], "L3"),
-        (["--consumer", "x", "--timeout", "0"], "--timeout"),
+        (["--consumer", "x", "--limit", "0"], "--limit"),
     ],
 )
 def test_wrong_usage(words, reason, archive):

@@ -242,9 +242,9 @@ def test_the_old_model_answers_in_the_release_and_the_new_one_here(tmp_path, nam
     (before,) = migrate(tmp_path / "zoo", "--out", tmp_path / "out").values()
     assert (
         before["status"] in ("unproved", "refused")
-        and f"--with tf{name} --out" in before["command"]
+        and f"--runtime tf{name} --out" in before["command"]
     ), before
-    asked = migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--with", f"tf{name}")
+    asked = migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--runtime", f"tf{name}")
     (model,) = asked.values()
     assert model["status"] == "migrated", model
     (part,) = model["parts"]
@@ -258,7 +258,7 @@ def test_the_old_model_answers_in_the_release_and_the_new_one_here(tmp_path, nam
 
 @pytest.mark.tensorflow
 def test_a_release_that_does_not_answer_either_is_named(tmp_path, monkeypatch):
-    """--with asks the release that is named, whatever the op history says of it."""
+    """--runtime asks the release that is named, whatever the op history says of it."""
     import dataclasses
 
     from compat_matrix.runtimes.runtime import local_runtime
@@ -268,7 +268,7 @@ def test_a_release_that_does_not_answer_either_is_named(tmp_path, monkeypatch):
     here = dataclasses.replace(local_runtime(), name="other")
     monkeypatch.setattr(elsewhere, "resolve", lambda spec: here)
     monkeypatch.setattr("compat_matrix.runtimes.resolve.resolve", lambda spec: here)
-    (model,) = migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--with", "2.8").values()
+    (model,) = migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--runtime", "2.8").values()
     assert model["status"] == "unproved"
     said = (
         f"TensorFlow {here.tensorflow_version} does not answer for the old model either: signature"
@@ -282,8 +282,8 @@ def test_a_release_that_does_not_answer_either_is_named(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (("--with", "2.8", "--to", "keras"), "--with is about --to tf2"),
-        (("--with", "numpy==2.0"), "installs no TensorFlow"),
+        (("--runtime", "2.8", "--to", "keras"), "--runtime is about --to tf2"),
+        (("--runtime", "numpy==2.0"), "installs no TensorFlow"),
     ],
 )
 def test_what_with_refuses(tmp_path, arguments, words):

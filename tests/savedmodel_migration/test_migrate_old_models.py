@@ -181,7 +181,7 @@ def test_advice_is_made_from_the_op_history_first(done):
 def test_the_advice_without_the_release_is_a_command_line(done):
     model = done["bucketized"]
     paths = [model["name"], str(Path(model["name"]).parents[1] / "out")]
-    migrate = f"savedmodel-compat migrate {paths[0]} --with tf2.8 --out {paths[1]}"
+    migrate = f"savedmodel-compat migrate {paths[0]} --runtime tf2.8 --out {paths[1]}"
     assert model["command"] == f"savedmodel-compat runtimes install tf2.8 && {migrate}"
 
 

@@ -195,7 +195,7 @@ def test_the_samples_come_along(tmp_path: Path) -> None:
     ("words", "code", "said"),
     [
         (["plugin-check"], 64, "Missing argument 'CMD'"),
-        (["plugin-check", "true", "--only", "nothing"], 64, "no check is called nothing"),
+        (["plugin-check", "true", "--check", "nothing"], 64, "no check is called nothing"),
         (["plugin-check", "'"], 64, "is not a command line"),
         (["plugin-check", "./not-there"], 1, "the command does not start"),
         (["plugin-check", "/bin/false"], 1, "ended with status 1"),

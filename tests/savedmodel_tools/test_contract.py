@@ -422,7 +422,7 @@ def test_wrong_usage_and_damage(tmp_path, run):
     (path / "saved_model.pb").write_bytes(b"\xff")
     done = run("check", path)
     assert done.exit_code == 1 and "refused" in done.output
-    assert len(run("rules").output.splitlines()) == len(RULES)
+    assert len(run("check", "--rule", "ALL").output.splitlines()) == len(RULES)
 
 
 def test_requests_with_answers_need_no_TensorFlow(tmp_path):

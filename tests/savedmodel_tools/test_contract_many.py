@@ -90,9 +90,9 @@ def test_what_was_written_as_json(tmp_path):
 
 
 def test_the_rules_as_json():
-    listed = json.loads(run("rules", "--json").stdout)["rules"]
+    listed = json.loads(run("check", "--rule", "all", "--json").stdout)["rules"]
     assert [f"{rule['rule']:<22} {rule['category']:<10} {rule['why']}" for rule in listed] == run(
-        "rules"
+        "check", "--rule", "ALL"
     ).stdout.splitlines()
 
 

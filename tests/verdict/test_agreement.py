@@ -218,7 +218,7 @@ def test_a_run_shows_it_everywhere(tmp_path):
     assert [
         case.get("name") for case in junit.iter("testcase") if case.find("failure") is not None
     ] == [pair]
-    assert world.matrix("expect explain", pair).stdout.startswith("PASS is expected")
+    assert world.matrix("expect check", pair).stdout.startswith("PASS is expected")
     world.expect(
         expected("cpp", case="old"), expected("c_api+cpp", "DISAGREE", "outcome", case="old")
     )

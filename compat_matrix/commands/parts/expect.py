@@ -26,6 +26,7 @@ from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 from compat_matrix.verdict.entries import Entry
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, like
@@ -40,14 +41,11 @@ SHOWN = (
     "added",
     "until",
 )  # of an entry
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object (docs/releases/ledger.md)."
-)
 
 
 @click.group(cls=Group)
 def expect() -> None:
-    """The ledger of known failures: check it, rewrite it from a run, explain a cell."""
+    """Check the ledger of known failures, or rewrite it from a run."""
 
 
 @claims(
@@ -57,19 +55,27 @@ def expect() -> None:
     codes={ExitCode.STALE_EXPECTATION: "an entry is stale, or the file is not valid"},
 )
 @expect.command("check")
+@click.argument("cell_id", type=CELL_ID, metavar="[CELL]", required=False)
 @plan_options
-@json_option
+@json_option(page="docs/releases/ledger.md")
 @exit_codes
 def expect_check(
-    fixtures: Path | None, cases: Path | None, expectations: Path | None, as_json: bool
+    cell_id: str | None,
+    fixtures: Path | None,
+    cases: Path | None,
+    expectations: Path | None,
+    as_json: bool,
 ) -> int:
-    """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping,
-    expired entries.
+    """Check the ledger against the plan. Nothing is run.
+
+    The command finds invalid syntax, and entries that are dead, too wide, overlapping or expired.
+    With CELL, it prints instead what is expected of this cell, and which entry says so.
 
     \b
     Examples:
       savedmodel-compat matrix expect check
       savedmodel-compat matrix expect check --expectations ledger.toml
+      savedmodel-compat matrix expect check keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load
     """
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
     from compat_matrix.verdict.ledger import judge_entries
@@ -77,6 +83,9 @@ def expect_check(
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     made = planned(ledger, fixtures, cases)
+    if cell_id is not None:
+        _explain(cell_id, ledger, made, as_json)
+        return ExitCode.AS_EXPECTED
     verdict = judge_entries(ledger, made, datetime.date.today(), tool_version())
     problems = {kind: getattr(verdict, kind) for kind in LEDGER_WORDS}
     lines = [line for kind, facts in problems.items() for line in ledger_lines(kind, facts)]
@@ -110,15 +119,15 @@ def expect_check(
     help="The file to rewrite (default: ours).",
 )
 @click.option(
-    "--reason", default="", help="Why the new failures are known; needed when there are any."
+    "--reason", default="", help="Why the new failures are known. Required if there are any."
 )
 @exit_codes
 def expect_update(out: Path, expectations: Path, reason: str) -> None:
-    """Rewrite the ledger from the results of a complete run in OUT: stale entries go, or are
-    replaced by entries for the cells that still fail so; new failures come, comments stay.
+    """Rewrite the ledger from the complete run in OUT.
 
-    New failures become one entry for each consumer and error, with lists of cases, producers and
-    checks. Merge and reword them by hand.
+    Stale entries are removed, or replaced by entries for the cells that still fail. New failures
+    become one entry for each consumer and error, with lists of cases, producers and checks. Merge
+    and reword them by hand. Comments are kept.
 
     \b
     Examples:
@@ -153,32 +162,9 @@ def expect_update(out: Path, expectations: Path, reason: str) -> None:
     click.echo(f"{expectations}: {counted(len(done.changes), 'change')}", err=True)
 
 
-@claims(
-    green="the expectation of the cell is shown",
-    asked="nothing",
-    not_asked="nothing: it compares nothing",
-)
-@expect.command("explain")
-@click.argument("cell_id", type=CELL_ID, metavar="CELL")
-@plan_options
-@json_option
-@exit_codes
-def expect_explain(
-    cell_id: str,
-    fixtures: Path | None,
-    cases: Path | None,
-    expectations: Path | None,
-    as_json: bool,
-) -> None:
-    """Say what is expected of a cell, and by which entry.
-
-    \b
-    Examples:
-      savedmodel-compat matrix expect explain keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load
-    """
-
-    ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    known = planned(ledger, fixtures, cases).by_id
+def _explain(cell_id: str, ledger: Ledger, plan: Plan, as_json: bool) -> None:
+    """Print what is expected of a cell, and by which entry. Raises Refused for an unknown cell."""
+    known = plan.by_id
     cell = known.get(cell_id)
     if cell is None:
         near = like(cell_id, known)

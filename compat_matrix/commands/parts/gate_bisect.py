@@ -15,10 +15,11 @@ from compat_matrix.commands.parts.planned import CELL_ID, asked_runtimes, exit_c
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
-from savedmodel_tools.commands.parts.models import one_release
+from savedmodel_tools.commands.parts.models import one_release, releases
 
 if TYPE_CHECKING:
     from compat_matrix.cells.results import Result
@@ -37,37 +38,47 @@ SAID = 300  # characters of what a release says
 @click.command()
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @click.option(
-    "--from", "first", required=True, metavar="RELEASE", help="The oldest release to ask: 2.4."
+    "--from",
+    "first",
+    required=True,
+    metavar="RELEASE",
+    shell_complete=releases,
+    help="The oldest release: 2.4.",
 )
 @click.option(
-    "--to", "last", required=True, metavar="RELEASE", help="The newest release to ask: 2.21."
+    "--to",
+    "last",
+    required=True,
+    metavar="RELEASE",
+    shell_complete=releases,
+    help="The newest release: 2.21.",
 )
 @click.option(
     "--run",
     "of",
     type=planned.RUN_FOLDER,
-    help="The cell is one of this run, of `matrix run`, a gate or `check --out`: its models.",
+    help="Take CELL and its models from this run, of `matrix run`, `gate run` or `check --out`.",
 )
 @click.option(
     "--fixtures",
     type=planned.EXISTING_DIR,
-    help="Your folder of artifacts, in place of all that is ours.",
+    help="Use the artifacts in this folder, not those of the project.",
 )
 @click.option(
     "--cases-dir",
     "cases",
     type=planned.EXISTING_DIR,
-    help="Your folder of case files, in place of all that is ours.",
+    help="Use the case files in this folder, not those of the project.",
 )
-@list_option("--consumer", metavar="NAME=COMMAND", help="A consumer of yours that CELL names.")
+@list_option("--consumer", metavar="NAME=COMMAND", help="Your consumer that CELL names.")
 @list_option(
     "--producer",
     metavar="NAME=FOLDER",
-    help="A producer of yours that CELL names: the artifacts in a folder.",
+    help="Your producer that CELL names: the artifacts in a folder.",
 )
 @plugin_option
 @planned.no_install_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/releases/ledger.md).")
+@json_option(page="docs/releases/ledger.md")
 @exit_codes
 def bisect(
     cell_id: str,
@@ -82,13 +93,16 @@ def bisect(
     no_install: bool,
     as_json: bool,
 ) -> int:
-    """Find the first release in which CELL shows something else than in the oldest one.
+    """Find the first release in which the result of CELL differs from that in the oldest release.
 
-    CELL is the id of a cell; the version of its consumer is replaced by each release that is asked.
-    Only the releases that halve the range are asked, and installed; the TensorFlow that is here
-    answers for its own release. A cell of `check`, or of a run of your own cases, is found by its
-    folder (--run), or by the options of that run. Exit code 3: the oldest and the newest release
-    show the same; 4: one that is needed could not be asked.
+    CELL is the id of a cell, as reports show it. The command runs the cell in the oldest and the
+    newest release, then in the release in the middle, and so on. It installs missing releases. The
+    TensorFlow in this environment is used for its own release.
+
+    For cells of `check` and of your own cases, add --run FOLDER, or the options of that run.
+
+    Exit code 3: the oldest and the newest release give the same result. 4: a release could not be
+    asked.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ from compat_matrix.commands.parts.gate_verdict import (
     verdict_options,
 )
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import quiet_option
+from savedmodel_common.command_line.common import quiet_option
 
 
 @claims(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts import completion, planned
 from compat_matrix.commands.parts.gate_verdict import (
     CODES,
     Wanted,
@@ -20,7 +20,8 @@ from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import list_option, quiet_option
+from savedmodel_common.command_line.common import quiet_option
+from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import unknown
 
@@ -32,9 +33,19 @@ from savedmodel_common.printable import unknown
     codes=CODES,
 )
 @click.command()
-@click.option("--baseline", required=True, metavar="RUNTIME", help="The TensorFlow in use.")
 @click.option(
-    "--candidate", required=True, metavar="RUNTIME", help="The TensorFlow that is to replace it."
+    "--baseline",
+    required=True,
+    metavar="RUNTIME",
+    shell_complete=completion.runtimes,
+    help="The TensorFlow in use.",
+)
+@click.option(
+    "--candidate",
+    required=True,
+    metavar="RUNTIME",
+    shell_complete=completion.runtimes,
+    help="The TensorFlow that is to replace it.",
 )
 @click.option(
     "--out",
@@ -50,6 +61,7 @@ from savedmodel_common.printable import unknown
     "--check",
     "checks",
     metavar="NAME",
+    shell_complete=completion.checks,
     help=(
         "Only this check; several by commas. Default: load,signatures,values,objects,checkpoint,"
         " which write nothing."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted
 
@@ -45,12 +46,7 @@ def verdict_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Do not block on regressions that the ledger lists.",
         ),
         click.option("--full", is_flag=True, help="List every pair that changed."),
-        click.option(
-            "--json",
-            "as_json",
-            is_flag=True,
-            help="Print the pairs that changed as JSON, by kind. gate.json has more.",
-        ),
+        json_option("the pairs that changed, by kind, as JSON"),
     ):
         function = option(function)
     return function

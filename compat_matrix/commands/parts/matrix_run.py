@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from compat_matrix.cells.plan import NO_CONSUMER, STANDIN, parse_cell_id
-from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts import completion, planned
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.plugins.ledgers import ledger_text
@@ -22,7 +22,8 @@ from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger
 from savedmodel_common import toml
 from savedmodel_common.command_line.claims import claims
-from savedmodel_common.command_line.lists import list_option, quiet_option
+from savedmodel_common.command_line.common import json_option, quiet_option
+from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -50,14 +51,19 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 @click.option(
     "--grid",
     is_flag=True,
-    help="Every RUNTIME writes, every RUNTIME reads what each of them wrote.",
+    help="Every RUNTIME writes models, and every RUNTIME reads all of them.",
 )
 @planned.servers_only_option
 @planned.jobs_option
-@click.option("-k", "expression", help="Only cells whose id fits this pytest expression.")
+@click.option("-k", "expression", help="Only cells whose id matches this pytest expression.")
 @planned.case_option
 @planned.maker_options
-@list_option("--check", metavar="NAME", help="Only this check; several by commas.")
+@list_option(
+    "--check",
+    metavar="NAME",
+    shell_complete=completion.checks,
+    help="Only this check; several by commas.",
+)
 @list_option(
     "--cell", "cells", type=planned.CELL_ID, metavar="ID", help="Only this cell; several by commas."
 )
@@ -69,7 +75,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 @click.option(
     "--resume",
     is_flag=True,
-    help="Keep the results of an interrupted run of the same plan, run what is missing.",
+    help="Continue an interrupted run of the same plan: run only the missing cells.",
 )
 @planned.no_install_option
 @planned.require_option
@@ -78,12 +84,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 @plugin_option
 @planned.runtime_options
 @planned.dry_run_option
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="The content of summary.json on stdout, in place of the report.",
-)
+@json_option("summary.json (with --dry-run, the plan)")
 @quiet_option
 @planned.pytest_arguments
 @planned.exit_codes
@@ -114,23 +115,22 @@ def run(
     pytest_args: tuple[str, ...],
     **selectors: tuple[str, ...],
 ) -> int:
-    """Run the matrix and write results.jsonl, summary.json, junit.xml and report.html to the output
-    folder.
+    """Run the matrix and write report.html, results.jsonl, summary.json and junit.xml to --out.
 
-    With --grid several TensorFlows read what each of them writes (default: those of grid.toml,
-    which are installed where they are missing, and its cases); the report shows a table for each
-    pair. With --servers-only each model is put behind model servers (default: those of
-    COMPAT_SERVERS, or the stand-in). A server that is not here leaves its cells NOT_RUN, with the
-    command that would provide it.
+    --grid: every TensorFlow reads the models that each of the others writes. The report has a table
+    for each pair. Default: the releases and cases of grid.toml; missing releases are installed.
 
-    A cell with an unexpected result is executed once more, in a fresh process. If it ends
-    differently, it is UNSTABLE: still unexpected, with both tries in the reports.
+    --servers-only: every model is put behind model servers. Default: those of COMPAT_SERVERS, or
+    the stand-in. Cells of a missing server are NOT_RUN, with the command that would provide it.
 
-    With --pasts the results of all runs are compared: a cell whose result depends on what a process
-    did before is red. Each run has a folder of its own, and pasts.json has the comparison.
+    --pasts: every cell runs several times, in processes with different histories. A cell whose
+    result depends on the history fails. Each run has its own folder; pasts.json compares them.
 
-    Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the
-    artifacts it asks about.
+    A cell with an unexpected result runs once more, in a new process. If the results differ, the
+    cell is UNSTABLE, which also fails the run. The reports show both results.
+
+    If you select cells, the artifacts that they need are made too. Options after -- are passed to
+    pytest (-x, -v, ...).
 
     \b
     Examples:

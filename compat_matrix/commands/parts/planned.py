@@ -17,6 +17,7 @@ import click
 from compat_matrix.cells.plan import PLAN_FILE, Plan, PlanError, parse_cell_id
 from compat_matrix.cells.registry import OURS
 from compat_matrix.cells.results import ResultsError
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused, refusing_trouble
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
@@ -94,17 +95,19 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def maker_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that choose producers and consumers, ours or those of the user."""
-    for option, text in (
+    for option, values, text in (
         (
             "--consumer",
-            "Only this consumer, or several by commas; NAME=COMMAND: a program of yours.",
+            completion.consumers,
+            "Only this consumer; several by commas. NAME=COMMAND: a program of yours.",
         ),
         (
             "--producer",
-            "Only this producer, or several by commas; NAME=FOLDER: the artifacts in a folder.",
+            completion.producers,
+            "Only this producer; several by commas. NAME=FOLDER: the artifacts in a folder.",
         ),
     ):
-        function = list_option(option, metavar="NAME", help=text)(function)
+        function = list_option(option, metavar="NAME", shell_complete=values, help=text)(function)
     return function
 
 
@@ -114,18 +117,18 @@ def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--fixtures",
             type=EXISTING_DIR,
-            help="Your folder of artifacts, in place of all that is ours.",
+            help="Use the artifacts in this folder, not those of the project.",
         ),
         click.option(
             "--cases-dir",
             "cases",
             type=EXISTING_DIR,
-            help="Your folder of case files, in place of all that is ours.",
+            help="Use the case files in this folder, not those of the project.",
         ),
         click.option(
             "--expectations",
             type=EXISTING_FILE,
-            help="The ledger of known failures (default: ours; none for what is yours).",
+            help="Ledger of known failures. Default: the project's; none for your own models.",
         ),
     ):
         function = option(function)
@@ -140,22 +143,24 @@ def ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | 
 
 
 case_option = list_option(
-    "--case", metavar="NAME", help="Only this case (* is allowed); several by commas."
+    "--case",
+    metavar="NAME",
+    shell_complete=completion.cases,
+    help="Only this case (* is allowed); several by commas.",
 )
 server_option = servers_option(
     "--server",
     "servers",
+    shell_complete=completion.servers,
     help=(
-        "A model server to ask too: an image (tensorflow/serving:2.19.1, a digest), standin,"
+        "Also ask this model server: an image (tensorflow/serving:2.19.1, a digest), standin,"
         " standin@RUNTIME, binary:PATH, remote:HOST:PORT,PORT; several by commas."
     ),
 )
 servers_only_option = click.option(
     "--servers-only",
     is_flag=True,
-    help=(
-        "Ask model servers only, over gRPC and REST; a TensorFlow just writes what they are asked."
-    ),
+    help=("Ask only model servers, over gRPC and REST. TensorFlow only writes the models."),
 )
 
 
@@ -167,10 +172,11 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "runtimes",
             multiple=True,
             metavar="RUNTIME",
+            shell_complete=completion.runtimes,
             help=(
-                "A TensorFlow to ask (default: the local one and those of COMPAT_RUNTIMES): local,"
-                " 2.12, tensorflow==2.20.0, a wheel, an interpreter, or several by commas;"
-                " LABEL=RUNTIME tells two of one version apart. The first is asked everything."
+                "TensorFlow to ask: local, 2.12, tensorflow==2.20.0, a wheel, an interpreter;"
+                " several by commas. LABEL=RUNTIME distinguishes two of one version. Every check"
+                " runs in the first one. Default: local, and those of COMPAT_RUNTIMES."
             ),
         ),
         click.option("--all-checks", is_flag=True, help="Make every check in every runtime."),
@@ -215,7 +221,7 @@ jobs_option = click.option(
     "--jobs",
     "processes",
     type=click.IntRange(1, 64),
-    help="Processes (default: by CPUs, free memory and cells).",
+    help="Processes. Default: by CPUs, free memory and number of cells.",
 )
 
 
@@ -229,8 +235,8 @@ def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
         type=Choice(["all", "serving"]),
         callback=lambda _context, _option, value: {None: False, "all": True}.get(value, value),
         help=(
-            "A cell that is not run fails the run, whatever the reason; with `serving` one that"
-            " only a server can answer."
+            "Fail if a cell does not run, whatever the reason. `serving`: only cells that need a"
+            " model server."
         ),
     )(function)
 
@@ -243,15 +249,15 @@ def past_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(0),
             metavar="SEED",
             help=(
-                "Run in another past of the worker processes, drawn from SEED: their environment,"
-                " counters, earlier models, the order of the cells. 0: a new process for each cell."
+                "Give worker processes another history, drawn from SEED: environment, counters,"
+                " earlier models, order of the cells. 0: a new process for each cell."
             ),
         ),
         click.option(
             "--pasts",
             type=click.IntRange(1),
             metavar="N",
-            help="Run in the pasts 0 to N, and compare the results of the cells.",
+            help="Run with --past 0 to N, and compare the results of each cell.",
         ),
     ):
         function = option(function)

@@ -40,9 +40,9 @@ class _PluginsFile(click.Path):
 def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the option for a file that declares plug-ins."""
     text = (
-        "A TOML file with plug-ins (docs/exporters/plugins.md), which are planned too;"
-        " pyproject.toml's are asked for by name. `third-party`: those that come along"
-        " (third_party/README.md)."
+        "Also use the plug-ins in this TOML file (docs/exporters/plugins.md). `third-party`:"
+        " those of the project (third_party/README.md). Plug-ins in pyproject.toml are used if you"
+        " name them."
     )
     kind = _PluginsFile(exists=True, dir_okay=False, path_type=Path)
     return click.option("--plugins", type=kind, metavar="FILE", help=text)(function)

@@ -13,7 +13,8 @@ from typing import Any
 
 from reference_impl.format.schema import _pool
 
-# The first: `Metric` or `Input` of TensorFlow itself, should they come one day, are not meant.
+# Names are looked up in `tensorflow.serving` first, so a future `tensorflow.Metric` cannot shadow
+# them.
 _NAMES = _pool.declare(Path(__file__).parent, ("tensorflow.serving", "tensorflow"))
 __all__ = sorted(_NAMES.all())
 

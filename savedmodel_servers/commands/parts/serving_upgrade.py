@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compat_matrix.commands.parts import completion
 from compat_matrix.commands.parts.planned import (
     EXISTING_DIR,
     asked_runtimes,
@@ -18,6 +19,7 @@ from compat_matrix.commands.parts.planned import (
 )
 from compat_matrix.commands.parts.refusing import Refused
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable, unknown
@@ -54,23 +56,33 @@ UPGRADE_FILE = "upgrade.json"
     "--case",
     "cases",
     metavar="NAME",
+    shell_complete=completion.cases,
     help="A case that both TensorFlows write (* is allowed); several by commas.",
 )
 @click.option(
     "--from",
     "before",
     metavar="RUNTIME",
+    shell_complete=completion.runtimes,
     help="The old TensorFlow: 2.15, tensorflow==2.15.1, an interpreter.",
 )
-@click.option("--to", "after", metavar="RUNTIME", help="The new TensorFlow.")
+@click.option(
+    "--to",
+    "after",
+    metavar="RUNTIME",
+    shell_complete=completion.runtimes,
+    help="The new TensorFlow.",
+)
 @click.option(
     "--old-server",
     metavar="SERVER",
+    shell_complete=completion.servers,
     help="The old server (default: the stand-in on the old TensorFlow).",
 )
 @click.option(
     "--new-server",
     metavar="SERVER",
+    shell_complete=completion.servers,
     help="The new server (default: the stand-in on the new TensorFlow).",
 )
 @click.option(
@@ -81,7 +93,7 @@ UPGRADE_FILE = "upgrade.json"
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep results, logs and upgrade.json in this folder.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print upgrade.json in place of the text.")
+@json_option("upgrade.json")
 @exit_codes
 def upgrade(
     exports: tuple[Path, ...],
@@ -94,16 +106,16 @@ def upgrade(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Say which to upgrade first, model servers or the TensorFlow that exports.
+    """Find out which to upgrade first: the model servers, or the TensorFlow that exports.
 
-    The old and the new server are put in front of the old and the new export of each model: cases
-    that both TensorFlows write (--case, --from, --to), or two folders, OLD and NEW, with artifacts
-    or SavedModels of one model. Each of the four pairs is asked over gRPC and REST. Then both ways
-    are gone and rolled back while clients of the old export ask without a break: they know its
-    signatures, and ask in batches of 1, 2 and 3.
+    The models are cases that both TensorFlows export (--case, --from, --to), or the two folders OLD
+    and NEW with exports of one model. The old and the new server each serve the old and the new
+    export, and answer requests over gRPC and REST. Then the command performs both orders of the
+    upgrade, and rolls each back, while clients of the old export send batches of 1, 2 and 3 without
+    a break.
 
     The last line is the verdict: "upgrade servers first", "exporters first", "either", or "neither,
-    because ...". Exit code 1: neither. 3: it could not be decided, because something was not asked.
+    because ...". Exit code 1: neither. 3: not decided, because something could not be asked.
 
     A SERVER is an image (tensorflow/serving:2.19.1), standin@RUNTIME, standin, or binary:PATH.
 

@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savedmodel_common.command_line.claims import claims
+from savedmodel_common.command_line.common import (
+    follow_links_option,
+    jobs_option,
+    json_option,
+)
+from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.groups import goes_on
 from savedmodel_common.exit_codes import ExitCode, leading
 from savedmodel_common.printable import printable
 from savedmodel_tools.commands.parts.models import (
     GO_ON,
-    jobs_of_models,
     models_named,
     sources,
     summary,
@@ -68,24 +73,18 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return _run(model, None if dry_run else out, change, as_json, follow_links, jobs)
 
     for option in (
-        click.argument("model"),
+        click.argument("model", shell_complete=folders),
         click.option(
             "--out",
             metavar="DIRECTORY",
-            help="New directory for the result; of a tree, for all of them.",
+            help="New directory for the copy, or for the copies of a folder.",
         ),
-        click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done."),
-        click.option(
-            "--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/editing.md)."
-        ),
-        jobs_of_models,
-        click.option(
-            "--follow-links",
-            is_flag=True,
-            help="Accept symbolic links that lead out of a directory.",
-        ),
+        click.option("--dry-run", is_flag=True, help="Write nothing; show what would be done."),
+        json_option(page="docs/zoo/editing.md"),
+        jobs_option,
+        follow_links_option,
     ):
-        wrapped = option(wrapped)
+        wrapped = option(wrapped)  # type: ignore[assignment]
     # The model comes first on the command line, whatever else the command takes.
     parameters = wrapped.__click_params__  # type: ignore[attr-defined]
     parameters.append(
@@ -95,7 +94,7 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 tags_option = click.option(
-    "--tags", help="Tags of the MetaGraph, separated by commas; needed where there are several."
+    "--tags", help="Tags of the MetaGraph, separated by commas. Required if there are several."
 )
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from savedmodel_common.command_line.common import follow_links_option
+from savedmodel_common.command_line.completion import folders, names
 from savedmodel_common.command_line.lists import Choice
 from savedmodel_common.printable import counted, printable
 
@@ -24,7 +26,7 @@ R = TypeVar("R")
 
 
 def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``MODELS...``, ``--from-file`` and ``--follow-links`` to a command, which is given
+    """Add ``MODELS...`` and ``--follow-links`` to a command, which is given
     ``found`` in their place.
 
     ``found`` is a `savedmodel_tools.find.Found`, and ``follow_links`` is handed on as well. A
@@ -32,25 +34,19 @@ def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def wrapped(
-        models: tuple[str, ...], lists: tuple[str, ...], follow_links: bool, **rest: Any
-    ) -> Any:
-        return function(
-            found=models_named(models, lists, follow_links), follow_links=follow_links, **rest
-        )
+    def wrapped(models: tuple[str, ...], follow_links: bool, **rest: Any) -> Any:
+        return function(found=models_named(models, follow_links), follow_links=follow_links, **rest)
 
     return model_options(wrapped)
 
 
-def models_named(
-    models: Sequence[str], lists: Sequence[str] = (), follow_links: bool = False
-) -> Found:
+def models_named(models: Sequence[str], follow_links: bool = False) -> Found:
     """Return the models that a command line names. Raises UsageError."""
     from savedmodel_tools.find import find
     from savedmodel_tools.place import Unusable
 
     try:
-        return find(models, lists, follow_links=follow_links)
+        return find(models, follow_links=follow_links)
     except Unusable as error:
         raise click.UsageError(printable(str(error), newlines=False)) from error
 
@@ -98,6 +94,15 @@ def one_release(text: str, table: History) -> int:
         raise click.UsageError(printable(str(error), newlines=False)) from error
 
 
+def _releases(_: click.Context) -> list[str]:
+    from savedmodel_tools.skew.history import history
+
+    return [release.name for release in history().releases]
+
+
+releases = names(_releases)  # of the op history, for a shell
+
+
 def answers(
     models: Iterable[Model], ask: Callable[[Path], R]
 ) -> Iterator[tuple[Model, R | Exception]]:
@@ -123,13 +128,6 @@ def tell_skipped(skipped: Iterable[Skipped]) -> None:
 
 
 GO_ON = "Run the same command again to go on: models that are done are not done again."
-jobs_of_models = click.option(
-    "--jobs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Processes, each with one model at a time.",
-)
 NAMED = 3  # models, of those with one outcome and one reason
 
 
@@ -147,9 +145,9 @@ def summary(outcomes: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     for outcome, name, reason in found:
         if reason:
             groups.setdefault((outcome, reason), []).append(name)
-    for (outcome, reason), names in sorted(groups.items(), key=lambda item: -len(item[1])):
-        listed = ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
-        yield printable(f"{outcome} {len(names)}: {listed}: {reason}", newlines=False)
+    for (outcome, reason), called in sorted(groups.items(), key=lambda item: -len(item[1])):
+        listed = ", ".join(called[:NAMED]) + (" ..." if len(called) > NAMED else "")
+        yield printable(f"{outcome} {len(called)}: {listed}: {reason}", newlines=False)
     counts = Counter(outcome for outcome, _, _ in found)
     yield f"{counted(len(found), 'model')}: " + ", ".join(
         f"{count} {what}" for what, count in counts.items()
@@ -157,23 +155,12 @@ def summary(outcomes: Iterable[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``MODELS...``, ``--from-file`` and ``--follow-links`` to a command that finds its models
+    """Add ``MODELS...`` and ``--follow-links`` to a command that finds its models
     itself.
     """
     for option in (
-        click.argument("models", nargs=-1, metavar="MODELS..."),
-        click.option(
-            "--from-file",
-            "lists",
-            multiple=True,
-            metavar="FILE",
-            help="A list of models, one a line (- is stdin).",
-        ),
-        click.option(
-            "--follow-links",
-            is_flag=True,
-            help="Accept symbolic links that lead out of a directory.",
-        ),
+        click.argument("models", nargs=-1, metavar="MODELS...", shell_complete=folders),
+        follow_links_option,
     ):
         function = option(function)
     return function
