@@ -18,7 +18,9 @@ from compat_matrix.cases import all_cases
 from docs import (
     attacks,
     case_pages,
+    claims,
     clauses,
+    commands,
     evaluator,
     faults,
     grid_page,
@@ -170,6 +172,15 @@ def _words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def rules_page() -> str:
+    """The rules of `verify`: a table of all, and what their findings stop."""
+    return (
+        rules.HEAD
+        + table(("rule", "name", "severity", "what it finds"), rules.rows())
+        + rules.stops_table()
+    )
+
+
 def _keras_page() -> str:
     return keras_table.page(table)
 
@@ -192,7 +203,11 @@ TABLES: dict[str, Table] = {
     f"{FOLDER}/op_promises.md": Table("docs/data/promises.json", promises.page),
     f"{FOLDER}/readers.md": Table("docs/data/readers.json", readers.page),
     f"{FOLDER}/third_party.md": Table("docs/data/third_party.json", third_party.page),
-    "docs/zoo/rules_explained.md": Table("savedmodel_tools/verify/rules", rules.explained_page),
+    "docs/claims.md": Table("savedmodel_common/command_line/claims.py", claims.page),
+    "docs/zoo/rules.md": Table("savedmodel_tools/verify/rules", rules_page),
+    "docs/zoo/rules_explained.md": Table(
+        "savedmodel_tools/verify/rules/__init__.py", rules.explained_page
+    ),
 }
 
 
@@ -201,6 +216,7 @@ def pages() -> dict[str, str]:
     return {
         **{path: one.make() for path, one in TABLES.items()},
         **case_pages.pages(),
+        **commands.pages(),
         **third_party.pages_of_consumers(),
     }
 
@@ -212,4 +228,4 @@ def page_of_record(path: str) -> str:
     return _BY_RECORD.get(path, path)
 
 
-_BY_RECORD = {one.record: path for path, one in TABLES.items()}
+_BY_RECORD = {**{one.record: path for path, one in TABLES.items()}, **commands.records()}

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from compat_matrix.runtimes import registry
 from docs import (
-    claims,
     clauses,
     commands,
     evidence_index,
@@ -24,7 +23,6 @@ from docs import (
     kit_constraints,
     planted,
     readme_results,
-    rules,
     runtimes,
     spec_pages,
 )
@@ -62,20 +60,9 @@ def runtimes_page() -> str:
     return "".join(out)
 
 
-def rules_page() -> str:
-    """The rules of `verify`: a table of all, and what their findings stop."""
-    return (
-        rules.HEAD
-        + table(("rule", "name", "severity", "what it finds"), rules.rows())
-        + rules.stops_table()
-    )
-
-
 PAGES: dict[str, Callable[[], str]] = {
-    "claims.md": claims.page,
     "commands.md": commands.page,
     "evidence/index.md": evidence_index.page,
-    "zoo/rules.md": rules_page,
     "releases/runtimes.md": runtimes_page,
 }
 

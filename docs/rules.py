@@ -15,7 +15,7 @@ from savedmodel_tools.verify.rules import all_rules
 HEAD = """# The rules of `verify`
 
 [`savedmodel-compat verify`](verify.md) looks for these defects. An id never changes its meaning; `--select` and `--ignore` take
-ids and their beginnings. `--rule ID` shows why a finding matters and what to do; so does [the table of explanations](../../savedmodel_tools/verify/rules). The severity is that of most findings; where it depends on the
+ids and their beginnings. `--rule ID` shows why a finding matters and what to do; so does [the table of explanations](rules_explained.md). The severity is that of most findings; where it depends on the
 model or on the releases of `--target`, the finding has its own.
 
 """  # noqa: E501
@@ -74,7 +74,7 @@ def _words(item: Consequence) -> str:
 
 def _link(rule: str) -> str:
     """Return a link to the explanation of a rule, e.g. for `SMC100`."""
-    return f"[{rule}](../../savedmodel_tools/verify/rules#{rule.lower()})"
+    return f"[{rule}](rules_explained.md#{rule.lower()})"
 
 
 def explained_page() -> str:

@@ -87,7 +87,7 @@ SHOWN = 10  # refusals
         " generated inputs."
     ),
 )
-@json_option(page="docs/zoo/compat.md")
+@json_option(page="docs/zoo/downgrade.md")
 @jobs_option
 @follow_links_option
 def downgrade(

@@ -178,7 +178,7 @@ def diff(old: str, new: str, as_json: bool) -> None:
 )
 @ops.command()
 @model_arguments
-@json_option(page="docs/releases/results.md")
+@json_option(page="docs/contribute/internals.md")
 @click.option("--full", is_flag=True, help="Show all that a release lacks.")
 def needs(found: Found, follow_links: bool, as_json: bool, full: bool) -> int:
     """Show which releases have all ops of each part of the SavedModels MODELS.

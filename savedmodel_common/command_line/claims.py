@@ -2,7 +2,7 @@
 other exit codes.
 
 A command without a claim is a defect: a reader of its exit code 0 would have to guess. The page
-docs/claims.md is made of these.
+"What green means" of the site is made of these.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def claims(
         command.params.sort(key=lambda one: isinstance(one, CommonOption))
         _CLAIMS[command] = Claim(green, asked, not_asked, codes or {})
         command.epilog = (
-            f"Exit code 0 means: {green}. What was asked, and what not: docs/claims.md."
+            f"Exit code 0 means: {green}. The page 'What green means' lists what is asked."
         )
         return command
 

@@ -1,4 +1,4 @@
-"""docs/claims.md: what each command says when it is green.
+"""What green means: what each command says when it is green.
 
 A command that does not say it fails here.
 """

@@ -57,7 +57,7 @@ def expect() -> None:
 @expect.command("check")
 @click.argument("cell_id", type=CELL_ID, metavar="[CELL]", required=False)
 @plan_options
-@json_option(page="docs/releases/results.md")
+@json_option(page="docs/releases/ledger.md")
 @exit_codes
 def expect_check(
     cell_id: str | None,

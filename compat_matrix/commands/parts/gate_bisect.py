@@ -78,7 +78,7 @@ SAID = 300  # characters of what a release says
 )
 @plugin_option
 @planned.no_install_option
-@json_option(page="docs/releases/results.md")
+@json_option(page="docs/releases/ledger.md")
 @exit_codes
 def bisect(
     cell_id: str,
