@@ -176,6 +176,14 @@ def test_a_pipe_in_place_of_a_file_is_not_opened(proved):
     assert "plain file" in certificates.changed(found, proved.parent)
 
 
+def test_a_certificate_about_the_whole_disk_ends_at_the_first_file(proved):
+    signed(proved, lambda document: document["original"].update(path="/"))
+    began = time.monotonic()
+    reason = certificates.changed(certificates.read(proved), proved.parent)
+    assert "was added" in reason or "folders" in reason
+    assert time.monotonic() - began < 10
+
+
 def test_a_check_is_fast_and_needs_no_tensorflow(proved):
     program = (
         "import sys; from savedmodel_compat.cli import main;"
