@@ -43,7 +43,8 @@ class Files:
 
     Attributes:
       path: of the model, from the folder of the certificate.
-      files: path below it -> (bytes, sha256); "" for a model that is one file.
+      files: path below it -> (bytes, sha256); for a model that is a file, "" and the files beside it
+        that have its weights.
     """
 
     path: str
@@ -110,6 +111,9 @@ def files_of(model: Path, beside: Path) -> Files:
 def _files(model: Path) -> Iterator[tuple[str, Path]]:
     if not model.is_dir():
         yield "", model
+        for name in _companions(model):
+            if (model.parent / name).is_file():
+                yield name, model.parent / name
         return
     for number, (folder, inner, names) in enumerate(os.walk(model)):
         if number > MOST_FOLDERS:
@@ -119,6 +123,11 @@ def _files(model: Path) -> Iterator[tuple[str, Path]]:
             path = Path(folder, name)
             if path.is_file():  # a pipe would block its reader
                 yield path.relative_to(model).as_posix(), path
+
+
+def _companions(model: Path) -> list[str]:
+    """Return the names of files beside a model in which formats keep weights."""
+    return [f"{model.name}.data", f"{model.name}_data", f"{model.stem}.bin"]
 
 
 def write(certificate: Certificate, path: Path) -> str:
@@ -326,7 +335,8 @@ def _changed(model: Files, beside: Path) -> Optional[str]:
     if added is not None:
         return f"the file {added!r} was added after the proof"
     for name, (size, digest) in model.files.items():
-        path = place / name if name else place
+        folder = place if place.is_dir() else place.parent
+        path = folder / name if name else place
         what = f"the file {name!r}" if name else "the file"
         try:
             found = path.stat()

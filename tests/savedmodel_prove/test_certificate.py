@@ -89,6 +89,19 @@ def test_changed_files_are_noticed(proved, file, content):
     assert Path(file).name in reason
 
 
+@pytest.mark.parametrize("name", ["model.onnx.data", "model.onnx_data", "model.bin"])
+def test_the_weights_beside_a_file_belong_to_it(proved, name):
+    found = certificates.read(proved)
+    weights = proved.parent / name
+    weights.write_bytes(b"weights")
+    assert "was added" in certificates.changed(found, proved.parent)
+    converted = files_of(proved.parent / "model.onnx", proved.parent)
+    found = Certificate(**{**vars(found), "converted": converted})
+    assert certificates.changed(found, proved.parent) is None
+    weights.write_bytes(b"veights")
+    assert name in certificates.changed(found, proved.parent)
+
+
 def signed(proved, change):
     """Change the certificate and give it the digest that fits."""
     document = json.loads(proved.read_text())
