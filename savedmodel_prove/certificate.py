@@ -43,8 +43,8 @@ class Files:
 
     Attributes:
       path: of the model, from the folder of the certificate.
-      files: path below it -> (bytes, sha256); for a model that is a file, "" and the files beside it
-        that have its weights.
+      files: path below it -> (bytes, sha256). A model that is one file has the path "", and the
+        files beside it that have its weights are listed by name.
     """
 
     path: str
