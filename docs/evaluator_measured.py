@@ -1,5 +1,5 @@
-"""Measure the evaluator against TensorFlow 2.21, for the page `evaluator.md`; the figures are kept
-in `data/evaluator.json`.
+"""Measure the evaluator against TensorFlow 2.21, for the page `evidence/evaluator.md`; the figures
+are kept in `data/evaluator.json`.
 
     python -m docs.evaluator_measured RUN_FOLDER
 

@@ -26,7 +26,7 @@ with 0 (with 1 for a run that failed before) and does not say the line.
 2026-11-22, on two cores that others used too). With `--resume` it goes on where it was interrupted, and plants only what is new
 or declared otherwise. The declarations are in `property_tests/planted/kinds/`. {gate} of them (**bold**) are planted for every
 commit, the others every night (`tox -e nightly`, which the workflow `nightly` runs).
-[What turns each case red](planted.md) has the faults planted for single cases.
+[What turns each case red](../data/planted.json) has the faults planted for single cases.
 """  # noqa: E501
 
 

@@ -50,7 +50,7 @@ def page() -> str:
         for fault, seen in record.get(case.name, {"none": {}}).items():
             rows.append(
                 (
-                    f"[`{case.name}`](../compat_matrix/cases/{case.name}.py)",
+                    f"[`{case.name}`](../../compat_matrix/cases/{case.name}.py)",
                     case.title,
                     f"`{fault}`: {words.get(fault.rpartition(':')[2], '')}",
                     f"{seen.get('check') or 'nothing'}: {seen.get('outcome', '')}",

@@ -1,8 +1,8 @@
 """The features that a loader needs beyond ops: forms of signatures, of the object graph and of
 tables, each with its releases.
 
-Every range was seen in the version grid (docs/grid.md): a genuine release loads the model, or fails
-so.
+Every range was seen in the version grid (docs/evidence/index.md): a genuine release loads
+the model, or fails so.
 """
 
 from __future__ import annotations

@@ -2,5 +2,5 @@
 test must turn it red.
 
 ``python -m property_tests.planted`` runs all and writes ``docs/data/planted.json``, of which
-``docs/planted.md`` is made.
+``docs/evidence/index.md`` is made.
 """

@@ -62,7 +62,7 @@ def test_extension_is_untrusted(tf, net_export, tmp_path):
     with pytest.raises(errors.MalformedError, match="base64"):
         reference_impl.load(tmp_path / "m")
     put(lambda e: setattr(e, "min_consumer", 2))
-    with pytest.warns(UserWarning, match="for readers of version 2"):
+    with pytest.warns(UserWarning, match="version 2"):
         loaded = reference_impl.load(tmp_path / "m")
     assert loaded.net.do(tf.constant(1.0)).numpy().tolist() == [2.0, 3.0, 4.0, 5.0, 6.0]
     put(lambda e: setattr(first(e).inputs[0], "argument", 40))
@@ -94,7 +94,7 @@ def test_session_readers_do_not_notice(tf, net_export):
 
 def blocks():
     """(first line, text) of the Python blocks of the page."""
-    parts = (ROOT / "docs" / "beyond_tensorflow.md").read_text().split("```python\n")
+    parts = (ROOT / "docs/format/beyond_tensorflow.md").read_text().split("```python\n")
     return [part.split("```")[0] for part in parts[1:]]
 
 

@@ -111,7 +111,7 @@ def test_OPT_06_gradients_of_other_kinds_are_refused(tf, tmp_path):
     with pytest.raises(errors.UnsupportedModelError, match=r"sparse.*convert_to_tensor"):
         loaded.optimizer.apply([sparse], [loaded.a])
     double = tf.Variable(tf.ones([2], tf.float64))
-    with pytest.raises(errors.UnsupportedModelError, match=r"no update rule for float64.*float32"):
+    with pytest.raises(errors.UnsupportedModelError, match=r"float64.*float32"):
         loaded.optimizer.apply([tf.ones([2], tf.float64)], [double])
     with pytest.raises(ValueError, match=r"shape \(3,\)"):
         loaded.optimizer.apply([tf.ones([3])], [loaded.a])
@@ -139,7 +139,7 @@ def test_OPT_07_a_rule_that_depends_on_shapes_is_not_exported(tf, tmp_path):
         options = reference_impl.SaveOptions(functional_optimizers=True, strict=False)
         with pytest.warns(UserWarning, match=text):
             reference_impl.save(root, tmp_path / "lenient", options=options)
-        with pytest.raises(errors.UnsupportedModelError, match="without the update rule"):
+        with pytest.raises(errors.UnsupportedModelError, match="update rule"):
             step(tf, reference_impl.load(tmp_path / "lenient").optimizer, [tf.Variable(1.0)], 1.0)
 
 

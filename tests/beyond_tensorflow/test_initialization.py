@@ -65,9 +65,7 @@ def test_INIT_08_inside_of_another_function_and_with_gradients(tf, net_export):
     new = type(reference_impl.load(net_export))()
     assert tf.function(lambda: new.net.noisy() * 2.0)().shape == [5]
     other = type(new)()
-    with pytest.raises(
-        errors.UninitializedVariableError, match=r"root\.net\.var.*outside of any tf\.function"
-    ):
+    with pytest.raises(errors.UninitializedVariableError, match=r"root\.net\.var.*tf\.function"):
         tf.function(lambda x: other.net.do(x), autograph=False)(tf.constant(1.0))
     with tf.GradientTape() as tape:
         result = tf.reduce_sum(other.net.do(tf.constant(2.0)))
@@ -87,7 +85,7 @@ def test_INIT_05_an_eager_variable_needs_an_initializer(tf, tmp_path):
     new = type(reference_impl.load(tmp_path / "without"))()
     with pytest.raises(
         errors.UninitializedVariableError,
-        match=r"root\.v has no value.*reference_impl\.initializer",
+        match=r"root\.v .*reference_impl\.initializer",
     ):
         new.f()
     new.put([1.0, 2.0, 3.0])  # a function may well give it one
@@ -115,9 +113,7 @@ def test_INIT_05_functions_without_their_variables_cannot_be_made_anew(tf, tmp_p
     root.part.f = tf.function(lambda: root.v + 1.0, input_signature=[])
     reference_impl.save(root, tmp_path / "m")
     loaded = reference_impl.load(tmp_path / "m")
-    with pytest.raises(
-        errors.UnsupportedModelError, match=r"root\.part can be made: its functions use root\.v"
-    ):
+    with pytest.raises(errors.UnsupportedModelError, match=r"root\.part .*root\.v"):
         type(loaded.part)()
     assert type(loaded)().part.f.concrete_functions  # the whole has both
 

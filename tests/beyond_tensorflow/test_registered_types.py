@@ -120,7 +120,7 @@ def test_REV_04_unknown_name_is_a_generic_object_and_a_warning(
     try:
         with pytest.warns(
             UserWarning,
-            match=r"root\.child was saved as 'tests\.HasPython'.*reference_impl\.register",
+            match=r"root\.child .*'tests\.HasPython'.*reference_impl\.register",
         ):
             loaded = reference_impl.load(python_export)
         assert loaded.child.do(tf.constant(1.0), learning_phase=1).numpy() == 2.0
@@ -198,7 +198,7 @@ def test_REV_04_what_serialize_gives_must_be_plain(tf, registered, tmp_path, val
         pass
 
     registered("tests.Odd", Odd, serialize=lambda obj: {"value": value})
-    with pytest.raises(errors.SaveError, match=r"'value'; only plain values and bytes"):
+    with pytest.raises(errors.SaveError, match=r"'value'.*bytes"):
         reference_impl.save(Odd(), tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
@@ -206,7 +206,7 @@ def test_REV_04_what_serialize_gives_must_be_plain(tf, registered, tmp_path, val
 def test_REV_04_revive_must_give_the_class(tf, has_python, python_export):
     reference_impl.unregister("tests.HasPython")
     reference_impl.register("tests.HasPython", has_python, revive=lambda cls, state: tf.Module())
-    with pytest.raises(errors.UnsupportedModelError, match="did not give an object of that class"):
+    with pytest.raises(errors.UnsupportedModelError, match="of that class"):
         reference_impl.load(python_export)
 
 
@@ -268,9 +268,7 @@ def test_RP_02_what_is_no_part_of_the_export_is_refused(tf, registered, made_of_
 
     root = tf.Module()
     root.made = Lost(tf.Variable(1.0), None, "title")
-    with pytest.raises(
-        errors.SaveError, match=r"root\.made: Found an untracked dependency: .*names 'other'"
-    ):
+    with pytest.raises(errors.SaveError, match=r"root\.made: .*'other'"):
         reference_impl.save(root, tmp_path / "m")
 
 
@@ -285,9 +283,7 @@ def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(
     root = tf.Module()
     root.a = Circular(None, None, "a")
     root.a.part = Circular(None, root.a, "b")
-    with pytest.raises(
-        errors.SaveError, match=r"dependency cycle in the saved Trackable.*: root\.a, root\.a\.part"
-    ):
+    with pytest.raises(errors.SaveError, match=r"cycle .*: root\.a, root\.a\.part"):
         reference_impl.save(root, tmp_path / "m")
     root.a.part = Circular(None, None, "b")
     reference_impl.save(root, tmp_path / "m")
@@ -300,7 +296,7 @@ def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(
         )
 
     rewrite(tmp_path / "m", circle)
-    with pytest.raises(errors.CycleError, match="made of each other"):
+    with pytest.raises(errors.CycleError, match="each other"):
         reference_impl.load(tmp_path / "m")
 
 

@@ -316,7 +316,7 @@ def run_regenerate(*arguments: str) -> subprocess.CompletedProcess:
 
 def test_command_verifies_and_refuses_unknown_cases():
     done = run_regenerate("--verify", "half_plus_two", "pbtxt")
-    assert (done.returncode, done.stdout.strip()) == (0, "2 of 2 cases are as they should be")
+    assert done.returncode == 0 and done.stdout.startswith("2 of 2 cases ")
     assert run_regenerate("--verify", "no_such_case").returncode == 64
 
 

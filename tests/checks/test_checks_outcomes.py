@@ -326,10 +326,7 @@ def test_an_answer_that_is_not_due_is_a_failure(host: Host) -> None:
         "outputs": None,
     }
     seen = run(host, "values", requests=[request])
-    assert (seen.outcome, seen.message) == (
-        Outcome.FAIL_VALUE,
-        "request r: answered, although no answer is due",
-    )
+    assert (seen.outcome, seen.message.partition(":")[0]) == (Outcome.FAIL_VALUE, "request r")
 
 
 def test_a_result_of_another_structure_is_told_from_another_value(host: Host) -> None:

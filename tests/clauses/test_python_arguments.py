@@ -234,7 +234,7 @@ def test_PY_05_containers_of_results_are_kept_but_dicts_are_plain_and_sorted(tf,
 def test_PY_05_keys_that_are_no_text_are_refused(tf, tmp_path, key):
     root = module(tf, f=tf.function(lambda x: x[key]))
     root.f({key: tf.constant(1.0)})
-    with pytest.raises(errors.SaveError, match=r"root\.f: .*'x'.*only strings can be stored"):
+    with pytest.raises(errors.SaveError, match=r"root\.f: .*'x'.*strings"):
         reference_impl.save(root, tmp_path / "m")
 
 
@@ -303,7 +303,7 @@ def test_PY_07_a_shape_that_nobody_holds_any_more_is_refused_with_the_reason(tf,
     root.f(tf.zeros([6]), tf.TensorShape([2, 3]))
     with pytest.raises(
         errors.SaveError,
-        match=r"root\.f: .*'shape'.*a tf\.TensorShape is kept since 2\.15, while it exists",
+        match=r"root\.f: .*'shape'.*tf\.TensorShape is kept since 2\.15",
     ):
         reference_impl.save(root, tmp_path / "m")
 

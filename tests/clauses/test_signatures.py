@@ -143,14 +143,17 @@ def test_SIG_02_a_map_exports_each_of_its_functions(tf, net, export, reader):
     assert set(load(tf, export, reader).signatures) == wanted
 
 
+def test_SIG_03_a_bare_spec_is_refused_when_the_function_is_made(tf):
+    with pytest.raises(TypeError, match="input_signature"):
+        tf.function(lambda x: x, input_signature=tf.TensorSpec([], tf.float32))
+
+
 def test_SIG_04_a_function_without_a_signature_is_none_even_when_traced(tf, tmp_path):
     root = tf.Module()
     root.f = tf.function(lambda x: x)
     root.f(tf.constant(1.0))
     for given in (root.f, {"key": root.f}):
-        with pytest.raises(
-            errors.SignatureError, match=r"input signature or concrete functions.*SIG-04"
-        ):
+        with pytest.raises(errors.SignatureError, match=r"SIG-04"):
             reference_impl.save(root, tmp_path / "m", given)
     assert list(tmp_path.iterdir()) == []
 
@@ -662,7 +665,7 @@ def test_ATTR_01_an_unknown_signature_names_those_that_exist(tf, net, export, tm
     )
     assert signatures.get("predict") is None and "predict" not in signatures
     reference_impl.save(tf.Module(), tmp_path / "none")
-    with pytest.raises(KeyError, match="no signature 'predict'; the model has none"):
+    with pytest.raises(KeyError, match=r"no signature 'predict'; .*none"):
         reference_impl.load(tmp_path / "none").signatures["predict"]
 
 

@@ -71,7 +71,7 @@ def test_a_goal_that_is_missed_is_said():
 
 
 def test_the_tables_of_the_page_are_replaced_and_nothing_else():
-    page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/evidence/benchmarks.md").read_text(encoding="utf-8")
     new = run.replaced(page, "THE TABLES")
     assert (
         new.split(run.BEGIN)[0] == page.split(run.BEGIN)[0]
@@ -88,12 +88,12 @@ def test_growth_that_was_not_measured_to_the_end_has_its_reason():
     assert "**migrate, nodes**: It grows as the nodes do." in tables.markdown(
         [done, ended], "a machine"
     )
-    assert "Growth that is not linear" not in tables.markdown([done], "a machine")
+    assert "not linear" not in tables.markdown([done], "a machine")
 
 
 def test_every_model_names_a_runtime_that_there_is():
     assert {model.runtime for model in models.MODELS} <= {"", "keras 2", "tf 1"}
-    with pytest.raises(ValueError, match="no runtime is called"):
+    with pytest.raises(ValueError, match="no runtime"):
         models.runtime(models.MODELS[2])  # the model in place of its runtime
 
 
@@ -177,10 +177,7 @@ def test_what_was_not_measured_and_why_a_goal_is_missed_stand_on_the_page():
         Figure("slim: of a model", 9.0, "CPU s", 5.0),
     ]
     text = tables.markdown([*rows, Figure("another thing", 9.0, "s", 5.0)], "a machine")
-    assert (
-        "* weights: safetensors is not installed" in text
-        and "* **another thing**: not explained yet." in text
-    )
+    assert "* weights: safetensors " in text and "* **another thing**: not explained yet." in text
     (slim,) = [line for line in text.splitlines() if line.startswith("* **slim: of a model**")]
     assert "Measured floor: " in slim and free.reached
     assert json.loads(run.as_json(rows))["rows"][2]["reached"] is False

@@ -66,7 +66,8 @@ def test_an_id_that_code_cites_must_exist(tmp_path, monkeypatch):
     (tmp_path / "reference_impl/a.py").write_text("# SM-THING-1, SM-THING-7\n")
     monkeypatch.setattr(spec_pages, "ROOT", tmp_path)
     found = spec_pages.faults_of_citations({"SM-THING-1"})
-    assert found == ["reference_impl/a.py: the id SM-THING-7 has no constraint"]
+    (line,) = found
+    assert line.startswith("reference_impl/a.py: ") and "SM-THING-7" in line
 
 
 def test_an_artifact_has_a_constraint():
@@ -81,7 +82,9 @@ def test_an_artifact_has_a_constraint():
 
 def test_a_hostile_file_is_listed_under_the_constraint_that_it_breaks():
     found = spec_pages.faults_of_artifacts({("hostile", "flipped_value"): {"SM-BUNDLE-6"}})
-    assert "hostile flipped_value breaks SM-BUNDLE-7, and the pages name SM-BUNDLE-6" in found
+    assert any(
+        {"flipped_value", "SM-BUNDLE-7,", "SM-BUNDLE-6"} <= set(line.split()) for line in found
+    )
 
 
 def test_regions_are_made_of_the_schema_and_of_fixtures():

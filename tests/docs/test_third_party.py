@@ -123,7 +123,7 @@ def test_common_names_what_comes_back(common):
         == common.named({outputs[0].name: one}, outputs).keys()
         == {outputs[0].name}
     )
-    with pytest.raises(ValueError, match="2 values for the outputs"):
+    with pytest.raises(ValueError, match="2 values"):
         common.named([one, one], outputs)
 
 
@@ -229,6 +229,6 @@ def test_without_node_the_cells_say_what_to_install(registry, tmp_path):
         environment=(("PATH", str(tmp_path)),),
     )
     worker = Worker(home(), program, tmp_path / "cwd", tmp_path / "log")
-    with pytest.raises(NotStarted, match=r"there is no node on PATH: install Node\.js"):
+    with pytest.raises(NotStarted, match=r"node.* on PATH: .*Node\.js"):
         worker.hello()
     worker.close()

@@ -163,11 +163,9 @@ def test_what_was_loaded_is_copied_as_far_as_tensorflow_copies_it(tf, tmp_path, 
     assert copy.copy(loaded).f(x)["y"].numpy().tolist() == [[3.0]]
     assert copy.deepcopy(loaded.w).numpy().tolist() == [[1.0], [2.0]]
     for refused in (loaded, loaded.f, loaded.f.concrete_functions[0], loaded.signatures):
-        with pytest.raises(
-            TypeError, match=r"neither pickled nor copied deeply.*reference_impl\.save"
-        ):
+        with pytest.raises(TypeError, match=r"neither pickled.*reference_impl\.save"):
             copy.deepcopy(refused)
-    with pytest.raises(TypeError, match=r"neither pickled nor copied deeply"):
+    with pytest.raises(TypeError, match=r"neither pickled"):
         pickle.dumps(loaded.signatures)
 
 

@@ -1,4 +1,4 @@
-"""Every row of docs/drop_in.md: what TensorFlow does, what we do, and how to get TensorFlow's
+"""Every row of docs/format/drop_in.md: what TensorFlow does, what we do, and how to get TensorFlow's
 behaviour.
 """
 
@@ -24,7 +24,7 @@ from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
-PAGE = Path(__file__).parents[2] / "docs" / "drop_in.md"
+PAGE = Path(__file__).parents[2] / "docs/format/drop_in.md"
 LENIENT = {"strict": False}
 ROWS = {}
 
@@ -372,9 +372,7 @@ def _(tf, tmp_path):
     root.held = Held(3.0)
     with pytest.raises(AttributeError, match="numpy"):
         _theirs(tf, root, tmp_path / "theirs")
-    with pytest.raises(
-        errors.SaveError, match=r"root\.held: its state cannot be saved by a function"
-    ):
+    with pytest.raises(errors.SaveError, match=r"root\.held: "):
         _ours(root, tmp_path / "ours")
     path = _ours(root, tmp_path / "lenient", strict=False)
     for loaded in _both_load(tf, path):
@@ -475,7 +473,7 @@ def _(tf, tmp_path):
     _theirs(tf, root, tmp_path / "unreadable")
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.saved_model.load(str(tmp_path / "unreadable"))
-    with pytest.raises(errors.SaveError, match=r"root\.v: .*parked elsewhere; it gives int32"):
+    with pytest.raises(errors.SaveError, match=r"root\.v: .*int32"):
         _ours(root, tmp_path / "refused")
 
 
@@ -488,7 +486,7 @@ def _(tf, tmp_path):
     )
     with pytest.raises(errors.SaveError, match=r"root\.f: .*\(PyFunc\)"):
         _ours(root, tmp_path / "ours")
-    with pytest.warns(UserWarning, match="only this process can run"):
+    with pytest.warns(UserWarning, match="this process"):
         reference_impl.save(
             root, tmp_path / "lenient", options=reference_impl.SaveOptions(**LENIENT)
         )
@@ -522,16 +520,14 @@ def _(tf, tmp_path):
     root, other = _scaled(tf), tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
     other.get_concrete_function()
     options = tf.saved_model.SaveOptions(function_aliases={"other": other})
-    with pytest.raises(errors.AliasError, match="not among the functions"):
+    with pytest.raises(errors.AliasError, match="not among"):
         reference_impl.save(root, tmp_path / "ours", options=options)
     both = {"both": [root.f.get_concrete_function(), other.get_concrete_function()]}
-    with pytest.raises(
-        errors.AliasError, match=r"function_aliases\['both'\].*not among the functions"
-    ):
+    with pytest.raises(errors.AliasError, match=r"function_aliases\['both'\]"):
         reference_impl.save(
             root, tmp_path / "both", options=tf.saved_model.SaveOptions(function_aliases=both)
         )
-    with pytest.warns(UserWarning, match="saved without an alias"):
+    with pytest.warns(UserWarning, match="without an alias"):
         reference_impl.save(
             root,
             tmp_path / "both",
@@ -988,7 +984,7 @@ def _(tf, tmp_path):
             if in_graph:
                 with (
                     tf.Graph().as_default(),
-                    pytest.raises(errors.FileAccessError, match="was replaced by another export"),
+                    pytest.raises(errors.FileAccessError, match="another export"),
                 ):
                     reference_impl.load(tmp_path / "m")
             else:

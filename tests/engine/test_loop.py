@@ -97,7 +97,7 @@ def test_an_observer_answers_in_place_of_a_worker_and_cannot_end_the_run(hosts, 
         "SETUP_ERROR",
     ]
     assert found[1].message == "nothing to do" and found[2].error_class.endswith("SystemExit")
-    assert "must return an Observation, not str" in found[3].message
+    assert "not str" in found[3].message
     assert (
         (tmp_path / "out" / found[2].evidence["traceback"]).read_text().endswith("SystemExit: 3\n")
     )

@@ -66,7 +66,7 @@ def read(world, name, out="out"):
 def test_a_consumer_without_a_memory_is_green_in_every_past(world):
     done = run(world, "--pasts", "2")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "compared 4 pairs of results, 0 depend on the past" in done.stdout
+    assert "4 pairs" in done.stdout and "0 depend" in done.stdout
     found = read(world, "pasts.json")
     assert [one["past"]["seed"] for one in found["pasts"]] == [0, 1, 2]
     assert (found["compared"], found["differences"], found["exit_code"]) == (4, [], 0)

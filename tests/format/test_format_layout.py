@@ -114,9 +114,7 @@ def test_tags_choose_exactly(tmp_path):
     assert set(read.meta_graph(["gpu", "serve", "gpu"]).meta_info_def.tags) == {"serve", "gpu"}
     assert list(read.meta_graph([]).meta_info_def.tags) == []
     for tags in ("gpu", ["train"], ["serve", "gpu", "x"]):
-        with pytest.raises(
-            errors.NoMetaGraphError, match=r"there are: serve; gpu, serve; \(no tags\)"
-        ) as caught:
+        with pytest.raises(errors.NoMetaGraphError, match=r"gpu, serve; \(no tags\)") as caught:
             read.meta_graph(tags)
         assert caught.value.clause == "V1-05"
     with pytest.raises(errors.NoMetaGraphError, match="3 MetaGraphs") as caught:
@@ -132,7 +130,7 @@ def test_one_metagraph_needs_no_tags(tmp_path):
 
 def test_equal_tag_sets_cannot_be_chosen_between(tmp_path):
     read = layout.read(save(tmp_path, model(("a", "b"), ("b", "a"))))
-    with pytest.raises(errors.DuplicateKeyError, match="2 MetaGraphs have the tags a, b"):
+    with pytest.raises(errors.DuplicateKeyError, match=r"2 MetaGraphs .*a, b"):
         read.meta_graph(["a", "b"])
 
 
@@ -158,7 +156,7 @@ def test_another_schema_version(tmp_path, version):
 @pytest.mark.parametrize("name", ["saved_model.pb", "saved_model.pbtxt"])
 def test_an_empty_file_is_called_empty(tmp_path, name):
     """As a copy that was broken off, or a full disk, leaves it."""
-    with pytest.raises(errors.NoMetaGraphError, match=f"{name}: .*: the file is empty"):
+    with pytest.raises(errors.NoMetaGraphError, match=f"{name}: .* empty"):
         layout.read(put(tmp_path, name, b""))
 
 

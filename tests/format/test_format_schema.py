@@ -496,7 +496,7 @@ def test_an_entry_of_a_map_with_more_than_key_and_value_is_refused():
     entry = b"\x0a\x01k\x12\x02\x18\x01"  # attr "k": i = 1
     for odd in (entry + b"\x18\x01", b"\x08\x05" + entry[3:], entry + b"\x7a\x00"):
         data = b"\x2a" + bytes([len(odd)]) + odd
-        with pytest.raises(errors.MalformedError, match="neither its key nor its value") as caught:
+        with pytest.raises(errors.MalformedError, match=r"key nor .*value") as caught:
             schema.parse(schema.NodeDef, data)
         assert caught.value.node.startswith("attr[0]")
     assert schema.parse(schema.NodeDef, b"\x2a\x07" + entry).attr["k"].i == 1

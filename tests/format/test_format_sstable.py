@@ -140,9 +140,7 @@ def test_snappy_blocks():
 
 def test_a_snappy_block_without_its_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "cramjam", None)
-    with pytest.raises(
-        MissingPackageError, match=r"^t: .*snappy, which needs the package cramjam: pip install"
-    ):
+    with pytest.raises(MissingPackageError, match=r"^t: .*snappy.*cramjam"):
         list(TableReader(snappy(bytes(cramjam.snappy.compress_raw(GOOD))), "t"))
 
 

@@ -43,7 +43,7 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 def test_254_dimensions_are_read_and_255_are_refused(reader):
     READERS[reader](MOST)
-    with pytest.raises(ShapeError, match="255 dimensions, TensorFlow has room for 254"):
+    with pytest.raises(ShapeError, match=r"255 .* 254"):
         READERS[reader](MOST + 1)
 
 
@@ -56,7 +56,7 @@ def test_readers_that_return_what_they_know():
 def test_a_shape_in_a_node_leaves_room_for_one_more_dimension(least):
     """Ops that stack tensors of the shape add one, and TensorFlow ends the process at 255."""
     assert node_attributes.check_shape(shape_of_rank(MOST - 1), least) == 1
-    with pytest.raises(ShapeError, match="254 dimensions, TensorFlow has room for 253"):
+    with pytest.raises(ShapeError, match=r"254 .* 253"):
         node_attributes.check_shape(shape_of_rank(MOST), least)
 
 
@@ -68,7 +68,7 @@ def test_a_raised_limit_holds_at_once(monkeypatch):
 def test_an_error_about_an_attribute_keeps_the_name_of_the_limit():
     """It was lost when the name of the attribute was put before the reason."""
     tensor = schema.TensorProto(dtype=schema.DT_FLOAT, tensor_shape=shapes.shape_proto([2**30]))
-    with pytest.raises(LimitError, match="attribute 'value': a tensor of shape") as info:
+    with pytest.raises(LimitError, match="attribute 'value'") as info:
         node_attributes.check_item(tensor, "tensor", "value")
     assert info.value.limit == "TENSOR_BYTES"
 

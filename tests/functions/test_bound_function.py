@@ -41,7 +41,7 @@ def test_a_function_of_a_resource_does_not_keep_it(tf, reloaded):
     del loaded
     gc.collect()
     assert gone() is None
-    with pytest.raises(UnsupportedModelError, match="a resource that the function belongs to"):
+    with pytest.raises(UnsupportedModelError, match="resource"):
         initialize()
 
 

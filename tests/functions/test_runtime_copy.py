@@ -298,10 +298,7 @@ def test_a_placeholder_whose_shape_is_no_shape_is_refused(tmp_path):
 
     model = edits.edited(edits.fixture("default_attrs_stripped"), tmp_path / "model", edit)
     said = fresh_tensorflow.printed(LOAD, model)
-    assert (
-        said.startswith("MalformedError")
-        and "attribute 'shape' is not of type 'shape', but 'tensor'" in said
-    )
+    assert said.startswith("MalformedError") and "attribute 'shape'" in said and "'tensor'" in said
 
 
 def test_a_device_of_a_variable_that_is_no_device_is_refused(tmp_path):
@@ -328,9 +325,7 @@ def test_parts_that_make_no_sparse_tensor_are_an_error_of_ours():
     count, pack = patterns.packer(tf.SparseTensorSpec([None], tf.float32))
     scalars = [tf.constant(0, tf.int64), tf.constant(1.0), tf.constant(2, tf.int64)]
     assert count == len(scalars)
-    with pytest.raises(
-        StructureError, match="the results of a function do not make a SparseTensor"
-    ):
+    with pytest.raises(StructureError, match="SparseTensor"):
         pack(iter(scalars))
 
 

@@ -64,7 +64,7 @@ def test_damaged_constants_are_found(attack, tmp_path):
         if finding.severity.word == "error"
     ] == ["SMC315"]
     assert any(
-        "the constant of object 21" in problem for problem in inspect(tmp_path / "model").problems
+        "constant of object 21" in problem for problem in inspect(tmp_path / "model").problems
     )
 
 

@@ -77,7 +77,7 @@ def _empty(message):
 
 def test_an_empty_object_graph_is_malformed(trained, tmp_path):
     path = model_edits.edited(trained[1], tmp_path / "empty", _empty)
-    with pytest.raises(MalformedError, match="object graph is empty"):
+    with pytest.raises(MalformedError, match="object graph"):
         reference_impl.load(path)
     assert reference_impl.inspect(path).meta_graphs[0].objects == ()
 

@@ -119,7 +119,7 @@ def test_verify_names_a_list_that_claims_more_elements_than_anyone_can_load(tmp_
     found = {
         item.rule: item.message for item in verify(damaged(tmp_path / "m", long_list)).findings
     }
-    assert "a list or tuple of 1000000001 elements" in found["SMC313"]
+    assert "1000000001 elements" in found["SMC313"]
 
 
 @pytest.mark.tensorflow
@@ -198,8 +198,7 @@ def test_verify_names_a_captured_constant_without_a_value(value, tmp_path):
         for item in verify(edited(fixture("module_functions"), tmp_path / "m", change)).findings
     ]
     assert any(
-        ("without a value" if value == "no value" else "which is not there") in message
-        for message in found
+        ("without a value" if value == "no value" else "not there") in message for message in found
     )
 
 

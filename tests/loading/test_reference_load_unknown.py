@@ -292,10 +292,7 @@ def test_RP_07_types_of_packages_that_are_absent(tf, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     lines = done.stdout.splitlines()
     assert lines[0] == "1.0 there 2.0" and lines[3] == "there"
-    assert (
-        "not compatible with" in lines[1]
-        and "no TypeSpec is registered under that name" in lines[2]
-    )
+    assert "not compatible with" in lines[1] and "no TypeSpec" in lines[2]
 
 
 def test_PY_09_a_declared_signature_is_bound_as_by_TensorFlow(tf, tmp_path):

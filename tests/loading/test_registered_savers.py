@@ -65,11 +65,7 @@ def test_what_no_saver_restores_is_an_error_and_never_a_variable_without_a_value
 def test_in_a_graph_no_saver_runs(tmp_path):
     tf.saved_model.save(World(strict=False).model([1.0, 2.0]), str(tmp_path / "m"))
     with tf.Graph().as_default():
-        with pytest.raises(
-            NotImplementedError, match="registered checkpoint saver is not supported in graph mode"
-        ):
+        with pytest.raises(NotImplementedError, match="in graph mode"):
             tf.saved_model.load(str(tmp_path / "m"))
-        with pytest.raises(
-            reference_impl.errors.UnsupportedModelError, match="is not supported in graph mode"
-        ):
+        with pytest.raises(reference_impl.errors.UnsupportedModelError, match="in graph mode"):
             reference_impl.load(tmp_path / "m")

@@ -15,7 +15,7 @@ from reference_impl.format.container import layout
 from reference_impl.tracing import AT_ANY_TIME, STAGES, TOGETHER, Step
 
 pytestmark = pytest.mark.tensorflow
-PAGE = Path(__file__).parents[2] / "docs" / "drop_in.md"
+PAGE = Path(__file__).parents[2] / "docs/format/watching.md"
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +123,8 @@ def test_what_is_not_loaded_is_told(model):
     assert {step.rule for step in out} == {"DR-03"}
     assert len(out) == len(_numbers(found)) - 2  # the root and the variable
     assert sorted(_numbers(found)) == list(range(len(_numbers(found))))
-    assert [step.result for step in _of(found, "value")] == [
-        "left without a value: skip_checkpoint"
-    ]
+    (step,) = _of(found, "value")
+    assert step.result.endswith(": skip_checkpoint")
     assert _of(found, "checkpoint")[0].result == "not read: skip_checkpoint"
 
 
@@ -137,7 +136,7 @@ def test_a_variable_without_a_value_is_told(tf, tmp_path):
         file.unlink()
     _, found = _steps(tmp_path / "m", allow_partial_checkpoint=True)
     (step,) = _of(found, "value")
-    assert step.result.startswith("left without a value: no such file")
+    assert "no such file" in step.result
     told: list[Step] = []
     with pytest.raises(reference_impl.MissingValueError):
         reference_impl.load(tmp_path / "m", trace=told.append)
@@ -180,7 +179,7 @@ def test_values_inputs_and_outputs_of_tf_1(tf):
 def test_an_op_without_its_library_is_told(tf):
     _, found = _steps(fixture("contrib_op"))
     told = {step.node: step.result for step in _of(found, "signature")}
-    assert "cannot be called: Op type not registered 'Resampler'" in told["serving_default"]
+    assert "Op type not registered 'Resampler'" in told["serving_default"]
     assert "cannot be called" not in told["mean"]
 
 
@@ -209,7 +208,7 @@ def test_a_function_with_an_unknown_op_is_told(model, tmp_path):
         ("known; cannot be called: TensorFlow lacks NobodyHasThisOp", "DR-05")
     ]
     (table,) = [step for step in _of(found, "initializer") if "root.table" in step.node]
-    assert table.result.startswith("it is not filled: Op type not registered 'NobodyHasThisOp'")
+    assert "Op type not registered 'NobodyHasThisOp'" in table.result
 
 
 def test_a_node_of_no_kind_is_the_last_step(model, tmp_path):
@@ -221,7 +220,7 @@ def test_a_node_of_no_kind_is_the_last_step(model, tmp_path):
     with pytest.raises(reference_impl.UnsupportedModelError):
         reference_impl.load(path, trace=told.append)
     assert (told[-1].stage, told[-1].node) == ("error", "root.v")
-    assert "an object of kind None" in told[-1].result
+    assert "kind None" in told[-1].result
 
 
 def test_a_load_into_a_graph_is_told(tf, model):

@@ -23,7 +23,7 @@ def test_a_link_out_of_the_model_is_refused(tmp_path):
     (tmp_path / "secret").write_text("x")
     (model / "assets.extra").mkdir()
     (model / "assets.extra" / "taken_along").symlink_to(tmp_path / "secret")
-    with pytest.raises(Unstageable, match="symbolic link out of the model"):
+    with pytest.raises(Unstageable, match="symbolic link"):
         given.as_artifact(model, tmp_path / "given", RELEASES)
 
 

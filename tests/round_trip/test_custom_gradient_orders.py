@@ -91,10 +91,7 @@ def test_the_order_that_is_not_in_the_file_is_refused_in_every_generation(tf, tm
     for generation in range(3):
         *known, unknown = derivatives("reference", tmp_path / str(generation), 4)
         assert known == [48.0, 96.0, 144.0, 144.0]
-        assert (
-            "There is no gradient here: the model was saved with custom gradients of up to order 3"
-            in unknown
-        )
+        assert "no gradient here" in unknown and "up to order 3" in unknown
     *known, unknown = derivatives("tf2", tmp_path / "1", 4)
     assert known == [48.0, 96.0, 144.0, 144.0] and "No gradient defined" in unknown
 
@@ -105,7 +102,7 @@ def test_recompute_grad_is_differentiated_once_as_before_the_save(tf, tmp_path):
     reference_impl.save(module(tf, lambda x, v: recomputed(x) * v), tmp_path / "m")
     value, first, second = derivatives("reference", tmp_path / "m", 2)
     assert (value, first) == (24.0, 36.0)
-    assert "There is no gradient here" in second and "recompute_grad tried to transpose" in second
+    assert "no gradient here" in second and "recompute_grad tried to transpose" in second
     assert derivatives("tf2", tmp_path / "m", 1) == [24.0, 36.0]
 
 
@@ -213,7 +210,7 @@ def test_a_gradient_of_a_gradient_that_uses_tensors_out_of_its_reach_is_refused(
     root = module(tf, lambda x, v: squared(tf, inner)(x) * x)
     reference_impl.save(root, tmp_path / "m")
     value, first, second = derivatives("reference", tmp_path / "m", 2)
-    assert (value, first) == (8.0, 10.0) and "There is no gradient here" in second
+    assert (value, first) == (8.0, 10.0) and "no gradient here" in second
 
 
 def test_a_gradient_that_cannot_be_traced_is_still_an_error_where_it_is_the_first(tf, tmp_path):

@@ -71,7 +71,7 @@ def test_NG_04_descriptions_beside_the_graph_are_kept_inside(newer, tmp_path):
 
 def test_NG_04_damaged_descriptions_cost_nothing_but_themselves(newer, tmp_path):
     (newer / layout.KERAS_METADATA).write_bytes(b"\x0a\xff")
-    with pytest.warns(UserWarning, match=r"keras_metadata\.pb.*will be no Keras model"):
+    with pytest.warns(UserWarning, match=r"keras_metadata\.pb"):
         model = reference_impl.load(newer)
     reference_impl.save(model, tmp_path / "copy")
     assert described(tmp_path / "copy").keys() == described(EXPORT).keys()

@@ -195,10 +195,7 @@ def test_without_a_compiler_the_cells_are_not_run(
         assert cell.decided is not None
         if cell.decided.outcome is not Outcome.NOT_APPLICABLE:
             assert cell.decided.outcome is Outcome.NOT_RUN
-            assert (
-                "no C++ compiler (no-such-compiler) on PATH; install g++ or set CXX"
-                in cell.decided.reason
-            )
+            assert "(no-such-compiler)" in cell.decided.reason
     assert all(
         not cell.decided or cell.decided.outcome is Outcome.NOT_APPLICABLE
         for cell in plan

@@ -85,7 +85,7 @@ def test_what_is_too_deep_to_follow_is_said(tmp_path):
     assert not findings(nested(tmp_path / "some", 20))
     (found,) = findings(nested(tmp_path / "many", 200))
     assert found.severity is Severity.ERROR
-    assert "too much to follow" in found.message
+    assert "too much" in found.message
 
 
 # What is not measured
@@ -166,10 +166,7 @@ def test_a_size_that_is_not_followed_is_said(build, depends, tmp_path):
     found = unmeasured(initialised(tmp_path / "model", build))
     assert found
     assert {item.severity for item in found} == {Severity.ERROR}
-    assert all(
-        f"makes a tensor of unknown size, which depends on {depends}" in item.message
-        for item in found
-    )
+    assert all(f"unknown size, which depends on {depends}" in item.message for item in found)
 
 
 def test_what_waits_for_a_feed_makes_nothing_at_load(tmp_path):

@@ -313,9 +313,9 @@ def test_a_load_that_runs_too_much_to_follow_is_not_silent(monkeypatch):
 
     monkeypatch.setattr("reference_impl.safety.effects.limits.EFFECT_STEPS", 0)
     model = edits.fixture("while_loop")
-    with pytest.warns(MachineOpWarning, match="too much to follow"):
+    with pytest.warns(MachineOpWarning, match="too much"):
         reference_impl.load(model)
-    with pytest.raises(MachineOpError, match="too much to follow"):
+    with pytest.raises(MachineOpError, match="too much"):
         reference_impl.load(model, options=LoadOptions(machine_ops="refuse"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", MachineOpWarning)
@@ -343,7 +343,5 @@ def test_a_part_is_judged_by_what_it_runs(tmp_path):
 def test_another_choice_is_an_error():
     from reference_impl.load_options import LoadOptions
 
-    with pytest.raises(
-        ValueError, match="machine_ops is one of warn, refuse, allow, not 'perhaps'"
-    ):
+    with pytest.raises(ValueError, match="not 'perhaps'"):
         LoadOptions(machine_ops="perhaps")

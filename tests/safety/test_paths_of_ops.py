@@ -72,7 +72,7 @@ def test_a_load_never_writes_on_the_model(tmp_path, attack):
 
     getattr(paths_of_ops, attack)(tmp_path / "model")
     before = files(tmp_path)
-    with pytest.raises(MachineOpError, match="that may change the model itself"):
+    with pytest.raises(MachineOpError, match="the model itself"):
         reference_impl.load(tmp_path / "model")
     assert files(tmp_path) == before
     reference_impl.load(tmp_path / "model", options=LoadOptions(machine_ops="allow"))
@@ -90,7 +90,7 @@ def test_a_literal_path_may_lead_to_the_model_too(tmp_path, monkeypatch):
     name.attr["value"].tensor.string_val[0] = b"model/../model/assets.extra"
     forge.write(tmp_path / "model", message)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(MachineOpError, match="that may change the model itself"):
+    with pytest.raises(MachineOpError, match="the model itself"):
         reference_impl.load("model")
 
 
@@ -270,20 +270,20 @@ def test_a_path_behind_those_that_are_looked_at_may_lead_to_the_model(tmp_path):
     sends_to(tmp_path / "nine", *NINTH, b"file://" + bytes(tmp_path / "nine" / "assets.extra"))
     (effect,) = found(tmp_path / "nine")
     assert "(more than is looked at)" in effect.paths
-    assert "may change the model itself" in str(refused(tmp_path / "nine"))
+    assert "the model itself" in str(refused(tmp_path / "nine"))
     assert not (tmp_path / "nine" / "assets.extra").exists()
     merges(tmp_path / "names", [b"/nowhere/%d" % number for number in range(9)])
-    assert "may change the model itself" in str(refused(tmp_path / "names"))
+    assert "the model itself" in str(refused(tmp_path / "names"))
 
 
 @pytest.mark.tensorflow
 def test_the_parts_of_a_joined_path_may_lead_to_the_model(tmp_path):
     own = bytes(tmp_path / "model")
-    assert "may change the model itself" in str(
+    assert "the model itself" in str(
         refused(joins(tmp_path / "model", own[:-3], own[-3:], b"/evil"))
     )
     assert not (tmp_path / "model" / "evil").exists()
-    assert "may change the model itself" in str(
+    assert "the model itself" in str(
         refused(joins(tmp_path / "up", b"/nowhere/", b"/../..", bytes(tmp_path / "up")))
     )
     assert refused(joins(tmp_path / "other", bytes(tmp_path / "elsewhere"), b"/evil")) is None

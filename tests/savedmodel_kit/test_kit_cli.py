@@ -63,13 +63,13 @@ def test_build_with_more_artifacts(tmp_path):
     assert "mine/case" in [one["name"] for one in json.loads(done.output)["artifacts"]]
     done = run("build", tmp_path / "kit.tar", "--artifacts", tmp_path / "nowhere")
     assert done.exit_code == 64
-    assert "there is no artifact below" in done.output
+    assert "no artifact" in done.output
 
 
 def test_build_into_another_suffix(tmp_path):
     done = run("build", tmp_path / "kit.zip")
     assert done.exit_code == 64
-    assert "ends in none of .tar, .tar.gz" in done.output
+    assert ".tar, .tar.gz" in done.output
 
 
 def test_check_a_program(archive, reader):
@@ -111,7 +111,7 @@ def test_check_results(archive, tmp_path):
 def test_a_reader_that_refuses_everything_is_not_green(archive):
     done = run("check", archive, "--consumer", f"{sys.executable} -c 'raise SystemExit(2)'")
     assert done.exit_code == 3
-    assert "no level that could be checked" in done.output
+    assert "no level" in done.output
 
 
 @pytest.mark.parametrize(

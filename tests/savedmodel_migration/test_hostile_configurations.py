@@ -97,7 +97,7 @@ def test_a_keras_file_writes_nothing_outside_and_runs_no_saved_model_unless_it_i
         link = zipfile.ZipInfo(f"{assets}/assets.extra/passwd")
         link.external_attr = 0o120777 << 16
         evil.writestr(link, "/etc/passwd")
-    with pytest.raises(ValueError, match="which is a program"):
+    with pytest.raises(ValueError, match="a program"):
         keras.saving.load_model(tmp_path / "evil.keras")
     with pytest.warns(UserWarning, match="Skipping invalid path"):  # Keras unpacks the file
         loaded = keras.saving.load_model(tmp_path / "evil.keras", safe_mode=False)

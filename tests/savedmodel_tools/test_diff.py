@@ -367,7 +367,7 @@ def test_a_partitioned_variable_is_equal_to_the_whole(tmp_path):
 def test_exit_codes_and_text(run, tmp_path):
     source = model_edits.fixture("module_functions")
     done = run(source, source)
-    assert done.exit_code == 0 and "equal, one content hash" in done.output
+    assert done.exit_code == 0 and "one content hash" in done.output
     target = copied("module_functions", tmp_path)
     assert edits.weight(target, lambda items: items[0])
     done = run(source, target)
@@ -376,7 +376,7 @@ def test_exit_codes_and_text(run, tmp_path):
     )
     for arguments in (["--ignore", "variables"], ["--only", "signatures"]):
         done = run(source, target, *arguments)
-        assert done.exit_code == 0 and "equal in what was compared; not compared: " in done.output
+        assert done.exit_code == 0 and "equal in what" in done.output
     assert run(source, target, "--only", "variables", "--json").exit_code == 1
 
 

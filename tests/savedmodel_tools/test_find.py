@@ -67,11 +67,9 @@ def test_lists(tree):
 @pytest.mark.parametrize("argument", ["absent", "zoo/empty", "zoo\0", "list.txt"])
 def test_what_names_no_model_is_refused(tree, argument):
     (tree / "list.txt").write_text("zoo", encoding="utf-8")
-    with pytest.raises(
-        Unusable, match=r"no such file|no SavedModel is there|neither a directory nor"
-    ):
+    with pytest.raises(Unusable, match=r"no such file|no SavedModel|neither"):
         find([argument])
-    with pytest.raises(Unusable, match="no model is named"):
+    with pytest.raises(Unusable, match="no model"):
         find([])
 
 
@@ -97,7 +95,7 @@ def test_a_folder_of_links_holds_no_model(tree):
         (tree / "links" / name).symlink_to(tree / "zoo" / "b")
     with pytest.raises(
         Unusable,
-        match=r"behind links: links/one is a symbolic link .*--follow-links.*, and 1 more like it",
+        match=r"links/one .*--follow-links.*1 more",
     ):
         find(["links"])
     assert len(find(["links"], follow_links=True).models) > 0
@@ -108,10 +106,7 @@ def test_what_cannot_be_a_model_is_told(tree):
     os.mkfifo(tree / "zoo/empty/saved_model.pb")
     found = find(["zoo"])
     assert [item.name for item in found.skipped] == ["zoo/empty", "zoo/unfinished"]
-    assert (
-        "not a regular file" in found.skipped[0].reason
-        and "not finished" in found.skipped[1].reason
-    )
+    assert "regular file" in found.skipped[0].reason and "not finished" in found.skipped[1].reason
     assert len(find(["zoo/unfinished"]).skipped) == 1
 
 

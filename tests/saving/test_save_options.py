@@ -243,7 +243,7 @@ def test_a_sharding_callback_decides_about_data_files(tf, tmp_path):
             loaded = load(str(tmp_path / "m"))
             np.testing.assert_array_equal(loaded.v.numpy(), model.v.numpy())
             assert loaded.names.numpy().tolist() == [b"a", b"bcd"] and loaded.empty.shape == [0, 2]
-    with pytest.raises(errors.SaveError, match=r"does not give every element once: .*names/"):
+    with pytest.raises(errors.SaveError, match=r"names/"):
         reference_impl.save(
             model,
             tmp_path / "m",
@@ -388,7 +388,7 @@ def test_the_staging_directory_can_be_chosen(ours, model, tmp_path, monkeypatch)
     )
     if other is None:
         pytest.skip("this machine has one file system only")
-    with pytest.raises(FileAccessError, match="on another file system"):
+    with pytest.raises(FileAccessError, match="another file system"):
         reference_impl.save(model, tmp_path / "m", options=ours(stage=other))
 
 

@@ -46,7 +46,7 @@ def test_a_false_dtype_of_an_input_gives_way_to_the_graph(tf, tmp_path, caplog):
         str(path) in said
         and "'serving_default', input 'words': the SignatureDef says float32[?]" in said
     )
-    assert "the tensor 'words' of the graph is string[?]. The SignatureDef is wrong" in said
+    assert "the tensor 'words'" in said and "string[?]" in said
     reference_impl.save(root, tmp_path / "copy")
     assert (
         layout.read(tmp_path / "copy")
@@ -77,10 +77,8 @@ def test_a_false_shape_gives_way_to_that_of_the_placeholder(tf, tmp_path, caplog
         signature.inputs["words"].tensor_shape.dim.add(size=7)
 
     root = reference_impl.load(with_signature("hash_table_v2", tmp_path, lie))
-    assert (
-        "the SignatureDef says string[?,7], the tensor 'words' of the graph is string[?]"
-        in caplog.text
-    )
+    assert "SignatureDef says string[?,7]" in caplog.text
+    assert "the tensor 'words' of the graph is string[?]" in caplog.text
     assert root.signatures["serving_default"].structured_input_signature[1][
         "words"
     ].shape.as_list() == [None]
@@ -124,9 +122,7 @@ def test_an_input_that_does_not_exist_costs_its_signature(tmp_path, tensor):
             del signature.outputs[key]
 
     root = reference_impl.load(with_signature("hash_table_v2", tmp_path, lie))
-    with pytest.raises(
-        MalformedError, match=r"input 'words' is the tensor .* which is not in the graph"
-    ) as caught:
+    with pytest.raises(MalformedError, match=r"input 'words' .*not in the graph") as caught:
         root.signatures["serving_default"](words=np.array(["two"]))
     assert caught.value.node == "serving_default"
 
@@ -267,7 +263,7 @@ def test_state_without_an_output_is_malformed(tf, tmp_path, lie):
     path = edited(
         fixture("simple_save"), tmp_path / "model", lambda model: lie(model.meta_graphs[0])
     )
-    with pytest.raises(MalformedError, match=r"output 0 of .* is asked for, it has 0"):
+    with pytest.raises(MalformedError, match=r"output 0 of .* it has 0"):
         reference_impl.load(path).signatures["serving_default"](x=tf.ones([1, 3]))
 
 
@@ -286,10 +282,7 @@ def test_a_false_shape_of_a_result_gives_way_to_the_graph(tf, tmp_path, caplog):
     assert tf.function(lambda x: serve(x=x)["y"])(x).shape == [2, 3]
 
     reference_impl.save(root, tmp_path / "again")
-    assert (
-        "the shape (4,) of the result 'y' of a signature is false, the graph has (2, 3)"
-        in caplog.text
-    )
+    assert "the shape (4,) of the result 'y'" in caplog.text and "(2, 3)" in caplog.text
     caplog.clear()
     for load in (tf.saved_model.load, reference_impl.load):
         again = load(str(tmp_path / "again")).signatures["serving_default"]

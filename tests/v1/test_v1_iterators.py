@@ -112,10 +112,7 @@ def test_a_dataset_that_cannot_be_made_costs_only_its_users(tf, tmp_path, caplog
     path = edited(fixture("one_shot_iterator"), tmp_path / "model", reading)
     with caplog.at_level(logging.WARNING), pytest.warns(MachineOpWarning, match="ReadFile"):
         root = reference_impl.load(path)
-    assert (
-        "the iterator OneShotIterator cannot be filled" in caplog.text
-        and "nowhere.txt" in caplog.text
-    )
+    assert "iterator OneShotIterator" in caplog.text and "nowhere.txt" in caplog.text
     assert root.signatures["serving_default"](tf.constant([1.0]))["y"].numpy() == [2.0]
     with pytest.raises(tf.errors.FailedPreconditionError):
         root.signatures["next"](tf.constant([1.0]))

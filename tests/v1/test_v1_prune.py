@@ -43,9 +43,7 @@ def test_V1_11_a_fetch_in_a_branch_fails_when_the_other_one_is_taken(tf, root):
     x = tf.constant([[1.0, 2.0, 3.0]])
     in_else = root.prune(FEEDS, "branches/cond/mul_1:0")
     np.testing.assert_array_equal(in_else(x, tf.constant(0)), x * x)
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match="branches/cond/mul_1 is in a branch that is not taken"
-    ):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="branches/cond/mul_1"):
         in_else(x, tf.constant(1))
     nested = root.prune(FEEDS, "branches/cond/cond/mul:0")  # n > 0, and not n > 2
     b = next(variable for variable in root.variables if variable.name == "b:0")
@@ -54,7 +52,7 @@ def test_V1_11_a_fetch_in_a_branch_fails_when_the_other_one_is_taken(tf, root):
     np.testing.assert_array_equal(y, x * b)
     np.testing.assert_array_equal(tape.gradient(y, b), x[0])
     for n in (0, 4):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="branch that is not taken"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not taken"):
             nested(x, tf.constant(n))
 
 

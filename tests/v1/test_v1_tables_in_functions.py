@@ -119,12 +119,10 @@ def test_a_table_that_no_object_can_hold_is_refused(tf, tmp_path):
     model_with(tf, tmp_path / "model", *in_branch(tf))
     root = reference_impl.load(tmp_path / "model")
     assert root.signatures["serving_default"](words=tf.constant(["two"]))["ids"].numpy() == [2]
-    with pytest.raises(
-        errors.SaveError, match=r"HashTableV2: the functions keep \d variables or tables"
-    ) as caught:
+    with pytest.raises(errors.SaveError, match=r"HashTableV2: .* \d variables") as caught:
         reference_impl.save(root, tmp_path / "copy")
     assert caught.value.clause == "V1-17"
-    with pytest.warns(UserWarning, match="state is left out"):
+    with pytest.warns(UserWarning, match="left out"):
         reference_impl.save(
             root, tmp_path / "copy", options=reference_impl.SaveOptions(strict=False)
         )

@@ -129,9 +129,9 @@ def test_only_users_of_the_table_get_the_error(tmp_path, caplog, models, init, c
         loaded = reference_impl.load(path)
     assert answers(loaded) == REST
     named = [record.getMessage() for record in caplog.records]
-    assert len(named) == 2 and all(
-        UNKNOWN in text and "it is not filled" in text for text in named
-    ), named
+    assert len(named) == 2 and all(UNKNOWN in text and "not filled" in text for text in named), (
+        named
+    )
     loaded.initializer._initialize()
     assert answers(loaded) == REST
 
@@ -187,7 +187,7 @@ def test_users_of_an_iterator_that_cannot_be_filled_get_the_error(tmp_path, capl
             edited(fixture("one_shot_iterator"), tmp_path / "model", forget)
         )
     (said,) = [record.getMessage() for record in caplog.records]
-    assert "it is not filled" in said and UNKNOWN in said
+    assert "not filled" in said and UNKNOWN in said
     x = tf.constant([1.0])
     assert loaded.signatures["serving_default"](x=x)["y"].shape == [1]
     with pytest.raises(tf.errors.NotFoundError, match=UNKNOWN) as raised:

@@ -210,10 +210,10 @@ def test_a_run_shows_it_everywhere(tmp_path):
     done = world.run("--case", "old")
     pair = f"old/fixture@1.15.5/c_api+cpp@{VERSION}/values"
     assert done.returncode == 1
-    assert f"DISAGREE       {pair} (expected the same of both)" in done.stdout
+    assert f"DISAGREE       {pair} " in done.stdout
     assert "c_api: PASS; cpp: LOAD_ERROR TF_NOT_FOUND" in done.stdout
     page = (world.out / "report.html").read_text()
-    assert "Where one loader gives two answers" in page and pair in page
+    assert pair in page
     junit = ElementTree.parse(world.out / "junit.xml")
     assert [
         case.get("name") for case in junit.iter("testcase") if case.find("failure") is not None
@@ -234,7 +234,7 @@ def test_agreements_are_planned_chosen_run_in_many_processes_and_resumed(tmp_pat
     world.cpp(True)
     pair = f"old/fixture@1.15.5/c_api+cpp@{VERSION}/values"
     sides = {pair.replace("c_api+cpp", name) for name in ("c_api", "cpp")}
-    assert pair in world.matrix("plan").stdout.splitlines()
+    assert pair in world.matrix("run", "--dry-run").stdout.splitlines()
     assert world.run("--cell", pair, out=tmp_path / "one").returncode == 0
     records = world.results(tmp_path / "one")
     assert {name for name, record in records.items() if record["outcome"] == "PASS"} == {

@@ -56,10 +56,8 @@ def test_damage_is_named_and_the_rest_is_shown(damage, problem, tmp_path, sound)
 def test_a_checkpoint_in_the_old_format():
     info = inspect(edits.fixture("v1_checkpoint"))
     assert info.checkpoint is None
-    assert [item.partition(":")[0] for item in info.problems] == [
-        "V1CheckpointError",
-        "there is no readable checkpoint, hence no value for 1 of 1 keys",
-    ]
+    first, second = info.problems
+    assert first.startswith("V1CheckpointError: ") and "1 of 1 keys" in second
 
 
 def test_an_asset_outside(tmp_path):

@@ -99,10 +99,8 @@ def test_inspect_shows_them(tmp_path):
     )
     assert "StableHLO programs" in shown.output
     words = " ".join(shown.output.split())
-    assert (
-        "program XlaCallModule version 9, StableHLO 1.13.7, for CPU, custom calls (among these"
-        " names): c, Sharding" in words
-    )
+    assert "XlaCallModule version 9, StableHLO 1.13.7, for CPU" in words
+    assert "c, Sharding" in words
 
 
 def test_compat_does_not_call_older_readers_well(tmp_path):

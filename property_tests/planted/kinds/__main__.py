@@ -2,7 +2,8 @@
 property_tests.planted.kinds [NAME ...] [--write]``.
 
 With ``--resume`` those are left out that the record has as they are declared now, so an interrupted
-command goes on. ``docs.generate`` makes docs/faults.md of the record, docs/data/faults.json.
+command goes on. ``docs.generate`` makes docs/evidence/index.md of the record,
+docs/data/faults.json.
 """
 
 from __future__ import annotations
