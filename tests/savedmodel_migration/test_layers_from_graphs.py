@@ -236,7 +236,7 @@ def test_a_class_that_only_keras_3_has_is_one_of_the_users_own(keras2, tmp_path)
     result, records = migrated(tmp_path / "zoo", tmp_path)
     without, weights = records["without"], records["weights"]
     assert without["status"] == "rebuilt", (result.output, without["reason"])
-    assert without["parts"][0]["layers"]["MixUp 'mixed'"] == ["the ops of its graph to keras.ops"]
+    assert list(without["parts"][0]["layers"]) == ["MixUp 'mixed'"]
     assert weights["status"] == "partial"
     assert (
         "RandomGrayscale 'grey'" in weights["reason"]

@@ -150,9 +150,9 @@ def test_weights_that_each_load_draws_anew_are_left_out_and_named(done):
     assert model["status"] == "migrated", model["reason"]
     assert (states(model)["weights"], states(model)["answers, tf2"]) == ("equal", "equal")
     notes = " ".join(model["parts"][0]["notes"])
-    assert "variable 'noise' is not compared, the old model draws it anew at each load" in notes
+    assert any(note.startswith("variable 'noise' is not compared") for note in notes)
     assert "output 'noisy' of signature 'serving_default' is not compared" in notes
-    assert "variable 'w': its value after a load is compared" in notes
+    assert any(note.startswith("variable 'w': ") for note in notes)
 
 
 def test_gradients_of_the_old_model_that_end_the_process_cost_themselves_only(done):

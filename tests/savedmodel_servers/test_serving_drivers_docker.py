@@ -425,7 +425,7 @@ def test_doctor_names_engine_and_images(image):
     assert (
         "tensorflow/serving:0.0.1: the image tensorflow/serving:0.0.1 is not here" in result.output
     )
-    assert "to provide it: docker pull tensorflow/serving:0.0.1" in result.output
+    assert "docker pull tensorflow/serving:0.0.1" in result.output
 
 
 def test_folders_of_evidence_are_ours(fleet, tmp_path):

@@ -154,7 +154,9 @@ def test_what_a_format_cannot_carry_is_named_and_nothing_is_written(
     place, out = model({"odd": array, "usual": np.ones(2, np.float32)}), tmp_path / f"w{suffix}"
     done = run(place, "--out", out, code=1)
     assert (
-        f"odd: {suffix} has no type for {dtype}" in done.stderr and list(tmp_path.glob("*w*")) == []
+        f"odd: {suffix} " in done.stderr
+        and dtype in done.stderr
+        and list(tmp_path.glob("*w*")) == []
     )
     run(place, "--out", out, "--only", "us*")
     assert out.exists()
