@@ -16,6 +16,8 @@ NO_FILES = "the disk has no room for one more file, then for one, and so on"
 SAVE = WriterOnFullDisk("save", "old", "new")
 SAVE_OF_TENSORFLOW = WriterOnFullDisk("tensorflow", "1.0", "2.0")
 REPORT, UPDATE = WriterOnFullDisk("report"), WriterOnFullDisk("update")
+KILLED_REPORT = "property_tests.faults.programs.killed_report"
+NOTHING_LEFT = frozenset("0")  # when the command has run again
 KILLED_WHOLE_SAVE = Fault(
     "killed-whole-save",
     "`reference_impl.save` is killed at each moment and at random ones",
@@ -57,6 +59,32 @@ ROWS = (
         "a writer is killed, where the new export is exchanged for the old one",
         KILLS,
         KilledWriter((KILL_POINTS, "exchange"), ("old", "new", "next"), 20),
+    ),
+    Fault(
+        "killed-report",
+        "`matrix report` is killed at each moment at which it changes the folder",
+        KILLS,
+        KilledWriter(
+            ("-m", KILLED_REPORT, "report"),
+            ("old", "unsealed", "new"),
+            6,
+            NOTHING_LEFT,
+            "matrix report",
+        ),
+        gate=True,
+    ),
+    Fault(
+        "killed-update",
+        "`matrix expect update` is killed at each moment at which it changes the folder",
+        KILLS,
+        KilledWriter(
+            ("-m", KILLED_REPORT, "expect_update"),
+            ("old", "new"),
+            6,
+            NOTHING_LEFT,
+            "matrix expect update",
+        ),
+        gate=True,
     ),
     KILLED_WHOLE_SAVE,
 )

@@ -224,9 +224,10 @@ def test_a_case_may_require_a_version(world, version, refused):
     asked = {cell.check for cell in plan if not cell.decided}
     assert (asked == set()) == refused
     if refused:
-        assert {c.decided.reason for c in plan} == {
-            f"the case requires tensorflow>=2.12, the runtime has {version}"
-        }
+        assert all(
+            "tensorflow>=2.12" in c.decided.reason and str(version) in c.decided.reason
+            for c in plan
+        )
 
 
 def test_what_the_files_of_a_fixture_say(world):

@@ -94,7 +94,7 @@ def test_what_is_lacking_is_refused_by_name_and_nothing_is_written(tmp_path):
     model = edited(fixture("module_functions"), tmp_path / "m", random)
     done = run(model, tmp_path / "out", "--target", OLD)
     assert done.exit_code == 1
-    assert "lacks op 'StatelessRandomGetKeyCounter', node 'draw' of function" in done.output
+    assert "'StatelessRandomGetKeyCounter'" in done.output and "node 'draw'" in done.output
     assert "dropped" not in done.output, "nothing was"
     assert not (tmp_path / "out").exists()
     assert run(model, tmp_path / "out", "--target", "2.12", "--no-proof").exit_code == 0

@@ -292,9 +292,7 @@ def test_what_happens_between_two_questions_is_told_and_costs_none(
             os.kill(worker._process.pid, signal.Signals[how])
             waited = os.WSTOPPED if how == "SIGSTOP" else os.WEXITED
             os.waitid(os.P_PID, worker._process.pid, waited | os.WNOWAIT)
-        with pytest.raises(
-            WorkerDied, match=r"while it was asked nothing|not a reply to request 2"
-        ):
+        with pytest.raises(WorkerDied, match=r"asked nothing|reply to request 2"):
             loaded.ask("signatures", LIMIT)
         load(worker, model("call=wrong"))  # has the same handle, in another process
         with pytest.raises(WorkerDied, match="is gone"):

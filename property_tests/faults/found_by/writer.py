@@ -118,14 +118,18 @@ class KilledWriter:
       told: what an export may tell: the old state, the new one, and what a writer that is not
         killed leaves.
       least: so many kills at least.
+      left: how many files may be left, as the program counts them.
+      writer: who is killed, for the page.
     """
 
     words: tuple[str, ...]
     told: tuple[str, ...]
     least: int
+    left: frozenset[str] = frozenset({"0", "1"})
+    writer: str = "reference_impl.save"
 
     def shown(self) -> str:
-        return "`reference_impl.save`"
+        return f"`{self.writer}`"
 
     def declaration(self) -> tuple[object, ...]:
         return ("killed", self.words, self.told, self.least)
@@ -142,7 +146,7 @@ class KilledWriter:
             )
         states = {line.rpartition(" ")[0] for line in lines}
         left = {line.rpartition(" ")[2] for line in lines}
-        defect = "" if states == set(self.told) and left == {"0", "1"} else f"{states}, left {left}"
+        defect = "" if states == set(self.told) and left == self.left else f"{states}, left {left}"
         if lines[-1] != f"{self.told[-1]} 0":
             defect = f"at the end: {lines[-1]}"
         return Seen(f"{len(lines)} lines", f"only {', '.join(sorted(states))}", defect)
