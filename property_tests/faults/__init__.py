@@ -2,9 +2,10 @@
 
 declaring     `Fault`: a name, what is wrong, the function that plants it, who finds it
 catalogue     all of them, by the place where each is planted:
-    at_rest, implementation, consumers, records, run_folders, servers, tensorflows, workers, disks,
-    cases         one module for each place; `cases` has a fault for each case of the matrix
-found_by      who must notice: a command, the checks of a case, a cell of a run, a writer
+    at_rest, rules, implementation, consumers, records, run_folders, servers, tensorflows, workers,
+    disks, cases  one module for each place; `rules` has a defect for each rule of `verify`,
+                  `cases` a fault for each case of the matrix
+found_by      who must notice: a command, a rule, the checks of a case, a cell of a run, a writer
 stage         where faults are planted, and what finders share
 __main__      the runner: ``python -m property_tests.faults [NAME ...] [--gate] [--write]``
 record        docs/data/faults.json, of which docs/faults.md is made

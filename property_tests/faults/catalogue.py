@@ -11,6 +11,7 @@ from property_tests.faults import (
     disks,
     implementation,
     records,
+    rules,
     run_folders,
     servers,
     tensorflows,
@@ -20,6 +21,7 @@ from property_tests.faults.declaring import Fault
 
 PLACES = {
     "a model at rest": at_rest.ROWS,
+    "a model at rest, for each rule of `verify`": rules.ROWS,
     "the reference implementation": implementation.ROWS,
     "a consumer": consumers.ROWS,
     "what is on record": records.ROWS,

@@ -44,6 +44,8 @@ def savedmodel_compat(folder: Path, command: str) -> subprocess.CompletedProcess
     environment = {
         **os.environ,
         "PYTHONPATH": path,
+        # `python` in a command is the Python of this environment.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PLANTED": str(folder / "fault"),
         "COLUMNS": "200",
     }

@@ -13,7 +13,7 @@ from property_tests.strategies.models import Model, models
 
 
 @dataclass(frozen=True)
-class Fault:
+class Mistake:
     """``lines`` use ``{module}``, a module of the model, and ``{value}``, a tensor; the message of
     ``error`` has ``text``.
     """
@@ -24,14 +24,14 @@ class Fault:
     text: str = "bad"
 
 
-def _signature(function: str, spec: str, clause: str, key: str = '"bad"') -> Fault:
+def _signature(function: str, spec: str, clause: str, key: str = '"bad"') -> Mistake:
     made = f"signatures[{key}] = tf.function({function}, input_signature=[{spec}], autograph=False)"
-    return Fault((made,), "SignatureError", clause, key.strip('"'))
+    return Mistake((made,), "SignatureError", clause, key.strip('"'))
 
 
 SPEC = "tf.TensorSpec([None], tf.float32)"
-FAULTS = (
-    Fault(
+MISTAKES = (
+    Mistake(
         (
             "hidden = tf.Variable({value})",
             "{module}.bad = tf.function(lambda: tf.identity(hidden), input_signature=[])",
@@ -39,7 +39,7 @@ FAULTS = (
         "UntrackedCaptureError",
         "FN-07",
     ),
-    Fault(
+    Mistake(
         (
             "hidden = tf.Variable({value})",
             "deep = lambda: tf.cond(tf.constant(True), lambda: weight(hidden), lambda: 0.0)",
@@ -48,7 +48,7 @@ FAULTS = (
         "UntrackedCaptureError",
         "FN-07",
     ),
-    Fault(
+    Mistake(
         (
             "hidden = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)",
             (
@@ -59,13 +59,13 @@ FAULTS = (
         "UntrackedCaptureError",
         "FN-07",
     ),
-    Fault(("{module}.bad = tf.function(lambda q: q)",), "UntracedFunctionError", "FN-06"),
-    Fault(
+    Mistake(("{module}.bad = tf.function(lambda q: q)",), "UntracedFunctionError", "FN-06"),
+    Mistake(
         ("{module}.bad = tf.function(lambda q, o: q)", "{module}.bad({value}, object())"),
         "SaveError",
         "FN-09",
     ),
-    Fault(
+    Mistake(
         (
             '{module}.bad = tf.saved_model.Asset(written(folder, "gone", ""))',
             '(folder / "gone").unlink()',
@@ -74,19 +74,19 @@ FAULTS = (
         "RES-06",
         "gone",
     ),
-    Fault(("{module}.bad = {{1: tf.Variable({value})}}",), "SaveError", "PRIM-06"),
-    Fault(
+    Mistake(("{module}.bad = {{1: tf.Variable({value})}}",), "SaveError", "PRIM-06"),
+    Mistake(
         ("{module}.bad = tf.constant([731.5, 1.25])",), "SaveError", "PRIM-06"
     ),  # numbers that no function has
-    Fault(
+    Mistake(
         ('n0.signatures = {{"bad": tf.Variable({value})}}',),
         "SignatureError",
         "ATTR-07",
         "signatures",
     ),
-    Fault(('signatures["bad"] = {value}',), "SignatureError", "API-03"),
-    Fault(('signatures["bad"] = tf.function(lambda q: q)',), "SignatureError", "SIG-04"),
-    Fault(
+    Mistake(('signatures["bad"] = {value}',), "SignatureError", "API-03"),
+    Mistake(('signatures["bad"] = tf.function(lambda q: q)',), "SignatureError", "SIG-04"),
+    Mistake(
         ("signatures[5] = tf.function(lambda: {value}, input_signature=[])",),
         "SignatureError",
         "API-03",
@@ -101,7 +101,7 @@ FAULTS = (
 
 
 @st.composite
-def invalid_models(draw: st.DrawFn, fault: Fault) -> tuple[Model, tuple[str, ...]]:
+def invalid_models(draw: st.DrawFn, mistake: Mistake) -> tuple[Model, tuple[str, ...]]:
     """A valid model, and the statements that spoil it."""
     model = draw(models(max_objects=4, max_functions=2))
     modules = [
@@ -111,4 +111,4 @@ def invalid_models(draw: st.DrawFn, fault: Fault) -> tuple[Model, tuple[str, ...
         "module": f"n{draw(st.sampled_from(modules))}",
         "value": draw(values.values()).source(),
     }
-    return model, tuple([line.format(**words) for line in fault.lines])
+    return model, tuple([line.format(**words) for line in mistake.lines])
