@@ -28,7 +28,10 @@ from benchmarks.growth import Point, curves
 from benchmarks.tables import Row, markdown
 from savedmodel_common.writing import write_text
 
-BEGIN, END = "<!-- Begin: python -m benchmarks.run --page docs/benchmarks.md -->", "<!-- End -->"
+BEGIN, END = (
+    "<!-- Begin: python -m benchmarks.run --page docs/evidence/benchmarks.md -->",
+    "<!-- End -->",
+)
 _PARTS = ("models", "plot", "run", "tables")  # modules that measure nothing
 
 

@@ -1,5 +1,5 @@
-"""Figures that nothing of TensorFlow's can be set beside: a steady call, `slim` of thousands of
-functions, a large `migrate`.
+"""Figures that nothing of TensorFlow's can be set beside: a steady call, `run` of a small model,
+`slim` of thousands of functions, a large `migrate`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import timeit
 from pathlib import Path
 
 from benchmarks import Figure, attempt, environment, measured, migrate, models
+from compat_matrix.cells.generators import fixtures_root
 from reference_impl.format import schema
 
 CALL_GOAL, SLIM_GOAL, MIGRATE_GOAL = 60.0, 5.0, 15.0  # microseconds; seconds of the processor
+RUN_GOAL = 0.4  # seconds of the processor
 _BLOCKS = 3025  # of three functions
 
 _SAVE = """
@@ -31,14 +33,24 @@ def run(repeats: int) -> list[Figure]:
     then.
     """
     return [
+        *attempt("run", answer, repeats),
         *attempt("slim", slim),
         *attempt("migrate", two_meta_graphs),
         *attempt("call of a signature", call, repeats),
     ]
 
 
+def answer(repeats: int) -> Figure:
+    """``savedmodel-compat run`` of a model of one multiplication, from its start to its answer."""
+    model = fixtures_root() / "half_plus_two" / "model"
+    program = [sys.executable, "-m", "savedmodel_compat", "run", str(model)]
+    command = [*program, "--tags", "serve", "--input", "x=[[2.0]]"]
+    times = [measured(command, environment()).cpu for _ in range(repeats + 1)]
+    return Figure("run: half_plus_two, start to answer", min(times), "CPU s", RUN_GOAL)
+
+
 def slim() -> Figure:
-    """``savedmodel-compat slim`` of a model with 9,076 functions."""
+    """``savedmodel-compat edit slim`` of a model with 9,076 functions."""
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         model, out = Path(folder, "model"), Path(folder, "out")
         make = [sys.executable, "-c", _SAVE, str(model), str(_BLOCKS)]
@@ -49,8 +61,9 @@ def slim() -> Figure:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        program = [sys.executable, "-m", "savedmodel_compat", "edit", "slim"]
         usage = measured(
-            [sys.executable, "-m", "savedmodel_compat", "slim", str(model), "--out", str(out)],
+            [*program, str(model), "--out", str(out)],
             environment(),
         )
     return Figure(f"slim: {3 * _BLOCKS:,} functions", usage.cpu, "CPU s", SLIM_GOAL)

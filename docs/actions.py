@@ -32,7 +32,7 @@ def steps() -> list[str]:
 
 
 def _page() -> str:
-    return (DOCS / "exporters.md").read_text(encoding="utf-8")
+    return (DOCS / "exporters/check_exports.md").read_text(encoding="utf-8")
 
 
 def repository(folder: Path) -> None:

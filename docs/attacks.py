@@ -38,7 +38,7 @@ Each attack is a generator in `property_tests/attacks/` (`python -m property_tes
 memory). `property_tests/test_attacks.py` checks the answers below in a child process with limits on time and memory, and looks
 whether anything outside was read or changed. An answer is *accepted* or the class of the error; behind the colon is a part of
 what `inspect` tells as a problem (exit code 1) or as what acts on the machine, what the model wrote, and what `load` warned of;
-for `verify` the [rules](rules.md) that found something.
+for `verify` the [rules](../zoo/rules.md) that found something.
 
 {attacks} attacks are tried with each of {commands} commands. Those by a pipe, a socket or a link to itself in place of one file
 share a line.
@@ -48,8 +48,8 @@ share a line.
 
 MORE = """
 The commands that compare, edit and plan are held to the same, in processes like those above. `diff` is asked
-about the attack and itself, and about another model in both directions; `contract write`, `slim` and `signatures` (`list`, and
-`rename` of the first) write beside the model, and leave nothing when they refuse; so does `weights`, which lists the weights and
+about the attack and itself, and about another model in both directions; `contract write`, `edit slim` and `edit signatures`
+(`--rename` of the first) write beside the model, and leave nothing when they refuse; so does `weights`, which lists the weights and
 writes them to a file; `migrate` only plans. *exit 1* is an answer in
 words: a model that cannot be read (`compat`, `migrate`), a part that no release loads (`compat`), a string, which no file of
 `weights --out` can hold; 64 is one of wrong usage.
@@ -78,10 +78,14 @@ reason. Without `--no-wrap` the layer or the whole SavedModel is wrapped, and it
 
 def head() -> str:
     """Return the beginning of the page, with the figures."""
+    return HEAD.format(attacks=count(), commands=len(commands()))
+
+
+def count() -> int:
+    """Return the number of attacks."""
     verdicts = toml.read(FOLDER / "verdicts.toml")
     shared = {special.verdict_of(name) for name in special.MADE}
-    attacks = len(verdicts.keys() - shared) + len(special.MADE)
-    return HEAD.format(attacks=attacks, commands=len(commands()))
+    return len(verdicts.keys() - shared) + len(special.MADE)
 
 
 def commands() -> list[str]:

@@ -176,6 +176,11 @@ def faults(table: list[Clause], tests: list[Test]) -> list[str]:
         if clause.status == "done" and clause.follow != "TF" and clause.id not in proved
     ]
     out += [
+        f"{clause.id} is explained and no test shows what is kept"
+        for clause in table
+        if clause.status == "explained" and clause.id not in proved
+    ]
+    out += [
         f"{test.file.name}::{test.name} names the unknown clause {name}"
         for test in tests
         for name in test.clauses
@@ -189,12 +194,12 @@ def cited(cases: Iterable[tuple[str, tuple[str, ...]]], root: Path = ROOT) -> di
     out: dict[str, list[str]] = {}
     for name, clauses in cases:
         for clause in clauses:
-            out.setdefault(clause, []).append(f"[`{name}`](../compat_matrix/cases/{name}.py)")
+            out.setdefault(clause, []).append(f"[`{name}`](../../compat_matrix/cases/{name}.py)")
     for path in sorted((root / "fixtures_v1").glob("*/provenance.json")):
         provenance = json.loads(path.read_text(encoding="utf-8"))
         name = provenance["case"]
         for clause in provenance["clauses"]:
-            out.setdefault(clause, []).append(f"[`{name}`](../fixtures_v1/{name}/generate.py)")
+            out.setdefault(clause, []).append(f"[`{name}`](../../fixtures_v1/{name}/generate.py)")
     return out
 
 
@@ -206,7 +211,7 @@ def sections(
     """
     proofs: dict[str, list[str]] = {}
     for test in tests:
-        link = f"[`{test.file.name}::{test.name}`](../{test.file.relative_to(ROOT).as_posix()})"
+        link = f"[`{test.file.name}::{test.name}`](../../{test.file.relative_to(ROOT).as_posix()})"
         for name in test.clauses:
             proofs.setdefault(name, []).append(link)
     for section in dict.fromkeys(clause.section for clause in table):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from savedmodel_common.exit_codes import MEANINGS
-from savedmodel_compat.cli import TASKS, introduction, main
+from savedmodel_compat.cli import main, sections
 
 HEAD = """# Commands
 
@@ -25,17 +25,12 @@ always one value.
 
 
 def page() -> str:
-    """Return the page: a section for each task, with the commands that belong to it."""
+    """Return the page: a section for each kind of user, with their commands."""
     context = click.Context(main, info_name="savedmodel-compat")
-    tasks: dict[str, list[str]] = {task: [] for task in TASKS}
-    for name in main.list_commands(context):
-        command = main.get_command(context, name)
-        if command is not None and not command.hidden:
-            tasks.setdefault(introduction(name)[1], []).append(name)
     codes = [f"- {code:d}: {meaning}" for code, meaning in MEANINGS.items()]
     parts = [HEAD.format(codes="\n".join(codes))]
-    for task, names in tasks.items():
-        parts.append(f"\n## {task}\n")
+    for title, names in sections().items():
+        parts.append(f"\n## {title}\n")
         for name in names:
             command = main.get_command(context, name)
             assert command is not None

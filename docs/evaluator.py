@@ -1,5 +1,5 @@
-"""The page `evaluator.md`: each op of the evaluator and each artifact, with the distance from
-TensorFlow, from `data/evaluator.json` (`docs.evaluator_measured`).
+"""The page `evidence/evaluator.md`: each op of the evaluator and each artifact, with the distance
+from TensorFlow, from `data/evaluator.json` (`docs.evaluator_measured`).
 """
 
 from __future__ import annotations
@@ -15,33 +15,11 @@ from reference_eval import registry
 
 FEW = 10  # ulp
 RECORD = Path(__file__).parent / "data" / "evaluator.json"
-HEAD = """# The evaluator
+HEAD = """# The evaluator, measured
 
-`reference_eval` evaluates the signatures of a SavedModel with NumPy, without TensorFlow. It reads the files and follows a session.
-
-<!-- not run: tests/savedmodel_tools/test_run.py runs such commands; instead: savedmodel-compat run --help -->
-
-```sh
-savedmodel-compat run fixtures_v1/half_plus_two/model --tags serve --input 'x=[[2.0]]'
-```
-
-```python
-import reference_eval
-
-model = reference_eval.load("fixtures_v1/half_plus_two/model", "serve")
-model.signatures["serving_default"](x=[[2.0]])
-```
-
-- `--precision float64` (`precision=np.float64`) computes the same graph in double precision.
-- `--trace` (`trace=print`) shows each node with its results; `--until NODE` ends the call there.
-- `new_ops=[reference_eval.registry.described(["MyOp"], my_op)]` adds an op.
-- An op that acts on the machine, or that draws random numbers without a seed, is refused by name. The only files that a call reads
-  are those of the model.
-
-In the matrix, the consumer `evaluator` runs in a process without TensorFlow. An op that it cannot evaluate gives REJECTED with the name of the op.
-
-`python -m docs.evaluator_measured RUN_FOLDER` measured this page with TensorFlow {tensorflow}, on the fixtures and on the artifacts of a `matrix run`.
-A distance is in ulp (units of the last place). Above 10 ulp the absolute distance stands in brackets: near 0 a distance of many ulp is small.
+[`reference_eval`](../format/evaluator.md) answers signatures with NumPy, without TensorFlow. `python -m docs.evaluator_measured RUN_FOLDER`
+compared it with TensorFlow {tensorflow}, on the fixtures and on the artifacts of a `matrix run`. A distance is in ulp (units of the
+last place). A distance above 10 ulp is followed by the absolute distance in brackets: near 0 a distance of many ulp is small.
 
 """  # noqa: E501
 ARTIFACTS = """## Artifacts
@@ -107,7 +85,7 @@ def op_row(name: str, measured: Mapping[str, Mapping[str, list[float]]]) -> tupl
     found = [f"{', '.join(dtypes)}: {distance}" for distance, dtypes in by_distance.items()]
     file = Path(module.__file__ or "").name
     return (
-        f"[`{name}`](../reference_eval/ops/{file})",
+        f"[`{name}`](../../reference_eval/ops/{file})",
         accuracy(module.__doc__ or ""),
         "; ".join(found),
     )

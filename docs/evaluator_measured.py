@@ -1,5 +1,5 @@
-"""Measure the evaluator against TensorFlow 2.21, for the page `evaluator.md`; the figures are kept
-in `data/evaluator.json`.
+"""Measure the evaluator against TensorFlow 2.21, for the page `evidence/evaluator.md`; the figures
+are kept in `data/evaluator.json`.
 
     python -m docs.evaluator_measured RUN_FOLDER
 
@@ -44,7 +44,9 @@ def main() -> int:
     kernels = Kernels(tf)
     artifacts = []
     for name, folder in folders(Path(sys.argv[1])):
-        artifacts.append({"artifact": name, **measured(folder, kernels)})
+        signatures = measured(folder, kernels)
+        if signatures:
+            artifacts.append({"artifact": name, "signatures": signatures})
         print(name, file=sys.stderr)
     for ran in drawn():
         kernels.compare(ran, list(ran.values))
@@ -67,7 +69,7 @@ def folders(run: Path) -> Iterator[tuple[str, Path]]:
 # --------------------------------------------------------------------------------------------------
 
 
-def measured(folder: Path, kernels: Kernels) -> dict[str, Any]:
+def measured(folder: Path, kernels: Kernels) -> dict[str, dict[str, Any]]:
     """Return the signatures of an artifact that have a recorded answer: signature -> worst ulp and
     absolute error, or the reason why it is not evaluated.
     """
@@ -91,7 +93,7 @@ def measured(folder: Path, kernels: Kernels) -> dict[str, Any]:
                 max(known["ulp"], ulp),
                 max(known["absolute"], absolute),
             )
-    return {"signatures": found}
+    return found
 
 
 def reason_of(error: Exception) -> str:

@@ -62,8 +62,8 @@ def _introduction(facts: Mapping[str, Any]) -> str:
 
 `tox -e grid` makes this: each case is built and saved inside each release; each release is then asked, through each of its
 readers, for the recorded answers (where it can give none, to load). A field counts cells, **passed/asked**; the others are
-known failures, each explained by an entry of the [ledger](known_failures.md), and the run fails when one passes or fails
-otherwise. An empty field: there is nothing to ask (the release has no such reader or writer). [Plug-ins](plugins.md)
+known failures, each explained by an entry of the [ledger](../../compat_matrix/verdict/expectations.toml), and the run fails when one passes or fails
+otherwise. An empty field: there is nothing to ask (the release has no such reader or writer). [Plug-ins](../exporters/plugins.md)
 are one more row and column of a grid of yours (`savedmodel-compat matrix run --grid --plugins FILE`). The most instructive
 failures, each with one command that shows it: [findings](findings.md).
 

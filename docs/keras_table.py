@@ -40,7 +40,7 @@ BITS = {"optimizer": "o", "kernel": "k", "both": "b"}  # of outcome.SAME_BITS
 NEVER, NOT_ASKED = "-", "."
 HEAD = """# Keras layers, by the release that saved them
 
-This page shows what `migrate --to keras` [rebuilds](keras_migration.md). It is about {models} models that genuine TensorFlow
+This page shows what `migrate --to keras` [rebuilds](../zoo/migrate_keras.md). It is about {models} models that genuine TensorFlow
 releases saved: one or more for each layer and way to use it, and whole models. Each was rebuilt with Keras {keras} on TensorFlow
 {tensorflow}. Its answers to the same inputs were compared with those of the original and those of the release itself, then its
 weights after one training step. `python -m savedmodel_migration.keras_models` makes the models, `python -m savedmodel_migration.keras_models.table` compares them.
@@ -104,6 +104,16 @@ def page(table: Any) -> str:
         table(("models", "saved by", "why"), _others(facts)),
     ]
     return "".join(out)
+
+
+def counts() -> tuple[Counter[str], int]:
+    """Return how many models that a release saved have each mark of `MARKS`, and how many of them
+    predict the same when they are rebuilt.
+    """
+    models = json.loads(RECORD.read_text(encoding="utf-8"))["models"]
+    marks = Counter(mark for row in models.values() for mark in row["made"])
+    asked = Counter({mark: marks[mark] for mark in PREDICTS + "rx"})
+    return asked, sum(asked[mark] for mark in PREDICTS)
 
 
 def _totals(facts: Mapping[str, Any]) -> list[tuple[str, ...]]:

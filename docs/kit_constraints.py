@@ -12,8 +12,8 @@ from typing import Any, Optional
 from docs import spec_pages
 from savedmodel_kit.constraints import FILE
 
-# The pages of each level, as docs/spec/00_conformance.md lists them. Page 0 is for all levels, and
-# page 12 tells of fields that come and go in the messages of level L2.
+# The pages of each level, as docs/format/spec/00_conformance.md lists them. Page 0 is for all
+# levels, and page 12 tells of fields that come and go in the messages of level L2.
 _LEVEL_OF_PAGE = {
     **dict.fromkeys(("01", "05", "10", "11"), "L0"),
     **dict.fromkeys(("02", "03"), "L1"),

@@ -1,5 +1,5 @@
-"""The results of `migrate` on the fixtures and on a public zoo, for the page `migrated.md`; kept in
-`data/migrated.json`.
+"""The results of `migrate` on the fixtures and on a public zoo, for the page
+`evidence/public_zoo.md`; kept in `data/migrated.json`.
 
     python -m docs.migrated fixtures=REPORT.json zoo=REPORT.json
 
@@ -26,7 +26,9 @@ TITLES = {
     "zoo": "A public zoo",
 }
 ABOUT = {
-    "fixtures": "Models made by genuine TF 1.x for this project: [what each holds](fixtures.md).",
+    "fixtures": (
+        "Models made by genuine TF 1.x for this project: [what each holds](../../fixtures_v1)."
+    ),
     "zoo": (
         "Models that people committed to public repositories, of TF 1.0 to 2.19, the broken ones"
         " among them too."
@@ -34,7 +36,7 @@ ABOUT = {
 }
 HEAD = """# What was migrated
 
-Two runs of [`migrate`](migration.md) with TensorFlow {tensorflow}, without `--partial`. A model of TF 1.x is converted and
+Two runs of [`migrate`](../zoo/migrate_tf1.md) with TensorFlow {tensorflow}, without `--partial`. A model of TF 1.x is converted and
 proved. A model of TF 2 is copied if this TensorFlow loads it; otherwise it is saved again and proved (`repaired`). The others
 are refused or not proved, with what would help. No model in the output lost a weight, a signature, an asset or an entry of a
 table.

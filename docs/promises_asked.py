@@ -1,4 +1,5 @@
-"""Test every promise of the op history in genuine releases: the record of docs/promises.md.
+"""Test every promise of the op history in genuine releases: the record of
+docs/evidence/index.md.
 
     python -m docs.promises_asked --out FOLDER [RELEASE...]
 

@@ -1,4 +1,4 @@
-"""Readers of SavedModels and the constraints that they keep, for the page ``readers.md``;
+"""Readers of SavedModels and the constraints that they keep, for the page `evidence/readers.md`;
 ``data/readers.json`` has what the kit found.
 
     python -m docs.readers [NAME...]
@@ -33,7 +33,7 @@ SECONDS = 120.0  # for one model, on a busy machine
 _MOST = 160  # characters of a fault
 HEAD = """# Readers of SavedModels, checked
 
-[The kit](kit.md) asked these readers about {artifacts} artifacts that releases of TensorFlow wrote, and about {hostile} hostile files.
+[The kit](../format/kit.md) asked these readers about {artifacts} artifacts that releases of TensorFlow wrote, and about {hostile} hostile files.
 A reader is checked at the levels that it gives: L0 container, L1 checkpoint, L2 object graph. Each of other people's readers runs
 in an environment of its own, made from a lock in `examples/kit_readers`. `python -m docs.readers` asks them again.
 

@@ -1,5 +1,5 @@
 """Compare the predictions of `compat` and `downgrade` with genuine releases, for the table of
-docs/compat.md.
+docs/zoo/compat.md.
 
     python -m docs.reality ARTIFACTS RELEASE... --out FOLDER
 

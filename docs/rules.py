@@ -15,7 +15,7 @@ from savedmodel_tools.verify.rules import all_rules
 HEAD = """# The rules of `verify`
 
 [`savedmodel-compat verify`](verify.md) looks for these defects. An id never changes its meaning; `--select` and `--ignore` take
-ids and their beginnings, `--rule ID` shows what stands here. The severity is that of most findings; where it depends on the
+ids and their beginnings. `--rule ID` shows why a finding matters and what to do; so does [the table of explanations](../../savedmodel_tools/verify/rules). The severity is that of most findings; where it depends on the
 model or on the releases of `--target`, the finding has its own.
 
 """  # noqa: E501
@@ -42,8 +42,7 @@ CONCERNS = {
 def rows() -> list[tuple[str, ...]]:
     """Id, name, severity, summary."""
     return [
-        (f"[{rule.id}](#{rule.id.lower()})", f"`{rule.name}`", rule.severity.word, rule.summary)
-        for rule in all_rules()
+        (_link(rule.id), f"`{rule.name}`", rule.severity.word, rule.summary) for rule in all_rules()
     ]
 
 
@@ -54,7 +53,7 @@ def stops() -> list[tuple[str, ...]]:
         proved = [_words(item) for item in OF_RULE[rule.id] if item.proved]
         others = [_words(item) for item in OF_RULE[rule.id] if not item.proved]
         if proved or others:
-            found.append((f"[{rule.id}](#{rule.id.lower()})", "; ".join(proved), "; ".join(others)))
+            found.append((rule.id, "; ".join(proved), "; ".join(others)))
     return found
 
 
@@ -73,9 +72,14 @@ def _words(item: Consequence) -> str:
     )
 
 
-def explanations() -> str:
-    """Each rule with why and what to do, by concern."""
-    out = []
+def _link(rule: str) -> str:
+    """Return a link to the explanation of a rule, e.g. for `SMC100`."""
+    return f"[{rule}](../../savedmodel_tools/verify/rules#{rule.lower()})"
+
+
+def explained_page() -> str:
+    """Return the page of explanations: each rule with why and what to do, by concern."""
+    out = ["# The rules of `verify`, explained\n"]
     for prefix, title in CONCERNS.items():
         out.append(f"\n## {title}\n")
         for rule in all_rules():

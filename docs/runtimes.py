@@ -1,4 +1,4 @@
-"""The time and disk space of the runtimes, for the page `runtimes.md`; kept in
+"""The time and disk space of the runtimes, for the page `releases/runtimes.md`; kept in
 `data/runtimes.json`.
 
 python -m docs.runtimes                      # of what is installed, where nothing is known of

@@ -1,5 +1,5 @@
-"""The specification in `docs/spec/`: fills in its generated regions, and finds what is wrong with
-its constraints.
+"""The specification in `docs/format/spec/`: fills in its generated regions, and finds what is
+wrong with its constraints.
 
 A page has two kinds of generated regions. Each ends with ``<!-- end -->``::
 
@@ -32,7 +32,7 @@ from reference_impl.format.schema import is_repeated
 from savedmodel_kit.hostile.catalogue import hostile_files
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "docs" / "spec"
+FOLDER = ROOT / "docs" / "format" / "spec"
 CITING = ("reference_impl", "savedmodel_kit")  # packages whose code may cite ids
 
 _REGION = re.compile(r"<!-- (fields|bytes): ([^>]*?) -->\n.*?<!-- end -->", re.DOTALL)

@@ -1,5 +1,5 @@
-"""Other people's exporters and consumers, for the page `third_party.md`; `data/third_party.json`
-keeps what was seen of them.
+"""Other people's exporters and consumers, for the page `evidence/third_party.md`;
+`data/third_party.json` keeps what was seen of them.
 
     python -m docs.third_party [--anew] OUT...
 
@@ -36,6 +36,7 @@ from docs.markdown import table, wrapped
 
 SCHEMA = 1
 RECORD = Path(__file__).parent / "data" / "third_party.json"
+FOLDER = "docs/evidence/third_party"
 KNOWN = Path(compat_matrix.__file__).parent / "third_party" / "known.toml"
 PASS, UNEXPLAINED = Outcome.PASS.value, "unexplained"
 MAX_NAMES = 8  # of exports, where they are cases of ours
@@ -43,15 +44,15 @@ HEAD = """# Other people's exporters and consumers
 
 {exports} exports of {exporters} exporters, asked of {consumers} consumers, in real runs on a machine with two cores:
 {cells} cells, {passed} of them passed. Each of other people's programs runs in an environment of its own, made from a lock
-([`third_party/plugins.toml`](../third_party/plugins.toml)). A cell that does not pass is a known failure with a
-reason ([`third_party/known.toml`](../third_party/known.toml)): a run fails when one passes, or fails otherwise.
+([`third_party/plugins.toml`](../../third_party/plugins.toml)). A cell that does not pass is a known failure with a
+reason ([`third_party/known.toml`](../../third_party/known.toml)): a run fails when one passes, or fails otherwise.
 
 """  # noqa: E501
 COUNTS = """
 ## Exporter × consumer
 
 Exports that the consumer reads and answers as asked, in every check, **of those it was asked about**. The others are
-[explained below](#what-they-cannot-read-or-change), by consumer. Empty: it was not asked, or can do nothing that these exports
+explained on the page of each consumer. Empty: it was not asked, or can do nothing that these exports
 are for.
 
 """  # noqa: E501
@@ -231,9 +232,17 @@ def page() -> str:
         ),
     ]
     out += [EXPORTS, *(_finer(name, exports[name], consumers) for name in exporters)]
-    out += ["\n## What they cannot read or change\n"]
-    names = dict.fromkeys(_name(one) for one in (PRODUCE, *consumers))
-    return "".join(out) + "".join(_differences(facts, name) for name in names)
+    return "".join(out)
+
+
+def pages_of_consumers() -> dict[str, str]:
+    """Return a page for each consumer that cannot read or change some exports, with the reasons,
+    and one for the exports that are not made.
+    """
+    facts = json.loads(RECORD.read_text(encoding="utf-8"))
+    names = dict.fromkeys(map(_name, (PRODUCE, *_ordered(facts["consumers"], CONSUMERS))))
+    found = {name: _differences(facts, name) for name in names}
+    return {f"{FOLDER}/{name}.md": text for name, text in found.items() if text}
 
 
 def _ordered(side: Record, ours: Mapping[str, Any]) -> list[str]:
@@ -294,7 +303,7 @@ def _row(consumer: str, exports: Iterable[Record]) -> tuple[str, ...]:
         whole = whole and passed == len(asked)
         fields.append(f"{passed}/{len(asked)}" if asked else "")
     words = _words(consumer)
-    return words if whole else f"[{words}]({_slug(_read(_name(consumer)))})", *fields
+    return words if whole else f"[{words}](third_party/{_name(consumer)}.md)", *fields
 
 
 def _finer(exporter: str, exports: Record, consumers: Iterable[str]) -> str:
@@ -346,7 +355,7 @@ def _differences(facts: Record, name: str) -> str:
                     names += [] if case in names else [case]
     if not found:
         return ""
-    lines = [f"\n### {_read(name)}\n"]
+    lines = [f"# {_read(name)}\n"]
     for index, (outcomes, exports) in sorted(
         found.items(), key=lambda item: -sum(map(len, item[1][1].values()))
     ):

@@ -8,7 +8,8 @@ A page is a transcript if it has a ``console`` block. In such a block each line 
 within a line, or alone for any lines. A command that fails is followed by ``[exit code N]``. A
 block that starts with a comment naming a file is written to that file. A comment ``<!-- setup:
 COMMAND -->`` is run and not shown. ``<!-- needs tensorflow -->`` says that the page does, ``<!--
-needs python 3.11 3.12 -->`` that its commands make environments of these Pythons.
+needs python 3.11 3.12 -->`` that its commands make environments of these Pythons, ``<!-- needs lock
+onnx.txt -->`` that they use the environment of a lock of third_party.
 
 A block of commands that no test can run stands under ``<!-- not run: REASON; instead: COMMAND
 -->``. COMMAND is run in place of the block and must succeed. tests/docs/test_page_commands.py finds
@@ -45,6 +46,7 @@ _COMMAND = re.compile(
     re.MULTILINE,
 )
 _NEEDS = "<!-- needs tensorflow -->"
+_LOCKS = re.compile(r"<!-- needs lock ([\w.]+) -->")
 _PYTHONS = re.compile(r"<!-- needs python ([\d. ]+) -->")
 
 
@@ -104,6 +106,12 @@ def needed_pythons(page: Path) -> list[str]:
     """Return the versions of Python that a page says its commands make environments of."""
     found = _PYTHONS.search(page.read_text(encoding="utf-8"))
     return found[1].split() if found else []
+
+
+def needed_lock(page: Path) -> str:
+    """Return the lock of third_party whose environment the commands of a page use, or ""."""
+    found = _LOCKS.search(page.read_text(encoding="utf-8"))
+    return found[1] if found else ""
 
 
 def files(text: str) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,8 @@
 provenance.
 
 A case is a folder holding ``generate.py``, ``model/``, ``io/`` and ``provenance.json``
-(docs/contracts.md, section 1). This module needs nothing but the standard library and is Python 3.6
-syntax: the generators import it inside TensorFlow 1.x.
+(docs/exporters/artifacts.md, section 1). This module needs nothing but the standard library and is
+Python 3.6 syntax: the generators import it inside TensorFlow 1.x.
 """
 
 import json

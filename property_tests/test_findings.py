@@ -1,4 +1,4 @@
-"""Bugs of shipped TensorFlow that generated models found: docs/property_findings.md.
+"""Bugs of shipped TensorFlow that generated models found: docs/evidence/property_findings.md.
 
 Each is here as it is today.
 """

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from docs import evidence_tables
 from property_tests.attacks import published
 from property_tests.attacks.attempt import ATTACKS
 from savedmodel_common import toml
@@ -39,6 +40,6 @@ def test_ids_are_in_the_names_and_descriptions_of_their_cases():
 
 
 def test_the_ids_are_those_of_the_page():
-    page = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
+    page = evidence_tables.attacks_page()
     for name, entry in LIST.items():
         assert all(f"`{case}`" in page for case in entry["cases"]), name

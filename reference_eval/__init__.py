@@ -22,6 +22,7 @@ arrays, lists   tools on arrays and on tensor lists that several ops share
 windows         the windows of convolutions and pools
 patterns        patterns of RE2 in Python's re
 examples        reads tf.Example messages
+datasets        a dataset of tf.data gives its elements anew for each iteration
 philox          the generator of stateless random ops
 op_definitions.pbtxt   the OpDefs of our ops and of those that rewriting adds
 """

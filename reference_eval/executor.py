@@ -149,11 +149,18 @@ class Run:
         self.depth -= 1
         return [values[key] for key in plan.results]
 
-    def _step(self, plan: Plan, step: Step, values: Mapping[str, Any]) -> list[Any]:
+    def count(self) -> None:
+        """Count a node that runs, or an element of a dataset.
+
+        Raises EvaluationLimitError: it is one too many.
+        """
         self.steps += 1
         if self.steps > sizes.STEPS:
             reason = f"the call runs more than {sizes.STEPS} nodes"
             raise EvaluationLimitError(reason, limit="STEPS")
+
+    def _step(self, plan: Plan, step: Step, values: Mapping[str, Any]) -> list[Any]:
+        self.count()
         given = [values[key] for key in step.inputs]
         if step.op in self.executor.source.functions:
             results = self.function(self.executor.plan(step.op), given)
@@ -222,6 +229,10 @@ class Call:
     def function(self, name: FunctionName, arguments: Sequence[Any]) -> list[Any]:
         """Run a function that an attribute names."""
         return self._run.function(self._run.executor.plan(name.name), arguments)
+
+    def count(self) -> None:
+        """Count an element of a dataset as a node. Raises EvaluationLimitError: one too many."""
+        self._run.count()
 
     def convert(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return a stored array in the dtype in which it is computed."""

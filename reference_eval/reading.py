@@ -30,6 +30,7 @@ from reference_impl.graph.edges import parse_input as parse_input
 from reference_impl.graph.op_table import V1_FLOW as V1_FLOW
 from reference_impl.graph.op_table import OpTable as OpTable
 from reference_impl.graph.order import sources_first as sources_first
+from reference_impl.graph.random_ops import SEEDED_OPS, UNSEEDED_OPS
 from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.safety import op_effects as op_effects
 from reference_impl.v1.reading.extract import Extracted as Extracted
@@ -38,6 +39,7 @@ from reference_impl.v1.reading.signatures import Signature as Signature
 
 __all__ = ["Edge", "Extracted", "OpTable", "SavedModelError", "Signature", "tensor"]
 
+DRAWING_OPS = SEEDED_OPS | UNSEEDED_OPS  # that draw from a state which a model does not store
 _DEFINITIONS = Path(__file__).with_name("op_definitions.pbtxt")
 
 

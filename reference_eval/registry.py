@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
-from reference_eval.reading import op_effects
+from reference_eval.reading import DRAWING_OPS, op_effects
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,6 @@ _MACHINE = (
     op_effects.NETWORK,
     op_effects.PROCESS,
 )
-_DRAWS = frozenset(
-    {
-        *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "RandomShuffle"),
-        *("TruncatedNormal", "Multinomial", "RandomGamma", "RandomPoissonV2"),
-    }
-)
 
 
 def refusal(op: str) -> Optional[str]:
@@ -64,7 +58,11 @@ def refusal(op: str) -> Optional[str]:
     effect = op_effects.OP_EFFECTS.get(op)
     if effect is not None and effect.kind in _MACHINE:
         return effect.does
-    return "draws random numbers from a state that a model does not store" if op in _DRAWS else None
+    return (
+        "draws random numbers from a state that a model does not store"
+        if op in DRAWING_OPS
+        else None
+    )
 
 
 def op(*names: str) -> Callable[[Callable[..., Any]], Op]:

@@ -258,7 +258,7 @@ def _show(tensor: Tensor, index: tuple[int, ...]) -> str:
     return shortened(repr(item) if isinstance(item, bytes) else str(item), _SHOWN)
 
 
-# Nests (docs/contracts.md, section 3)
+# Nests (docs/exporters/artifacts.md, section 3)
 # -----------------------------------------------------------------------------------
 
 _MEMBERS = {

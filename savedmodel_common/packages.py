@@ -14,6 +14,7 @@ OURS = (
     "savedmodel_servers",
     "savedmodel_migration",
     "savedmodel_plugin_kit",
+    "savedmodel_prove",
     "savedmodel_compat",
 )
 FIXTURES = ("fixtures_v1", "fixtures_v2")  # data, and the programs that made it

@@ -1,5 +1,5 @@
-"""``provenance.json``: who made an artifact, from what, with which versions (docs/contracts.md,
-section 1).
+"""``provenance.json``: who made an artifact, from what, with which versions
+(docs/exporters/artifacts.md, section 1).
 
 Python 3.6 syntax, standard library: the harness writes it for what workers make, the recorder of
 the fixtures for its own.

@@ -1,9 +1,9 @@
 """Tensors in an ``.npz`` file: the one container that crosses process and version borders.
 
 Python 3.6 syntax, standard library and NumPy only: TensorFlow 1.x workers import this file too. See
-docs/contracts.md, section 2. A tensor is a :class:`Tensor`: TensorFlow dtype name, shape and a
-NumPy array. Strings are object arrays of ``bytes``; dtypes NumPy lacks are carried as unsigned
-integers of the same width (``bfloat16`` as ``uint16``).
+docs/exporters/artifacts.md, section 2. A tensor is a :class:`Tensor`: TensorFlow dtype name, shape
+and a NumPy array. Strings are object arrays of ``bytes``; dtypes NumPy lacks are carried as
+unsigned integers of the same width (``bfloat16`` as ``uint16``).
 """
 
 import collections

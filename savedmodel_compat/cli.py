@@ -22,12 +22,20 @@ from typing import Any, NoReturn
 import click
 
 from savedmodel_common import entry_points, interrupts
+from savedmodel_common.command_line.errors import report_error
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
-from savedmodel_common.printable import printable, told
+from savedmodel_common.printable import printable
 
-# The sections of --help, in this order; the docstring of a command says to which it belongs.
-TASKS = ("Look at models", "Change models", "Check models", "Compare TensorFlows", "Set up")
+# The sections of --help: who needs which commands. Commands that stand in no section, such as
+# those of another package, come last.
+SECTIONS = {
+    "You export models": ("inspect", "verify", "check", "run", "contract"),
+    "You own models": ("diff", "weights", "edit", "migrate", "prove"),
+    "You upgrade TensorFlow": ("compat", "downgrade", "gate", "serving"),
+    "You run the matrix": ("matrix", "runtimes", "plugin-check", "kit"),
+}
+OTHERS = "Other commands"
 
 
 class LazyGroup(Group):
@@ -36,28 +44,27 @@ class LazyGroup(Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the subcommands, sorted."""
-        return list(_commands())
+        """Names of the subcommands, in the order of the sections."""
+        return [name for names in sections().values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the subcommand, which is imported now; None for an unknown name."""
-        if cmd_name not in _commands():
+        if cmd_name not in _commands() or "." in cmd_name:
             return None
         command = _commands()[cmd_name].load()
         if not isinstance(command, click.Command):
             raise TypeError(f"{cmd_name} is not a click command")
+        if isinstance(command, click.Group):
+            _add_members(cmd_name, command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of ``--help``, a section for each task, from the modules' docstrings
-        without importing them.
+        """Write the commands of ``--help``, a section for each kind of user, from the modules'
+        docstrings without importing them.
         """
-        found = [(name, *introduction(name)) for name in self.list_commands(ctx)]
-        for task in dict.fromkeys([*TASKS, *(task for _, _, task in found)]):
-            with formatter.section(task):
-                formatter.write_dl(
-                    [(name, line) for name, line, belongs in found if belongs == task]
-                )
+        for title, names in sections().items():
+            with formatter.section(title):
+                formatter.write_dl([(name, introduction(name)) for name in names])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments.
@@ -139,7 +146,7 @@ class LazyGroup(Group):
         except Exception as error:
             if interrupts.received():  # the signal caused the error
                 return ExitCode.INTERRUPTED
-            return _report(error)
+            return report_error(error)
 
     def _how_to_go_on(self, args: Sequence[str] | None) -> str:
         """Return the advice after an interruption of the command with these arguments."""
@@ -159,46 +166,36 @@ def _commands() -> dict[str, EntryPoint]:
     return entry_points.own(entry_points.COMMANDS)
 
 
-def introduction(command: str) -> tuple[str, str]:
-    """Return the first paragraph of the docstring of a command's module, and the task that it
-    names. The module is read, not imported.
+def sections() -> dict[str, list[str]]:
+    """Return the commands that are installed, by the sections of ``--help``.
+
+    A command of a section that is not installed is left out.
+    """
+    known = [name for name in _commands() if "." not in name]
+    found = {title: [name for name in names if name in known] for title, names in SECTIONS.items()}
+    placed = {name for names in found.values() for name in names}
+    others = [name for name in known if name not in placed]
+    return {**found, OTHERS: others} if others else found
+
+
+def _add_members(name: str, group: click.Group) -> None:
+    """Add the commands that other packages offer to a group: those of the entry points
+    ``GROUP.COMMAND``.
+    """
+    for entry, point in _commands().items():
+        holder, _, member = entry.partition(".")
+        if holder == name and member and member not in group.commands:
+            group.add_command(point.load(), member)
+
+
+def introduction(command: str) -> str:
+    """Return the first paragraph of the docstring of a command's module, which is read and not
+    imported.
     """
     found = importlib.util.find_spec(_commands()[command].module)
     assert found and found.origin, command
-    text = Path(found.origin).read_text(encoding="utf-8")
-    docstring = text.split('"""', 2)[1]
-    title = " ".join(docstring.partition("\n\n")[0].split())
-    task = docstring.rpartition("Task: ")[2].strip() if "Task: " in docstring else "More"
-    return title, task
-
-
-def _report(error: Exception) -> int:
-    """Print an error on stderr and return the exit code for it.
-
-    An error of the format layer is a verdict on the model (1), one of the operating system a
-    verdict on the machine (4). Anything else is a defect of ours (4) and is printed with its
-    traceback, for a bug report.
-    """
-    from reference_impl.errors import SavedModelError, about_the_model
-
-    if isinstance(error, (OSError, SavedModelError)):
-        click.echo(printable(told(error)), err=True)
-        # Some errors of the format layer are OSErrors too, for callers of `tf.saved_model`.
-        of_model = about_the_model(error)
-        return ExitCode.UNEXPECTED if of_model else ExitCode.HARNESS_ERROR
-    if isinstance(error, ModuleNotFoundError):
-        from savedmodel_common.extras import missing
-
-        if words := missing((error.name or "").partition(".")[0]):
-            click.echo(words, err=True)
-            return ExitCode.HARNESS_ERROR
-    import traceback
-
-    click.echo(
-        printable("".join(traceback.format_exception(type(error), error, error.__traceback__))),
-        err=True,
-    )
-    return ExitCode.HARNESS_ERROR
+    docstring = Path(found.origin).read_text(encoding="utf-8").split('"""', 2)[1]
+    return " ".join(docstring.partition("\n\n")[0].split())
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

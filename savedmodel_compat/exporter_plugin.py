@@ -308,7 +308,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture
 def savedmodel_compat(request: pytest.FixtureRequest) -> SavedModelCompat:
     """Check exports: ``savedmodel_compat.check(path, requests)`` fails with the evidence
-    (docs/exporters.md).
+    (docs/exporters/check_exports.md).
     """
     config = request.config
     if ENGINE not in config.stash:

@@ -1,7 +1,7 @@
 """A kit for readers of SavedModels in any language: artifacts, what each of them means, and files
 that a reader must refuse.
 
-constraints         the constraints of the specification (docs/spec) with their levels
+constraints         the constraints of the specification (docs/format/spec) with their levels
 meaning             the meaning of a model, level by level, as the kit states it
 objects             its level L2: the object graph of a MetaGraph, checked and described
 hostile             files that a reader must refuse, made by code

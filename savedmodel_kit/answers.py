@@ -1,4 +1,4 @@
-"""Level L3: the answers of a program that speaks the worker protocol (docs/protocol.md).
+"""Level L3: the answers of a program that speaks the worker protocol (docs/exporters/protocol.md).
 
 A run of the matrix asks the program about the artifacts of the kit: load, signatures, values. A
 wrong answer, a crash or a hang breaks the constraints that the artifact shows. A clean refusal

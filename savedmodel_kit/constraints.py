@@ -1,6 +1,6 @@
 """The constraints of the specification with their roles, levels and artifacts.
 
-They are data, ``constraints.json``, which ``python -m docs.generate`` makes from docs/spec.
+They are data, ``constraints.json``, which ``python -m docs.generate`` makes from docs/format/spec.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 FILE = Path(__file__).with_name("constraints.json")
-# What a program of each level handles (docs/spec/00_conformance.md), and the member of a meaning
-# that tells it.
+# What a program of each level handles (docs/format/spec/00_conformance.md), and the member of a
+# meaning that tells it.
 LEVELS = {
     "L0": "container",
     "L1": "checkpoint",
@@ -28,7 +28,7 @@ class Constraint(NamedTuple):
       role: ``reader``, ``writer``, ``verifier`` or ``evaluator``.
       level: the level that has to keep it, such as ``L1``; None for a rule of all levels.
       text: the rule.
-      page: the page that states it, below docs/spec.
+      page: the page that states it, below docs/format/spec.
       fixtures: the fixtures that show it.
     """
 

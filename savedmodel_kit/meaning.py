@@ -4,7 +4,7 @@
     checkpoint   L1: each tensor with dtype, shape, bytes and SHA-256; None without a checkpoint
     objects      L2: for each MetaGraph its signatures and its object graph
 
-A level that cannot be read is ``{"refused": reason}``. docs/kit.md describes every member.
+A level that cannot be read is ``{"refused": reason}``. docs/format/kit.md describes every member.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The messages of the protocol as data: members of requests and replies by op, and a check of
 replies.
 
-docs/protocol.md shows :func:`as_json_schema`; a test keeps both in agreement.
+docs/exporters/protocol.md shows :func:`as_json_schema`; a test keeps both in agreement.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The rules of the protocol by their ids. docs/protocol.md has the same sentences, which a test
-compares.
+"""The rules of the protocol by their ids. docs/exporters/protocol.md has the same sentences, which
+a test compares.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-PAGE = "docs/protocol.md"
+PAGE = "docs/exporters/protocol.md"
 _FILE = Path(__file__).resolve().parents[1] / PAGE
 
 RULES: dict[str, str] = {

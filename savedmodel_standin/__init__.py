@@ -10,10 +10,11 @@ imports tensorflow.
     --model_base_path=/models/m
     python -m savedmodel_standin executable PATH     # a tensorflow_model_server to hand
                                                                 to a driver
-    savedmodel-compat serving image                             # the container image
+    python -m savedmodel_servers.commands.standin_image          # the container image
 
-docs/serving.md lists the differences from the real server. Unsupported features are refused, or
-reported in the log. ``faults.py`` has the faults that tests request by environment variables.
+docs/evidence/real_servers.md lists the differences from the real server. Unsupported features are
+refused, or reported in the log. ``faults.py`` has the faults that tests request by environment
+variables.
 """
 
 NAME = "standin"

@@ -1,8 +1,8 @@
 """The features that a loader needs beyond ops: forms of signatures, of the object graph and of
 tables, each with its releases.
 
-Every range was seen in the version grid (docs/grid.md): a genuine release loads the model, or fails
-so.
+Every range was seen in the version grid (docs/evidence/index.md): a genuine release loads
+the model, or fails so.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.functional_ops import CASE_OPS, IF_OPS, WHILE_OPS
 from reference_impl.graph.node_defs import integers_of_constant
 from reference_impl.graph.references import bodies
 from reference_impl.views.types import Program
@@ -38,7 +39,6 @@ _ALGORITHM = 3  # which input of these ops says it
 _RANDOM = frozenset(
     {"StatelessTruncatedNormalV2"} | {f"StatelessRandom{kind}V2" for kind in _DRAWN}
 )
-_CASES = ("Case", "StatelessCase")
 REFERENCE = 100  # data types above are references
 # To assign these, releases before 2.4 have kernels for XLA_CPU alone: the variable that is read on
 # the CPU is another one.
@@ -52,7 +52,7 @@ _KERAS_2_UNTIL, _KERAS_NOT_IMPORTED = (
     "2.15",
     ("2.6",),
 )  # seen with 24 models of seven writers in 1.15 to 2.16
-_LOWERED = frozenset({"If", "While", "Case", "StatelessIf", "StatelessWhile", "StatelessCase"})
+_LOWERED = IF_OPS | CASE_OPS | WHILE_OPS
 _LOWERED_IN_FUNCTIONS = frozenset(
     {"If", "While"}
 )  # already by the first release that lowers in functions
@@ -89,7 +89,7 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
             found.append(_only(readers, forms.SAVE_FUNCTION))
     found += _slots(nodes, table)
     functions = graph.graph_def.library.function
-    if any(node.op in _CASES for function in functions for node in function.node_def):
+    if any(node.op in CASE_OPS for function in functions for node in function.node_def):
         found.append(_since(forms.LISTED, table))
     handles = ReturnedHandles(graph.graph_def.library)
     inner = (
@@ -170,7 +170,7 @@ def of_signature(graph: schema.MetaGraphDef, key: str, table: History) -> list[L
     ):
         found.append(_since(forms.RAGGED_INPUT, table))
     if not graph.HasField("object_graph_def") and any(
-        node.op in _CASES for node in graph.graph_def.node
+        node.op in CASE_OPS for node in graph.graph_def.node
     ):
         found.append(_since(forms.LISTED, table))
     return found

@@ -1,6 +1,6 @@
-"""The text of `compat --ops`: the releases that have all ops of each part.
+"""The releases that have all ops of each part of a model, as text.
 
-It imports no NumPy: this form of the command starts in a few hundredths of a second.
+`python -m compat_matrix.commands.ops needs` prints it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real third parties as plug-ins, each in an environment of its own (docs/third_party.md).
+"""Real third parties as plug-ins, each in an environment of its own (docs/evidence/index.md).
 
 Nothing here is imported.
 """

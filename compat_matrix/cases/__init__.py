@@ -1,4 +1,5 @@
-"""The cases: one small file each (docs/contracts.md, section 4), found here without TensorFlow.
+"""The cases: one small file each (docs/exporters/artifacts.md, section 4), found here without
+TensorFlow.
 
 A case file is executed to read its constants; its ``build`` is not called, so nothing here needs
 TensorFlow.

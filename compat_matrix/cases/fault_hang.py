@@ -8,7 +8,7 @@ CLAUSES = ("GOAL-09",)
 FEATURES = ("fault", "control flow")
 CHECKS = ("load", "signatures", "values")
 UNANSWERED = ("hang",)
-TIMEOUT = 5
+TIMEOUT = 2
 
 
 def build(tf, work):

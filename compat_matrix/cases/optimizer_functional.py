@@ -2,7 +2,7 @@
 readers.
 
 The rule is a function of the library that nobody calls and a collection that nobody asks for
-(docs/beyond_tensorflow.md).
+(docs/format/beyond_tensorflow.md).
 """
 
 CLAUSES = ("OPT-01", "OPT-03", "OPT-04", "OPT-07")

@@ -6,7 +6,7 @@ the file: ``summary``, ``capabilities``, ``place`` in the order of the consumers
 takes part in some checks only, ``loader`` and ``saver`` if the op history can predict its results,
 and ``reproducible`` if the bytes of its re-exports do not depend on what its process did before.
 
-Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave``
+Capabilities (docs/contribute/internals.md): ``functions`` calls on the object graph; ``resave``
 writes what it loaded; ``variables`` names the values it holds; ``describe`` says what variables and
 functions are and changes variables; ``fetch`` reads tensors of the main graph; ``tags`` can choose
 a MetaGraph; ``threads`` answers several threads at once. A plan decides by them, before anything

@@ -96,16 +96,20 @@ class Context:
         return self.artifact.tolerance.or_wider(*own[:2]) if own else self.artifact.tolerance
 
     @contextmanager
-    def model(
-        self, tags: Sequence[str], directory: Path | None = None, shared: bool | None = None
-    ) -> Iterator[Loaded]:
-        """Return a loaded MetaGraph of the artifact, shared with other checks unless answers change
-        it; a new one for ``directory``."""
-        if shared is None:
-            shared = directory is None and not self.artifact.stateful
-        directory = directory or self.artifact.model
+    def model(self, tags: Sequence[str], directory: Path | None = None) -> Iterator[Loaded]:
+        """Return a loaded MetaGraph of the artifact, shared with other checks; a new one for
+        ``directory``.
+
+        A model that answers change is shared until a check has called it.
+        """
         with self.host.model(
-            self.worker, directory, tags, self.limit, shared, self.consumer.role
+            self.worker,
+            directory or self.artifact.model,
+            tags,
+            self.limit,
+            shared=directory is None,
+            role=self.consumer.role,
+            untouched=self.artifact.stateful,
         ) as model:
             self._time("load", model.seconds)
             self.rss_kib = max(self.rss_kib or 0, model.rss_kib or 0) or None

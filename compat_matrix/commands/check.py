@@ -1,7 +1,4 @@
-"""Check an export: every consumer here, the same answers, nothing lost.
-
-Task: Check models
-"""
+"""Check an export: every consumer here, the same answers, nothing lost."""
 
 from __future__ import annotations
 
@@ -112,7 +109,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object on stdout (docs/exporters.md)."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="One JSON object on stdout (docs/exporters/check_exports.md).",
 )
 @quiet_option
 @exit_codes

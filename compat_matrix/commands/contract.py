@@ -1,7 +1,4 @@
-"""Freeze what clients of a model rely on, and gate on it.
-
-Task: Check models
-"""
+"""Freeze what clients of a model rely on, and gate on it."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
 @click.group(cls=Group)
 def contract() -> None:
     """Freeze the serving contract of a model in a file beside it, and gate on it
-    (docs/contract.md).
+    (docs/zoo/client_contract.md).
     """
 
 
@@ -93,7 +90,9 @@ def _refusals() -> Iterator[None]:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder with io.json and tensors, in place of requests made up.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/client_contract.md)."
+)
 def write(
     found: Found,
     follow_links: bool,
@@ -215,7 +214,9 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
 @list_option("--allow", metavar="RULE", help="Accept this breaking change; several by commas.")
 @click.option("--answers", is_flag=True, help="Ask the golden requests too (needs TensorFlow).")
 @click.option("--require", is_flag=True, help="Fail with exit code 3 if a model has no contract.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/client_contract.md)."
+)
 @click.option(
     "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."
 )
@@ -303,7 +304,9 @@ def _skipped(found: Found, quiet: bool = False) -> int:
 
 @claims(green="the rules are listed", asked="nothing", not_asked="nothing: it compares nothing")
 @contract.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/client_contract.md)."
+)
 def rules(as_json: bool) -> None:
     """List the rules: what breaks clients, and what only adds.
 

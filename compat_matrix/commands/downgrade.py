@@ -1,7 +1,4 @@
-"""Make a copy of a model that an older TensorFlow loads.
-
-Task: Change models
-"""
+"""Make a copy of a model that an older TensorFlow loads."""
 
 from __future__ import annotations
 
@@ -86,7 +83,7 @@ SHOWN = 10  # refusals
         " or made up."
     ),
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/compat.md).")
 @jobs_of_models
 @click.option(
     "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."

@@ -1,13 +1,9 @@
-"""Plan, run and report the compatibility matrix.
-
-Task: Compare TensorFlows
-"""
+"""Plan, run and report the compatibility matrix."""
 
 from __future__ import annotations
 
 import datetime
 import json
-from collections import Counter
 from pathlib import Path
 
 import click
@@ -15,14 +11,9 @@ import click
 from compat_matrix.commands.parts import planned
 from compat_matrix.commands.parts.expect import expect
 from compat_matrix.commands.parts.matrix_run import run
-from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
-from compat_matrix.plugins.ledgers import ledger_text
-from compat_matrix.verdict import Ledger
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.groups import Group
-from savedmodel_common.command_line.lists import list_option
 from savedmodel_common.exit_codes import ExitCode
-from savedmodel_common.printable import counted, unknown
 
 
 @click.group(cls=Group)
@@ -35,69 +26,6 @@ def matrix() -> None:
     too wide, overlapping or expired entry, an invalid file), 3 incomplete run or nothing compared,
     0 as expected. An interrupted command (SIGINT, SIGTERM) ends with 130 and gives no verdict.
     """
-
-
-@claims(
-    green="the plan is listed",
-    asked="nothing: cells are listed, not run",
-    not_asked="nothing: it compares nothing",
-)
-@matrix.command()
-@planned.plan_options
-@planned.runtime_options
-@plugin_option
-@list_option("--producer", metavar="NAME", help="Plan this producer too; several by commas.")
-@list_option(
-    "--consumer",
-    metavar="NAME",
-    help="Plan this consumer too: a plug-in, or NAME=COMMAND; several by commas.",
-)
-@click.option("--json", "as_json", is_flag=True, help="The plan as JSON, as `run` writes it.")
-@planned.exit_codes
-def plan(
-    fixtures: Path | None,
-    cases: Path | None,
-    expectations: Path | None,
-    runtimes: tuple[str, ...],
-    all_checks: bool,
-    servers: tuple[str, ...],
-    plugins: Path | None,
-    producer: tuple[str, ...],
-    consumer: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """List the cells this machine would run, and what is not applicable and why.
-
-    \b
-    Examples:
-      savedmodel-compat matrix plan
-      savedmodel-compat matrix plan --runtime local --runtime 2.15 --json
-    """
-    from compat_matrix.plan.planning import make_plan
-
-    registry = asked_plugins(consumer, producer, plugins)
-    if wrong := unknown(
-        "producer", [name.partition("=")[0] for name in producer], registry.producers
-    ):
-        raise click.UsageError(wrong)
-    ledger = Ledger.parse(ledger_text(planned.ledger_path(expectations, fixtures, cases), registry))
-    axes = planned.home_axes(
-        planned.asked_runtimes(runtimes) + planned.asked_servers(servers), all_checks
-    )
-    made = make_plan(ledger, fixtures, cases, axes, registry.planned(producer), registry=registry)
-    if as_json:
-        click.echo(json.dumps(made.to_json()))
-        return
-    for cell in made:
-        click.echo(
-            cell.id + (f"  {cell.decided.outcome}: {cell.decided.reason}" if cell.decided else "")
-        )
-    decided = Counter(str(cell.decided.outcome) if cell.decided else "to run" for cell in made)
-    click.echo(
-        f"{counted(len(made.cells), 'cell')}: "
-        + ", ".join(f"{count} {what}" for what, count in sorted(decided.items())),
-        err=True,
-    )
 
 
 @claims(

@@ -1,33 +1,37 @@
-"""Which TensorFlow knows which op, and how it changed.
-
-Task: Compare TensorFlows
-"""
+"""The recorded op registries of TensorFlow releases: ``python -m compat_matrix.commands.ops``."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from compat_matrix.commands.parts.refusing import refusing_trouble
+from savedmodel_common.command_line import programs
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
-from savedmodel_common.printable import counted, like, printable
-from savedmodel_tools.commands.parts.models import one_release
+from savedmodel_common.printable import counted, like, printable, told
+from savedmodel_tools.commands.parts.models import (
+    answers,
+    model_arguments,
+    one_release,
+    tell_skipped,
+)
 
 if TYPE_CHECKING:
+    from savedmodel_tools.find import Found
     from savedmodel_tools.skew.history import History, OpHistory
 
 
 @click.group(cls=Group)
 def ops() -> None:
-    """Which TensorFlow knows which op, attr, value and kernel; `compat --ops` says which have all
-    that a model needs.
+    """Show and update the op registries of TensorFlow releases: ops, attrs, allowed values, CPU
+    kernels.
 
-    From the registries of genuine releases (CPU, Linux x86_64), 1.4 to the newest; what was not
-    asked is not guessed.
+    The table holds the registries of the official wheels (CPU, Linux x86_64) since 1.4.
+    `savedmodel-compat compat` uses it to say which releases load a model.
     """
 
 
@@ -41,11 +45,11 @@ def ops() -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(name: str, as_json: bool) -> int:
-    """Show an op through the releases. Exit code 1 when none has it.
+    """Show which releases have the op NAME, and how it changed. Exit code 1 if none has it.
 
     \b
     Examples:
-      savedmodel-compat ops show StatefulPartitionedCall
+      python -m compat_matrix.commands.ops show StatefulPartitionedCall
     """
     from savedmodel_tools.skew import contrib
     from savedmodel_tools.skew.history import history
@@ -140,11 +144,11 @@ def _allowed_lines(op: OpHistory, name: str, table: History) -> list[str]:
 @click.argument("new")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def diff(old: str, new: str, as_json: bool) -> None:
-    """Show what changed in the registry between two releases (2.15 2.21).
+    """Show the changes of the registry between two releases.
 
     \b
     Examples:
-      savedmodel-compat ops diff 2.15 2.21
+      python -m compat_matrix.commands.ops diff 2.15 2.21
     """
     from savedmodel_tools.skew.changes import changes
     from savedmodel_tools.skew.history import history
@@ -166,6 +170,87 @@ def diff(old: str, new: str, as_json: bool) -> None:
 
 
 @claims(
+    green="each part has all its ops in one release at least",
+    asked="the recorded registries: ops, attrs, values, dtypes, CPU kernels",
+    not_asked="Python objects, checkpoints, libraries of custom ops (`compat` asks what loads)",
+    codes={ExitCode.UNEXPECTED: "a part has its ops in no release, or a model cannot be read"},
+)
+@ops.command()
+@model_arguments
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/releases/results.md).")
+@click.option("--full", is_flag=True, help="Show all that a release lacks.")
+def needs(found: Found, follow_links: bool, as_json: bool, full: bool) -> int:
+    """Show which releases have all ops of each part of the SavedModels MODELS.
+
+    \b
+    Examples:
+      python -m compat_matrix.commands.ops needs model
+    """
+    from savedmodel_tools.needs_text import needs_lines
+    from savedmodel_tools.skew.history import history
+    from savedmodel_tools.skew.needs import needs as needs_of
+    from savedmodel_tools.skew.needs import to_json
+
+    table = history()
+    code = ExitCode.UNEXPECTED if found.skipped else ExitCode.AS_EXPECTED
+    described: list[dict[str, Any]] = []
+    alone = len(found.models) == 1 and not found.skipped
+    for model, answer in answers(
+        found.models, lambda path: needs_of(path, follow_links=follow_links)
+    ):
+        graphs = [] if isinstance(answer, Exception) else answer
+        if isinstance(answer, Exception):
+            if alone:
+                raise answer
+            described.append({"path": model.name, "error": told(answer)})
+            code = ExitCode.UNEXPECTED
+        else:
+            described.append({"path": model.name, **to_json(graphs, table)})
+            code = (
+                code
+                if all(part.members for graph in graphs for part in graph.parts)
+                else ExitCode.UNEXPECTED
+            )
+        if as_json:
+            continue
+        if not alone:
+            click.echo(
+                printable(
+                    ": ".join(filter(None, [model.name, described[-1].get("error")])),
+                    newlines=False,
+                )
+            )
+        for graph in graphs:
+            for line in needs_lines(graph, table, full):
+                click.echo(line)
+    if as_json:
+        one = (
+            {key: value for key, value in described[0].items() if key != "path"} if alone else None
+        )
+        click.echo(
+            json.dumps(
+                one
+                or {
+                    "schema": 1,
+                    "models": described,
+                    "skipped": [item._asdict() for item in found.skipped],
+                }
+            )
+        )
+        return code
+    tell_skipped(found.skipped)
+    if not described:
+        return code
+    click.echo(
+        "Only ops are looked at: not Python objects, checkpoints or libraries of custom ops."
+    )
+    if not all(release.has_kernels for release in table.releases):
+        names = ", ".join(release.name for release in table.releases if not release.has_kernels)
+        click.echo(f"The kernels of {names} are not known.")
+    return code
+
+
+@claims(
     green="the table is written",
     asked="the registries of the runtimes named, or of all that are installed",
     not_asked="runtimes that are not installed, which are told one by one",
@@ -174,15 +259,13 @@ def diff(old: str, new: str, as_json: bool) -> None:
 @click.argument("runtimes", metavar="[RUNTIME]...", nargs=-1)
 @refusing_trouble()
 def update(runtimes: tuple[str, ...]) -> None:
-    """Ask the registries of RUNTIMES (all that are installed when none is named) and write the
-    table anew.
+    """Write the table with the registry of each RUNTIME (default: all that are installed).
 
-    What the table says of other releases stays. For working on this project: it writes into the
-    package.
+    Entries of other releases stay. For people who work on this project: it writes into the package.
 
     \b
     Examples:
-      savedmodel-compat ops update tf2.21
+      python -m compat_matrix.commands.ops update tf2.21
     """
     from compat_matrix.hosts import op_tables
     from compat_matrix.runtimes import registry
@@ -196,6 +279,10 @@ def update(runtimes: tuple[str, ...]) -> None:
         except NotInstalled as error:
             if runtimes:
                 raise
-            click.echo(f"left as it is: {printable(str(error))}", err=True)
+            click.echo(f"kept as it is: {printable(str(error))}", err=True)
     text = op_tables.update(found, lambda line: click.echo(line, err=True))
     click.echo(f"{len(found)} runtimes asked; {len(text.splitlines()) - 1} ops, {len(text)} bytes")
+
+
+if __name__ == "__main__":
+    programs.run(ops)

@@ -1,7 +1,4 @@
-"""List, install and remove the TensorFlow runtimes of this machine.
-
-Task: Set up
-"""
+"""List, install and remove the TensorFlow runtimes of this machine."""
 
 from __future__ import annotations
 
@@ -16,8 +13,6 @@ from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.runtimes import places, registry
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.groups import Group
-from savedmodel_common.exit_codes import ExitCode
-from savedmodel_common.printable import unknown
 from savedmodel_common.writing import discard
 
 
@@ -35,7 +30,7 @@ def runtimes() -> None:
 @claims(
     green="the runtimes are listed",
     asked="nothing is started",
-    not_asked="whether they work (`doctor --runtime`)",
+    not_asked="whether they work (`runtimes doctor`)",
 )
 @runtimes.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Everything that is known of them, as JSON.")
@@ -273,34 +268,3 @@ def _stale(known: registry.Registry) -> list[Path]:
     return [
         place for place in map(Path, sorted(places.environments().glob("*/"))) if place not in kept
     ]
-
-
-@claims(
-    green="the locks are written",
-    asked="the registry of packages",
-    not_asked="whether the environments work (`runtimes install`)",
-)
-@runtimes.command()
-@click.argument("names", metavar="RUNTIME...", nargs=-1, required=True)
-@click.option(
-    "--upgrade", is_flag=True, help="Take the newest versions instead of those the lock has."
-)
-@refusing_trouble()
-def lock(names: tuple[str, ...], upgrade: bool) -> int:
-    """Write the lock of runtimes of the registry: exact versions and hashes of what their
-    requirements resolve to.
-
-    \b
-    Examples:
-      savedmodel-compat runtimes lock tf2.21
-    """
-    from compat_matrix.runtimes import locking
-
-    known = registry.read()
-    for name in names:
-        stanza = known.find(name)
-        if stanza is None:
-            raise places.UnknownRuntime(unknown("runtime of the registry", [name], known.stanzas))
-        changed = locking.lock(stanza, known, upgrade)
-        click.echo(f"{stanza.name}: {'written' if changed else 'as it was'}")
-    return int(ExitCode.AS_EXPECTED)

@@ -86,7 +86,9 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
     gone = sorted(set(cells) - set(plan.by_id))
     if gone:
         near = like(gone[0], plan.by_id)
-        raise RunError(f"no such cell: {gone[0]} (savedmodel-compat matrix plan lists them).{near}")
+        raise RunError(
+            f"no such cell: {gone[0]} (savedmodel-compat matrix run --dry-run lists them).{near}"
+        )
     for axis, patterns in selectors.items():
         # These names are known even if the plan has no cells for them: it makes no artifact, or
         # asks no server.

@@ -39,9 +39,9 @@ def record(model: Path, requests: Optional[Path]) -> tuple[Answers, list[str]]:
     """Return golden requests with their answers, and the requests that were left out with the
     reasons.
 
-    ``requests``: a folder with an ``io.json`` and its tensors (docs/contracts.md, section 1): those
-    with ``outputs`` are taken as they are, the others are answered. None makes requests up, one for
-    each signature.
+    ``requests``: a folder with an ``io.json`` and its tensors (docs/exporters/artifacts.md,
+    section 1): those with ``outputs`` are taken as they are, the others are answered. None makes
+    requests up, one for each signature.
 
     Raises NoTensorFlow: answers are missing; ContractError: ``requests`` is not such a folder;
     SavedModelError, OSError.
@@ -59,7 +59,8 @@ def record(model: Path, requests: Optional[Path]) -> tuple[Answers, list[str]]:
             ]
         except (OptionError, ArtifactError, ValueError) as error:
             raise ContractError(
-                f"{requests or model}: no requests (docs/contracts.md, section 1): {error}"
+                f"{requests or model}: no requests (docs/exporters/artifacts.md, section 1):"
+                f" {error}"
             ) from error
         except Unstageable as error:
             raise ContractError(f"{model}: golden answers cannot be recorded: {error}") from error

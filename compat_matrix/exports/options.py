@@ -78,7 +78,7 @@ class Options:
     Attributes:
       consumers: names, or ``NAME=COMMAND``; if empty, :data:`CONSUMERS` and those that ``plugins``
         declares.
-      plugins: a TOML file with third-party consumers (docs/plugins.md).
+      plugins: a TOML file with third-party consumers (docs/exporters/plugins.md).
       tensorflow: runtimes beside the local one, named as on the command line; they must be
         installed.
       servers: model servers, named as on the command line.

@@ -67,7 +67,7 @@ def readings(
 
     Args:
       hosts: know the runtime.
-      artifact: requests and recorded answers (docs/contracts.md, section 1).
+      artifact: requests and recorded answers (docs/exporters/artifacts.md, section 1).
       folder: of the run; it is emptied.
       skip: ids of requests not to ask.
 

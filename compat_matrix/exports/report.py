@@ -254,7 +254,7 @@ class Report:
                 )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON data (docs/exporters.md)."""
+        """Return the report as JSON data (docs/exporters/check_exports.md)."""
         return {
             "schema": SCHEMA,
             "exit_code": self.exit_code,

@@ -34,6 +34,7 @@ from compat_matrix.gate.coverage import coverage
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
 from compat_matrix.report.gate_words import side_words
+from compat_matrix.verdict import referee
 from compat_matrix.verdict.error_words import error_words
 from compat_matrix.verdict.prediction import predicted
 from savedmodel_common.exit_codes import ExitCode
@@ -56,6 +57,7 @@ KINDS = (
 )
 MAX_MESSAGE = 300  # characters of one side's message
 _NOTHING = {"outcome": None, "error_class": None, "skew": None, "skew_text": None, "replay": ""}
+ROLE_OF_SIDE = ("baseline", "candidate")
 _ONE_SIDED = {"vanished", "newly_covered"}  # one side was not observed, so nothing was compared
 
 Fact = dict[str, Any]
@@ -67,8 +69,13 @@ def no_measure(_: Pair) -> list[Drift]:
     return []
 
 
-def classify(pair: Pair, measure: Measure = no_measure) -> Fact | None:
-    """Return the fact about a pair; None if both sides were left out on purpose."""
+def classify(
+    pair: Pair, measure: Measure = no_measure, labels: Sequence[str] = ROLE_OF_SIDE
+) -> Fact | None:
+    """Return the fact about a pair; None if both sides were left out on purpose.
+
+    ``labels``: the names of the two sides in sentences.
+    """
     a, b = pair.baseline, pair.candidate
     seen_a, seen_b = a is not None and a.observed, b is not None and b.observed
     drift: list[Drift] = []
@@ -84,7 +91,16 @@ def classify(pair: Pair, measure: Measure = no_measure) -> Fact | None:
         kind = "vanished" if seen_a else "newly_covered"
     else:
         kind, drift = _both_observed(pair, measure)
-    return _fact(pair, kind, drift)
+    return _fact(pair, kind, drift, _alone(pair, labels))
+
+
+def _alone(pair: Pair, labels: Sequence[str]) -> str:
+    """Return which side is alone, if the evaluator agrees with the other; "" otherwise."""
+    one, other = pair.baseline, pair.candidate
+    if one is None or other is None or one.result is None or other.result is None:
+        return ""
+    found = referee.division(dict(zip(labels, (one.result, other.result))), pair.evaluator)
+    return str(found) if found else ""
 
 
 def _both_observed(pair: Pair, measure: Measure) -> tuple[str, list[Drift]]:
@@ -123,9 +139,12 @@ def _error(side: Side) -> tuple[str, set[str]]:
     return error_words(side.result, side.cell.consumer_version)
 
 
-def _fact(pair: Pair, kind: str, drift: list[Drift]) -> Fact:
+def _fact(pair: Pair, kind: str, drift: list[Drift], alone: str) -> Fact:
     cell = pair.cell
+    cause = _other_words(pair) if kind == "changed_error" else None
     sides = {"baseline": _side(pair.baseline), "candidate": _side(pair.candidate)}
+    if cause is None:
+        cause = _cause(kind, sides, drift)
     return {
         "pair": pair.name,
         "role": pair.role,
@@ -136,7 +155,8 @@ def _fact(pair: Pair, kind: str, drift: list[Drift]) -> Fact:
         "check": cell.check,
         **sides,
         "known": _known(pair.candidate, kind),
-        "cause": _other_words(pair) if kind == "changed_error" else _cause(kind, sides, drift),
+        "cause": f"{cause} [{alone}]" if cause and alone else cause,
+        "alone": alone,
         "drift": drift[:MAX_REQUESTS],
         "drifted_requests": len(drift),
         "beyond": any(not item["within"] for item in drift),
@@ -224,8 +244,9 @@ def compare(
       accept_known: a regression that the ledger of the run expects, with a reason, does not block.
     """
     facts = []
+    labels = [str(side["label"]) for side in sides]
     for pair in pairs:
-        fact = classify(pair, measure)
+        fact = classify(pair, measure, labels)
         if fact:
             fact["blocks"] = _blocks(fact, fail_on_drift, accept_known)
             facts.append(fact)

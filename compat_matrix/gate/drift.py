@@ -2,7 +2,7 @@
 error in ulp.
 
 A passing answer equals the recorded one of its artifact, or it was kept as evidence
-(docs/contracts.md, section 6).
+(docs/releases/results.md).
 """
 
 from __future__ import annotations

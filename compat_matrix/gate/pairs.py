@@ -12,6 +12,7 @@ both (``writes``), and both read the artifacts of such an exporter (``reads``).
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FI
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.results import DESELECTED, Result, is_sealed, of_plan, read_results
 from compat_matrix.cells.run_file import RunFile
+from compat_matrix.verdict import referee
 from compat_matrix.verdict.named import Named
 from compat_matrix.verdict.summary import NO_RESULT
 
@@ -69,6 +71,11 @@ class Run:
         about = RunFile.read(out)
         made = cls.of(out, plan, results, registry.read(out), about.started)
         return replace(made, ended=is_sealed(out / RESULTS_FILE), named=about.named)
+
+    @functools.cached_property
+    def evaluated(self) -> Mapping[str, Result]:
+        """Artifact id -> what the evaluator answers about it."""
+        return referee.evaluated(self.plan, self.results)
 
     def productions(self) -> dict[str, Cell]:
         """Return artifact id -> its production, for the artifacts that are made in the run."""
@@ -139,6 +146,15 @@ class Pair:
     role: str
     baseline: Side | None
     candidate: Side | None
+
+    @property
+    def evaluator(self) -> Result | None:
+        """The evaluator's result about the artifact, if both sides read the same one."""
+        sides = [side for side in (self.baseline, self.candidate) if side]
+        if self.role != READS or len(sides) < 2 or self.cell.check != referee.VALUES:
+            return None
+        found = (side.run.evaluated.get(side.cell.artifact_id) for side in sides)
+        return next(filter(None, found), None)
 
     @property
     def cell(self) -> Cell:

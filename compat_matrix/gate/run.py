@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from compat_matrix.cells import registry as registries
-from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, Plan
+from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, Cell, Plan
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.run_file import RunFile
 from compat_matrix.checks import READING
@@ -25,7 +25,7 @@ from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
 from compat_matrix.plan.planning import Axes, make_plan
 from compat_matrix.report import gate_html, gate_junit, gate_markdown, gate_terminal
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.verdict import Ledger
+from compat_matrix.verdict import Ledger, referee
 from reference_impl.format.container.files import shown
 from savedmodel_common import interrupts
 from savedmodel_common.printable import like
@@ -166,10 +166,24 @@ def _concerned(plan: Plan, chosen: set[str], registry: Registry) -> set[str]:
         if not reader or (cell.artifact_id in made and not writer)
     }
     read = {cell.artifact_id for cell in asked if not cell.is_production}
-    return {
+    concerned = {
         cell.id
         for cell in asked
         if not cell.is_production or not own[cell][0] or cell.artifact_id in read
+    }
+    return concerned | _judged(plan, {cell for cell in asked if not own[cell][1]})
+
+
+def _judged(plan: Plan, asked: set[Cell]) -> set[str]:
+    """Return the cells in which the evaluator answers the requests that two TensorFlows answer."""
+    answered = {cell.artifact_id for cell in asked if cell.check == referee.VALUES}
+    return {
+        cell.id
+        for cell in plan
+        if cell.consumer == referee.EVALUATOR
+        and cell.check == referee.VALUES
+        and cell.artifact_id in answered
+        and not cell.decided
     }
 
 

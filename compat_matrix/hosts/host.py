@@ -23,12 +23,13 @@ from compat_matrix.runtimes import forks, pasts, programs
 from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
-from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
+from compat_matrix.runtimes.worker import ASKING, ReplyError, Worker, WorkerDied
 from savedmodel_common.deleting import Deleter
 
 KEPT_LOADED = 4  # models a worker keeps for the next check
 AHEAD = 16  # models announced to a server in advance
 CLOSE_LIMIT = 30.0  # seconds to free a model
+CHANGING = (*ASKING, "change")  # operations that may change the state of a model
 RESTART_AFTER = 500  # models, in long runs: TensorFlow keeps everything it has registered
 
 Failure = (ReplyError, WorkerDied)
@@ -39,6 +40,7 @@ class Loaded:
     """A model in a worker.
 
     ``seconds`` and ``rss_kib`` were measured during its load; ``role``: see :meth:`Host.model`.
+    ``touched``: it was asked something that may have changed its state.
     """
 
     worker: Worker
@@ -48,6 +50,7 @@ class Loaded:
     seconds: float
     rss_kib: int | None = None
     role: str = ""
+    touched: bool = False
 
     @property
     def alive(self) -> bool:
@@ -59,6 +62,7 @@ class Loaded:
 
         A new process has other models, perhaps one with this handle.
         """
+        self.touched = self.touched or op in CHANGING
         return self.worker.request(
             op, limit, self.generation, **_of_role(self.role), **fields, handle=self.handle
         )
@@ -84,6 +88,11 @@ class _Shared:
     models: OrderedDict[tuple[Any, ...], Loaded] = field(default_factory=OrderedDict)
     failures: dict[tuple[Any, ...], Exception] = field(default_factory=dict)
     deadly: set[tuple[Any, ...]] = field(default_factory=set)  # models that killed a process once
+
+    def forget(self, model: Loaded) -> None:
+        """Share a model no longer."""
+        for key in [key for key, known in self.models.items() if known is model]:
+            del self.models[key]
 
 
 class Host:
@@ -259,30 +268,41 @@ class Host:
         timeout: float,
         shared: bool,
         role: str = "",
+        untouched: bool = False,
     ) -> Iterator[Loaded]:
         """Return a loaded MetaGraph. ``shared``: the same for all checks until the files change,
-        failures included; else a fresh one.
+        failures included; else a fresh one. ``untouched``: a model that was asked nothing that may
+        have changed its state, so the first check that calls it is its last.
 
         The death of a worker is shared from the second time on. ``role`` is one of several readers
         in the worker's process.
 
         Raises what :meth:`Worker.request` raises.
         """
-        if shared:
-            yield self._shared_model(worker, directory, tags, timeout, role)
-            return
-        model = self._load(worker, directory, tags, timeout, role)
+        load = self._shared_model if shared else self._load
+        model = load(worker, directory, tags, timeout, role)
+
+        def ends() -> bool:
+            return not shared or (untouched and model.touched)
+
         try:
             yield model
         except BaseException:
-            model.close()
+            if ends():
+                self._shared_of(worker).forget(model)
+                model.close()
             raise
-        model.free()
+        if ends():
+            self._shared_of(worker).forget(model)
+            model.free()
+
+    def _shared_of(self, worker: Worker) -> _Shared:
+        return self._shared.setdefault((worker.runtime.name, worker.program.name), _Shared())
 
     def _shared_model(
         self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str
     ) -> Loaded:
-        shared = self._shared.setdefault((worker.runtime.name, worker.program.name), _Shared())
+        shared = self._shared_of(worker)
         key = (role, directory, tuple(tags), stamp(directory))
         if key in shared.failures:
             raise shared.failures[key]

@@ -1,4 +1,5 @@
-"""Make the op history from the registries of installed runtimes: ``savedmodel-compat ops update``.
+"""Make the op history from the registries of installed runtimes:
+``python -m compat_matrix.commands.ops update``.
 
 Each runtime is queried in its own worker (``compat_matrix/workers/registry_worker.py``). A release
 that is not queried keeps its entries in the table, so adding a runtime costs one query.

@@ -150,7 +150,8 @@ def make_plan(
         raise PlanError(str(error)) from error
     if cases and not infos and not artifacts:
         raise NothingToPlan(
-            f"{cases} holds no case, which is a file NAME.py (docs/contracts.md, section 4)"
+            f"{cases} holds no case, which is a file NAME.py"
+            " (docs/exporters/artifacts.md, section 4)"
         )
     names = [producer.name for producer in wanted if not producer.exports]
     for runtime in axes.runtimes:
@@ -202,8 +203,8 @@ def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArt
         if wanted and any((folder / part).exists() for part in PARTS):
             raise NothingToPlan(
                 f"{folder} has no provenance.json, so it is not an artifact. Write one"
-                " (docs/contracts.md, section 1), move the folder away, or check its SavedModel"
-                f" without it: savedmodel-compat check {folder}"
+                " (docs/exporters/artifacts.md, section 1), move the folder away, or check its"
+                f" SavedModel without it: savedmodel-compat check {folder}"
             )
     found = [
         fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))

@@ -1,3 +1,3 @@
-"""Third-party exporters and consumers: found, checked, and used beside ours (docs/plugins.md,
-docs/protocol.md).
+"""Third-party exporters and consumers: found, checked, and used beside ours
+(docs/exporters/plugins.md, docs/exporters/protocol.md).
 """

@@ -165,6 +165,8 @@ def _pair_row(fact: Record) -> list[str]:
         if fact["kind"] == "changed_error"
         else gate_words.side_words(fact["candidate"])
     )
+    alone = fact.get("alone", "")
+    after += f" [{alone}]" if alone and alone not in after else ""
     return [
         gate_words.label(fact),
         fact["role"],

@@ -178,7 +178,7 @@ def bisect_command(verdict: Record, cause: Record) -> str:
     ):
         return ""
     ends = [".".join(map(str, end)) for end in (first, last)]
-    command = ["savedmodel-compat", "bisect", cells[0], "--from", ends[0], "--to", ends[1]]
+    command = ["savedmodel-compat", "gate", "bisect", cells[0], "--from", ends[0], "--to", ends[1]]
     run = verdict["candidate"].get("run")
     return shlex.join([*command, "--run", run] if run else command)
 

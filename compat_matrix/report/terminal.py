@@ -24,6 +24,7 @@ from savedmodel_common.gist import of_graph_error
 MAX_LISTED = 40  # of one kind of problem; the others are counted and stand in summary.json
 MAX_ROWS = 40  # with more artifacts than this, only those that do not pass every check have a row
 MAX_SKEW = 600  # characters of the text about a version skew
+DIVISIONS = 8  # artifacts that releases answer otherwise, in the overview
 WIDTH = 120  # without a terminal
 MIN_COLUMN, PADDING = 10, 3  # of a consumer: room for "not run 12"; the frame and two blanks
 _Consumer = tuple[str, str]  # name and version
@@ -346,6 +347,11 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
             f" {known} known otherwise",
             highlight=False,
         )
+    for item in summary["divisions"][:DIVISIONS]:
+        where = f"{item['artifact']}/{item['consumer']}, {item['request']}"
+        console.print(Text(one_line(f"  {where}: {item['words']}", 400)), soft_wrap=True)
+    if len(summary["divisions"]) > DIVISIONS:
+        console.print(f"  ... {len(summary['divisions']) - DIVISIONS} more are in summary.json")
     if summary.get("not_carried"):
         text = (
             f"  {summary['not_carried']} requests that JSON cannot carry were not asked over REST"

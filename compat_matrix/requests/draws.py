@@ -18,34 +18,15 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, parse_input
+from reference_impl.graph.functional_ops import CASE_OPS, IF_OPS, WHILE_OPS
 from reference_impl.graph.node_index import Graph
+from reference_impl.graph.random_ops import GENERATOR_OPS, SEEDED_OPS, UNSEEDED_OPS
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.variable_defs import VARIABLE_OPS
 
-_SEEDED = """AllCandidateSampler FixedUnigramCandidateSampler
-FractionalAvgPool FractionalMaxPool LearnedUnigramCandidateSampler LogUniformCandidateSampler
-Multinomial ParameterizedTruncatedNormal RandomCrop RandomGamma RandomPoisson RandomPoissonV2
-RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt SampleDistortedBoundingBox
-SampleDistortedBoundingBoxV2 SkipGramGenerateCandidates ThreadUnsafeUnigramCandidateSampler
-TruncatedNormal UniformCandidateSampler"""
-_OF_GENERATORS = """RngReadAndSkip StatefulRandomBinomial StatefulStandardNormal
-StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt
-StatefulUniformInt"""
-SEEDED_OPS = frozenset(
-    _SEEDED.split()
-)  # ops that draw; without a seed, or with one of 0, each process draws other numbers
-# Ops whose seed is that of the machine.
-UNSEEDED_OPS = frozenset(
-    {"NonDeterministicInts", "AnonymousRandomSeedGenerator", "AnonymousSeedGenerator"}
-)
-GENERATOR_OPS = frozenset(
-    _OF_GENERATORS.split()
-)  # ops whose seed is in a variable, which is saved: like a node with a seed
 TOO_LARGE = "a graph that is too large to be followed"
 # Ops that tell of their input only what is the same whatever was drawn.
 _SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
-_CHOICES = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
-_LOOPS = frozenset({"While", "StatelessWhile"})
 _SAME = frozenset({"Identity", "StopGradient", "PlaceholderWithDefault"})
 _BODIES = 2_000  # visited; beyond it everything counts as drawn
 _DEPTH = 40  # of calls, likewise
@@ -337,9 +318,9 @@ class _Sources:
                 if value is not None
             }
             self._returned(node, self.search.call(called, given, values, self.depth), 0)
-        elif op in _LOOPS:
+        elif op in WHILE_OPS:
             self._loop(node, given)
-        elif op in _CHOICES and 0 not in given:
+        elif op in IF_OPS | CASE_OPS and 0 not in given:
             moved = {number - 1: source for number, source in given.items()}
             for name in self._chosen(node, refs):
                 self._returned(node, self.search.call(name, moved, {}, self.depth), 1)

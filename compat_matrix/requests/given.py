@@ -1,5 +1,5 @@
-"""Make an artifact (docs/contracts.md, section 1) of a user's SavedModel, with requests and
-recorded answers.
+"""Make an artifact (docs/exporters/artifacts.md, section 1) of a user's SavedModel, with requests
+and recorded answers.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ def questions_of(
         return asking.from_python(source, found, tags, io), {"stateful": export.stateful}
     source = source.parent if source.is_file() else source
     if not (source / "io.json").is_file():
-        raise OptionError(f"{source} holds no io.json (docs/contracts.md, section 1)")
+        raise OptionError(f"{source} holds no io.json (docs/exporters/artifacts.md, section 1)")
     shutil.copytree(source, io, dirs_exist_ok=True)
     artifact = read_artifact(directory)
     document = read_document(io / "io.json")

@@ -33,7 +33,7 @@ _CONSUMER = "\nCONSUMER = {"
 
 @dataclass(frozen=True)
 class Program:
-    """A command line that speaks the worker protocol (docs/protocol.md).
+    """A command line that speaks the worker protocol (docs/exporters/protocol.md).
 
     ``command``: words; ``{python}`` stands for the interpreter of the runtime, unless ``python``
     names another one, ``{workers}`` for the folder of our programs. ``environment``: pairs to add.

@@ -83,7 +83,8 @@ def lock_bytes(stanza: registry.Stanza) -> bytes:
         return stanza.lock.read_bytes()
     except OSError as error:
         raise registry.RegistryError(
-            f"{stanza.name} has no lock ({error}); `savedmodel-compat runtimes lock {stanza.name}`"
+            f"{stanza.name} has no lock ({error});"
+            f" `python -m compat_matrix.commands.lock {stanza.name}`"
             " makes it"
         ) from error
 

@@ -1,6 +1,6 @@
 """Expectations: the ledger of known failures, an assertion in both directions.
 
-``expectations.toml`` holds one ``[[expect]]`` table per entry (docs/contracts.md, section 7)::
+``expectations.toml`` holds one ``[[expect]]`` table per entry (docs/releases/results.md)::
 
     [[expect]]
     case = "ragged_*"                # a selector: a name, * within the segment, or a list of these

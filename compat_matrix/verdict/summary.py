@@ -33,7 +33,7 @@ from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import SERVING, Plan
 from compat_matrix.cells.results import DESELECTED, Result, of_plan
-from compat_matrix.verdict import agreement, named, prediction
+from compat_matrix.verdict import agreement, named, prediction, referee
 from compat_matrix.verdict.ledger import Ledger, LedgerReport, judge
 from savedmodel_common.exit_codes import ExitCode
 
@@ -104,6 +104,7 @@ def summarise(
         "disagreements": agreement.disagreements(
             plan, by_cell, {fact["cell"] for fact in unexpected}
         ),
+        "divisions": referee.divisions(plan, by_cell),
         "not_run": not_run,
         "not_asked": not_asked,
         "left_out": named.checks_left_out(plan),

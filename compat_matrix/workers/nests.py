@@ -1,5 +1,5 @@
-"""Nests: arguments and results of functions as JSON plus named tensors (docs/contracts.md, section
-3).
+"""Nests: arguments and results of functions as JSON plus named tensors
+(docs/exporters/artifacts.md, section 3).
 
 Python 3.6 syntax, standard library and NumPy; TensorFlow is handed in as ``tf``, since every worker
 has its own. Producers and consumers both go through this file, so that what was recorded is what is

@@ -1,5 +1,5 @@
-"""A case becomes an artifact (docs/contracts.md, sections 1 and 4): the part of a worker that
-produces.
+"""A case becomes an artifact (docs/exporters/artifacts.md, sections 1 and 4): the part of a worker
+that produces.
 
 Python 3.6 syntax. The case's builder runs twice: the first object answers the requests, the second
 is saved. So no answer can be spoilt by the save under test, an answer that changes state (a

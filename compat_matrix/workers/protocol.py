@@ -1,5 +1,5 @@
-"""The worker's side of the protocol: a loop over two private file descriptors (docs/contracts.md,
-section 5).
+"""The worker's side of the protocol: a loop over two private file descriptors
+(docs/contribute/internals.md).
 
 Python 3.6 syntax, standard library and NumPy. A program subclasses :class:`Worker`, writes the
 methods it can answer and calls :func:`serve`; a method it does not have is answered with

@@ -7,9 +7,9 @@ message.
 
 import collections
 
-# An input or output as it is fed or fetched. `name` follows docs/contracts.md, section 1: a sparse
-# or composite one is several entries. `shape` is None for an unknown rank, -1 is an unknown
-# dimension.
+# An input or output as it is fed or fetched. `name` follows docs/exporters/artifacts.md, section
+# 1: a sparse or composite one is several entries. `shape` is None for an unknown rank, -1 is an
+# unknown dimension.
 Entry = collections.namedtuple("Entry", ["name", "tensor", "dtype", "shape"])
 
 DTYPES = {

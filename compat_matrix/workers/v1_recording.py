@@ -176,8 +176,8 @@ class Recorder(object):
         )
 
     def ask_function(self, path, *args, **kwargs):
-        """Call a function of the object graph (docs/contracts.md, section 3: arrays are tensors,
-        Python values literals).
+        """Call a function of the object graph (docs/exporters/artifacts.md, section 3: arrays are
+        tensors, Python values literals).
         """
         self.function_requests.append(FunctionRequest(self._new_id(path), path, args, kwargs))
 

@@ -1,4 +1,4 @@
-"""tensorflow-checkpoint-reader as a reader of the kit (docs/kit.md): level L1.
+"""tensorflow-checkpoint-reader as a reader of the kit (docs/format/kit.md): level L1.
 
     python checkpoint_reader.py MODEL
 

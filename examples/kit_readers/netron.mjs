@@ -1,4 +1,4 @@
-// Netron's reader of tensor bundles as a reader of the kit (docs/kit.md): level L1.
+// Netron's reader of tensor bundles as a reader of the kit (docs/format/kit.md): level L1.
 //
 //     node netron.mjs NETRON MODEL      NETRON: the folder of the package, site-packages/netron
 //

@@ -1,4 +1,4 @@
-// The reader of checkpoints as a reader of the kit (docs/kit.md): level L1 of one model.
+// The reader of checkpoints as a reader of the kit (docs/format/kit.md): level L1 of one model.
 //
 //     node kit.mjs MODEL
 //

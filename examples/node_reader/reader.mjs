@@ -1,4 +1,4 @@
-// A reader of the checkpoint of a SavedModel, level L1, written from docs/spec alone.
+// A reader of the checkpoint of a SavedModel, level L1, written from docs/format/spec alone.
 //
 //     node reader.mjs PREFIX        for example MODEL/variables/variables
 //

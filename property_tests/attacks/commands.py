@@ -15,6 +15,8 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
+from compat_matrix.commands.ops import ops
+from savedmodel_common.command_line import programs
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
 from savedmodel_compat.cli import main
@@ -33,14 +35,19 @@ class Refused(Exception):
 
 
 def _cli(*words: object) -> None:
-    """One command line.
+    """One command line of `savedmodel-compat`. Raises as :func:`_ends_well`."""
+    _ends_well(lambda: main(list(map(str, words))))
+
+
+def _ends_well(run: Callable[[], None]) -> None:
+    """Run a program.
 
     Raises Refused; AssertionError for a defect: a traceback, an exit code without a named error.
     """
     said = io.StringIO()
     with redirect_stderr(said):
         try:
-            main(list(map(str, words)))
+            run()
         except SystemExit as end:
             code = end.code
     text = said.getvalue()
@@ -68,8 +75,8 @@ def inspect_command(folder: Path) -> str:
 
 
 def needs_command(folder: Path) -> str:
-    """`savedmodel-compat compat --ops`."""
-    _cli("compat", "--ops", folder)
+    """`python -m compat_matrix.commands.ops needs`."""
+    _ends_well(lambda: programs.run(ops, ["needs", str(folder)]))
     return ""
 
 
@@ -140,26 +147,18 @@ def slim_command(folder: Path) -> str:
 
 
 def signatures_command(folder: Path) -> str:
-    """`signatures list`, and `rename` of the first there is, with a copy."""
+    """`edit signatures --rename` of the first signature there is, with a copy."""
     from reference_impl.format.container import layout
-    from savedmodel_tools.edits.listing import signatures_of
+    from reference_impl.views.signatures import signatures
 
-    _cli("signatures", "list", folder)
-    for graph in signatures_of(layout.read(folder)):
-        for signature in graph["signatures"]:
-            tags = ["--tags", ",".join(graph["tags"])] if graph["tags"] else []
-            _cli(
-                "signatures",
-                "rename",
-                *tags,
-                "--out",
-                folder.parent / OUT,
-                "--",
-                folder,
-                signature["key"],
-                "renamed",
-            )
-            return _checked(folder.parent / OUT)
+    for graph in layout.read(folder).saved_model.meta_graphs:
+        for signature in signatures(graph):
+            names = layout.tags_of(graph)
+            tags = ["--tags", ",".join(names)] if names else []
+            rename = ["--rename", f"{signature.key}=renamed"]
+            out = folder.parent / OUT
+            _cli("edit", "signatures", *rename, *tags, "--out", out, "--", folder)
+            return _checked(out)
     return ""
 
 

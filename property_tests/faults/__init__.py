@@ -8,7 +8,7 @@ catalogue     all of them, by the place where each is planted:
 found_by      who must notice: a command, a rule, the checks of a case, a cell of a run, a writer
 stage         where faults are planted, and what finders share
 __main__      the runner: ``python -m property_tests.faults [NAME ...] [--gate] [--write]``
-record        docs/data/faults.json, of which docs/faults.md is made
+record        docs/data/faults.json, of which docs/evidence/planted_faults.md is built
 
 What the modules of faults use:
 

@@ -2,7 +2,7 @@
 
 A name is that of a fault (``lost-asset``, ``tree_tuples/captures``). With ``--resume`` those are
 left out that the record has as they are declared now, so an interrupted command goes on.
-``docs.generate`` makes docs/faults.md of the record, docs/data/faults.json.
+The record is docs/data/faults.json; the site has a page that is built from it.
 """
 
 from __future__ import annotations

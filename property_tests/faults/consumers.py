@@ -1,4 +1,4 @@
-"""Faults in a consumer of somebody else: the sample of docs/plugins.md with one mistake
+"""Faults in a consumer of somebody else: the sample of docs/exporters/plugins.md with one mistake
 (tests/support/wrong_plugins.py).
 """
 

@@ -1,4 +1,4 @@
-"""The record of what found each planted fault, docs/data/faults.json; the page is made of it."""
+"""The record of what found each planted fault, docs/data/faults.json."""
 
 from __future__ import annotations
 

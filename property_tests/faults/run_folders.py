@@ -23,7 +23,7 @@ from property_tests.faults.scenes import (
 )
 
 REPORT = "matrix report run"
-GATE = "gate --baseline run --candidate other --out gate"
+GATE = "gate compare run other --out gate"
 DRIFT = f"{GATE} --fail-on-drift"
 Lines = list[dict[str, Any]]
 

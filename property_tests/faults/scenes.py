@@ -106,8 +106,8 @@ def _fixture(folder: Path, name: str) -> None:
 
 
 def _predictor(folder: Path) -> None:
-    """As the fixture half_plus_two, with the requests that the sample consumer of docs/plugins.md
-    answers.
+    """As the fixture half_plus_two, with the requests that the sample consumer of
+    docs/exporters/plugins.md answers.
     """
     _tools(folder)
     artifact = folder / "artifacts" / "predictor"

@@ -89,8 +89,8 @@ def tensorflow_with(fault: str) -> Plant:
 def gate(case: str) -> str:
     """Return the command that compares the TensorFlow here with the other one."""
     command = (
-        "gate --baseline local --candidate other/bin/python --out gate -n 1 --no-install --producer"
-        " tf2 --consumer tf2"
+        "gate run --baseline local --candidate other/bin/python --out gate -n 1 --no-install"
+        " --producer tf2 --consumer tf2"
     )
     return f"{command} --case {case}"
 

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from property_tests.fuzz.parsers import Wrong
+
+if TYPE_CHECKING:
+    from reference_impl.views.types import SignatureArgument
 
 OTHER = "other"  # folder of the sound model that is beside
 
@@ -91,25 +95,17 @@ def run_slim(folder: Path) -> None:
 
 
 def run_signatures(folder: Path) -> None:
-    """Each signature is renamed, copied and dropped, its arguments put in the opposite order; the
-    lists.
-    """
+    """Each signature is renamed, copied and dropped, its arguments put in the opposite order."""
     from reference_impl.format.container import layout
+    from reference_impl.views.signatures import signatures as signatures_of
     from savedmodel_tools.edits import signatures
     from savedmodel_tools.edits.arguments import rename_arguments
-    from savedmodel_tools.edits.listing import signatures_of
     from savedmodel_tools.edits.run import edit
 
-    for graph in signatures_of(layout.read(folder)):
-        for signature in graph["signatures"]:
-            key, tags = signature["key"], ",".join(graph["tags"])
-            inputs, outputs = (
-                {
-                    item["name"]: f"x_{len(signature[side]) - number:03}"
-                    for number, item in enumerate(signature[side])
-                }
-                for side in ("inputs", "outputs")
-            )
+    for graph in layout.read(folder).saved_model.meta_graphs:
+        for signature in signatures_of(graph):
+            key, tags = signature.key, ",".join(layout.tags_of(graph))
+            inputs, outputs = _opposite(signature.inputs), _opposite(signature.outputs)
 
             def change(
                 draft: Any,
@@ -124,6 +120,11 @@ def run_signatures(folder: Path) -> None:
                 signatures.drop(draft, ("another",), tags)
 
             edit(folder, None, change)
+
+
+def _opposite(arguments: Sequence[SignatureArgument]) -> dict[str, str]:
+    """Return new names for arguments, whose order is the opposite of theirs."""
+    return {item.name: f"x_{len(arguments) - number:03}" for number, item in enumerate(arguments)}
 
 
 def contract_file(folder: Path) -> None:

@@ -169,7 +169,7 @@ def tensors(draw: st.DrawFn, signature: bool) -> Tensor:
         return Tensor(kind, draw(st.sampled_from(["float32", "int64", "string"])), (None, None))
     if kind == "sparse":
         # Traces that differ only in the shape of a sparse argument are one to tf.saved_model.save:
-        # docs/property_findings.md
+        # docs/evidence/property_findings.md
         rows = None if signature else draw(st.integers(0, 2))
         return Tensor(
             kind, draw(st.sampled_from(["float32", "int64"])), (rows, draw(st.integers(1, 3)))

@@ -50,7 +50,8 @@ class SavedModelError(Exception):
       file: the file it was found in.
       node: where in that file: a field path, a checkpoint key, an object or function name.
       clause: id of the violated clause; by default the clause of the class.
-      rule: id of the constraint of the specification that the file breaks (docs/spec), such as
+      rule: id of the constraint of the specification that the file breaks (docs/format/spec), such
+      as
         ``SM-BUNDLE-7``; None where no constraint is meant.
     """
 

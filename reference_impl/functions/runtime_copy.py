@@ -30,7 +30,7 @@ def runtime_copy(library: FunctionLibrary, name: FileName) -> schema.FunctionDef
 
     Shapes of results are left out, as by TensorFlow's loader: the runtime infers shapes itself, and
     would copy the noted ones in every pass over the graph (benchmark "first calls",
-    docs/benchmarks.md).
+    docs/evidence/benchmarks.md).
     """
     copy = schema.copy_of(library.get(name))
     copy.signature.name = library.live_name(name)

@@ -19,7 +19,7 @@ called_children    children that TensorFlow calls; `called_names` has their name
 saved_variables    the variables of an object graph; `variable_defs` those of TF 1.x
 restore_plan       what the restore op of a TF 1.x model assigns
 op_table           the outputs of a node; `op_rules` checks a node against its OpDef
-functional_ops     ops that run functions as branches and loops
+functional_ops     ops that run functions as branches and loops; `random_ops` those that draw
 damage             damaged nodes of TF 1.x graphs; `device_names`, `variant_values` parts of it
 trusted_inputs     nodes whose inputs a kernel takes for granted
 """

@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from typing import Optional
 
-BRANCHES = frozenset({"If", "StatelessIf", "_If", "XlaIf", "Case", "StatelessCase"})
-LOOPS = frozenset({"While", "StatelessWhile", "_While", "XlaWhile", "RiscWhile"})
+# The ops that TensorFlow's Python writes.
+IF_OPS = frozenset({"If", "StatelessIf"})
+CASE_OPS = frozenset({"Case", "StatelessCase"})
+WHILE_OPS = frozenset({"While", "StatelessWhile"})
+# With those that its graph passes write.
+BRANCHES = IF_OPS | CASE_OPS | {"_If", "XlaIf"}
+LOOPS = WHILE_OPS | {"_While", "XlaWhile", "RiscWhile"}
 
 
 def first_argument(op: str) -> Optional[int]:

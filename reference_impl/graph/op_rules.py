@@ -14,6 +14,7 @@ from reference_impl.format import limits, schema
 from reference_impl.format.names import CALLS
 from reference_impl.format.values.shapes import has_valid_rank
 from reference_impl.graph import node_attributes
+from reference_impl.graph.functional_ops import CASE_OPS, IF_OPS, WHILE_OPS
 from reference_impl.graph.op_table import no_attribute
 from reference_impl.graph.references import function_attributes, function_values
 
@@ -21,10 +22,8 @@ Allowed = Optional[frozenset[Union[int, bytes]]]  # numbers of dtypes, or string
 
 # Ops that always call the functions in their attributes. Other ops may leave one out by an empty
 # name.
-_CALLING = frozenset(
-    {"If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", *CALLS}
-)
-_LOOPS = frozenset({"While", "StatelessWhile", "Enter", "RefEnter"})
+_CALLING = IF_OPS | CASE_OPS | WHILE_OPS | frozenset(CALLS)
+_LOOPS = WHILE_OPS | {"Enter", "RefEnter"}
 # Attributes that are the number of a dimension, or of some: shape functions trust a few of them.
 _DIMENSIONS = frozenset({"axis", "batch_dim", "batch_dims", "seq_dim"})
 # Type of an attribute of an op -> the field of its AttrValue; of a list, the field of its items.

@@ -14,6 +14,7 @@ from typing import NamedTuple, Optional
 
 from reference_impl.format import limits, schema
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.functional_ops import CASE_OPS, IF_OPS, WHILE_OPS
 from reference_impl.graph.graph_view import GraphView
 from reference_impl.graph.order import sources_first
 from reference_impl.safety.known_tensors import (
@@ -29,12 +30,10 @@ from reference_impl.safety.known_tensors import (
 from reference_impl.safety.path_origins import first_argument
 from reference_impl.safety.size_operands import UNMEASURED, size_operands
 
-_LOOPS = ("While", "StatelessWhile")
 _BACK = ("NextIteration", "RefNextIteration")  # their input comes from the round before
 _MERGES = ("Merge", "RefMerge")  # they run when one of their inputs is there
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
-_BRANCHES = {"If": ("else_branch", "then_branch"), "StatelessIf": ("else_branch", "then_branch")}
-_CASES = ("Case", "StatelessCase")
+_BRANCHES = ("else_branch", "then_branch")  # of an If
 
 
 class Large(NamedTuple):
@@ -204,9 +203,9 @@ class LoadSizes:
                 return [UNKNOWN]
         if not self._library.functions:
             return [UNKNOWN]
-        if node.op in _LOOPS:
+        if node.op in WHILE_OPS:
             return self._loop(node, inputs)
-        if node.op in _BRANCHES or node.op in _CASES:
+        if node.op in IF_OPS | CASE_OPS:
             return self._branches(node, inputs)
         called = self._library.called(node)
         first = first_argument(node.op) or 0
@@ -217,16 +216,16 @@ class LoadSizes:
 
     def _branches(self, node: schema.NodeDef, inputs: Sequence[Known]) -> list[Known]:
         values = inputs[0].values if inputs else None
-        if node.op in _CASES:
+        if node.op in CASE_OPS:
             listed = (
                 [item.name for item in node.attr["branches"].list.func]
                 if "branches" in node.attr
                 else []
             )
         else:
-            listed = [node.attr[key].func.name for key in _BRANCHES[node.op] if key in node.attr]
+            listed = [node.attr[key].func.name for key in _BRANCHES if key in node.attr]
         if values is not None and len(values) == 1 and listed:
-            chosen = int(values[0]) if node.op in _CASES else int(bool(values[0]))
+            chosen = int(values[0]) if node.op in CASE_OPS else int(bool(values[0]))
             listed = [listed[chosen if 0 <= chosen < len(listed) else -1]]
         results = [
             self._call(name, inputs[1:]) for name in listed if name in self._library.functions

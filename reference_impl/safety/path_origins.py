@@ -16,6 +16,7 @@ from typing import NamedTuple, Optional
 
 from reference_impl.format import limits, schema
 from reference_impl.graph.edges import Edge, data_inputs, parse_input
+from reference_impl.graph.functional_ops import CASE_OPS, IF_OPS, WHILE_OPS
 from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.references import CALL_OPS
 
@@ -54,11 +55,10 @@ _ONE_OF = {
 }
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 _JOINS = frozenset({"StringJoin", "Add", "AddV2"})
-_LOOPS = frozenset({"While", "StatelessWhile"})
 # Ops that call functions with inputs of their own -> the number of the first one.
 _NESTED = {
-    **dict.fromkeys(CALL_OPS | _LOOPS, 0),
-    **dict.fromkeys(("RemoteCall", "If", "StatelessIf", "Case", "StatelessCase"), 1),
+    **dict.fromkeys(CALL_OPS | WHILE_OPS, 0),
+    **dict.fromkeys({"RemoteCall"} | IF_OPS | CASE_OPS, 1),
 }
 # Ops that neither change the value of a variable nor pass its handle on.
 _READERS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "VariableShape", "DisableCopyOnRead"})
@@ -190,7 +190,7 @@ class Body:
         first = _NESTED.get(node.op)
         inputs = [] if first is None else data_inputs(node)[first : first + count]
         known = [self.origins(text) for text in inputs]
-        if node.op in _LOOPS:
+        if node.op in WHILE_OPS:
             known = [
                 origins if _is_kept(body, number) else COMPUTED_PATH
                 for number, origins in enumerate(known)
@@ -207,7 +207,7 @@ def first_argument(op: str) -> Optional[int]:
 
 def loop_body(node: schema.NodeDef) -> str:
     """Return the name of a loop's body; "" for another node."""
-    return node.attr["body"].func.name if node.op in _LOOPS and "body" in node.attr else ""
+    return node.attr["body"].func.name if node.op in WHILE_OPS and "body" in node.attr else ""
 
 
 def variable_name(node: schema.NodeDef) -> str:

@@ -67,7 +67,7 @@ def farm_hashes(items: Sequence[bytes]) -> list[int]:
     For more than a few bytes, TensorFlow's public op is faster than our Python code.
 
     An op takes a third of the time if its method is a tensor already (growth of "save, functions"
-    in docs/benchmarks.md).
+    in docs/evidence/benchmarks.md).
     """
     few = iter(fingerprints64([data for data in items if len(data) <= _FEW]))
     return [next(few) if len(data) <= _FEW else _hash_of_op(data) for data in items]

@@ -69,9 +69,10 @@ def of_tensor(tensor: tf.Tensor) -> Any:
     """Return the value of an eager tensor: an array that shares its memory, or a scalar.
 
 
-    `Tensor.numpy` copies, which costs more than the write of large weights (docs/benchmarks.md,
-    "save, sync=False"). The shared memory does not change: TensorFlow gives a variable new memory
-    when it is assigned while another tensor holds the old memory.
+    `Tensor.numpy` copies, which costs more than the write of large weights
+    (docs/evidence/benchmarks.md, "save, sync=False"). The shared memory does not change:
+    TensorFlow gives a variable new memory when it is assigned while another tensor holds the old
+    memory.
     """
     tensor = api.whole(tensor)
     return np.asarray(tensor) if tensor.shape.rank else tensor.numpy()

@@ -69,9 +69,9 @@ def variable_of_handle(
     """Return an eager UninitializedVariable, made without `tf.Variable` and its creators, which
     take four times as long.
 
-    The benchmark "load: ResNet50 exported by Keras 3" (docs/benchmarks.md) justifies it. This
-    function does the same as `UninitializedVariable.__init__` outside graphs in 2.4-2.21, with the
-    same parts.
+    The benchmark "load: ResNet50 exported by Keras 3" (docs/evidence/benchmarks.md) justifies it.
+    This function does the same as `UninitializedVariable.__init__` outside graphs in 2.4-2.21,
+    with the same parts.
 
     Args:
       name: as `tf.Variable` takes it; the name scope of the caller is put before it.

@@ -7,10 +7,10 @@ RFC: SIG-01
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Optional
 
 from reference_impl.format import schema
-from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.names import RESERVED_SIGNATURES, SIGNATURES, SIGNATURES_CHILD
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.graph.signature_tensors import parts_of
 from reference_impl.views.text import dtype_name, tensor_text, type_spec_text
@@ -19,16 +19,34 @@ from reference_impl.views.types import Signature, SignatureArgument, TensorSlot
 
 def signatures(meta_graph: schema.MetaGraphDef) -> tuple[Signature, ...]:
     """Return all signatures except reserved ones, sorted by key."""
+    offered = _offered(meta_graph)
     return tuple(
         Signature(
             key,
             signature.method_name,
             tuple(_arguments(signature.inputs, signature.defaults)),
             tuple(_arguments(signature.outputs, {})),
+            offered is None or key in offered,
         )
         for key, signature in sorted(meta_graph.signature_def.items())
         if key not in RESERVED_SIGNATURES
     )
+
+
+def _offered(meta_graph: schema.MetaGraphDef) -> Optional[set[str]]:
+    """Return the keys in the signature map of the object graph, which `tf.saved_model.load` offers.
+
+    Return None for a MetaGraph without an object graph: it offers all.
+    """
+    if not meta_graph.HasField("object_graph_def"):
+        return None
+    nodes = meta_graph.object_graph_def.nodes
+    for child in nodes[0].children if nodes else ():
+        if child.local_name == SIGNATURES_CHILD and 0 <= child.node_id < len(nodes):
+            found = nodes[child.node_id]
+            if found.user_object.identifier == SIGNATURES:
+                return {one.local_name for one in found.children}
+    return set()
 
 
 def _arguments(

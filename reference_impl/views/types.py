@@ -39,10 +39,15 @@ class SignatureArgument(NamedTuple):
 
 
 class Signature(NamedTuple):
+    """A signature for serving systems. ``loads`` is False if the object graph lacks it, so that
+    `tf.saved_model.load` does not offer it.
+    """
+
     key: str
     method_name: str
     inputs: tuple[SignatureArgument, ...]
     outputs: tuple[SignatureArgument, ...]
+    loads: bool
 
 
 class Child(NamedTuple):

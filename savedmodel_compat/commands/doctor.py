@@ -1,7 +1,4 @@
-"""What is missing on this machine: TensorFlows, consumers, model servers.
-
-Task: Set up
-"""
+"""What is missing on this machine: TensorFlows, consumers, model servers."""
 
 from __future__ import annotations
 
@@ -23,19 +20,13 @@ if TYPE_CHECKING:
 @claims(
     green="everything that was looked for and is needed is there",
     asked="without options: the local runtime with its consumers, and what servers need",
-    not_asked="other runtimes (--runtime), a server (--server); whether models work",
+    not_asked="other runtimes, a server (--server); whether models work",
     codes={
         ExitCode.UNEXPECTED: "something that is needed is missing; the first lines say what to do"
     },
 )
 @click.command()
-@click.option(
-    "--runtime",
-    "runtimes",
-    multiple=True,
-    metavar="RUNTIME",
-    help="Start every consumer in this runtime; `installed` stands for all installed ones.",
-)
+@click.argument("runtimes", metavar="[RUNTIME]...", nargs=-1)
 @servers_option(
     "--server", "servers", help="Look for this model server and what it needs; several by commas."
 )
@@ -44,26 +35,30 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Look for what model servers need: packages, the engine, images.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/contribute/internals.md)."
+)
 @refusing_trouble()
 def doctor(
     runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, as_json: bool
 ) -> int:
-    """Check what this machine has, and start a worker of each consumer in each RUNTIME.
+    """Check this machine: programs, packages, runtimes and model servers.
 
-    Of runtimes: uv, the Pythons, the disk, the compiler, the consumers. Of servers: the packages,
-    the engine, the images, and each SERVER, which is an image (tensorflow/serving:2.19.1),
-    standin[@RUNTIME], binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]. Without options: the extras
-    of this package, the local runtime, and what servers need.
+    For each RUNTIME, every consumer is started once; `installed` stands for all installed
+    runtimes. Without arguments, the command checks the extras of this package, the local runtime
+    and what model servers need.
 
-    What to do stands first. `missing` is what was asked for by name, or belongs to an installed
-    extra and does not work: exit code 1. `optional` is what only other commands need: exit code 0.
+    A SERVER is an image (tensorflow/serving:2.19.1), standin[@RUNTIME], binary[:PATH] or
+    remote:HOST:GRPC[,REST][/MODEL].
+
+    The first lines say what to do. `missing` marks what you named, or what an installed extra
+    needs and cannot use: exit code 1. `optional` marks what only other commands need: exit code 0.
 
     \b
     Examples:
-      savedmodel-compat doctor
-      savedmodel-compat doctor --runtime installed
-      savedmodel-compat doctor --server tensorflow/serving:2.19.1
+      savedmodel-compat runtimes doctor
+      savedmodel-compat runtimes doctor installed
+      savedmodel-compat runtimes doctor --server tensorflow/serving:2.19.1
     """
     found = list(_examined(runtimes, servers, serving))
     well = not any(one.is_missing for one in found)

@@ -1,7 +1,4 @@
-"""Build the kit for readers of SavedModels, or check a reader against it.
-
-Task: Check models
-"""
+"""Build the kit for readers of SavedModels, or check a reader against it."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ _MOST_FAULTS = 20
 
 @click.group(cls=Group)
 def kit() -> None:
-    """Build the kit for readers of SavedModels, or check a reader against it (docs/kit.md)."""
+    """Build the kit for readers (docs/format/kit.md), or check a reader against it."""
 
 
 @claims(
@@ -110,7 +107,8 @@ def build(out: Path, more: tuple[str, ...], as_json: bool) -> int:
 @click.option(
     "--worker",
     metavar="CMD",
-    help="A program that speaks the worker protocol (docs/protocol.md): check its answers, L3.",
+    help="A program that speaks the worker protocol (docs/exporters/protocol.md): check its"
+    " answers, L3.",
 )
 @list_option(
     "--level",

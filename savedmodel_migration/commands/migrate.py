@@ -1,7 +1,5 @@
 """Make SavedModels of TF 2 out of those of TF 1.x, or Keras 3 models out of those of Keras 2, each
 proved equal.
-
-Task: Change models
 """
 
 from __future__ import annotations

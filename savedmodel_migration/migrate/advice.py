@@ -29,7 +29,7 @@ _NO_TYPE = re.compile(r"The type '([^']{1,200})' (?:has not been registered|is n
 
 SCARCE = ("MemoryError", "ResourceExhaustedError")
 _MORE_MEMORY = "memory ran out: use fewer --jobs, or a machine with more"
-_OR_DROP = ", or drop the signature (savedmodel-compat signatures drop)"
+_OR_DROP = ", or drop the signature (savedmodel-compat edit signatures --drop)"
 # What a session says whatever it is asked -> what would help.
 _NEVER = (
     (

@@ -504,7 +504,9 @@ def ask_new(
 
 
 def _artifact(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Path:
-    """The new model with the requests and answers of the old one (docs/contracts.md, section 1)."""
+    """The new model with the requests and answers of the old one (docs/exporters/artifacts.md,
+    section 1).
+    """
     directory = asker.place("cells") / "new"
     directory.mkdir(parents=True)
     (directory / "model").symlink_to(new)

@@ -1,7 +1,4 @@
-"""Try a consumer on every rule of the worker protocol.
-
-Task: Set up
-"""
+"""Try a consumer on every rule of the worker protocol."""
 
 from __future__ import annotations
 
@@ -82,8 +79,8 @@ def plugin_check(
 
     CMD is a command line ('./my-consumer --quiet'), the name of an entry point of
     savedmodel_compat.consumers or of a consumer in pyproject.toml or the file of --plugins, or a
-    consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps them, 1 it does not, 3
-    what --only names does not apply to it, 4 a defect of this program, 64 usage.
+    consumer of ours. docs/exporters/protocol.md has the rules. Exit codes: 0 it keeps them, 1 it
+    does not, 3 what --only names does not apply to it, 4 a defect of this program, 64 usage.
 
     \b
     Examples:

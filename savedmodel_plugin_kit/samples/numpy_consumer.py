@@ -7,7 +7,7 @@ It needs no TensorFlow.
     half_plus_two
 
 As an entry point the class itself is named: ``numpy_sample = "numpy_consumer:NumpyWorker"``
-(docs/plugins.md).
+(docs/exporters/plugins.md).
 """
 
 import numpy as np

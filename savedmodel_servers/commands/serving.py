@@ -1,7 +1,4 @@
-"""Model servers: upgrades, the stand-in, what was left behind.
-
-Task: Set up
-"""
+"""Model servers: upgrades, the stand-in, what was left behind."""
 
 from __future__ import annotations
 
@@ -23,8 +20,8 @@ from savedmodel_servers.commands.parts.serving_upgrade import upgrade
 def serving() -> None:
     """TensorFlow Serving, and the stand-in of this project where no image of it can be had.
 
-    `matrix run --servers-only` and `check --server` ask servers; `doctor --serving` says what is
-    missing here.
+    `matrix run --servers-only` and `check --server` ask servers; `runtimes doctor --serving`
+    lists what is missing here.
     """
 
 
@@ -44,7 +41,9 @@ serving.add_command(upgrade)
     help="Also those of harnesses that still run, and of other machines.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/contribute/internals.md)."
+)
 @refusing_trouble()
 def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
     """Remove the containers and server processes of runs that ended without doing so (kill -9).
@@ -95,36 +94,3 @@ def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
     elif not seen:
         click.echo("nothing was left behind")
     return int(ExitCode.HARNESS_ERROR if any(one.trouble for one in seen) else ExitCode.AS_EXPECTED)
-
-
-@claims(
-    green="the image is there",
-    asked="whether it was built",
-    not_asked="whether models work in it (`matrix run --servers-only`)",
-)
-@serving.command()
-@click.argument("runtime", default="local", metavar="[RUNTIME]")
-@click.option("--tag", help="The image's name; savedmodel-compat-standin:VERSION without it.")
-@refusing_trouble()
-def image(runtime: str, tag: str | None) -> int:
-    """Build the stand-in's image, with the TensorFlow of RUNTIME (the local one), from files of
-    this machine.
-
-    No registry is asked. An image of the same content is taken as it is.
-
-    \b
-    Examples:
-      savedmodel-compat serving image
-    """
-    from savedmodel_servers.drivers import engine
-    from savedmodel_standin.image import build
-
-    client = engine.connect()
-    try:
-        with engine.asked("building the image"):
-            number = build(client, tag, runtime)
-            names = ", ".join(client.images.get(number).tags)
-    finally:
-        client.close()
-    click.echo(f"{names}: {number}")
-    return int(ExitCode.AS_EXPECTED)

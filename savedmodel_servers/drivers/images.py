@@ -19,7 +19,7 @@ from savedmodel_standin import LABEL, REPOSITORY
 from .base import SERVING, STANDIN, EngineTrouble, NotHere, ServerIdentity, read_version
 from .engine import asked, created
 
-BUILD_STANDIN = "savedmodel-compat serving image"
+BUILD_STANDIN = "python -m savedmodel_servers.commands.standin_image"
 VERSION_LIMIT = 120  # seconds for `--version`
 
 

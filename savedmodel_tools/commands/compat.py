@@ -1,29 +1,21 @@
-"""Which TensorFlow releases load which part of a model, and why not.
-
-Task: Look at models
-"""
+"""Which TensorFlow releases load which part of a model, and why not."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
-from savedmodel_common.printable import printable, told
+from savedmodel_common.printable import printable
 from savedmodel_tools.commands.parts.models import (
-    answers,
     jobs_of_models,
     model_options,
     models_named,
     tell_skipped,
 )
-
-if TYPE_CHECKING:
-    from savedmodel_tools.find import Found
 
 LOADERS = ("session", "c++", "objects")
 LOADER_HELP = (
@@ -50,14 +42,7 @@ LOADER_HELP = (
     help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.',
 )
 @list_option("--for", "loaders", type=Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
-@click.option(
-    "--ops",
-    is_flag=True,
-    help=(
-        "Ask only which releases have all ops, attrs, values, dtypes and CPU kernels of each part."
-    ),
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/compat.md).")
 @click.option(
     "--full", is_flag=True, help="Show all parts, and all that the nearest other releases lack."
 )
@@ -73,7 +58,6 @@ def compat(
     models: tuple[str, ...],
     lists: tuple[str, ...],
     follow_links: bool,
-    ops: bool,
     target: str | None,
     loaders: tuple[str, ...],
     as_json: bool,
@@ -86,7 +70,6 @@ def compat(
 
     Exit code 1: with --target, when a part does not load, or loses something, in one of these
     releases; without, when a part loads in no release at all; and for a model that cannot be read.
-    With --ops: when a part has all its ops in no release.
 
     \b
     Examples:
@@ -95,14 +78,6 @@ def compat(
       savedmodel-compat compat model --target 'tensorflow>=2.12,<2.16'
     """
     found = models_named(models, lists, follow_links)
-    if ops:
-        if target or loaders or summary or jobs > 1:
-            raise click.UsageError(
-                "--ops goes with --json and --full alone: it asks all releases about the ops, for"
-                " every loader"
-            )
-        return show_needs(found, as_json, full, follow_links)
-    # They import NumPy, which `--ops` does without.
     from functools import partial
 
     from savedmodel_tools import targets
@@ -137,71 +112,6 @@ def compat(
             click.echo(line)
         tell_skipped(found.skipped)
     return ExitCode.UNEXPECTED if skipped or not told.well else ExitCode.AS_EXPECTED
-
-
-def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> int:
-    """Print what the ops of the models need; the exit code is 1 when a part runs in no release, or
-    a model cannot be read.
-    """
-    from savedmodel_tools.needs_text import needs_lines
-    from savedmodel_tools.skew.history import history
-    from savedmodel_tools.skew.needs import needs, to_json
-
-    table = history()
-    code = ExitCode.UNEXPECTED if found.skipped else ExitCode.AS_EXPECTED
-    described: list[dict[str, Any]] = []
-    alone = len(found.models) == 1 and not found.skipped
-    for model, answer in answers(found.models, lambda path: needs(path, follow_links=follow_links)):
-        graphs = [] if isinstance(answer, Exception) else answer
-        if isinstance(answer, Exception):
-            if alone:
-                raise answer
-            described.append({"path": model.name, "error": told(answer)})
-            code = ExitCode.UNEXPECTED
-        else:
-            described.append({"path": model.name, **to_json(graphs, table)})
-            code = (
-                code
-                if all(part.members for graph in graphs for part in graph.parts)
-                else ExitCode.UNEXPECTED
-            )
-        if as_json:
-            continue
-        if not alone:
-            click.echo(
-                printable(
-                    ": ".join(filter(None, [model.name, described[-1].get("error")])),
-                    newlines=False,
-                )
-            )
-        for graph in graphs:
-            for line in needs_lines(graph, table, full):
-                click.echo(line)
-    if as_json:
-        one = (
-            {key: value for key, value in described[0].items() if key != "path"} if alone else None
-        )
-        click.echo(
-            json.dumps(
-                one
-                or {
-                    "schema": 1,
-                    "models": described,
-                    "skipped": [item._asdict() for item in found.skipped],
-                }
-            )
-        )
-        return code
-    tell_skipped(found.skipped)
-    if not described:
-        return code
-    click.echo(
-        "Only ops are looked at: not Python objects, checkpoints or libraries of custom ops."
-    )
-    if not all(release.has_kernels for release in table.releases):
-        names = ", ".join(release.name for release in table.releases if not release.has_kernels)
-        click.echo(f"The kernels of {names} are not known.")
-    return code
 
 
 def _claimed() -> str:

@@ -1,7 +1,4 @@
-"""Show what is different between two SavedModels, or two folders of them.
-
-Task: Look at models
-"""
+"""Show what is different between two SavedModels, or two folders of them."""
 
 from __future__ import annotations
 
@@ -82,7 +79,7 @@ def _tolerance(
     is_flag=True,
     help="Compute the content hashes even when a difference was found without them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/diff.md).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/diff.md).")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
 @click.option(
     "--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."

@@ -1,7 +1,4 @@
-"""Show what a SavedModel contains.
-
-Task: Look at models
-"""
+"""Show what a SavedModel contains."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Evaluate a signature of a SavedModel with NumPy, without TensorFlow.
-
-Task: Look at models
-"""
+"""Evaluate a signature of a SavedModel with NumPy, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from savedmodel_common.printable import printable, told
     asked="the nodes that the signature needs, evaluated with NumPy",
     not_asked=(
         "TensorFlow (`check` asks it); how close each op is to TensorFlow's kernel is stated in"
-        " docs/evaluator.md"
+        " docs/format/evaluator.md"
     ),
     codes={
         ExitCode.UNEXPECTED: "the model cannot be read, or a node of it fails",

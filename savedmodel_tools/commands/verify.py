@@ -1,7 +1,4 @@
-"""Look for defects in SavedModels, one or many, by rules with stable ids.
-
-Task: Look at models
-"""
+"""Look for defects in SavedModels, one or many, by rules with stable ids."""
 
 from __future__ import annotations
 

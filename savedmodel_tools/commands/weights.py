@@ -1,7 +1,4 @@
-"""List the weights of a SavedModel, or write them to a file.
-
-Task: Look at models
-"""
+"""List the weights of a SavedModel, or write them to a file."""
 
 from __future__ import annotations
 

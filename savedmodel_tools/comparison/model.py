@@ -1,5 +1,5 @@
 """The result of a comparison of two SavedModels: named tuples, and their JSON form
-(docs/diff.md).
+(docs/zoo/diff.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The file of a contract: sorted JSON with one argument per line, so that one change of a signature
 changes one line.
 
-Grammar in docs/contract.md. Tensors that are too large to read stand in an ``.npz`` file beside it,
-known by its hash.
+Grammar in docs/zoo/client_contract.md. Tensors that are too large to read stand in an ``.npz``
+file beside it, known by its hash.
 """
 
 from __future__ import annotations

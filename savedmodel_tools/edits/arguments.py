@@ -19,28 +19,9 @@ from savedmodel_tools.edits.draft import Draft
 from savedmodel_tools.edits.proof import RefusedError
 from savedmodel_tools.edits.signatures import (
     existing,
-    rename,
     signature_map,
     where,
 )
-
-
-def rename_signature(
-    draft: Draft,
-    old: str,
-    new: Optional[str],
-    inputs: Mapping[str, str],
-    outputs: Mapping[str, str],
-    tags: Optional[str] = None,
-) -> None:
-    """Rename a signature (None: keep its key), and its inputs and outputs.
-
-    Raises as `rename_arguments` and `rename`.
-    """
-    if inputs or outputs:
-        rename_arguments(draft, old, inputs, outputs, tags)
-    if new is not None:
-        rename(draft, old, new, tags)
 
 
 def rename_arguments(

@@ -78,7 +78,7 @@ def make_default(
     if DEFAULT_SIGNATURE in graph.signature_def:
         if old is None:
             reason = (
-                "another signature is the default; say what it is to be called (--old KEY), or drop"
+                "another signature is the default: rename it (--rename serving_default=KEY) or drop"
                 " it first"
             )
             raise RefusedError(reason, file=draft.file, node=DEFAULT_SIGNATURE)

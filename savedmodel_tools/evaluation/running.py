@@ -89,7 +89,7 @@ def answer(
     """
     watcher = watcher or Watcher()
     model = reference_eval.load(path, tags, precision=precision, watch=watcher)
-    call = model.signatures[_chosen(list(model.signatures), key)]
+    call = model.signatures[chosen(list(model.signatures), key)]
     arguments = inputs.parse(given, call.inputs, call.defaults)
     watcher.is_on = True
     try:
@@ -101,7 +101,11 @@ def answer(
     return outputs
 
 
-def _chosen(keys: Sequence[str], key: Optional[str]) -> str:
+def chosen(keys: Sequence[str], key: Optional[str]) -> str:
+    """Return the signature to call: ``key``, else ``serving_default`` or the only one.
+
+    Raises ChoiceError: there is no such signature, or several.
+    """
     if key is not None and key not in keys:
         listed = f" There are: {', '.join(keys)}." if keys else " It has none."
         raise ChoiceError(f"the model has no signature {key!r}.{like(key, keys) or listed}")

@@ -189,7 +189,11 @@ class _Page:
 
     def _signature(self, branch: Tree, signature: Signature) -> None:
         entry = branch.add(
-            _text((signature.key, "bold green"), (f"  {signature.method_name}", "dim"))
+            _text(
+                (signature.key, "bold green"),
+                (f"  {signature.method_name}", "dim"),
+                "" if signature.loads else "  (not in the object graph)",
+            )
         )
         for arrow, arguments in (("in  ", signature.inputs), ("out ", signature.outputs)):
             for item in arguments:

@@ -1,8 +1,8 @@
 """Forms of a SavedModel (other than ops) that only some releases read, and the errors of the
 releases that do not.
 
-Every form was seen in the version grid (docs/grid.md): a genuine release loads the model or fails
-with this text.
+Every form was seen in the version grid (docs/evidence/index.md): a genuine release loads
+the model or fails with this text.
 """
 
 from __future__ import annotations

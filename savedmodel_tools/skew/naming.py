@@ -39,7 +39,7 @@ KINDS = {
 
 
 class Skew(NamedTuple):
-    """A named version skew, as results carry it (docs/contracts.md, section 6).
+    """A named version skew, as results carry it (docs/releases/results.md).
 
     Attributes:
       kind: one of :data:`KINDS`.

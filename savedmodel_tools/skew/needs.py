@@ -107,7 +107,7 @@ def needs(model: Path, *, follow_links: bool = False) -> list[GraphNeeds]:
 
 
 def to_json(found: Sequence[GraphNeeds], table: History) -> dict[str, Any]:
-    """Return the JSON form, described in docs/contracts.md."""
+    """Return the JSON form, described in docs/contribute/internals.md."""
     return {"schema": SCHEMA, "meta_graphs": [_graph_json(graph, table) for graph in found]}
 
 

@@ -94,7 +94,7 @@ def test_session_readers_do_not_notice(tf, net_export):
 
 def blocks():
     """(first line, text) of the Python blocks of the page."""
-    parts = (ROOT / "docs" / "beyond_tensorflow.md").read_text().split("```python\n")
+    parts = (ROOT / "docs/format/beyond_tensorflow.md").read_text().split("```python\n")
     return [part.split("```")[0] for part in parts[1:]]
 
 

@@ -102,13 +102,13 @@ def test_DEV_02_a_call_in_a_device_scope_runs_there(run):
     assert run[0]["loaded in a scope"] == "CPU:1"
 
 
-def test_DEV_03_a_device_named_in_the_body_is_in_the_file(run):
+def test_DEV_03_and_05_a_device_named_in_the_body_is_in_the_file(run):
     (found,) = [found for name, found in devices(run[1]).items() if name.startswith("pinned")]
     assert found == {"", "/device:CPU:1"}
     assert run[0]["pinned"] == [[8.0, 10.0]] * 2
 
 
-def test_DEV_03_a_device_that_is_missing_here_is_no_obstacle(tf):
+def test_DEV_03_and_05_a_device_that_is_missing_here_is_no_obstacle(tf):
     """A TF 1.x model with nodes on GPU:0, where there is none: soft placement, in Python."""
     loaded = reference_impl.load(Path(__file__).parents[2] / "fixtures_v1" / "gpu_pinned" / "model")
     assert len(loaded.signatures) > 0

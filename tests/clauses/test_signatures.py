@@ -143,6 +143,11 @@ def test_SIG_02_a_map_exports_each_of_its_functions(tf, net, export, reader):
     assert set(load(tf, export, reader).signatures) == wanted
 
 
+def test_SIG_03_a_bare_spec_is_refused_when_the_function_is_made(tf):
+    with pytest.raises(TypeError, match="input_signature"):
+        tf.function(lambda x: x, input_signature=tf.TensorSpec([], tf.float32))
+
+
 def test_SIG_04_a_function_without_a_signature_is_none_even_when_traced(tf, tmp_path):
     root = tf.Module()
     root.f = tf.function(lambda x: x)

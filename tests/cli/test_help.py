@@ -56,11 +56,8 @@ def test_each_option_has_a_sentence(command, context, path):
 # What only acts on the machine or on this project: the exit code says all of it.
 ACTS = {
     "matrix expect update",
-    "ops update",
     "runtimes install",
-    "runtimes lock",
     "runtimes remove",
-    "serving image",
 }
 
 
@@ -71,7 +68,7 @@ def test_a_command_that_reports_has_json(command, context, path):
 
 @pytest.mark.parametrize(
     "group",
-    ["matrix", "matrix expect", "contract", "ops", "runtimes", "serving", "signatures", "tags"],
+    ["matrix", "matrix expect", "contract", "gate", "runtimes", "serving", "edit"],
 )
 def test_a_group_lists_its_commands_with_whole_sentences(group):
     shown = CliRunner().invoke(main, [*group.split(), "--help"], env={"COLUMNS": "80"}).output

@@ -90,7 +90,8 @@ def test_a_requirement_with_two_bounds_is_one_runtime():
 
 
 @pytest.mark.parametrize(
-    "words", ["gate --baseline local --candidate local --case ,", "matrix run --out out --check ,"]
+    "words",
+    ["gate run --baseline local --candidate local --case ,", "matrix run --out out --check ,"],
 )
 def test_a_value_that_names_nothing_is_wrong_usage(words):
     done = CliRunner().invoke(main, words.split())

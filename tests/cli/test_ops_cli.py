@@ -1,4 +1,4 @@
-"""``savedmodel-compat ops`` and ``compat --ops`` as their users run them."""
+"""``python -m compat_matrix.commands.ops`` as its users run it."""
 
 import json
 import os
@@ -11,16 +11,16 @@ from model_edits import fixture
 
 
 def command(*arguments):
-    words = [sys.executable, "-m", "savedmodel_compat", *map(str, arguments)]
+    words = [sys.executable, "-m", "compat_matrix.commands.ops", *map(str, arguments)]
     return subprocess.run(words, capture_output=True, text=True, encoding="utf-8")
 
 
 def run(*arguments):
-    return command("ops", *arguments)
+    return command(*arguments)
 
 
 def needs(*arguments):
-    return command("compat", "--ops", *arguments)
+    return command("needs", *arguments)
 
 
 def test_show_tells_since_when():
@@ -117,17 +117,17 @@ def test_needs_of_what_is_no_model(tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        ("ops", "show", "MatMul"),
-        ("ops", "diff", "2.20", "2.21"),
-        ("compat", "--ops", fixture("half_plus_two")),
+        ("show", "MatMul"),
+        ("diff", "2.20", "2.21"),
+        ("needs", fixture("half_plus_two")),
     ],
 )
 def test_nothing_heavy_is_imported(words):
     heavy = ("numpy", "tensorflow", "keras", "rich", "pytest", "ml_dtypes", "jinja2")
-    light = () if words[0] == "compat" else ("google.protobuf",)
+    light = () if words[0] == "needs" else ("google.protobuf",)
     program = (
-        "import sys\nfrom savedmodel_compat.cli import main\n"
-        f"try: main({[*map(str, words)]!r})\nexcept SystemExit: pass\n"
+        "import sys\nfrom compat_matrix.commands.ops import ops\n"
+        f"try: ops({[*map(str, words)]!r})\nexcept SystemExit: pass\n"
         f"print([name for name in {(*heavy, *light)!r} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run(

@@ -37,9 +37,9 @@ except reference_impl.errors.FileAccessError as error:
 
 # What the argument is put behind. The second value: what is written is a file.
 WRITING = {
-    "slim": ([*CLI, "slim", TF2, "--out"], False),
-    "signatures": ([*CLI, "signatures", "rename", TF2, "lookup", "looked", "--out"], False),
-    "tags": ([*CLI, "tags", "set", TF2, "other", "--out"], False),
+    "slim": ([*CLI, "edit", "slim", TF2, "--out"], False),
+    "signatures": ([*CLI, "edit", "signatures", TF2, "--rename", "lookup=looked", "--out"], False),
+    "tags": ([*CLI, "edit", "tags", TF2, "other", "--out"], False),
     "downgrade": ([*CLI, "downgrade", "--target", "2.4", "--no-proof", TF2], False),
     "contract": ([*CLI, "contract", "write", TF2, "--out"], True),
     "sarif": ([*CLI, "verify", TF2, "--sarif"], True),
@@ -53,7 +53,18 @@ WRITING = {
     "matrix run": ([*CLI, "matrix", "run", *ONE, "--out"], False),
     "grid": ([*CLI, "matrix", "run", "--grid", *ONE[:2], "--runtime", "local", "--out"], False),
     "gate": (
-        [*CLI, "gate", "--baseline", "local", "--candidate", "local", "--same", *ONE[:2], "--out"],
+        [
+            *CLI,
+            "gate",
+            "run",
+            "--baseline",
+            "local",
+            "--candidate",
+            "local",
+            "--same",
+            *ONE[:2],
+            "--out",
+        ],
         False,
     ),
     "matrix servers": (
@@ -131,10 +142,9 @@ READING = {
     "inspect": ([*CLI, "inspect", "MODEL"], 0),
     "verify": ([*CLI, "verify", "MODEL"], 0),
     "diff": ([*CLI, "diff", "MODEL", TF2], 0),
-    "compat": ([*CLI, "compat", "--ops", "MODEL"], 0),
-    "signatures": ([*CLI, "signatures", "list", "MODEL"], 0),
+    "compat": ([*CLI, "compat", "MODEL"], 0),
     "contract": ([*CLI, "contract", "write", "MODEL", "--out", "OUT"], 0),
-    "slim": ([*CLI, "slim", "MODEL", "--out", "OUT"], 0),
+    "slim": ([*CLI, "edit", "slim", "MODEL", "--out", "OUT"], 0),
     "migrate": ([*CLI, "migrate", "MODEL", "--out", "OUT"], 0),
     "load and save": ([sys.executable, "-c", LOAD, "MODEL", "OUT"], 0),
 }

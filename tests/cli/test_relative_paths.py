@@ -15,9 +15,8 @@ COMMANDS = {
     "inspect": "inspect {}",
     "verify": "verify {}",
     "compat": "compat {}",
-    "tags list": "tags list {}",
-    "signatures drop": "signatures drop {} regress_x_to_y --out out",
-    "slim": "slim {} --out out",
+    "edit signatures": "edit signatures {} --drop regress_x_to_y --out out",
+    "slim": "edit slim {} --out out",
     "diff": "diff {} sound",
     "downgrade": "downgrade {} --out out --target 1.15 --no-proof",
     "contract check": "contract check {}",
@@ -71,9 +70,9 @@ def test_the_paths_of_many_models_are_those_of_the_text(folder):
 def test_an_edit_names_the_damaged_file_of_the_source(folder):
     assert (
         "MissingFileError: damaged/variables/variables.data-00000-of-00001: no such file"
-        " [SM-BUNDLE-5]" in run("slim damaged --out out").splitlines()
+        " [SM-BUNDLE-5]" in run("edit slim damaged --out out").splitlines()
     )
-    assert ".staged" not in run("slim tree --out out")
+    assert ".staged" not in run("edit slim tree --out out")
 
 
 @pytest.mark.tensorflow

@@ -55,13 +55,13 @@ def test_what_needs_no_TensorFlow_works(bare, tmp_path):
             "matrix run --servers-only --cases-dir {cases} --out out -n 1 --server binary:/nowhere",
             64,
         ),
-        ("gate --baseline local --candidate local --out out", 4),
+        ("gate run --baseline local --candidate local --out out", 4),
         ("migrate {model} --out out", 4),
         ("check {model} --out out", 3),
         ("check --servers-only {alone} --server binary:/nowhere --out out", 3),
         ("contract write {model} --answers --out contract.json", 4),
         ("plugin-check tf2", 1),
-        ("doctor --runtime local", 1),
+        ("runtimes doctor local", 1),
     ],
 )
 def test_commands_say_how_to_install_TensorFlow(bare, tmp_path, words, code):
@@ -133,4 +133,4 @@ def test_fixtures_without_artifacts_beside_cases_are_nothing_to_complain_of(tmp_
     world = World(tmp_path)
     shutil.rmtree(world.fixtures / "old")
     world.case("gamma", [SIGNATURE, FUNCTION])
-    assert world.matrix("plan").returncode == 0
+    assert world.matrix("run", "--dry-run").returncode == 0

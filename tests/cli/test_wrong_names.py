@@ -1,5 +1,8 @@
 """A name or a value that nothing has is wrong usage, and the message names what it is like."""
 
+import subprocess
+import sys
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -43,40 +46,39 @@ def test_a_choice(path, option):
         ("check {model} --runtime 2.201", "tf2.21 or tf2.20"),
         ("check {model} --server stanin", "standin"),
         ("check {model} --server binray:/bin/true", "binary"),
-        ("doctor --server stndin@2.15", "standin"),
+        ("runtimes doctor --server stndin@2.15", "standin"),
         ("matrix run --out out --server standn", "standin"),
         ("matrix run --out out --consumer tf3", "tf2"),
         ("matrix run --out out --case half_plus_tow", "half_plus_two"),
-        ("matrix plan --consumer tf3", "tf2"),
-        ("matrix plan --producer fixtur", "fixture"),
+        ("matrix run --dry-run --consumer tf3", "tf2"),
+        ("matrix run --dry-run --producer fixtur", "fixture"),
         pytest.param(
             f"matrix expect explain {CELL.format('laod')}",
             CELL.format("load"),
             marks=pytest.mark.tensorflow,
         ),
-        (f"bisect {CELL.format('laod')} --from 2.15 --to 2.21", "load"),
-        (f"bisect {CELL.format('load')} --from 2.151 --to 2.21", "2.15"),
-        ("gate --baseline local --candidate local --check vaules", "values"),
+        (f"gate bisect {CELL.format('laod')} --from 2.15 --to 2.21", "load"),
+        (f"gate bisect {CELL.format('load')} --from 2.151 --to 2.21", "2.15"),
+        ("gate run --baseline local --candidate local --check vaules", "values"),
         ("compat {model} --target 2.211", "2.21"),
         ("downgrade {model} out --target 2.44", "2.4"),
-        ("ops diff 2.51 2.21", "2.5"),
-        ("ops update tf2.211", "tf2.21"),
         ("contract check {model} --allow signature_remved", "SIGNATURE_REMOVED"),
         ("plugin-check tff2", "tf2"),
         ("plugin-check tf2 --only helo", "hello"),
         ("runtimes install 2.201", "tf2.21"),
-        ("runtimes lock tf2.211", "tf2.21"),
     ],
 )
 def test_a_name(line, meant):
     assert f"Did you mean {meant}" in refused(*line.format(model=MODEL).split())
 
 
-@pytest.mark.parametrize("edit", ["rename {} x", "copy {} x", "drop {}", "default {}"])
-def test_a_signature(edit, tmp_path):
-    words = edit.format("servng_default").split()
+@pytest.mark.parametrize(
+    "change", ["--rename {}=x", "--copy {}=x", "--drop {}", "--default {}", "--input {}:x=y"]
+)
+def test_a_signature(change, tmp_path):
+    words = change.format("servng_default").split()
     done = CliRunner().invoke(
-        main, ["signatures", words[0], MODEL, *words[1:], "--out", str(tmp_path / "out")]
+        main, ["edit", "signatures", MODEL, *words, "--out", str(tmp_path / "out")]
     )
     assert (
         done.exit_code,
@@ -89,8 +91,8 @@ def test_a_signature(edit, tmp_path):
     "line",
     [
         "inspect {0} --tags serv",
-        "tags set {0} new --tags Serv --out {1}",
-        "signatures drop {0} x --tags serv --out {1}",
+        "edit tags {0} new --tags Serv --out {1}",
+        "edit signatures {0} --drop x --tags serv --out {1}",
     ],
 )
 def test_a_set_of_tags(line, tmp_path):
@@ -100,9 +102,20 @@ def test_a_set_of_tags(line, tmp_path):
     )
 
 
-def test_an_op():
-    done = CliRunner().invoke(main, ["ops", "show", "MatMull"])
-    assert (done.exit_code, "Did you mean MatMul" in done.output) == (1, True)
+@pytest.mark.parametrize(
+    ("line", "meant", "code"),
+    [
+        ("ops show MatMull", "MatMul", 1),
+        ("ops diff 2.51 2.21", "2.5", 64),
+        ("ops update tf2.211", "tf2.21", 64),
+        ("lock tf2.211", "tf2.21", 64),
+    ],
+)
+def test_a_name_of_a_program_for_maintainers(line, meant, code):
+    name, *words = line.split()
+    command = [sys.executable, "-m", f"compat_matrix.commands.{name}", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, f"Did you mean {meant}" in done.stderr) == (code, True), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -110,7 +123,7 @@ def test_an_op():
     [
         "matrix run --out out --cell {}",
         "matrix expect explain {}",
-        "bisect {} --from 2.4 --to 2.21",
+        "gate bisect {} --from 2.4 --to 2.21",
     ],
 )
 def test_what_is_not_the_id_of_a_cell(line):
@@ -124,5 +137,5 @@ def test_without_a_name_like_it_all_are_listed():
 
 
 def test_an_image_may_be_called_like_a_kind_of_server(tmp_path):
-    done = CliRunner().invoke(main, ["doctor", "--server", "docker:standins"])
+    done = CliRunner().invoke(main, ["runtimes", "doctor", "--server", "docker:standins"])
     assert (done.exit_code, "Did you mean" in done.output) == (1, False), done.output

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "assurance.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/evidence/assurance.md").read_text(encoding="utf-8")
 NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 

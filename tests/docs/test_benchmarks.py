@@ -71,7 +71,7 @@ def test_a_goal_that_is_missed_is_said():
 
 
 def test_the_tables_of_the_page_are_replaced_and_nothing_else():
-    page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/evidence/benchmarks.md").read_text(encoding="utf-8")
     new = run.replaced(page, "THE TABLES")
     assert (
         new.split(run.BEGIN)[0] == page.split(run.BEGIN)[0]

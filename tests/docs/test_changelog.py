@@ -8,6 +8,13 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 SECTIONS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
+# The first release has nothing to be compared with, so it is told by area.
+AREAS = (
+    "Exporters", "TF 1.x models", "Keras 2 models", "Models at rest", "TensorFlow releases",
+    "Model servers", "The format", "Safety",
+)  # fmt: skip
+FIRST = "0.1.0"
+MOST_ENTRIES = 10  # of an area
 RELEASE = re.compile(r"(\d+\.\d+\.\d+) - (\d{4}-\d{2}-\d{2})")
 
 
@@ -38,11 +45,13 @@ def faults(text):
 
 def _faults_of_release(text):
     name, _, body = text.partition("\n")
+    known = AREAS if name.startswith(f"{FIRST} - ") else SECTIONS
     before, *sections = re.split(r"^### ", body, flags=re.MULTILINE)
     titles = [section.partition("\n")[0] for section in sections]
-    yield from (f"{name}: {line!r} is in no section" for line in before.splitlines() if line)
-    yield from (f"{name}: section {title!r}" for title in titles if title not in SECTIONS)
-    if sorted(titles, key=SECTIONS.index) != titles if set(titles) <= set(SECTIONS) else False:
+    lines = [line for line in before.splitlines() if line and line != "The first release."]
+    yield from (f"{name}: {line!r} is in no section" for line in lines)
+    yield from (f"{name}: section {title!r}" for title in titles if title not in known)
+    if sorted(titles, key=known.index) != titles if set(titles) <= set(known) else False:
         yield f"{name}: the order of its sections"
     yield from (f"{name}: {title} occurs twice" for title in set(titles) if titles.count(title) > 1)
     entries = []
@@ -51,6 +60,8 @@ def _faults_of_release(text):
         found = [entry.strip() for entry in re.split(r"^- ", listed, flags=re.MULTILINE)]
         yield from [f"{name}: {title}: {found[0]!r} is not an entry"] if found[0] else []
         yield from [f"{name}: {title} is empty"] if not found[1:] else []
+        if known is AREAS and len(found) > MOST_ENTRIES + 1:
+            yield f"{name}: {title} has more than {MOST_ENTRIES} entries"
         yield from (
             f"{name}: {title}: no full stop: {entry[-40:]!r}"
             for entry in found[1:]
@@ -91,7 +102,7 @@ GOOD = """\
 
 - B.
 
-## 0.1.0 - 2026-01-02
+## 0.2.0 - 2026-01-02
 
 ### Changed
 
@@ -105,7 +116,7 @@ GOOD = """\
     [
         ("", "", None),
         ("# Changelog", "# Changes", "it does not begin with its title"),
-        ("## Unreleased", "## 0.2.0 (soon)", "heading '0.2.0 (soon)'"),
+        ("## Unreleased", "## 0.3.0 (soon)", "heading '0.3.0 (soon)'"),
         ("## Unreleased", "## 0.0.9 - 2026-02-01", "the newest release is not the first"),
         ("### Added", "### New", "Unreleased: section 'New'"),
         ("### Added", "### Security", "Unreleased: the order of its sections"),

@@ -111,5 +111,5 @@ def test_the_gitlab_template(tmp_path):
 @pytest.mark.parametrize("name", ["check", "gate"])
 def test_the_page_lists_the_inputs(name):
     _, inputs = action(name)
-    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/exporters/ci.md").read_text(encoding="utf-8")
     assert [key for key in inputs if f"`{key.split('.')[1].removesuffix(' }}')}`" not in page] == []

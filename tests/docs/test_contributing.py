@@ -102,7 +102,7 @@ def test_a_command(copy, tmp_path):
     done = run(copy, recipe("commands"), tmp_path)
     assert (done.returncode, done.stdout[:7]) == (0, "serve: "), done
     text = run(copy, "savedmodel-compat --help", tmp_path).stdout
-    section = text.partition("Look at models:\n")[2].partition("\n\n")[0]
+    section = text.partition("Other commands:\n")[2].partition("\n\n")[0]
     assert re.search(r"^  count-nodes +Count the nodes of a model\.$", section, re.MULTILINE), text
 
 
@@ -112,7 +112,9 @@ def test_a_case_may_be_limited_to_an_added_check(copy, tmp_path):
     (tmp_path / "cases" / "limited.py").write_text(
         case.replace("\n\n\ndef", '\nCHECKS = ("repeated",)\n\n\ndef', 1)
     )
-    done = run(copy, f"savedmodel-compat matrix plan --cases-dir {tmp_path / 'cases'}", tmp_path)
+    done = run(
+        copy, f"savedmodel-compat matrix run --dry-run --cases-dir {tmp_path / 'cases'}", tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "limited/" in done.stdout and "/repeated" in done.stdout
 

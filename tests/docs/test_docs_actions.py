@@ -1,4 +1,4 @@
-"""The workflow of docs/exporters.md: its shell steps are found, and call what exists.
+"""The workflow of docs/exporters/check_exports.md: its shell steps are found, and call what exists.
 
 `python -m docs.actions` runs them.
 """

@@ -109,6 +109,16 @@ def test_what_follows_the_rfc_is_not_done_without_a_test(clauses, tmp_path, foll
     )
 
 
+def test_an_explained_clause_needs_a_test_of_what_is_kept(clauses, tmp_path):
+    path = _table(tmp_path, clauses)
+    note = 'status = "explained"\nnote = "kept in part"'
+    path.write_text(path.read_text().replace('status = "done"', note, 1))
+    found = clauses.faults(clauses.read_table(path), [])
+    assert found == ["GOAL-01 is explained and no test shows what is kept"]
+    proof = clauses.Test(Path("test_some.py"), "test_GOAL_01_x", ("GOAL-01",))
+    assert clauses.faults(clauses.read_table(path), [proof]) == []
+
+
 def test_an_entry_without_a_field_is_named(clauses, tmp_path):
     path = _table(tmp_path, clauses)
     path.write_text(path.read_text().replace('says = "a"\n', "", 1))

@@ -1,4 +1,4 @@
-"""The reader in JavaScript, written from docs/spec alone, reads what `reference_impl` reads.
+"""The reader in JavaScript, written from docs/format/spec alone, reads what `reference_impl` reads.
 
 tests/savedmodel_kit asks it about every artifact of the kit.
 """

@@ -86,11 +86,11 @@ def test_a_block_that_nothing_runs_is_found(text, found):
     [
         ("savedmodel-compat inspect model --jsn", "No such option"),
         ("savedmodel-compat inspekt model", "no command inspekt"),
-        ("savedmodel-compat signatures list", "missing"),
+        ("savedmodel-compat edit slim", "missing"),
         ("savedmodel-compat diff one two three", "too many"),
-        ("savedmodel-compat signatures renam model a b", "no command renam"),
+        ("savedmodel-compat edit signature model a b", "no command signature"),
         (
-            "savedmodel-compat gate --baseline 2.15 --candidate 2.17 --case half_plus_three",
+            "savedmodel-compat gate run --baseline 2.15 --candidate 2.17 --case half_plus_three",
             "no case half_plus_three",
         ),
         (
@@ -99,7 +99,7 @@ def test_a_block_that_nothing_runs_is_found(text, found):
         ),
         (
             (
-                "savedmodel-compat bisect half_plus_three/fixture@1.15.5/tf2@2.17.1/load --from"
+                "savedmodel-compat gate bisect half_plus_three/fixture@1.15.5/tf2@2.17.1/load --from"
                 " 2.15 --to 2.17"
             ),
             "no case",

@@ -12,7 +12,7 @@ from plugin_world import ROOT, page_files, plugin_world, run
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Two runs with the plug-ins of docs/plugins.md: of all, and of one that passes, without the
+    """Two runs with the plug-ins of docs/exporters/plugins.md: of all, and of one that passes, without the
     ledger of the first.
     """
     world = plugin_world(page_files(tmp_path_factory.mktemp("page")))
@@ -41,7 +41,8 @@ def third_party(monkeypatch, tmp_path):
 
 
 def page(third_party):
-    return third_party.page()
+    """The page, and below it those of the consumers."""
+    return "".join([third_party.page(), *third_party.pages_of_consumers().values()])
 
 
 def test_the_page_says_what_the_runs_saw(folders, third_party):
@@ -49,7 +50,8 @@ def test_the_page_says_what_the_runs_saw(folders, third_party):
     text = page(third_party)
     assert "| [`mytrainer` 1.0](#written-by-mytrainer-10) |" in text
     assert (
-        "| [`mine` 0.1](#read-by-mine) | 0/2 |" in text and "| `numpy_sample` 1.0 | 2/2 |" in text
+        "| [`mine` 0.1](third_party/mine.md) | 0/2 |" in text
+        and "| `numpy_sample` 1.0 | 2/2 |" in text
     )
     assert "| `linear`: A linear model | 1/2 | REJECTED: `mine` |" in text
     assert (
@@ -59,8 +61,7 @@ def test_the_page_says_what_the_runs_saw(folders, third_party):
     assert "numpy_exporter 1.0" in text  # what the exporter itself said
     for title in (
         "### Written by `mytrainer` 1.0",
-        "### Read by `mine`",
-        "## What they cannot read or change",
+        "# Read by `mine`",
     ):
         assert title in text.splitlines()
     runs = json.loads(third_party.RECORD.read_text())["runs"]
@@ -90,8 +91,8 @@ def test_what_nobody_explains_is_shown_and_refused(folders, third_party, tmp_pat
     assert "unexplained: Refused request" in capsys.readouterr().err
     text = page(third_party)
     assert (
-        "| [`mine` 0.1](#read-by-mine) | 0/2 |" in text
-        and "| [`numpy_sample` 1.0](#read-by-numpy_sample) | 1/2 |" in text
+        "| [`mine` 0.1](third_party/mine.md) | 0/2 |" in text
+        and "| [`numpy_sample` 1.0](third_party/numpy_sample.md) | 1/2 |" in text
     )
     assert (
         "- **unexplained**: its artifact could not be made (NOT_RUN of values)\n    - `mytrainer`"

@@ -1,6 +1,7 @@
 """Every command of a page with ``console`` blocks prints what the page shows."""
 
 import pytest
+from prove_environments import interpreter
 
 from compat_matrix.runtimes import interpreters
 from docs import transcripts
@@ -18,6 +19,8 @@ def test_the_commands_print_what_the_page_shows(page, tmp_path):
             interpreters.find(version)
         except interpreters.NoInterpreter as error:
             pytest.skip(str(error))
+    if lock := transcripts.needed_lock(page):
+        interpreter(lock)
     assert transcripts.run(page, tmp_path) == page.read_text(encoding="utf-8")
 
 

@@ -1,5 +1,5 @@
 """Behaviours of `load` and `save` in the default mode: where ours differs from TensorFlow,
-docs/drop_in.md says so.
+docs/format/drop_in.md says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from behaviours import BEHAVIOURS, Implementation  # noqa: E402
 
 pytestmark = pytest.mark.tensorflow
 
-PAGE = Path(__file__).parents[2] / "docs" / "drop_in.md"
+PAGE = Path(__file__).parents[2] / "docs/format/drop_in.md"
 # Behaviour -> the row that declares the difference. A behaviour that is not here is equal.
 DECLARED = {
     "aliases_of_a_list_with_an_unexported_member": "aliases of functions that are not exported",
@@ -64,7 +64,7 @@ def test_a_behaviour_is_that_of_tensorflow_or_has_a_row(name, tmp_path):
     ours = _outcome(BEHAVIOURS[name], reference_impl.save, reference_impl.load, tmp_path / "ours")
     rows = re.findall(r"^\| \*\*(.+?)\*\* \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     if name in DECLARED:
-        assert DECLARED[name] in rows, f"docs/drop_in.md has no row {DECLARED[name]!r}"
+        assert DECLARED[name] in rows, f"docs/format/drop_in.md has no row {DECLARED[name]!r}"
         assert not isinstance(ours, Exception) or isinstance(
             ours, reference_impl.errors.SavedModelError
         ), repr(ours)

@@ -1,4 +1,4 @@
-"""Every row of docs/drop_in.md: what TensorFlow does, what we do, and how to get TensorFlow's
+"""Every row of docs/format/drop_in.md: what TensorFlow does, what we do, and how to get TensorFlow's
 behaviour.
 """
 
@@ -24,7 +24,7 @@ from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
-PAGE = Path(__file__).parents[2] / "docs" / "drop_in.md"
+PAGE = Path(__file__).parents[2] / "docs/format/drop_in.md"
 LENIENT = {"strict": False}
 ROWS = {}
 

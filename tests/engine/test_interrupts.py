@@ -88,7 +88,16 @@ def gate_command(world, *more):
         "--out",
         world.out,
     )
-    names = ["gate", "--baseline", "local", "--candidate", "local", "--same", *map(str, ours)]
+    names = [
+        "gate",
+        "run",
+        "--baseline",
+        "local",
+        "--candidate",
+        "local",
+        "--same",
+        *map(str, ours),
+    ]
     return [sys.executable, "-m", "savedmodel_compat", *names, *more, "--", "-p", "matrix_double"]
 
 
@@ -268,7 +277,7 @@ WRITERS = {
     "check": "check {artifact} --consumer c_api --out {out}",
     "grid": "matrix run --grid --runtime local --case rfc_net2 --no-install --out {out}",
     "gate": (
-        "gate --baseline local --candidate local --same --cases-dir {cases} --fixtures {fixtures} --out"
+        "gate run --baseline local --candidate local --same --cases-dir {cases} --fixtures {fixtures} --out"
         " {gate}"
     ),
 }
@@ -384,7 +393,7 @@ COMMANDS = {
     "diff": ("diff {models} {others}", ("open", "saved_model.pb", 3)),
     "compat": ("compat {models}", ("open", "saved_model.pb", 1)),
     "contract": ("contract check {models}", ("open", "saved_model.pb", 2)),
-    "slim": ("slim {models} --out {out}", ("open", "saved_model.pb", 1)),
+    "slim": ("edit slim {models} --out {out}", ("open", "saved_model.pb", 1)),
     "downgrade": (
         "downgrade {models} {out} --target 2.12 --no-proof",
         ("open", "saved_model.pb", 1),

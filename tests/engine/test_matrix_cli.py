@@ -403,28 +403,28 @@ def test_diff_between_two_versions(small):
     small.tensorflow("2.100.0")
     small.behave(["*/tf2@*/c_api@*/load", FAIL])
     small.run("--case", "beta", "--consumer", "*2", "--consumer", "c_api", out=new)
-    compare = ("gate", "--dry-run", "--full", "--same")
-    done = small.command(*compare, "--baseline", old, "--candidate", new)
+    compare = ("gate", "compare", "--full", "--same")
+    done = small.command(*compare, old, new)
     assert done.returncode == 1
     counts = dict(re.findall(r"^(\w[\w ]*): (\d+)$", done.stdout, re.MULTILINE))
     counts = {kind: int(count) for kind, count in counts.items() if count != "0"}
     assert counts == {"regressed": 1, "vanished": 8, "fixed": 1, "same": 6}
     assert "  beta/tf2/c_api/load  PASS -> no op Foo (LOAD_ERROR x.NotFoundError)" in done.stdout
-    assert small.command(*compare, "--baseline", old, "--candidate", old).returncode == 0
-    done = small.command(*compare, "--baseline", new, "--candidate", old, "--json")
+    assert small.command(*compare, old, old).returncode == 0
+    done = small.command(*compare, new, old, "--json")
     facts = json.loads(done.stdout)
     assert [item["pair"] for item in facts["fixed"]] == ["beta/tf2/c_api/load"]
     assert len(facts["newly_covered"]) == 8
 
 
 def test_the_plan_can_be_read(world):
-    done = world.matrix("plan")
+    done = world.matrix("run", "--dry-run")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert f"old/fixture@1.15.5/tf2@{VERSION}/load" in lines
     assert any(f"/c_api@{VERSION}/reexport  NOT_APPLICABLE: " in line for line in lines)
     assert f"{len(lines)} cells: " in done.stderr
-    validate(json.loads(world.matrix("plan", "--json").stdout), "plan.schema.json")
+    validate(json.loads(world.matrix("run", "--dry-run", "--json").stdout), "plan.schema.json")
 
 
 def test_expect_check_needs_no_run(world):
@@ -534,7 +534,7 @@ def test_the_doctor_asks_every_consumer():
     from matrix_world import REPO
 
     done = subprocess.run(
-        [sys.executable, "-m", "savedmodel_compat", "doctor", "--runtime", "local"],
+        [sys.executable, "-m", "savedmodel_compat", "runtimes", "doctor", "local"],
         cwd=REPO,
         capture_output=True,
         text=True,

@@ -157,9 +157,9 @@ def test_a_killed_command_frees_its_folder_though_its_child_is_still_being_made(
 
 # Each makes a new directory at its end, by one rename.
 ONE_DIRECTORY = {
-    "slim": [*CLI, "slim", TF2, "--out"],
-    "signatures": [*CLI, "signatures", "rename", TF2, "lookup", "looked", "--out"],
-    "tags": [*CLI, "tags", "set", TF2, "other", "--out"],
+    "slim": [*CLI, "edit", "slim", TF2, "--out"],
+    "signatures": [*CLI, "edit", "signatures", TF2, "--rename", "lookup=looked", "--out"],
+    "tags": [*CLI, "edit", "tags", TF2, "other", "--out"],
     "downgrade": [*CLI, "downgrade", "--target", "2.4", "--no-proof", TF2],
 }
 
@@ -169,7 +169,7 @@ ONE_DIRECTORY = {
 def test_of_two_edits_to_one_new_directory_one_is_there_whole(name, tmp_path):
     out = tmp_path / "out"
     with stopped_at(tmp_path, [*ONE_DIRECTORY[name], out], ("open", ".staged", 2)) as first:
-        second = run(tmp_path, [*CLI, "slim", TF2, "--out", out])
+        second = run(tmp_path, [*CLI, "edit", "slim", TF2, "--out", out])
         assert second.returncode == ExitCode.AS_EXPECTED, second.stderr
         done = content(out)
         code, said = go_on(first)

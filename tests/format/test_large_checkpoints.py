@@ -179,10 +179,15 @@ def test_diff_finds_what_differs_behind_it(large, checksum, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [("signatures", "rename", "{}", "lookup", "--input", "words=terms"), ("slim", "{}")]
+    "command", [("signatures", "{}", "--input", "lookup:words=terms"), ("slim", "{}")]
 )
 def test_an_edit_leaves_the_shard_the_same_file(large, tmp_path, command):
-    run(*[str(large) if item == "{}" else item for item in command], "--out", tmp_path / "out")
+    run(
+        "edit",
+        *[str(large) if item == "{}" else item for item in command],
+        "--out",
+        tmp_path / "out",
+    )
     shards = [
         path / "variables" / "variables.data-00000-of-00001" for path in (large, tmp_path / "out")
     ]

@@ -67,7 +67,7 @@ def test_what_a_model_says_does_not_steer_the_terminal(monkeypatch):
 
     monkeypatch.setattr("compat_matrix.commands.bisect._result", result)
     done = CliRunner().invoke(
-        main, ["bisect", "a/fixture@1.15.5/tf2@2.21.0/load", "--from", "2.4", "--to", "2.6"]
+        main, ["gate", "bisect", "a/fixture@1.15.5/tf2@2.21.0/load", "--from", "2.4", "--to", "2.6"]
     )
     assert done.exit_code == 0 and "changes in 2.5" in done.stdout
     assert "\x1b" not in done.output and "\nreleases" not in done.output
@@ -79,7 +79,7 @@ def test_what_a_model_says_does_not_steer_the_terminal(monkeypatch):
         (
             "2.18.1",
             "regressed",
-            "savedmodel-compat bisect a/tf2@2.18.1/c_api@2.21.0/values --from 2.18 --to 2.21",
+            "savedmodel-compat gate bisect a/tf2@2.18.1/c_api@2.21.0/values --from 2.18 --to 2.21",
         ),
         ("2.20.0", "regressed", ""),  # nothing lies between
         ("2.18.1", "fixed", ""),
@@ -99,7 +99,7 @@ def test_a_gate_says_how_to_find_the_release_of_a_regression(baseline, kind, com
 
 
 def run(*arguments):
-    return CliRunner().invoke(main, ["bisect", *arguments])
+    return CliRunner().invoke(main, ["gate", "bisect", *arguments])
 
 
 @pytest.mark.parametrize(
@@ -242,6 +242,7 @@ def test_the_command_that_a_gate_prints_finds_the_case_of_the_user(
     out = tmp_path / "gate"
     command = [
         "gate",
+        "run",
         "--baseline",
         "local",
         "--candidate",
@@ -276,13 +277,13 @@ def test_the_command_that_a_gate_prints_finds_the_case_of_the_user(
         if (cause["kind"], cause["roles"]) == ("regressed", ["reads"])
     ]
     words = shlex.split(bisect_command(verdict, cause))
-    assert words[:2] == ["savedmodel-compat", "bisect"] and words[3:7] == [
+    assert words[:2] == ["savedmodel-compat", "gate"] and words[4:8] == [
         "--from",
         "2.18",
         "--to",
         "2.21",
     ]
-    code, said = asked(words[2], *words[7:])
+    code, said = asked(words[3], *words[8:])
     assert (code, "changes in 2.20" in said) == (0, True), said
 
 

@@ -41,7 +41,7 @@ def test_each_is_a_regression(tmp_path, faults):
         changes |= FAULTY[fault]
     candidate = faulty_tensorflow.copy(tmp_path / "candidate", changes)
     cases = ",".join(FOUND[fault][0] for fault in faults)
-    command = ["gate", "--baseline", "local", "--candidate", str(candidate)]
+    command = ["gate", "run", "--baseline", "local", "--candidate", str(candidate)]
     command += ["--out", str(tmp_path / "out"), "-n", "1", "--no-install"]
     command += ["--producer", "tf2", "--case", cases, "--consumer", "tf2"]
     done = CliRunner().invoke(main, command)

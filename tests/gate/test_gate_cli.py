@@ -45,7 +45,9 @@ def gate(world, *arguments, same=True, **options):
         "1",
     )
     names = ("--baseline", "local", "--candidate", "local", *["--same"][: int(same)])
-    return world.command("gate", *names, *here, *arguments, "--", "-p", "matrix_double", **options)
+    return world.command(
+        "gate", "run", *names, *here, *arguments, "--", "-p", "matrix_double", **options
+    )
 
 
 def _character(found):
@@ -125,16 +127,7 @@ def test_an_unstable_side_blocks_and_is_compared_with_nothing(world):
         True,
     )
     assert "the second, in a fresh process: PASS (UNSTABLE)" in fact["cause"]
-    compared = world.command(
-        "gate",
-        "--baseline",
-        VERSION,
-        "--candidate",
-        CANDIDATE,
-        "--run",
-        world.out / "run",
-        "--dry-run",
-    )
+    compared = world.command("gate", "compare", VERSION, CANDIDATE, "--run", world.out / "run")
     assert compared.returncode == 1
 
 
@@ -222,7 +215,7 @@ def folder(world, version, outcome):
 )
 def test_two_folders_are_compared_without_running_anything(world, before, after, code):
     a, b = folder(world, OLD, before), folder(world, NEW, after)
-    done = world.command("gate", "--baseline", a, "--candidate", b, "--out", world.out)
+    done = world.command("gate", "compare", a, b, "--out", world.out)
     assert done.returncode == code
     assert verdict(world)["baseline"] == {"label": OLD, "spec": str(a)}
     assert not world.executed()
@@ -232,8 +225,10 @@ def test_two_folders_are_compared_without_running_anything(world, before, after,
 def test_the_command_that_finds_the_release_names_the_run_of_models_that_are_not_ours(world, what):
     a, b = folder(world, "2.18.0", "PASS"), folder(world, NEW, "CRASH")
     RunFile.of_now(folders={what: str(world.root)} if what else {}).write(b)
-    done = world.command("gate", "--baseline", a, "--candidate", b, "--out", world.out)
-    command = f"savedmodel-compat bisect c/fixture@1.15.5/tf2@{NEW}/values --from 2.18 --to 2.21"
+    done = world.command("gate", "compare", a, b, "--out", world.out)
+    command = (
+        f"savedmodel-compat gate bisect c/fixture@1.15.5/tf2@{NEW}/values --from 2.18 --to 2.21"
+    )
     command += f" --run {b}" if what else ""
     assert f"first release: {command}\n" in done.stdout
     for name, end in (("gate.md", "</code>"), ("gate.html", "</code>")):
@@ -250,9 +245,7 @@ def test_two_versions_of_a_run_that_exists(world, candidate, code):
     run_ = world.root / "run"
     two = ("--runtime", "local", "--runtime", "candidate=local", "--all-checks")
     world.run(*two, "--case", "old", "--check", "load", out=run_)
-    done = world.command(
-        "gate", "--run", run_, "--baseline", VERSION, "--candidate", candidate, "--out", world.out
-    )
+    done = world.command("gate", "compare", VERSION, candidate, "--run", run_, "--out", world.out)
     assert done.returncode == code, done.stderr
     why = (
         "baseline and candidate are the same"
@@ -263,32 +256,27 @@ def test_two_versions_of_a_run_that_exists(world, candidate, code):
 
 
 def test_a_folder_and_a_runtime_cannot_be_compared(world):
+    run_ = folder(world, OLD, "PASS")
     done = world.command(
-        "gate", "--baseline", folder(world, OLD, "PASS"), "--candidate", "local", "--out", world.out
+        "gate", "run", "--baseline", run_, "--candidate", "local", "--out", world.out
     )
-    assert done.returncode == 64
-    assert "two folders of runs, or two runtimes" in done.stderr
+    assert (done.returncode, "`gate compare` compares finished runs" in done.stderr) == (64, True)
+    done = world.command("gate", "compare", run_, "local", "--out", world.out)
+    assert (done.returncode, not world.executed()) == (64, True), done.stderr
 
 
-@pytest.mark.parametrize(
-    "option", ["--expectations", "--case", "--check", "--all-checks", "--resume"]
-)
-def test_an_option_without_effect_on_results_that_exist_is_refused(world, option):
-    """The results were judged by the ledger of their run: another one would be taken and
-    ignored.
-    """
-    ledger = world.root / "ledger.toml"
-    ledger.write_text("schema = 1\n")
-    words = [
-        option,
-        *{"--expectations": [str(ledger)], "--case": ["old"], "--check": ["load"]}.get(option, []),
-    ]
+def test_without_an_output_folder_a_comparison_writes_nothing(world):
     a, b = folder(world, OLD, "PASS"), folder(world, NEW, "PASS")
-    done = world.command("gate", "--baseline", a, "--candidate", b, "--out", world.out, *words)
-    assert (done.returncode, f"{option} is about a gate that runs cells" in done.stderr) == (
-        64,
-        True,
-    ), done.stderr
+    done = world.command("gate", "compare", a, b)
+    assert (done.returncode, [*world.root.rglob("gate*")]) == (0, []), done.stderr
+
+
+def test_a_dry_run_lists_the_cells_of_both_and_the_reasons_of_the_others(world):
+    done = gate(world, "--dry-run", "--case", "old", "--check", "load,reexport")
+    assert (done.returncode, world.executed(), world.out.exists()) == (0, [], False), done.stderr
+    lines = done.stdout.splitlines()
+    assert f"old/fixture@1.15.5/tf2@{CANDIDATE}/load" in lines
+    assert any("/c_api@" in line and "NOT_APPLICABLE: " in line for line in lines)
 
 
 # One thing twice, and what was named and not asked
@@ -322,7 +310,7 @@ def test_one_run_on_both_sides_is_refused(world, how):
         b.symlink_to(a)
     else:
         shutil.copytree(a, b)
-    command = ("gate", "--baseline", a, "--candidate", b, "--out", world.out)
+    command = ("gate", "compare", a, b, "--out", world.out)
     done = world.command(*command)
     assert (done.returncode, "baseline and candidate are the same" in done.stderr) == (64, True), (
         done.stderr
@@ -338,9 +326,9 @@ def test_a_consumer_that_was_named_and_cannot_be_asked_leaves_the_gate_incomplet
 
 
 def test_the_help_and_the_page_name_the_checks_that_are_asked_by_default():
-    shown = " ".join(CliRunner().invoke(main, ["gate", "--help"]).stdout.split())
-    assert f"in place of those that write nothing: {','.join(READING)}." in shown
-    page = (Path(__file__).parents[2] / "docs" / "gate.md").read_text()
+    shown = " ".join(CliRunner().invoke(main, ["gate", "run", "--help"]).stdout.split())
+    assert f"Default: {','.join(READING)}, which write nothing." in shown
+    page = (Path(__file__).parents[2] / "docs/releases/gate.md").read_text()
     asked, left_out = (
         page.partition("**Which checks.**")[2].split("\n\n")[0].split("`--all-checks`")[:2]
     )

@@ -79,7 +79,7 @@ def gate(tmp_path, cases):
 
     def gate_(changes, *arguments):
         candidate = faulty_tensorflow.copy(tmp_path / "candidate", changes)
-        command = ["gate", "--baseline", "local", "--candidate", str(candidate)]
+        command = ["gate", "run", "--baseline", "local", "--candidate", str(candidate)]
         command += [
             "--cases-dir",
             str(cases),
@@ -170,6 +170,7 @@ def test_a_loader_that_loses_what_no_answer_shows_is_found_by_the_default_checks
     candidate = faulty_tensorflow.copy(tmp_path / "candidate", {"python/saved_model/load.py": thaw})
     command = [
         "gate",
+        "run",
         "--baseline",
         "local",
         "--candidate",

@@ -28,7 +28,7 @@ def test_the_releases_are_named_whose_models_the_candidate_misreads(tmp_path):
     candidate = faulty_tensorflow.copy(
         tmp_path / "candidate", {"python/saved_model/load.py": forget}
     )
-    command = ["gate", "--baseline", "local", "--candidate", str(candidate), "--no-install"]
+    command = ["gate", "run", "--baseline", "local", "--candidate", str(candidate), "--no-install"]
     command += ["--out", str(tmp_path / "out"), "-n", "1", "--case", "tf2_dense_table"]
     command += ["--producer", "fixture", "--consumer", "tf2", "--check", "values"]
     done = CliRunner().invoke(main, command)

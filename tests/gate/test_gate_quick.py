@@ -58,6 +58,7 @@ def test_it_takes_a_minute_where_the_costs_of_cells_were_measured():
 def test_a_green_quick_gate_names_what_it_left_out(tmp_path):
     words = [
         "gate",
+        "run",
         "--baseline",
         "local",
         "--candidate",

@@ -270,7 +270,7 @@ def test_the_page_has_every_pair_that_is_not_alike_and_filters(all_kinds):
 def test_every_report_names_the_command_that_finds_the_release_of_a_regression(tmp_path):
     verdict = compared(tmp_path, ("regressed", "PASS", ("CRASH", {"message": "reason"})))[1]
     verdict["baseline"]["label"], verdict["candidate"]["label"] = "2.4.4", "2.21.0"
-    command = "savedmodel-compat bisect " + verdict["facts"][0]["candidate"]["cell"]
+    command = "savedmodel-compat gate bisect " + verdict["facts"][0]["candidate"]["cell"]
     for text in (
         gate_html.render(verdict).replace("<wbr>", ""),
         gate_markdown.render(verdict),

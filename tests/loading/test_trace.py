@@ -15,7 +15,7 @@ from reference_impl.format.container import layout
 from reference_impl.tracing import AT_ANY_TIME, STAGES, TOGETHER, Step
 
 pytestmark = pytest.mark.tensorflow
-PAGE = Path(__file__).parents[2] / "docs" / "drop_in.md"
+PAGE = Path(__file__).parents[2] / "docs/format/watching.md"
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from savedmodel_common import tensors
 from savedmodel_plugin_kit import grammar
 from savedmodel_plugin_kit.rules import RULES
 
-PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
+PROTOCOL = (DOCS / "exporters/protocol.md").read_text(encoding="utf-8")
 LOCKED = (
     'command = ["{python}", "consumer.py"]\nlock = "mine.lock"\nversion = "0.1"\ncapabilities ='
     ' ["tags"]\n'
@@ -34,7 +34,7 @@ LOCKED = (
 
 @pytest.fixture
 def folder(tmp_path):
-    """What somebody has who did what docs/plugins.md says, and nothing else."""
+    """What somebody has who did what docs/exporters/plugins.md says, and nothing else."""
     return page_files(tmp_path)
 
 
@@ -59,7 +59,9 @@ def test_one_that_is_wrong_fails_with_the_mistake_by_its_name(folder):
     done = ours(["plugin-check", f"{sys.executable} consumer.py"], folder)
     assert done.returncode == 1
     assert "hello            FAILED: " in done.stdout and "the id 0" in done.stdout
-    assert RULES["P-02"] in done.stdout and re.search(r"docs/protocol.md:\d+", done.stdout)
+    assert RULES["P-02"] in done.stdout and re.search(
+        r"docs/exporters/protocol.md:\d+", done.stdout
+    )
 
 
 @pytest.fixture
@@ -294,7 +296,7 @@ def test_a_wrong_file_is_told_with_its_place(tmp_path, text, said):
 
 def test_a_wrong_file_is_a_usage_error(folder):
     (folder / "plugins.toml").write_text('[consumer.tf2]\ncommand = ["x"]')
-    done = ours(["matrix", "plan", "--plugins", "plugins.toml"], folder)
+    done = ours(["matrix", "run", "--dry-run", "--plugins", "plugins.toml"], folder)
     assert done.returncode == 64 and "own: " in done.stderr
 
 
@@ -317,7 +319,7 @@ def test_an_entry_point_cannot_stand_in_for_ours(tmp_path, monkeypatch):
 
 
 def test_a_consumer_that_nobody_declares_is_a_usage_error(folder):
-    done = ours(["matrix", "plan", "--consumer", "nobody"], folder)
+    done = ours(["matrix", "run", "--dry-run", "--consumer", "nobody"], folder)
     assert done.returncode == 64 and "nobody" in done.stderr and "c_api," in done.stderr, (
         done.stderr
     )

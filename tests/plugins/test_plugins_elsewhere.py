@@ -55,7 +55,7 @@ def gate(world, *arguments):
         "--check",
         "load",
     )
-    return world.command("gate", *names, *here, *arguments, "--", "-p", "matrix_double")
+    return world.command("gate", "run", *names, *here, *arguments, "--", "-p", "matrix_double")
 
 
 def facts(world):
@@ -91,15 +91,7 @@ def test_a_gate_compares_what_plug_ins_read_and_write(world):
     )
     assert not [cell for cell in executed if "/mine@" in cell and not cell.startswith("alpha/")]
     again = world.command(
-        "gate",
-        "--baseline",
-        VERSION,
-        "--candidate",
-        CANDIDATE,
-        "--run",
-        world.out / "run",
-        "--out",
-        world.out,
+        "gate", "compare", VERSION, CANDIDATE, "--run", world.out / "run", "--out", world.out
     )
     assert (again.returncode, facts(world).keys()) == (1, found.keys()), again.stderr
 

@@ -49,7 +49,7 @@ def run():
     counts = {"PASS": len(cells)}
     summary = {"exit_code": 0, "planned": len(cells), "cells": len(cells), "observed": len(cells), "plan_id": "abc",
                "not_run": [], "ledger": {"unexpected_fail": [], "dead_entry": []}, "by_outcome": counts,
-               "compared": 0, "ended": True, "disagreements": []}  # fmt: skip
+               "compared": 0, "ended": True, "disagreements": [], "divisions": []}  # fmt: skip
     return {"cells": cells}, results, summary
 
 

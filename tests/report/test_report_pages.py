@@ -61,7 +61,7 @@ def test_a_title_has_run_versions_and_date(versions, started, title):
 
 def test_the_page_of_a_run_has_its_title():
     summary = {"exit_code": 0, "planned": 0, "cells": 0, "observed": 0, "answered": 0, "plan_id": "abc", "not_run": [],
-               "ledger": {}, "by_outcome": {}, "compared": 0, "ended": True, "disagreements": [], "run": {"started": WHEN},
+               "ledger": {}, "by_outcome": {}, "compared": 0, "ended": True, "disagreements": [], "divisions": [], "run": {"started": WHEN},
                "versions": {"tf2": {"tensorflow": ["2.21.0"], "numpy": ["2.0"]}}}  # fmt: skip
     page = html.render({"cells": []}, [], summary)
     assert title_of(page).endswith(": matrix, TensorFlow 2.21.0, 2026-11-23 05:30")

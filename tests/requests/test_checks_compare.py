@@ -309,7 +309,7 @@ def test_what_a_consumer_allows_adds_to_what_an_artifact_states() -> None:
 
 
 def test_the_page_has_the_limits() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "requests.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/exporters/requests.md").read_text()
     for dtype in FLOATS | COMPLEX.keys():
         limit = limit_of(dtype)
         assert f"| `{dtype}` | {limit.rtol:g} | {limit.atol:g} |" in page

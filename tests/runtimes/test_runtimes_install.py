@@ -85,7 +85,7 @@ def run(*arguments: str):
 
 
 def doctor(*arguments: str):
-    return CliRunner().invoke(main, ["doctor", *arguments])
+    return CliRunner().invoke(main, ["runtimes", "doctor", *arguments])
 
 
 def folders() -> list[str]:
@@ -116,8 +116,8 @@ def test_lock_then_install_then_use(world):
 @pytest.mark.parametrize(
     "words",
     [
-        "gate --baseline 9.9 --candidate 2.99",
-        "gate --baseline 9.9 --candidate tensorflow==2.99",
+        "gate run --baseline 9.9 --candidate 2.99",
+        "gate run --baseline 9.9 --candidate tensorflow==2.99",
         "matrix run --grid --runtime 9.9 --runtime tensorflow>=99",
     ],
 )
@@ -230,15 +230,15 @@ def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
     assert run("install", "9.9").exit_code == 0
     only = {name: consumers.CONSUMERS[name] for name in ("v1_session", "reference")}
     monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", only)
-    done = doctor("--runtime", "9.9")
+    done = doctor("9.9")
     assert done.exit_code == 0, done.output
     assert "  v1_session: " in done.output and "  reference: none" in done.output
     assert "uv: uv " in done.output and "disk: " in done.output
     only["c_api"] = consumers.CONSUMERS["c_api"]  # there is no such library in the tiny wheel
-    done = doctor("--runtime", "9.9")
+    done = doctor("9.9")
     assert done.exit_code == 1 and "  c_api: c_api_worker " in done.output, done.output
     assert done.stdout.startswith("missing: c_api in tf9.9: ")
-    done = doctor("--runtime", "9.9", "--json")
+    done = doctor("9.9", "--json")
     told = json.loads(done.stdout)
     bad = [
         (one["runtime"], one["name"]) for one in told["found"] if one["needed"] and not one["ok"]
@@ -252,7 +252,7 @@ def test_the_doctor_notices_that_uv_is_missing(world, monkeypatch):
 
     monkeypatch.setattr(uv, "find", none)
     monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", {})
-    done = doctor("--runtime", "local")
+    done = doctor("local")
     assert (done.exit_code, "pip install uv" in done.output) == (1, True)
     assert run("install", "9.9").exit_code == 4
 

@@ -1,4 +1,4 @@
-"""The reader in JavaScript, written from docs/spec alone, reaches level L1 on the whole kit."""
+"""The reader in JavaScript, written from docs/format/spec alone, reaches level L1 on the whole kit."""
 
 import shutil
 from pathlib import Path

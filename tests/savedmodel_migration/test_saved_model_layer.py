@@ -145,6 +145,7 @@ def test_a_step_is_the_step_of_the_model(keras_2, tmp_path):
     assert changed == 8, "all but the frozen kernel and bias, moving averages too"
 
 
+@pytest.mark.clause("GOAL-12")
 def test_fit_inside_a_functional_model_lowers_the_loss(module):
     model = functional(SavedModelLayer(module))
     model.compile(keras.optimizers.Adam(0.05), "mse")
@@ -152,6 +153,7 @@ def test_fit_inside_a_functional_model_lowers_the_loss(module):
     assert history[-1] < history[0] / 2
 
 
+@pytest.mark.clause("GOAL-12")
 def test_a_file_holds_the_trained_weights_for_a_fresh_process(module, tmp_path):
     model = functional(SavedModelLayer(module))
     model.compile(keras.optimizers.Adam(0.05), "mse")

@@ -44,6 +44,7 @@ def keras2():
     )
 
 
+@pytest.mark.clause("GOAL-12")
 def test_a_sequential_model_predicts_as_before_in_a_process_without_this_project(keras2, tmp_path):
     model = keras2.Sequential(
         [
@@ -172,6 +173,7 @@ def test_a_configuration_names_only_what_keras_has_and_runs_nothing(keras2, tmp_
     assert "root:" not in json.dumps(found["a_vocabulary_of_the_machine"])
 
 
+@pytest.mark.clause("GOAL-12")
 def test_a_trained_model_goes_on_training_from_the_same_state(keras2, tmp_path):
     random = np.random.default_rng(1)
     x, y = random.standard_normal((2, 16, 4)).astype(np.float32)

@@ -79,7 +79,7 @@ def test_rows_of_an_embedding_that_train_otherwise_are_said(keras2, tmp_path, op
         model.train_on_batch(ids, y)
     same = np.allclose(found.model.get_weights()[0], old.get_weights()[0], atol=1e-5)
     assert same is not said, (
-        "Keras 3 trains as Keras 2 now: the note and docs/keras_migration.md are out of date"
+        "Keras 3 trains as Keras 2 now: the note and docs/zoo/migrate_keras.md are out of date"
     )
 
 

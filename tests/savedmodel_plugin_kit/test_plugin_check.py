@@ -115,7 +115,7 @@ def test_a_mistake_is_called_by_its_name(mistake: str, monkeypatch: pytest.Monke
     assert re.search(words, seen.message), seen.message
     record = seen.to_json()
     assert record["asks"] == RULES[record["rule"]] and record["where"].startswith(
-        "docs/protocol.md"
+        "docs/exporters/protocol.md"
     )
     assert record["sent"] or mistake == "floods"
 

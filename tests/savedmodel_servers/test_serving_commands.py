@@ -1,4 +1,4 @@
-"""The commands ``doctor --server`` and ``serving image`` without an engine."""
+"""The commands ``runtimes doctor --server`` and ``standin_image`` without an engine."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from serving_drivers_fixtures import home, no_engine, sdk
 
 from compat_matrix.runtimes import places
 from savedmodel_compat import cli
+from savedmodel_servers.commands import standin_image
 from savedmodel_servers.drivers import engine
 
 __all__ = ["home", "no_engine", "sdk"]  # fixtures, imported by name
 
 
 def test_doctor_without_an_engine(no_engine):
-    result = CliRunner().invoke(cli.main, ["doctor", "--serving"])
+    result = CliRunner().invoke(cli.main, ["runtimes", "doctor", "--serving"])
     assert result.exit_code == 1
     assert "missing: engine: " in result.output
     assert "docker info" in result.output
-    assert CliRunner().invoke(cli.main, ["doctor", "--server", "remote:x"]).exit_code == 64
+    assert (
+        CliRunner().invoke(cli.main, ["runtimes", "doctor", "--server", "remote:x"]).exit_code == 64
+    )
 
 
 def test_an_engine_that_nobody_asked_for_is_optional(no_engine, monkeypatch):
     monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", {})
-    result = CliRunner().invoke(cli.main, ["doctor"])
+    result = CliRunner().invoke(cli.main, ["runtimes", "doctor"])
     assert result.exit_code == 0 and "optional: engine: " in result.output, result.output
 
 
@@ -44,15 +47,15 @@ def test_image_is_built_by_the_command(sdk, monkeypatch):
         engine, "connect", lambda: SimpleNamespace(images=images_of, close=lambda: None)
     )
     monkeypatch.setattr(image, "build", build)
-    done = CliRunner().invoke(cli.main, ["serving", "image", "2.20", "--tag", "mine:1"])
+    done = CliRunner().invoke(standin_image.image, ["2.20", "--tag", "mine:1"])
     assert (done.exit_code, done.output) == (0, "mine:1: sha256:1\n")
-    assert CliRunner().invoke(cli.main, ["serving", "image"]).exit_code == 0
+    assert CliRunner().invoke(standin_image.image, []).exit_code == 0
     assert asked == [("mine:1", "2.20"), (None, "local")]
-    assert CliRunner().invoke(cli.main, ["serving", "image", "nothing"]).exit_code == 64
+    assert CliRunner().invoke(standin_image.image, ["nothing"]).exit_code == 64
 
 
 def test_image_without_an_engine(no_engine):
-    done = CliRunner().invoke(cli.main, ["serving", "image"])
+    done = CliRunner().invoke(standin_image.image, [])
     assert done.exit_code == 4 and "docker info" in done.stderr
 
 

@@ -38,7 +38,7 @@ def test_absent_image_is_never_pulled(client):
         assert missing.value.command == f"docker pull {name}"
     with pytest.raises(NotHere, match="is not built") as missing:
         drivers.of("savedmodel-compat-standin:0.0.1").identify()
-    assert missing.value.command == "savedmodel-compat serving image"
+    assert missing.value.command == "python -m savedmodel_servers.commands.standin_image"
 
 
 def test_stand_in_serves_a_fixture_over_both_transports(tmp_path):

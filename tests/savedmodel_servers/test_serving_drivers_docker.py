@@ -380,7 +380,7 @@ def test_engine_that_is_gone_for_a_while(client, driver, way, fleet, tmp_path, m
 
 
 def missing_engine():
-    return CliRunner().invoke(cli.main, ["doctor", "--serving"]).exit_code
+    return CliRunner().invoke(cli.main, ["runtimes", "doctor", "--serving"]).exit_code
 
 
 def test_engine_on_another_machine(client, driver, way, fleet, tmp_path):
@@ -418,7 +418,7 @@ def test_trouble_that_passes_is_tried_again_and_told(client, driver, fleet, tmp_
 
 def test_doctor_names_engine_and_images(image):
     servers = f"{image},tensorflow/serving:0.0.1"
-    result = CliRunner().invoke(cli.main, ["doctor", "--server", servers])
+    result = CliRunner().invoke(cli.main, ["runtimes", "doctor", "--server", servers])
     assert result.exit_code == 1
     assert "engine: " in result.output and "CPUs" in result.output
     assert f"{image}: tensorflow-serving, TensorFlow 2.15.1" in result.output

@@ -1,4 +1,4 @@
-"""docs/serving.md and the ledger tell one story of real servers, and each row of the page says who
+"""docs/evidence/real_servers.md and the ledger tell one story of real servers, and each row of the page says who
 saw it.
 """
 
@@ -18,7 +18,7 @@ from compat_matrix.checks.table import SERVE_CHECKS
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 from compat_matrix.verdict.entries import Entry
 
-PAGE = Path(__file__).parents[2] / "docs" / "serving.md"
+PAGE = Path(__file__).parents[2] / "docs/evidence/real_servers.md"
 SEEN = re.compile(r"2\.\d+\.\d+, 20\d\d-\d\d-\d\d|derived")
 COLUMNS = {SERVING: 2, STANDIN: 3}
 LEDGER = Ledger.read(DEFAULT_PATH)

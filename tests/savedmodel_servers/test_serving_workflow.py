@@ -20,7 +20,7 @@ def test_two_images_are_pinned_and_are_those_of_the_documentation() -> None:
     assert set(IMAGE.findall(text)) == set(images.values()), "an image that is not one of the two"
     versions = [Version(image.partition(":")[2]) for image in images.values()]
     assert all(len(version.release) == 3 for version in versions), "a tag that moves"
-    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/servers/serving.md").read_text(encoding="utf-8")
     section = page.partition("## Real images in CI")[2].partition("\n## ")[0]
     assert set(images.values()) <= set(IMAGE.findall(section))
 

@@ -1,5 +1,5 @@
 """Corners of the canonical form and its differences that mutation testing found untested
-(docs/hostile.md).
+(docs/evidence/mutation.md).
 """
 
 import model_edits as edits

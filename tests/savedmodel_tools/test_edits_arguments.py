@@ -316,16 +316,16 @@ def test_with_several_meta_graphs_tags_choose(tmp_path):
 
 def test_the_command(tmp_path):
     model = fixture(KERAS)
-    options = ("--input", "price=cost", "--output", "kind=label")
-    text = invoke("signatures", "rename", model, "serving_default", *options, "--dry-run").output
+    options = ("--input", "serving_default:price=cost", "--output", "serving_default:kind=label")
+    text = invoke("edit", "signatures", model, *options, "--dry-run").output
     assert "price" in text and "cost" in text and "dry run" in text
     found = json.loads(
         invoke(
+            "edit",
             "signatures",
-            "rename",
             model,
-            "serving_default",
-            "score",
+            "--rename",
+            "serving_default=score",
             *options,
             "--out",
             tmp_path / "out",
@@ -333,18 +333,19 @@ def test_the_command(tmp_path):
         ).output
     )
     assert found["models"][0]["changes"][-1].split()[-1] == "score"
-    assert "in  cost: float32" in invoke("signatures", "list", tmp_path / "out").output
+    assert "in  cost: float32" in invoke("inspect", "--only", "signatures", tmp_path / "out").output
     for wrong in (
         (),
-        ("--input", "price"),
-        ("--input", "=x"),
-        ("--input", "price="),
-        ("--input", "price=a", "--input", "price=b"),
+        ("--input", "serving_default:price"),
+        ("--input", "price=a"),
+        ("--input", "serving_default:=x"),
+        ("--input", "serving_default:price="),
+        ("--input", "serving_default:price=a", "--input", "serving_default:price=b"),
+        ("--rename", "serving_default"),
     ):
-        invoke("signatures", "rename", model, "serving_default", *wrong, "--dry-run", code=64)
-    invoke(
-        "signatures", "rename", model, "serving_default", "--input", "nope=x", "--dry-run", code=1
-    )
+        invoke("edit", "signatures", model, *wrong, "--dry-run", code=64)
+    for absent in ("serving_default:nope=x", "serving_defalt:price=x"):
+        invoke("edit", "signatures", model, "--input", absent, "--dry-run", code=1)
 
 
 def test_an_old_name_may_have_an_equals_sign(tmp_path):
@@ -355,12 +356,11 @@ def test_an_old_name_may_have_an_equals_sign(tmp_path):
 
     edited(fixture("half_plus_two"), tmp_path / "model", odd)
     invoke(
+        "edit",
         "signatures",
-        "rename",
         tmp_path / "model",
-        "serving_default",
         "--input",
-        "a=b=x",
+        "serving_default:a=b=x",
         "--out",
         tmp_path / "out",
     )

@@ -26,7 +26,7 @@ def zoo(tmp_path):
     return tmp_path
 
 
-def run(zoo, *more, code=1, command=("slim",)):
+def run(zoo, *more, code=1, command=("edit", "slim")):
     done = CliRunner().invoke(main, [*command, str(zoo / "zoo"), "--out", str(zoo / "out"), *more])
     assert done.exit_code == code, done.output
     return done
@@ -49,7 +49,7 @@ def test_a_folder_is_slimmed_by_processes_and_summed_up(zoo):
         assert layout.read(zoo / "out" / "inner" / case).saved_model.meta_graphs
     assert not (zoo / "out" / "broken").exists()
     alone = CliRunner().invoke(
-        main, ["slim", str(fixture("queue_leftovers")), "--out", str(zoo / "alone")]
+        main, ["edit", "slim", str(fixture("queue_leftovers")), "--out", str(zoo / "alone")]
     )
     assert alone.exit_code == 0 and "models" not in alone.stdout
     one, other = (
@@ -116,23 +116,19 @@ def test_what_an_edit_did_not_put_there_is_not_replaced(zoo):
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "words"),
     [
-        ("tags", "set"),
-        ("signatures", "rename"),
-        ("signatures", "copy"),
-        ("signatures", "drop"),
-        ("signatures", "default"),
+        ("tags", ["mine"]),
+        ("signatures", ["--rename", "serving_default=x"]),
+        ("signatures", ["--copy", "serving_default=x"]),
+        ("signatures", ["--drop", "serving_default"]),
+        ("signatures", ["--default", "serving_default"]),
     ],
 )
-def test_every_edit_goes_to_processes(zoo, command):
+def test_every_edit_goes_to_processes(zoo, command, words):
     """An edit is handed to another process, so it can be pickled."""
-    words = {"set": ["mine"], "drop": ["serving_default"], "default": ["serving_default"]}.get(
-        command[1], ["serving_default", "x"]
-    )
-    done = CliRunner().invoke(
-        main, [*command, str(zoo / "zoo"), *words, "--dry-run", "--jobs", "2", "--json"]
-    )
+    more = ["--dry-run", "--jobs", "2", "--json"]
+    done = CliRunner().invoke(main, ["edit", command, str(zoo / "zoo"), *words, *more])
     lines = json.loads(done.stdout)["models"]
     assert len(lines) == 4 and {line.get("error", {}).get("class") for line in lines} <= {
         None,

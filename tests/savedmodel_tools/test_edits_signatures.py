@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 
+import reference_impl
 from reference_impl import errors
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
@@ -116,7 +117,7 @@ def test_a_copy_is_the_same_function(tmp_path):
 
 def test_another_default(tmp_path):
     source = fixture("module_functions")
-    with pytest.raises(RefusedError, match=r"default; .*--old"):
+    with pytest.raises(RefusedError, match=r"default: .*--rename serving_default=KEY"):
         edit(source, tmp_path / "out", lambda draft: signatures.make_default(draft, "lookup"))
     edit(source, tmp_path / "out", lambda draft: signatures.make_default(draft, "lookup", "former"))
     graph = layout.read(tmp_path / "out").meta_graph()
@@ -256,41 +257,71 @@ def test_objects_that_are_not_there_are_refused(tmp_path):
 
 def test_the_commands(tmp_path):
     model = fixture("module_functions")
-    listed = invoke("signatures", "list", model).output
-    assert (
-        "lookup  tensorflow/serving/predict\n    in  words: string[?]\n    out ids: int64[?]"
-        in listed
-    )
-    assert invoke("tags", "list", model).output == "serve  object graph, 2 signatures\n"
-    dry = invoke("signatures", "drop", model, "lookup", "--dry-run").output
+    dry = invoke("edit", "signatures", model, "--drop", "lookup", "--dry-run").output
     assert "dry run" in dry and "objects 22 -> 21" in dry
     found = json.loads(
         invoke(
-            "signatures", "rename", model, "lookup", "find", "--out", tmp_path / "out", "--json"
+            *("edit", "signatures", model, "--rename", "lookup=find"),
+            *("--out", tmp_path / "out", "--json"),
         ).output
     )
     (change,) = found["models"][0]["changes"]
     assert "lookup" in change and "find" in change and not found["dry_run"]
     assert (
         "is called"
-        in invoke("signatures", "rename", tmp_path / "out", "find", "lookup", "--dry-run").output
+        in invoke(
+            "edit", "signatures", tmp_path / "out", "--rename", "find=lookup", "--dry-run"
+        ).output
     )
-    invoke("signatures", "drop", model, "nope", "--dry-run", code=1)
-    invoke("signatures", "drop", model, "lookup", code=64)
-    invoke("tags", "set", model, "x", "--out", tmp_path / "o", "--dry-run")
+    invoke("edit", "signatures", model, "--drop", "nope", "--dry-run", code=1)
+    invoke("edit", "signatures", model, "--drop", "lookup", code=64)
+    invoke("edit", "tags", model, "x", "--out", tmp_path / "o", "--dry-run")
     assert not (tmp_path / "o").exists()
-    invoke("tags", "list", tmp_path / "absent", code=64)
+
+
+def test_several_changes_of_one_edit_come_in_a_fixed_order(tmp_path):
+    model, out = fixture("module_functions"), tmp_path / "out"
+    words = ("--default", "look", "--copy", "lookup=look", "--input", "lookup:words=terms")
+    invoke("edit", "signatures", model, *words, "--rename", "serving_default=old", "--out", out)
+    found = reference_impl.inspect(out).meta_graphs[0].signatures
+    assert {one.key: [item.name for item in one.inputs] for one in found} == {
+        "look": ["terms"],
+        "lookup": ["terms"],
+        "old": ["x"],
+        "serving_default": ["terms"],
+    }
+
+
+def test_a_key_with_a_colon_is_told_from_the_name_of_an_input(tmp_path):
+    model, out = fixture("module_functions"), tmp_path / "out"
+    invoke("edit", "signatures", model, "--rename", "lookup=a:b", "--out", out)
+    text = invoke("edit", "signatures", out, "--input", "a:b:words=terms", "--dry-run").output
+    assert "input words of signature a:b is called terms" in text
+
+
+def test_inspect_tells_which_signatures_the_object_graph_lacks(tmp_path):
+    def lose(message):
+        nodes = message.meta_graphs[0].object_graph_def.nodes
+        (held,) = [node for node in nodes if node.user_object.identifier == "signature_map"]
+        (child,) = [child for child in held.children if child.local_name == "lookup"]
+        held.children.remove(child)
+
+    edited(fixture("module_functions"), tmp_path / "model", lose)
+    found = reference_impl.inspect(tmp_path / "model").meta_graphs[0].signatures
+    assert {one.key: one.loads for one in found} == {"lookup": False, "serving_default": True}
+    text = invoke("inspect", "--only", "signatures", tmp_path / "model").output
+    assert "lookup  tensorflow/serving/predict  (not in the object graph)" in text
 
 
 def test_a_tree_goes_to_a_tree_and_a_refusal_costs_one_model(tmp_path):
     for case in ("half_plus_two", "train_tag_only"):
         shutil.copytree(fixture(case), tmp_path / "zoo" / case / "1")
     result = invoke(
+        "edit",
         "signatures",
-        "rename",
         tmp_path / "zoo",
-        "serving_default",
-        "x",
+        "--rename",
+        "serving_default=x",
         "--out",
         tmp_path / "out",
         "--json",

@@ -257,7 +257,7 @@ def test_every_fixture_keeps_its_signatures_weights_and_assets(tmp_path):
 
 def test_the_command(tmp_path):
     result = CliRunner().invoke(
-        main, ["slim", str(fixture(KERAS)), "--out", str(tmp_path / "out"), "--json"]
+        main, ["edit", "slim", str(fixture(KERAS)), "--out", str(tmp_path / "out"), "--json"]
     )
     assert result.exit_code == 0, result.output
     (line,) = json.loads(result.stdout)["models"]
@@ -265,7 +265,7 @@ def test_the_command(tmp_path):
         len(line["removed"]["keys"]) == 13
         and line["after"]["checkpoint_bytes"] < line["before"]["checkpoint_bytes"]
     )
-    dry = CliRunner().invoke(main, ["slim", str(FIXTURES / "queue_leftovers"), "--dry-run"])
+    dry = CliRunner().invoke(main, ["edit", "slim", str(FIXTURES / "queue_leftovers"), "--dry-run"])
     assert dry.exit_code == 0 and "beta1_power" in dry.stdout
 
 

@@ -451,7 +451,7 @@ def test_the_table_is_what_the_installed_tensorflow_registers(tmp_path):
     index = table.index(release.name)
     if index is None:
         pytest.skip(
-            f"the table does not have TensorFlow {release.tensorflow} (savedmodel-compat ops update"
+            f"the table does not have TensorFlow {release.tensorflow} (python -m compat_matrix.commands.ops update"
             " adds it)"
         )
     stored = table.snapshot(index)

@@ -17,7 +17,7 @@ from reference_impl import saving
 from reference_impl.saving.stages import STAGES
 
 pytestmark = pytest.mark.tensorflow
-PAGE = Path(__file__).parents[2] / "docs" / "drop_in.md"
+PAGE = Path(__file__).parents[2] / "docs/format/watching.md"
 
 
 @pytest.fixture(scope="module")

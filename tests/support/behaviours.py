@@ -2,7 +2,7 @@
 implementation.
 
 A behaviour takes an Implementation and returns what it saw, in plain Python values, or raises.
-`tests/drop_in/test_behaviours.py` compares the two and asks for a row in docs/drop_in.md wherever
+`tests/drop_in/test_behaviours.py` compares the two and asks for a row in docs/format/drop_in.md wherever
 they differ. They are what TensorFlow's own tests of SavedModels look at, and what its users have
 reported.
 """

@@ -1,4 +1,4 @@
-"""A small world with the plug-ins of docs/plugins.md in it, and what runs commands of this project
+"""A small world with the plug-ins of docs/exporters/plugins.md in it, and what runs commands of this project
 there.
 """
 
@@ -12,7 +12,7 @@ from docs import transcripts
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, SAMPLES = ROOT / "docs", ROOT / "savedmodel_plugin_kit" / "samples"
-PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "exporters/plugins.md").read_text(encoding="utf-8")
 
 
 def ours(command, cwd, **more):
@@ -23,7 +23,7 @@ def ours(command, cwd, **more):
 
 
 def page_files(folder):
-    """What somebody has who did what docs/plugins.md says, and nothing else."""
+    """What somebody has who did what docs/exporters/plugins.md says, and nothing else."""
     for name, text in transcripts.files(PAGE):
         (folder / name).write_text(text, encoding="utf-8")
     for sample in ("numpy_exporter.py", "numpy_consumer.py"):

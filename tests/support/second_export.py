@@ -1,6 +1,6 @@
 """Two exports of one model.
 
-The second differs as exporters make them differ; docs/contract.md and docs/diff.md show both.
+The second differs as exporters make them differ; docs/zoo/client_contract.md and docs/zoo/diff.md show both.
 
     python tests/support/second_export.py FOLDER
 

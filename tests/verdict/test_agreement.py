@@ -234,7 +234,7 @@ def test_agreements_are_planned_chosen_run_in_many_processes_and_resumed(tmp_pat
     world.cpp(True)
     pair = f"old/fixture@1.15.5/c_api+cpp@{VERSION}/values"
     sides = {pair.replace("c_api+cpp", name) for name in ("c_api", "cpp")}
-    assert pair in world.matrix("plan").stdout.splitlines()
+    assert pair in world.matrix("run", "--dry-run").stdout.splitlines()
     assert world.run("--cell", pair, out=tmp_path / "one").returncode == 0
     records = world.results(tmp_path / "one")
     assert {name for name, record in records.items() if record["outcome"] == "PASS"} == {

@@ -34,10 +34,10 @@ _numbers: list[np.random.Generator] = []  # one for each build, of one seed
 class Built(NamedTuple):
     """The result of a builder.
 
-    ``requests`` as in a case (docs/contracts.md, section 4). ``signatures`` go to the save;
-    ``answers``, by signature, are what the original object says where the save finds the signatures
-    by itself: functions of the inputs, by name or the only one. ``save(root, path)`` in place of
-    ``tf.saved_model.save``.
+    ``requests`` as in a case (docs/exporters/artifacts.md, section 4). ``signatures`` go to the
+    save; ``answers``, by signature, are what the original object says where the save finds the
+    signatures by itself: functions of the inputs, by name or the only one. ``save(root, path)`` in
+    place of ``tf.saved_model.save``.
     """
 
     root: Any

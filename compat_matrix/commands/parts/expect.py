@@ -41,7 +41,7 @@ SHOWN = (
     "until",
 )  # of an entry
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md)."
+    "--json", "as_json", is_flag=True, help="One JSON object (docs/releases/results.md)."
 )
 
 
@@ -183,7 +183,7 @@ def expect_explain(
     if cell is None:
         near = like(cell_id, known)
         raise Refused(
-            f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them).{near}",
+            f"no such cell: {cell_id} (savedmodel-compat matrix run --dry-run lists them).{near}",
             ExitCode.USAGE,
         )
     entry = ledger.entry_for(cell)

@@ -24,10 +24,8 @@ from savedmodel_common import toml
 from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.lists import list_option, quiet_option
 from savedmodel_common.exit_codes import ExitCode
-from savedmodel_common.printable import counted
 
 if TYPE_CHECKING:
-    from compat_matrix.cells.plan import Cell
     from compat_matrix.plan.changed import Changes
     from compat_matrix.plan.planning import Axes
     from compat_matrix.runtimes.runtime import Runtime
@@ -73,20 +71,13 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
     is_flag=True,
     help="Keep the results of an interrupted run of the same plan, run what is missing.",
 )
-@click.option(
-    "--no-install", is_flag=True, help="With --grid: do not make the environments that are missing."
-)
-@click.option(
-    "--no-build",
-    is_flag=True,
-    help="With --servers-only: do not make the stand-in's image where it is missing.",
-)
+@planned.no_install_option
 @planned.require_option
 @planned.past_options
 @planned.plan_options
 @plugin_option
 @planned.runtime_options
-@click.option("--dry-run", is_flag=True, help="Run nothing, list the cells that would run.")
+@planned.dry_run_option
 @click.option(
     "--json",
     "as_json",
@@ -94,7 +85,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
     help="The content of summary.json on stdout, in place of the report.",
 )
 @quiet_option
-@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+@planned.pytest_arguments
 @planned.exit_codes
 def run(
     out: Path | None,
@@ -106,7 +97,6 @@ def run(
     changed_since: str | None,
     resume: bool,
     no_install: bool,
-    no_build: bool,
     require: bool | str,
     past: int | None,
     pasts: int | None,
@@ -159,7 +149,7 @@ def run(
     from compat_matrix.plan.changed import affected
     from compat_matrix.plan.planning import make_plan
 
-    _check_usage(grid, servers_only, servers, no_install, no_build, all_checks)
+    _check_usage(grid, servers_only, servers, no_install, all_checks)
     _check_pasts(past, pasts, servers_only)
     if dry_run and (expression or pytest_args):
         raise click.UsageError(
@@ -185,7 +175,7 @@ def run(
         )
     elif servers_only:
         asked = _of_servers(
-            given, runtimes, servers, None if no_build or dry_run else planned.build_standin
+            given, runtimes, servers, None if no_install or dry_run else planned.build_standin
         )
     else:
         asked = _of_matrix(
@@ -216,8 +206,7 @@ def run(
                 ExitCode.USAGE,
             )
     if out is None or dry_run:
-        would = running.with_needed(plan, chosen)
-        return _listed([cell for cell in plan if cell.id in would], as_json)
+        return planned.list_cells(plan, running.with_needed(plan, chosen), as_json)
     said: dict[str, Sequence[str]] = {"cell": cells, "k": [expression] if expression else ()}
     said["changed_since"] = [changed_since] if changes and changed_since else ()
     order = running.Order(
@@ -248,18 +237,6 @@ def run(
     if as_json:
         click.echo(json.dumps(summary))
     return int(summary["exit_code"])
-
-
-def _listed(cells: Sequence[Cell], as_json: bool) -> int:
-    """Show the cells that would run."""
-    names = [cell.id for cell in cells if not cell.decided]
-    if as_json:
-        click.echo(json.dumps({"schema": 1, "dry_run": True, "cells": names}))
-        return ExitCode.AS_EXPECTED
-    for name in names:
-        click.echo(name)
-    click.echo(f"{counted(len(names), 'cell')} would run", err=True)
-    return ExitCode.AS_EXPECTED
 
 
 def _named(
@@ -354,16 +331,15 @@ def _check_usage(
     servers_only: bool,
     servers: Sequence[str],
     no_install: bool,
-    no_build: bool,
     all_checks: bool,
 ) -> None:
     """Raises UsageError for options that would have no effect."""
     if grid and (servers or servers_only):
         raise click.UsageError("--grid is about TensorFlows: a run without it asks servers")
-    if no_install and not grid:
-        raise click.UsageError("--no-install is about --grid: other runs install nothing")
-    if no_build and not servers_only:
-        raise click.UsageError("--no-build is about --servers-only: other runs make no image")
+    if no_install and not (grid or servers_only):
+        raise click.UsageError(
+            "--no-install belongs to --grid and --servers-only: other runs install nothing"
+        )
     if all_checks and servers_only:
         raise click.UsageError("--all-checks is about TensorFlows: servers are asked everything")
 

@@ -5,8 +5,10 @@ exit codes of errors.
 from __future__ import annotations
 
 import functools
+import json
 import os
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 from savedmodel_common.command_line.lists import Choice, list_option, servers_option
 from savedmodel_common.exit_codes import ExitCode
-from savedmodel_common.printable import printable
+from savedmodel_common.printable import counted, printable
 
 if TYPE_CHECKING:
     from compat_matrix.plan.planning import Axes
@@ -171,11 +173,41 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 " LABEL=RUNTIME tells two of one version apart. The first is asked everything."
             ),
         ),
-        click.option("--all-checks", is_flag=True, help="Ask every runtime everything."),
+        click.option("--all-checks", is_flag=True, help="Make every check in every runtime."),
         server_option,
     ):
         function = option(function)
     return function
+
+
+dry_run_option = click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Run nothing: list the cells that would run, and the others with the reason.",
+)
+no_install_option = click.option(
+    "--no-install",
+    is_flag=True,
+    help="Do not make what is missing: environments, the image of the stand-in.",
+)
+pytest_arguments = click.argument(
+    "pytest_args", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST OPTIONS]"
+)
+
+
+def list_cells(plan: Plan, chosen: Collection[str], as_json: bool) -> int:
+    """Show the chosen cells of a plan, and those that do not run with the reason. Return 0."""
+    cells = tuple(cell for cell in plan if cell.id in chosen)
+    if as_json:
+        click.echo(json.dumps(Plan(cells, plan.narrowed).to_json()))
+        return ExitCode.AS_EXPECTED
+    for cell in cells:
+        reason = f"  {cell.decided.outcome}: {cell.decided.reason}" if cell.decided else ""
+        click.echo(f"{cell.id}{reason}")
+    counts = Counter(str(cell.decided.outcome) if cell.decided else "to run" for cell in cells)
+    told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    click.echo(f"{counted(len(cells), 'cell')}: {told}", err=True)
+    return ExitCode.AS_EXPECTED
 
 
 jobs_option = click.option(

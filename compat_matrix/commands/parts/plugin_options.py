@@ -40,8 +40,9 @@ class _PluginsFile(click.Path):
 def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the option for a file that declares plug-ins."""
     text = (
-        "A TOML file with plug-ins (docs/plugins.md), which are planned too; pyproject.toml's are"
-        " asked for by name. `third-party`: those that come along (docs/third_party.md)."
+        "A TOML file with plug-ins (docs/exporters/plugins.md), which are planned too;"
+        " pyproject.toml's are asked for by name. `third-party`: those that come along"
+        " (third_party/README.md)."
     )
     kind = _PluginsFile(exists=True, dir_okay=False, path_type=Path)
     return click.option("--plugins", type=kind, metavar="FILE", help=text)(function)
@@ -71,7 +72,7 @@ def asked_plugins(
         if re.fullmatch(r"\w+", name) and name not in known:
             more = (
                 "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point"
-                " (docs/plugins.md)"
+                " (docs/exporters/plugins.md)"
             )
             raise Refused(f"{unknown('consumer', [name], sorted(known))} ({more})", ExitCode.USAGE)
     return registry

@@ -1,4 +1,4 @@
-"""``savedmodel-compat doctor``: what the machine has, and whether every consumer really starts."""
+"""``savedmodel-compat runtimes doctor``: what a machine has, and whether every consumer starts."""
 
 from __future__ import annotations
 

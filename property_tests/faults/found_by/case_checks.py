@@ -50,7 +50,7 @@ class ChecksOfCase:
     first: str = ""
 
     def shown(self) -> str:
-        return f"[`{self.case}`](../compat_matrix/cases/{self.case}.py)"
+        return f"[`{self.case}`](../../compat_matrix/cases/{self.case}.py)"
 
     def declaration(self) -> tuple[object, ...]:
         return (self.case, claimed(self.case))

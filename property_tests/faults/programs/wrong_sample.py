@@ -1,5 +1,5 @@
-"""The sample consumer of docs/plugins.md, with the mistake that the file of the environment
-variable PLANTED names, or none.
+"""The sample consumer of docs/exporters/plugins.md, with the mistake that the file of the
+environment variable PLANTED names, or none.
 """
 
 import os

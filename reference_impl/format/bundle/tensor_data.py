@@ -185,8 +185,8 @@ def _write_numbers(stream: BinaryIO, flat: npt.NDArray[Any]) -> tuple[int, int]:
     """Write bytes; return their number and masked checksum, which is computed while the system
     writes a large tensor.
 
-    The benchmark "save: 1 GiB of weights" (docs/benchmarks.md) justifies the thread: writing
-    releases the GIL.
+    The benchmark "save: 1 GiB of weights" (docs/evidence/benchmarks.md) justifies the thread:
+    writing releases the GIL.
     """
     if flat.size < _LARGE:
         stream.write(flat.data)

@@ -3,8 +3,8 @@ assigned to variables unchanged.
 
 A Saver's restore is ``RestoreV2 -> (Identity) -> Assign`` for each variable. Its tensors can be
 read like those of any other checkpoint, in a third of the time (the benchmark "load: graph like
-Inception V3" in docs/benchmarks.md). A TF 1.x graph may contain anything else, so all other nodes
-run.
+Inception V3" in docs/evidence/benchmarks.md). A TF 1.x graph may contain anything else, so all
+other nodes run.
 
 RFC: V1-08
 """

@@ -1,4 +1,4 @@
-"""``savedmodel-compat doctor``: which extras of this package are complete.
+"""``savedmodel-compat runtimes doctor``: which extras of this package are complete.
 
 Needs nothing but the base installation.
 """

@@ -1,5 +1,5 @@
-"""``savedmodel-compat doctor``: the packages, the engine, the images, and the servers that are
-named.
+"""``savedmodel-compat runtimes doctor``: the packages, the engine, the images, and the
+servers that are named.
 """
 
 from __future__ import annotations

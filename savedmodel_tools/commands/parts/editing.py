@@ -1,4 +1,4 @@
-"""Common parts of the commands that list and edit models: where results go, what is said of them,
+"""Common parts of the commands that write copies of models: where results go, what is said of them,
 the walk over a tree.
 """
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.groups import goes_on
 from savedmodel_common.exit_codes import ExitCode, leading
-from savedmodel_common.printable import message_of, printable, told
+from savedmodel_common.printable import printable
 from savedmodel_tools.commands.parts.models import (
     GO_ON,
-    answers,
     jobs_of_models,
     models_named,
     sources,
@@ -29,6 +29,17 @@ from savedmodel_tools.commands.parts.models import (
 if TYPE_CHECKING:
     from savedmodel_tools.edits.draft import Draft
     from savedmodel_tools.find import Model
+
+
+edit_claims = claims(
+    green=(
+        "the copy is written, and each signature that stays is proved to compute the same; with"
+        " --dry-run: it would be"
+    ),
+    asked="the graphs of both, node by node, without running them",
+    not_asked="answers (`check` asks the copy)",
+    codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
+)
 
 
 def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +75,9 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="New directory for the result; of a tree, for all of them.",
         ),
         click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done."),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md)."),
+        click.option(
+            "--json", "as_json", is_flag=True, help="One JSON object (docs/zoo/editing.md)."
+        ),
         jobs_of_models,
         click.option(
             "--follow-links",
@@ -239,50 +252,3 @@ _WORDS = {
     "function_nodes": "their nodes",
     "objects": "objects",
 }
-
-
-def run(
-    argument: str,
-    as_json: bool,
-    follow_links: bool,
-    ask: Callable[[Any], list[dict[str, Any]]],
-    show: Callable[[dict[str, Any]], list[str]],
-) -> int:
-    """Ask every model that the argument names, a `layout.Layout`, for something about each
-    MetaGraph, and show it.
-
-    Return the exit code: 1 when a model cannot be read, or a folder was not looked into.
-    """
-    from reference_impl.errors import about_the_model
-    from reference_impl.format.container import layout
-
-    models, skipped = models_of(argument, follow_links)
-    found: list[dict[str, Any]] = []
-    codes = [ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED]
-    for model, graphs in answers(
-        (model for model, _ in models),
-        lambda path: ask(layout.read(path, follow_links=follow_links)),
-    ):
-        if isinstance(graphs, Exception):
-            codes.append(ExitCode.UNEXPECTED if about_the_model(graphs) else ExitCode.HARNESS_ERROR)
-            click.echo(printable(told(graphs)), err=True)
-            found.append(
-                {
-                    "source": model.name,
-                    "error": {"class": type(graphs).__name__, "message": message_of(graphs)},
-                }
-            )
-            continue
-        found.append({"source": model.name, "meta_graphs": graphs})
-        if not as_json:
-            lines = [line for graph in graphs for line in show(graph)]
-            for line in [model.name, *lines] if len(models) > 1 else lines:
-                click.echo(printable(line, newlines=False))
-    tell_skipped(skipped)
-    if as_json:
-        click.echo(
-            json.dumps(
-                {"schema": 1, "models": found, "skipped": [item._asdict() for item in skipped]}
-            )
-        )
-    return leading(*codes)

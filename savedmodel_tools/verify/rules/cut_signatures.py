@@ -51,7 +51,7 @@ _ELSEWHERE = "servers and tf.compat.v1.saved_model.load serve the model as it is
     ),
     fix=(
         "Export again with one placeholder for each input, or drop the signature"
-        " (`savedmodel-compat signatures drop`); "
+        " (`savedmodel-compat edit signatures --drop`); "
     )
     + _ELSEWHERE,
 )
@@ -82,7 +82,7 @@ def inputs_share_tensor(model: Model, graph: Graph) -> Iterator[Fault]:
     fix=(
         "Export again with the placeholder as an input or with a default"
         " (tf.compat.v1.placeholder_with_default), or drop the signature (`savedmodel-compat"
-        " signatures drop`)."
+        " edit signatures --drop`)."
     ),
 )
 def placeholder_not_fed(model: Model, graph: Graph) -> Iterator[Fault]:
@@ -180,7 +180,7 @@ def op_fed_in_part(model: Model, graph: Graph) -> Iterator[Fault]:
     why="tf.saved_model.load fails ('has a reference type'), since no function returns references.",
     fix=(
         "Export again with tf.identity of the output, or drop the signature (`savedmodel-compat"
-        " signatures drop`); "
+        " edit signatures --drop`); "
     )
     + _ELSEWHERE,
 )
@@ -211,7 +211,7 @@ def reference_output(model: Model, graph: Graph) -> Iterator[Fault]:
         "tf.saved_model.load fails for graphs without objects ('refers to a Tensor which does not"
         " exist', 'must be tensors'); elsewhere the call fails."
     ),
-    fix="Drop the signature (`savedmodel-compat signatures drop`) or export again.",
+    fix="Drop the signature (`savedmodel-compat edit signatures --drop`) or export again.",
 )
 def signature_tensor_number(model: Model, graph: Graph) -> Iterator[Fault]:
     for key, signature in _signatures(graph, cut_only=False):

@@ -129,7 +129,7 @@ def acts_at_call(model: Model, graph: Graph) -> Iterator[Fault]:
     why="Without the library the graph cannot be imported; with it, the op can do anything.",
     fix=(
         "Say with the model which library it needs, and load that first (tf.load_op_library)."
-        " `compat --ops` tells which parts work without it."
+        " `compat` tells which parts work without it."
     ),
 )
 def op_unknown(model: Model, graph: Graph) -> Iterator[Fault]:

@@ -131,7 +131,7 @@ def special_file(model: Model) -> Iterator[Fault]:
     Severity.INFO,
     summary="The tags do not name the MetaGraph for servers: none of them is `serve`.",
     why="Model servers and most tools ask for the tag `serve` unless they are told otherwise.",
-    fix="`savedmodel-compat tags set` gives other tags; or tell the consumer which to ask for.",
+    fix="`savedmodel-compat edit tags` gives other tags; or tell the consumer which to ask for.",
 )
 def no_serve_tag(model: Model, graph: Graph) -> Iterator[Fault]:
     tags = set(graph.proto.meta_info_def.tags)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Severity.ERROR,
     summary="A signature names a tensor whose node is not in the graph.",
     why="A call of the signature fails; some loaders refuse the whole model.",
-    fix="Drop the signature (`savedmodel-compat signatures drop`) or export again.",
+    fix="Drop the signature (`savedmodel-compat edit signatures --drop`) or export again.",
 )
 def signature_tensor_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     for key, signature in sorted(graph.proto.signature_def.items()):

@@ -101,8 +101,8 @@ _OPS_OF_LOADERS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)  # SMC302 tells of these
         " characters than letters and digits as '_' first."
     ),
     fix=(
-        "Rename the input (`savedmodel-compat signatures rename --input OLD=NEW`); servers take any"
-        " name."
+        "Rename the input (`savedmodel-compat edit signatures --input KEY:OLD=NEW`); servers take"
+        " any name."
     ),
 )
 def input_name(model: Model, graph: Graph) -> Iterator[Fault]:

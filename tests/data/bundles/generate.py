@@ -4,7 +4,7 @@ reads back.
     PYTHONPATH=. python tests/data/bundles/generate.py          # under TensorFlow 1.15.5, then
                                                                 under 2.21.0
 
-`NAME.npz` (docs/contracts.md, section 2) holds what the checkpoint `NAME` must read as. Python 3.6
+`NAME.npz` (docs/exporters/artifacts.md, section 2) holds what the checkpoint `NAME` must read as. Python 3.6
 syntax.
 """
 

@@ -1,0 +1,213 @@
+"""The tables of the evidence: pages of the documentation site that are built from data and are not
+in git.
+
+A table is built from its record: a file or folder of the project with the data. In the repository a
+page links the record. On the site such a link leads to the table (`docs.site`). The page
+`docs/evidence/index.md` says for each table what is claimed, when it was measured, and how to
+repeat the measurement.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from compat_matrix.cases import all_cases
+from docs import (
+    attacks,
+    case_pages,
+    clauses,
+    evaluator,
+    faults,
+    grid_page,
+    keras_table,
+    migrated,
+    promises,
+    readers,
+    rules,
+    third_party,
+)
+from docs.markdown import table
+from savedmodel_common import toml
+
+ROOT = Path(__file__).parents[1]
+FOLDER = "docs/evidence"
+MAX_NAMES = 6  # of the cases of an expectation
+
+
+class Table(NamedTuple):
+    """A page of the site that is built from a record.
+
+    Attributes:
+      record: the file or folder of the data, relative to the root of the project.
+      make: returns the page.
+    """
+
+    record: str
+    make: Callable[[], str]
+
+
+def fixtures_page() -> str:
+    """One row per committed TF 1.x artifact, from its provenance."""
+    rows = []
+    for path in sorted((ROOT / "fixtures_v1").glob("*/provenance.json")):
+        provenance = json.loads(path.read_text(encoding="utf-8"))
+        case = provenance["case"]
+        rows.append(
+            (
+                f"[`{case}`](../../fixtures_v1/{case}/generate.py)",
+                provenance["title"],
+                provenance["producer"]["versions"]["tensorflow"],
+                ", ".join(provenance["clauses"]),
+                ", ".join(provenance["features"]),
+            )
+        )
+    return f"# The {len(rows)} TF 1.x fixtures\n\n" + table(
+        ("fixture", "what it holds", "TensorFlow", "clauses", "features"), rows
+    )
+
+
+def known_failures_page() -> str:
+    """The expectations, grouped by kind, with the reason of each."""
+    entries = toml.read(ROOT / "compat_matrix/verdict/expectations.toml").get("expect", [])
+    out = [
+        "# Known failures\n\nEach is run every time; the run fails when one passes or fails"
+        " otherwise.\n"
+    ]
+    for kind in sorted({entry["kind"] for entry in entries}):
+        members = [entry for entry in entries if entry["kind"] == kind]
+        rows = [
+            (
+                " / ".join(
+                    _some(entry.get(name, "*"))
+                    for name in ("case", "producer", "consumer", "check")
+                ),
+                _versions(entry),
+                _words(entry["outcome"]),
+                " ".join(entry["reason"].split()),
+            )
+            for entry in members
+        ]
+        header = ("cells", "versions", "outcome", "why")
+        if not any(row[1] for row in rows):
+            header, rows = (header[0], *header[2:]), [(row[0], *row[2:]) for row in rows]
+        out.append(f"\n## {kind} ({len(members)})\n\n" + table(header, rows))
+    return "".join(out)
+
+
+def _some(value: object) -> str:
+    """A name or names; of many the first ones, and how many there are."""
+    if not isinstance(value, list) or len(value) <= MAX_NAMES:
+        return _words(value)
+    return f"{_words(value[: MAX_NAMES - 1])} and {len(value) - MAX_NAMES + 1} more"
+
+
+def _versions(entry: dict[str, object]) -> str:
+    sides = (("written by", "producer_version"), ("read by", "consumer_version"))
+    return ", ".join(f"{words} `{entry[name]}`" for words, name in sides if name in entry)
+
+
+def clauses_page() -> str:
+    """The clause table: per section what the RFC says, whom we follow, and the tests and cases that
+    prove it.
+    """
+    listed, tests = clauses.read_table(), list(clauses.all_tests())
+    cases = clauses.cited((case.name, case.clauses) for case in all_cases())
+    out = [
+        (
+            f"# The {len(listed)} clauses of the RFC\n\nFor each clause of the RFC *SavedModel"
+            " Save/Load in 2.x*: its text in our words, what TensorFlow 2.21 does, whom we"
+            " follow.\nBytes on disk follow shipped TensorFlow, since many readers exist; what a"
+            " user would lose without being told follows\nthe RFC. *done*: kept, and the tests"
+            " prove it; *explained*: kept only as far as the note says.\n\nMade from"
+            " [`clauses.toml`](../clauses.toml) and the names and marks of the tests. `python -m"
+            " docs.generate --check` fails\nwhen a clause that follows the RFC is done and no test"
+            " proves it.\n\n"
+        ),
+        table(("follow", *clauses.WORDS["status"], "clauses"), clauses.totals(listed)),
+    ]
+    for title, rows in clauses.sections(listed, tests, cases):
+        out += [f"\n## {title}\n", *map(_clause, rows)]
+    return "".join(out)
+
+
+def _clause(row: tuple[str, ...]) -> str:
+    """The part of the page about one clause; a table of these would be wider than any screen."""
+    name, says, tensorflow, follow, status = (" ".join(text.split()) for text in row[:5])
+    tests, cases = row[5:]
+    lines = [
+        f"\n### {name}\n",
+        f"{says}\n",
+        f"- TensorFlow 2.21: {tensorflow}",
+        f"- We follow: {follow}",
+        f"- Status: {status}",
+    ]
+    lines += [
+        f"- {title}:\n{links}" for title, links in (("Tests", tests), ("Cases", cases)) if links
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def attacks_page() -> str:
+    """One row per attack: what it is, what each command answers."""
+    first = ("inspect", "needs", "verify", "load")
+    second = [name for name in attacks.commands() if name not in first]
+    one = table(
+        ("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first)
+    )
+    two = table(("attack", *second), [(row[0], *row[2:]) for row in attacks.rows(*second)])
+    three = table(("attack", "what it is", "refused with"), attacks.keras_rows())
+    four = table(("id", "what it is about", "cases"), attacks.published_rows())
+    return (
+        attacks.head() + one + attacks.MORE + two + attacks.PUBLISHED + four + attacks.KERAS + three
+    )
+
+
+def _words(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _keras_page() -> str:
+    return keras_table.page(table)
+
+
+# Page, relative to the root -> what it is built from.
+TABLES: dict[str, Table] = {
+    f"{FOLDER}/attack_verdicts.md": Table("property_tests/attacks/verdicts.toml", attacks_page),
+    f"{FOLDER}/cases.md": Table("compat_matrix/cases", case_pages.index),
+    f"{FOLDER}/clauses.md": Table("docs/clauses.toml", clauses_page),
+    f"{FOLDER}/evaluator.md": Table("docs/data/evaluator.json", evaluator.page),
+    f"{FOLDER}/planted_faults.md": Table("docs/data/faults.json", faults.page),
+    f"{FOLDER}/tf1_fixtures.md": Table("fixtures_v1", fixtures_page),
+    f"{FOLDER}/version_grid.md": Table("docs/data/grid.json", grid_page.page),
+    f"{FOLDER}/keras_by_release.md": Table("docs/data/keras.json", _keras_page),
+    f"{FOLDER}/known_failures.md": Table(
+        "compat_matrix/verdict/expectations.toml", known_failures_page
+    ),
+    f"{FOLDER}/public_zoo.md": Table("docs/data/migrated.json", migrated.page),
+    f"{FOLDER}/op_promises.md": Table("docs/data/promises.json", promises.page),
+    f"{FOLDER}/readers.md": Table("docs/data/readers.json", readers.page),
+    f"{FOLDER}/third_party.md": Table("docs/data/third_party.json", third_party.page),
+    "docs/zoo/rules_explained.md": Table("savedmodel_tools/verify/rules", rules.explained_page),
+}
+
+
+def pages() -> dict[str, str]:
+    """Return every page of the site that is not in git: its path and its text."""
+    return {
+        **{path: one.make() for path, one in TABLES.items()},
+        **case_pages.pages(),
+        **third_party.pages_of_consumers(),
+    }
+
+
+def page_of_record(path: str) -> str:
+    """Return the table that is built from a record, e.g. `docs/evidence/clauses.md` for
+    `docs/clauses.toml`; another path as it is.
+    """
+    return _BY_RECORD.get(path, path)
+
+
+_BY_RECORD = {one.record: path for path, one in TABLES.items()}

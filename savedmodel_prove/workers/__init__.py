@@ -1,0 +1,11 @@
+"""Programs that run a converted file, each in the Python of its runtime.
+
+They speak the worker protocol, with one more operation: ``values`` saves the intermediate values of
+a call by the names of the file.
+
+file_worker          what they share
+onnx_file_worker     onnxruntime
+tflite_file_worker   LiteRT
+keras_file_worker    Keras 3
+convert_tflite       the converter of TensorFlow Lite, which is not a worker
+"""

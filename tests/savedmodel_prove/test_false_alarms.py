@@ -1,0 +1,81 @@
+"""`prove` raises no alarm over the fixtures that tf2onnx converts. It takes minutes (tox -e prove)."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from prove_environments import MAKE, interpreter
+
+import fixtures_v1
+import fixtures_v2
+from reference_impl.errors import SavedModelError
+from reference_impl.format.container import layout
+from savedmodel_prove import proof, questions
+from savedmodel_prove.questions import NoQuestion
+from savedmodel_prove.sides.side import SideError
+from savedmodel_prove.verdicts import Kind
+
+TAGS = ("serve",)
+NEWEST = "2.21"  # of fixtures_v2, each case of which every release wrote
+MOST_SIGNATURES = 3  # of one model
+LEAST_COMPARED = 60
+
+
+def models():
+    """The models of the fixtures that have the tag serve."""
+    first = sorted(Path(fixtures_v1.__file__).parent.glob("*/model"))
+    second = sorted(Path(fixtures_v2.__file__).parent.glob(f"*/{NEWEST}/model"))
+    for path in [*first, *second]:
+        try:
+            found = layout.read(path)
+        except SavedModelError:
+            continue
+        if frozenset(TAGS) in found.tag_sets:
+            yield found
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory):
+    """The signatures that tf2onnx converts, each with its file, and the Python of onnxruntime."""
+    if not os.environ.get(MAKE):
+        pytest.skip("it takes minutes; tox -e prove runs it")
+    python, folder = interpreter("onnx.txt"), tmp_path_factory.mktemp("converted")
+    targets = {}
+    for number, found in enumerate(models()):
+        keys = sorted(found.meta_graph(TAGS).signature_def)
+        for key in [key for key in keys if not key.startswith("__")][:MOST_SIGNATURES]:
+            path = folder / f"{number}-{len(targets)}.onnx"
+            targets[path] = questions.target_of(found, TAGS, key)
+    jobs = [
+        [str(target.found.directory), target.key, str(path)] for path, target in targets.items()
+    ]
+    (folder / "jobs.json").write_text(json.dumps(jobs))
+    script = Path(__file__).with_name("convert_fixtures.py")
+    command = [str(python), str(script), str(folder / "jobs.json")]
+    subprocess.run(command, check=True, capture_output=True)
+    return {path: target for path, target in targets.items() if path.exists()}, python
+
+
+def test_no_false_alarm(converted, tmp_path):
+    targets, python = converted
+    compared, alarms = 0, []
+    for path, target in targets.items():
+        folder = tmp_path / path.stem
+        try:
+            sides = proof.open_sides(target, path, folder, python, use_tensorflow=False)
+        except SideError:
+            continue
+        try:
+            found = proof.prove(target, path, sides, seed=0, count=2, beside=tmp_path)
+        except NoQuestion:
+            continue
+        finally:
+            sides.close()
+        kinds = {verdict.kind for verdict in found.verdicts}
+        compared += bool(kinds & {Kind.EQUAL, Kind.WITHIN})
+        if Kind.DIFFERS in kinds:
+            alarms.append((target.found.directory, target.key, found.verdicts))
+    assert alarms == []
+    assert compared >= LEAST_COMPARED
