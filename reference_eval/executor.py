@@ -23,7 +23,7 @@ from reference_eval.errors import (
 )
 from reference_eval.plan import Plan, Step, make_plan
 from reference_eval.reading import Extracted, FunctionName, SavedModelError, Source, schema
-from reference_eval.registry import Op, refusal
+from reference_eval.registry import Op, refusal, unknown
 from reference_eval.state import size_of
 
 Watch = Callable[["Ran"], object]
@@ -181,7 +181,7 @@ class Run:
             reason = refusal(step.op)
             if reason is not None:
                 raise RefusedOpError(f"not evaluated: op {step.op!r} {reason}")
-            raise UnknownOpError(f"not evaluated: op {step.op!r}")
+            raise UnknownOpError(f"not evaluated: op {step.op!r}{unknown(step.op)}")
         keywords = {key: step.attributes[key] for key in found.attributes if key in step.attributes}
         if found.wants_call:
             keywords["call"] = Call(self, step)

@@ -65,6 +65,17 @@ def refusal(op: str) -> Optional[str]:
     )
 
 
+_PROGRAMS = {
+    "XlaCallModule": "holds a module of StableHLO",
+    "SymbolicGradient": "names a function, and its gradient is not stored",
+}
+
+
+def unknown(op: str) -> str:
+    """Return why an op without a function has none, to follow its name; "" if nobody says why."""
+    return f", which {_PROGRAMS[op]}" if op in _PROGRAMS else ""
+
+
 def op(*names: str) -> Callable[[Callable[..., Any]], Op]:
     """Make an `Op` of the decorated function: of these op names.
 

@@ -15,9 +15,14 @@ from reference_impl.safety.op_effects import WRITES
 
 
 def may_write(directory: Path) -> bool:
-    """Return whether something in a model writes files.
+    """Return whether something in a model writes files; False if the model cannot be read."""
+    return bool(writes(directory))
 
-    A model that cannot be read is not judged.
+
+def writes(directory: Path) -> bool | None:
+    """Return whether something in a model writes files, or None if the model cannot be read.
+
+    An answer depends only on the graphs.
     """
     try:
         found = layout.read(directory)
@@ -29,5 +34,5 @@ def may_write(directory: Path) -> bool:
             if any(effect.kind == WRITES for effect in acting):
                 return True
     except SavedModelError:
-        pass
+        return None
     return False

@@ -29,6 +29,7 @@ from savedmodel_tools.contract import values
 SCHEMA = 1
 INPUT_ELEMENTS = 4096  # of an input that is kept; of a larger one, its hash
 MOST_RECORDS = 10_000
+MOST_FOLDERS = 1_000  # of a model
 _T = TypeVar("_T")
 
 
@@ -42,7 +43,8 @@ class Files:
 
     Attributes:
       path: of the model, from the folder of the certificate.
-      files: path below it -> (bytes, sha256); "" for a model that is one file.
+      files: path below it -> (bytes, sha256). A model that is one file has the path "", and the
+        files beside it that have its weights are listed by name.
     """
 
     path: str
@@ -109,10 +111,23 @@ def files_of(model: Path, beside: Path) -> Files:
 def _files(model: Path) -> Iterator[tuple[str, Path]]:
     if not model.is_dir():
         yield "", model
+        for name in _companions(model):
+            if (model.parent / name).is_file():
+                yield name, model.parent / name
         return
-    for path in sorted(model.rglob("*")):
-        if path.is_file():
-            yield path.relative_to(model).as_posix(), path
+    for number, (folder, inner, names) in enumerate(os.walk(model)):
+        if number > MOST_FOLDERS:
+            raise OSError(f"{model} has more than {MOST_FOLDERS} folders")
+        inner.sort()
+        for name in sorted(names):
+            path = Path(folder, name)
+            if path.is_file():  # a pipe would block its reader
+                yield path.relative_to(model).as_posix(), path
+
+
+def _companions(model: Path) -> list[str]:
+    """Return the names of files beside a model in which formats keep weights."""
+    return [f"{model.name}.data", f"{model.name}_data", f"{model.stem}.bin"]
 
 
 def write(certificate: Certificate, path: Path) -> str:
@@ -313,12 +328,15 @@ def changed(certificate: Certificate, beside: Path) -> Optional[str]:
 
 def _changed(model: Files, beside: Path) -> Optional[str]:
     place = beside / model.path
-    there = dict(_files(place))
-    extra = sorted(there.keys() - model.files.keys())
-    if extra:
-        return f"the file {extra[0]!r} was added after the proof"
+    try:
+        added = next((name for name, _ in _files(place) if name not in model.files), None)
+    except OSError as error:
+        return str(error)
+    if added is not None:
+        return f"the file {added!r} was added after the proof"
     for name, (size, digest) in model.files.items():
-        path = place / name if name else place
+        folder = place if place.is_dir() else place.parent
+        path = folder / name if name else place
         what = f"the file {name!r}" if name else "the file"
         try:
             found = path.stat()

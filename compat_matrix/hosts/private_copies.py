@@ -8,12 +8,14 @@ so they cost one search through their graph.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
 
-from savedmodel_common.writing_models import may_write
+from savedmodel_common.writing_models import writes
 
+LARGEST = 64 << 20  # bytes of a graph whose answer is kept; reading it costs as much as searching
 Stamp = tuple[tuple[str, int, int], ...]
 
 
@@ -23,6 +25,7 @@ class PrivateCopies:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._opened: dict[tuple[Path, Stamp], Path] = {}
+        self._writes: dict[bytes, bool] = {}  # digest of a graph -> whether something in it writes
 
     def of(self, directory: Path, stamp: Stamp) -> Path:
         """Return the directory to open in place of a model: its own, or that of a copy.
@@ -31,13 +34,30 @@ class PrivateCopies:
         """
         key = (directory, stamp)
         if key not in self._opened:
-            self._opened[key] = self._copy(directory) if may_write(directory) else directory
+            self._opened[key] = self._copy(directory) if self._may_write(directory) else directory
         return self._opened[key]
+
+    def _may_write(self, directory: Path) -> bool:
+        """Return whether a model may write; search the graph once for all copies of a model."""
+        digest = _digest(directory / "saved_model.pb")
+        if digest in self._writes:
+            return self._writes[digest]
+        answer = writes(directory)
+        if digest and answer is not None:
+            self._writes[digest] = answer
+        return bool(answer)
 
     def _copy(self, directory: Path) -> Path:
         target = self._folder / str(len(self._opened)) / directory.name
         shutil.copytree(directory, target, ignore=_special_files)
         return target
+
+
+def _digest(graph: Path) -> bytes:
+    """Return the digest of a file, or nothing if it is not a plain file or too large."""
+    if not graph.is_file() or graph.stat().st_size > LARGEST:
+        return b""
+    return hashlib.sha256(graph.read_bytes()).digest()
 
 
 def _special_files(folder: str, names: list[str]) -> list[str]:

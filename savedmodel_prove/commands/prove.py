@@ -131,7 +131,7 @@ def prove(
     page: Optional[Path],
     as_json: bool,
 ) -> int:
-    """Compare CONVERTED (.onnx, .tflite, .keras, or a SavedModel) with the SavedModel ORIGINAL.
+    """Compare CONVERTED (.onnx, .tflite, .keras, .xml, a SavedModel) with the SavedModel ORIGINAL.
 
     Both answer the same inputs: those given, random ones, and edges. The noise of the original is
     measured: how far it moves by itself, between batch sizes, threads and inputs one ulp away.

@@ -58,10 +58,12 @@ FORMATS = {
         "keras tensorflow",
         "tensorflow.txt",
     ),
+    ".xml": Format(
+        "OpenVINO", "openvino_file_worker.py", ("openvino",), "openvino", "openvino.txt"
+    ),
 }
 NOT_READ = {
-    ".mlir": "a StableHLO module; compare the SavedModel that it was made from or to",
-    ".xml": "OpenVINO IR; convert the SavedModel to ONNX with `--with tf2onnx` and compare that",
+    ".mlir": "a StableHLO module; compare a SavedModel that holds it (XlaCallModule)",
     ".h5": "a Keras 2 file; save it as .keras",
     ".hdf5": "a Keras 2 file; save it as .keras",
 }

@@ -7,5 +7,6 @@ file_worker          what they share
 onnx_file_worker     onnxruntime
 tflite_file_worker   LiteRT
 keras_file_worker    Keras 3
+openvino_file_worker OpenVINO
 convert_tflite       the converter of TensorFlow Lite, which is not a worker
 """

@@ -10,6 +10,7 @@ import pytest
 import shown_commands
 from click.testing import CliRunner
 
+from savedmodel_common.command_line.common import CommonOption
 from savedmodel_compat.cli import main
 
 
@@ -78,3 +79,14 @@ def test_a_group_lists_its_commands_with_whole_sentences(group):
 @pytest.mark.parametrize("option", ["-V", "--version"])
 def test_the_version_is_shown(option):
     assert CliRunner().invoke(main, [option]).output.startswith("savedmodel-compat ")
+
+
+def test_the_surface_stays_small():
+    """A reader of the page of commands meets so many commands, and options to learn."""
+    options = [
+        item
+        for command, _, _ in (found.values for found in COMMANDS)
+        for item in command.params
+        if isinstance(item, click.Option) and not isinstance(item, CommonOption)
+    ]
+    assert (len(COMMANDS) < 32, len(options) < 200) == (True, True), (len(COMMANDS), len(options))

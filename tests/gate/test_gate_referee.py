@@ -92,7 +92,18 @@ def test_the_command_asks_the_evaluator_and_names_who_is_alone(tmp_path, mine, w
     )
     places = ("--cases-dir", world.cases, "--fixtures", world.fixtures, "--out", world.out)
     done = world.command(
-        *("gate", "--baseline", "local", "--candidate", "local", "--same", "-n", "1", *places),
+        *(
+            "gate",
+            "run",
+            "--baseline",
+            "local",
+            "--candidate",
+            "local",
+            "--same",
+            "-n",
+            "1",
+            *places,
+        ),
         *("--consumer", "tf2", "--case", "old", "--expectations", world.ledger),
         *("--", "-p", "matrix_double"),
     )

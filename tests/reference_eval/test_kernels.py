@@ -533,6 +533,24 @@ def test_sparse_segments(tensorflow, kind, counted):
     assert all_equal(both(tensorflow, name, {**inputs, **count}, {}), rtol=3e-7)
 
 
+@pytest.mark.parametrize("operation", ["a-b", "b-a", "intersection", "union", "A-B", "sum"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "string"])
+@pytest.mark.parametrize("shape", [[3, 4], [2, 2, 5], [2, 0], [4]])
+def test_operations_on_sets(tensorflow, operation, dtype, shape):
+    random, (*groups, length) = np.random.default_rng(0), shape
+    inputs = {
+        name: as_type(random.integers(0, 6, [*groups, size]), dtype)
+        for name, size in (("set1", length), ("set2", 3))
+    }
+    attributes = {"set_operation": operation.encode()}
+    assert all_equal(both(tensorflow, "DenseToDenseSetOperation", inputs, attributes))
+
+
+def as_type(numbers, dtype):
+    """Return integers as numbers or as strings."""
+    return numbers.astype("S").astype(object) if dtype == "string" else numbers.astype(dtype)
+
+
 @pytest.mark.parametrize("axes", [[0], [0, 1], []])
 def test_euclidean_norms(tensorflow, axes):
     inputs = {"input": ROWS, "axis": np.int32(axes)}

@@ -94,7 +94,8 @@ def flattened_in_nchw(model):
 
 @fault("average")
 def mean_over_another_axis(model):
-    model.put("const_fold_opt__67", model.array("const_fold_opt__67") + 1)
+    axes = model.node("average").input[1]
+    model.put(axes, model.array(axes) + 1)
 
 
 @fault("norm")
@@ -164,8 +165,8 @@ def average_for_max_pool(model):
 
 @fault("embed")
 def rows_of_the_embedding_moved(model):
-    name = "Func/StatefulPartitionedCall/input/_12:0"
-    model.put(name, model.array(name)[[1, 2, 3, 4, 0]])
+    table = model.node("embed").input[0]
+    model.put(table, model.array(table)[[1, 2, 3, 4, 0]])
 
 
 @fault("bias")

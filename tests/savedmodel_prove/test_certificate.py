@@ -89,6 +89,19 @@ def test_changed_files_are_noticed(proved, file, content):
     assert Path(file).name in reason
 
 
+@pytest.mark.parametrize("name", ["model.onnx.data", "model.onnx_data", "model.bin"])
+def test_the_weights_beside_a_file_belong_to_it(proved, name):
+    found = certificates.read(proved)
+    weights = proved.parent / name
+    weights.write_bytes(b"weights")
+    assert "was added" in certificates.changed(found, proved.parent)
+    converted = files_of(proved.parent / "model.onnx", proved.parent)
+    found = Certificate(**{**vars(found), "converted": converted})
+    assert certificates.changed(found, proved.parent) is None
+    weights.write_bytes(b"veights")
+    assert name in certificates.changed(found, proved.parent)
+
+
 def signed(proved, change):
     """Change the certificate and give it the digest that fits."""
     document = json.loads(proved.read_text())
@@ -174,6 +187,14 @@ def test_a_pipe_in_place_of_a_file_is_not_opened(proved):
     (proved.parent / "model.onnx").unlink()
     os.mkfifo(proved.parent / "model.onnx")
     assert "plain file" in certificates.changed(found, proved.parent)
+
+
+def test_a_certificate_about_the_whole_disk_ends_at_the_first_file(proved):
+    signed(proved, lambda document: document["original"].update(path="/"))
+    began = time.monotonic()
+    reason = certificates.changed(certificates.read(proved), proved.parent)
+    assert "was added" in reason or "folders" in reason
+    assert time.monotonic() - began < 10
 
 
 def test_a_check_is_fast_and_needs_no_tensorflow(proved):

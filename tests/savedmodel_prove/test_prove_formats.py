@@ -1,4 +1,4 @@
-"""`prove` on TFLite and Keras files, and the converters of `--with`."""
+"""`prove` on TFLite, Keras and OpenVINO files, and the converters of `--with`."""
 
 import json
 import subprocess
@@ -67,6 +67,23 @@ def test_keras_files(keras_files, tensorflow, tmp_path):
     assert kinds(document) <= FINE
     wrong = keras_files / "wrong.keras"
     assert "differs" in kinds(prove(tmp_path, original, wrong, "--python", tensorflow, code=1))
+
+
+def test_openvino_ir(tmp_path):
+    python = interpreter("openvino.txt")
+    script = Path(__file__).with_name("make_ir.py")
+    subprocess.run(
+        [str(python), str(script), str(DATA / "model.onnx"), str(tmp_path)],
+        check=True,
+        capture_output=True,
+    )
+    document = prove(tmp_path, MODEL, tmp_path / "model.xml", "--python", python)
+    assert kinds(document) <= FINE
+    assert sorted(document["converted"]["files"]) == ["", "model.bin"]
+    document = prove(tmp_path, MODEL, tmp_path / "wrong.xml", "--python", python, code=1)
+    assert "differs" in kinds(document)
+    named = {parting[0]["node"] for parting in document["nodes"].values()}
+    assert named == {"stem/ReadVariableOp"}  # the first weight that is rounded
 
 
 def test_litert_converts_first(tensorflow, tmp_path):

@@ -1,10 +1,12 @@
 """No command changes the models that it is asked about, whatever loader runs them."""
 
 import hashlib
+import shutil
 
 import model_edits as edits
 import pytest
 
+from compat_matrix.hosts import private_copies
 from compat_matrix.hosts.host import stamp
 from compat_matrix.hosts.private_copies import PrivateCopies
 from property_tests.attacks import effects, imports, paths_of_ops
@@ -41,6 +43,19 @@ def test_others_are_opened_where_they_are(tmp_path):
         assert not may_write(path), path
     model = edits.fixture("half_plus_two")
     assert PrivateCopies(tmp_path).of(model, stamp(model)) == model
+
+
+def test_copies_of_a_model_are_searched_once(tmp_path, monkeypatch):
+    searched = []
+    monkeypatch.setattr(private_copies, "writes", lambda path: searched.append(path) or answer)
+    models = [edits.fixture("half_plus_two"), tmp_path / "moved" / "model"]
+    shutil.copytree(*models)
+    for answer, times in ((False, 1), (True, 1), (None, 2)):  # None: it could not be read
+        searched.clear()
+        copies = PrivateCopies(tmp_path / str(answer))
+        opened = [copies.of(model, stamp(model)) for model in models]
+        assert (opened == models) is not bool(answer)
+        assert len(searched) == times
 
 
 @pytest.mark.tensorflow
