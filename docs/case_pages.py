@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import datetime
 import fnmatch
-import json
 from pathlib import Path
 
 from compat_matrix.cases import CaseInfo, Tolerance, all_cases
-from docs import planted
 from docs.markdown import table
+from property_tests.faults import record
+from property_tests.faults.cases import CASES, what_is_lost
 from savedmodel_common import toml
 
 ROOT = Path(__file__).parents[1]
@@ -43,13 +43,13 @@ def index() -> str:
 def pages() -> dict[str, str]:
     """Return the page of each case."""
     entries = toml.read(EXPECTATIONS).get("expect", [])
-    seen, words = json.loads(planted.RECORD.read_text(encoding="utf-8")), planted.told()
+    seen = record.read()
     return {
         f"{FOLDER}/{case.name}.md": "".join(
             [
                 _head(case),
                 _source(case),
-                _faults(seen.get(case.name, {}), words),
+                _faults(case.name, seen),
                 _failures(case.name, entries),
             ]
         )
@@ -78,16 +78,13 @@ def _source(case: CaseInfo) -> str:
     return f"\n## Source\n\n```python\n{case.file.read_text(encoding='utf-8').rstrip()}\n```\n"
 
 
-def _faults(seen: dict[str, dict[str, str]], words: dict[str, str]) -> str:
-    """Return what happened when a fault was planted for the case (`docs/data/planted.json`)."""
-    rows = [
-        (
-            f"`{fault}`: {words.get(fault.rpartition(':')[2], '')}",
-            f"`{found.get('check', 'nothing')}`: {found.get('outcome', '')}",
-            found.get("message", ""),
-        )
-        for fault, found in seen.items()
-    ]
+def _faults(case: str, seen: dict[str, record.Entry]) -> str:
+    """Return what happened when faults were planted for the case (`docs/data/faults.json`)."""
+    rows = []
+    for name in CASES.get(case, ()):
+        found = seen.get(f"{case}/{name}", {})
+        what = f"`{name}`: {what_is_lost(name)}"
+        rows.append((what, found.get("result", "nothing"), found.get("line", "")))
     if not rows:
         return ""
     return "\n## Turned red by\n\n" + table(("planted fault", "found by", "message"), rows)

@@ -9,23 +9,25 @@ from hypothesis import strategies as st
 import reference_impl
 from property_tests import world
 from property_tests.profiles import budget
-from property_tests.strategies.faults import FAULTS, invalid_models
+from property_tests.strategies.refusals import MISTAKES, invalid_models
 from reference_impl import errors
 from reference_impl import errors as format_errors
 
 pytestmark = pytest.mark.tensorflow
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.clause}-{FAULTS.index(fault)}")
+@pytest.mark.parametrize(
+    "mistake", MISTAKES, ids=lambda mistake: f"{mistake.clause}-{MISTAKES.index(mistake)}"
+)
 @budget(4)
 @given(data=st.data())
-def test_an_invalid_model_is_refused_by_a_strict_save_with_the_right_error(tf, fault, data):
+def test_an_invalid_model_is_refused_by_a_strict_save_with_the_right_error(tf, mistake, data):
     """The class of the error is the one documented, it names the culprit, and an export made before
     stays as it was.
     """
-    model, lines = data.draw(invalid_models(fault))
+    model, lines = data.draw(invalid_models(mistake))
     with world.folder() as folder:
-        refused = f"\nREFUSED = {(fault.error, fault.clause, fault.text)}"
+        refused = f"\nREFUSED = {(mistake.error, mistake.clause, mistake.text)}"
         check_refused(model.script(lines, refused), folder)
 
 

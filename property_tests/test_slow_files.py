@@ -16,7 +16,7 @@ import pytest
 from property_tests import profiles
 
 ROOT = Path(__file__).parents[1]
-SOURCE = Path(__file__).parent / "faults" / "slow_files.c"
+SOURCE = Path(__file__).parent / "faults" / "programs" / "slow_files.c"
 CHOSEN = ["a_save_killed_at_any_time", "while_it_is_read", "while_they_are_read"]
 if profiles.NAME == profiles.NIGHTLY:
     CHOSEN += [

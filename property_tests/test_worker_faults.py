@@ -1,7 +1,7 @@
 """A whole `matrix run` whose workers are killed, frozen, flood, lie: one cell is lost each time,
 the others are as ever.
 
-The harness of these tests is `property_tests/faults/matrix_faults.py`; single requests are in
+The harness of these tests is `property_tests/faults/faulty_world.py`; single requests are in
 `tests/workers/test_workers_protocol.py`.
 """
 
@@ -14,31 +14,15 @@ import time
 import pytest
 
 from property_tests import profiles
-from property_tests.faults.matrix_faults import PROGRAMS, FaultyWorld, Killer, cell_of, evidence
+from property_tests.faults.faulty_world import PROGRAMS, FaultyWorld, Killer, cell_of, evidence
+from property_tests.faults.workers import HARMLESS, LATER, LOST
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="workers are found in /proc"
 )
 
 FACTOR = 1 if profiles.NAME != profiles.NIGHTLY else 20
-# fault -> (error class, what the message says); all of them CRASH but the one that hangs.
-LOST = {
-    "SIGKILL": ("SIGKILL", "was killed by SIGKILL while it was asked to"),
-    "SIGSEGV": ("SIGSEGV", "was killed by SIGSEGV while it was asked to"),
-    "SIGSTOP": ("TimeLimit", r"no reply to '\w+' within 2 s: it is stopped by a signal"),
-    "exit": ("exit 0", "ended with status 0"),
-    "garbage": ("garbage", "is not a reply"),
-    "half": ("garbage", "is not a reply"),
-    "half_and_dead": ("exit 9", "ended with status 9"),
-    "of_another": ("garbage", "is not a reply"),
-    "close_channel": ("closed", "closed its channel and went on"),
-    "twice": ("garbage", "is not a reply"),
-}
-HARMLESS = ("flood", "close_stdout")
 SLOW = "close_channel"  # the harness waits five seconds for the end
-# Behind a reply: the cell is lost if it was seen before the cell's end; else none is, or the next
-# one of this worker if its request was on the way by then.
-LATER = ("twice_later", "killed_later", "stopped_later", "noise_later")
 NEXT = {"load": "signatures", "signatures": "call"}
 OPS = ("produce", "load", "signatures", "call")
 SAME_CELL = {"call_in_threads": "call"}  # further requests of a check, by what they are asked for
@@ -100,13 +84,10 @@ def test_every_fault_costs_the_cell_it_happens_in(tmp_path, undisturbed, seed):
     for cell, record in observed.items():
         case, op, fault = concerned.get(cell, ("", "", ""))
         if fault in LOST:
-            error_class, message = LOST[fault]
-            outcome = "TIMEOUT" if fault == "SIGSTOP" else "CRASH"
-            assert (record["outcome"], record["error_class"]) == (outcome, error_class), (
-                cell,
-                record,
-            )
-            assert re.search(message, record["message"]), (cell, record["message"])
+            due = LOST[fault][1]
+            seen = (record["outcome"], record["error_class"])
+            assert seen == (due.outcome, due.error_class), (cell, record)
+            assert re.search(due.says, record["message"]), (cell, record["message"])
             said = evidence(world, record)
             assert re.findall(r"last words of (\w+) in (\w+)", said) == [(case, op)], cell
         elif fault in LATER and record["outcome"] == "CRASH":

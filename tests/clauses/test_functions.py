@@ -230,7 +230,7 @@ def test_FN_05_what_says_that_it_cannot_be_saved_is_refused_in_its_words(tf, tmp
     with pytest.raises(errors.SaveError, match=r"root\.signatures\['s'\]: .*state"):
         reference_impl.save(tf.Module(), tmp_path / "m", {"s": root.child.f})
     with pytest.raises(
-        errors.SaveError, match=r"root\.child\.f: its code says"
+        errors.SaveError, match=r"root\.child\.f: .*code"
     ):  # nor does TensorFlow write one
         reference_impl.save(root, tmp_path / "m", {}, options=SaveOptions(strict=False))
 
@@ -262,9 +262,7 @@ def test_FN_08_reachable_from_the_root_is_enough_until_a_part_is_saved_alone(tf,
     reference_impl.save(root, tmp_path / "m")
     for loaded in both(tmp_path / "m"):
         assert loaded.a.f(3.0).numpy() == 6.0
-        with pytest.raises(
-            errors.UntrackedCaptureError, match=r"root\.f captures the variable 'elsewhere:0'"
-        ):
+        with pytest.raises(errors.UntrackedCaptureError, match=r"root\.f captures .*'elsewhere:0'"):
             reference_impl.save(loaded.a, tmp_path / "a")
 
 

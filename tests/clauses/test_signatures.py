@@ -652,16 +652,14 @@ def test_PY_09_a_call_of_a_signature_that_does_not_fit_says_what_it_takes(tf, as
         asked["pair"](tf.zeros([1, 4]))
     with pytest.raises(
         (TypeError, tf.errors.InvalidArgumentError),
-        match=r"^signature pair: argument 'name' has dtype float32",
+        match=r"^signature pair: argument 'name' .*float32",
     ):
         asked["pair"](**{"name": tf.constant(1.0), "user/id": tf.zeros([1, 4])})
 
 
 def test_ATTR_01_an_unknown_signature_names_those_that_exist(tf, net, export, tmp_path):
     signatures = reference_impl.load(export).signatures
-    with pytest.raises(
-        KeyError, match=r"no signature 'predict'; there are: .*serving_default"
-    ) as caught:
+    with pytest.raises(KeyError, match=r"'predict'; .*serving_default") as caught:
         signatures["predict"]
     assert isinstance(caught.value, errors.UnknownSignatureError) and all(
         key in str(caught.value) for key in signatures

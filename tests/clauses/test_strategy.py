@@ -106,9 +106,7 @@ def test_DIST_02_a_variable_of_shards_is_loaded_whole_and_is_refused_by_save(tf,
         assert loaded.look(tf.constant([0, 3])).numpy().tolist() == [1.0, 4.0]
     with pytest.raises(
         SaveError,
-        match=(
-            r"root\.v: a variable of 2 shards: .*`root\.name = tf\.Variable\(tf\.convert_to_tensor"
-        ),
+        match=(r"root\.v: .*2 shards: .*tf\.convert_to_tensor"),
     ):
         reference_impl.save(root, tmp_path / "ours")
     whole = tf.Module()

@@ -92,9 +92,7 @@ def test_common_reads_signatures_of_the_tags_asked(common):
     assert {key: [entry.name for entry in inputs] for key, (inputs, _) in known.items()} == {
         "serving_default": ["x"]
     }
-    with pytest.raises(
-        KeyError, match=r"no MetaGraph has the tags \['train'\]; there are \[\['serve'\]\]"
-    ):
+    with pytest.raises(KeyError, match=r"\['train'\]; .*\['serve'\]"):
         common.signatures(FIXTURE / "model", ["train"])
     with pytest.raises(FileNotFoundError):
         common.signatures(FIXTURE)

@@ -3,6 +3,8 @@
 Needs no TensorFlow.
 """
 
+import errno
+
 import pytest
 from fake_artifacts import cell, write_artifact
 from fake_runtime import fake_runtime
@@ -87,6 +89,7 @@ def test_an_observer_answers_in_place_of_a_worker_and_cannot_end_the_run(hosts, 
         "b": raising(NotExecuted("nothing to do")),
         "c": raising(SystemExit(3)),
         "d": lambda one: "PASS",
+        "e": raising(OSError(errno.ENOSPC, "No space left on device")),
     }
     plan = Plan(tuple(cell("load", consumer=name) for name in observers))
     found = list(run_plan(hosts, tmp_path / "out", plan, observers=observers))
@@ -95,6 +98,7 @@ def test_an_observer_answers_in_place_of_a_worker_and_cannot_end_the_run(hosts, 
         "NOT_RUN",
         "SETUP_ERROR",
         "SETUP_ERROR",
+        "ENV_ERROR",  # which a resumed run asks again
     ]
     assert found[1].message == "nothing to do" and found[2].error_class.endswith("SystemExit")
     assert "not str" in found[3].message

@@ -100,7 +100,7 @@ def test_a_failure_says_all_that_is_needed(world):
     text = done.stdout
     cell = f"old/fixture@1.15.5/c_api@{V}/load"
     assert "LOAD_ERROR, expected PASS" in text
-    assert "x.NotFoundError: no op 'Foo' in /tmp/there" in text
+    assert "x.NotFoundError: " in text and "'Foo'" in text
     assert f"log: {world.out / 'logs/1'}" in text
     assert "skew:" not in text
     assert f"replay: savedmodel-compat matrix run --out replay --cell {cell}" in text

@@ -323,5 +323,5 @@ def test_an_old_ml_dtypes_is_named(monkeypatch):
     import ml_dtypes
 
     monkeypatch.delattr(ml_dtypes, "int2")
-    with pytest.raises(UnsupportedError, match="int2 needs a newer ml_dtypes"):
+    with pytest.raises(UnsupportedError, match=r"int2 .*ml_dtypes"):
         dtypes.by_name("int2").numpy()

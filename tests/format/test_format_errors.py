@@ -178,7 +178,7 @@ def test_an_error_tells_file_node_reason_and_clause():
 
 def test_an_error_cites_the_constraint_that_is_broken():
     error = errors.ChecksumError("it differs", file="f", node="v", rule="SM-BUNDLE-7")
-    assert (error.rule, str(error)) == ("SM-BUNDLE-7", "f: v: it differs [SM-BUNDLE-7]")
+    assert error.rule == "SM-BUNDLE-7" and str(error).endswith("[SM-BUNDLE-7]")
     both = errors.PathEscapeError("leaves", rule="SM-DIR-4")
     assert (both.clause, str(both)) == ("RES-14", "leaves [SM-DIR-4]")
     assert errors.MalformedError("broken").rule is None

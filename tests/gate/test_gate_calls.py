@@ -12,7 +12,7 @@ import faulty_tensorflow
 import pytest
 from click.testing import CliRunner
 
-from property_tests.planted.kinds.tensorflows import FAULTY
+from property_tests.faults.tensorflows import FAULTY
 from savedmodel_compat.cli import main
 
 pytestmark = pytest.mark.tensorflow

@@ -100,7 +100,7 @@ def test_steps_name_file_node_result_and_rule(model):
         "signature saved_model.pb serving_default (x: string[?]) -> (y: float32[...]) ATTR-01",
     ):
         assert line in lines
-    assert any("asset words.txt, made as Asset RES-07" in line for line in lines)
+    assert any("asset words.txt" in line and "RES-07" in line for line in lines)
     assert any(re.search(r"root\.parts 0, 1 RP-01", line) for line in lines)
 
 
@@ -141,7 +141,7 @@ def test_a_variable_without_a_value_is_told(tf, tmp_path):
     with pytest.raises(reference_impl.MissingValueError):
         reference_impl.load(tmp_path / "m", trace=told.append)
     assert (told[-1].stage, told[-1].node) == ("error", "root.v")
-    assert told[-1].result.startswith("MissingValueError: no such file")
+    assert told[-1].result.startswith("MissingValueError: ")
 
 
 def test_the_error_of_a_file_that_cannot_be_read_is_told(tmp_path):

@@ -339,7 +339,7 @@ def test_a_run_of_one_tensorflow_too_runs_only_what_changed(monkeypatch, tmp_pat
     done = CliRunner().invoke(main, [*words, "--case", "op_*"])
     assert (
         done.exit_code,
-        "nothing that a selected cell depends on changed" in done.stderr,
+        "selected cell" in done.stderr,
         len(orders),
     ) == (64, True, 1)
 

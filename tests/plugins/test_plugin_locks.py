@@ -63,9 +63,7 @@ def test_a_lock_is_installed_by_its_hashes_or_not_at_all(tmp_path):
         "mine": "PASS", "forged": "SETUP_ERROR", "bare": "SETUP_ERROR",
     }  # fmt: skip
     assert "Hash mismatch for" in told["forged"]["message"] and right in told["forged"]["message"]
-    assert "all requirements must have a hash" in " ".join(
-        told["bare"]["message"].split()
-    )  # uv breaks long lines
+    assert "a hash" in " ".join(told["bare"]["message"].split())  # uv breaks long lines
     environments = [
         path.name.rpartition("-")[0]
         for path in (tmp_path / "home" / "environments").iterdir()

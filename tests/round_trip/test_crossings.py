@@ -167,6 +167,6 @@ def test_GOAL_13_control_flow_of_TF_1_that_stays_as_it_is(tf, tmp_path):
         y = reference_impl.load(made[1]).signatures["growing_gradients"](n=tf.constant(2), x=x)["x"]
     with pytest.raises(
         tf.errors.InvalidArgumentError,
-        match=r"no gradient here: node .* of a loop",
+        match=r"no gradient here: .* of a loop",
     ):
         tape.gradient(y, x)

@@ -176,7 +176,7 @@ def test_a_wheel_that_allows_none_says_why(machine: Machine, damage, reason: str
     damage(machine)
     assert reason in str(build.unsupported(machine.runtime))
     assert reason in build.examined(machine.runtime, CPP).lacks[CPP]
-    with pytest.raises(build.BuildError, match="fake has no C\\+\\+ loader"):
+    with pytest.raises(build.BuildError, match=r"C\+\+ loader"):
         build.build(machine.runtime)
     build.provide(machine.runtime, print)  # `runtimes install --native`: nothing to be done
     assert machine.compiled == []

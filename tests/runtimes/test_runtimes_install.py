@@ -178,10 +178,7 @@ def test_a_tensorflow_that_says_another_version_is_not_installed(world, offline)
     tiny_runtime.wheel(offline, said="9.9.8")
     locking.lock(world.stanzas["tf9.9"], world, upgrade=True)
     done = run("install", "9.9")
-    assert (
-        done.exit_code,
-        "said to hold TensorFlow 9.9.9, the worker uses 9.9.8" in done.output,
-    ) == (4, True), done.output
+    assert done.exit_code == 4 and "9.9.9" in done.output and "9.9.8" in done.output, done.output
     assert folders() == []
 
 
@@ -239,10 +236,7 @@ def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
     assert "uv: uv " in done.output and "disk: " in done.output
     only["c_api"] = consumers.CONSUMERS["c_api"]  # there is no such library in the tiny wheel
     done = doctor("9.9")
-    assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (
-        1,
-        True,
-    ), done.output
+    assert done.exit_code == 1 and "  c_api: c_api_worker " in done.output, done.output
     assert done.stdout.startswith("missing: c_api in tf9.9: ")
     done = doctor("9.9", "--json")
     told = json.loads(done.stdout)

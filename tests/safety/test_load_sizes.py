@@ -166,7 +166,7 @@ def test_a_size_that_is_not_followed_is_said(build, depends, tmp_path):
     found = unmeasured(initialised(tmp_path / "model", build))
     assert found
     assert {item.severity for item in found} == {Severity.ERROR}
-    assert all(f"unknown size, which depends on {depends}" in item.message for item in found)
+    assert all(f"which depends on {depends}" in item.message for item in found)
 
 
 def test_what_waits_for_a_feed_makes_nothing_at_load(tmp_path):

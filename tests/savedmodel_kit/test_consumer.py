@@ -24,7 +24,7 @@ def test_a_refusal(tmp_path):
     command = program(tmp_path, "import sys\nprint('no magic', file=sys.stderr)\nsys.exit(2)")
     assert ask(command, tmp_path, 20) == Answer(refused="no magic")
     command = program(tmp_path, "import sys\nsys.exit(2)")
-    assert ask(command, tmp_path, 20) == Answer(refused="refused without a reason")
+    assert ask(command, tmp_path, 20).refused
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_a_reader_of_checkpoints_alone(kit, answers):
     assert "SM-DIR-7" not in made.kept
     assert "SM-TABLE-8" in made.not_shown
     wider = score(kit, only, RULES, ("L0",))
-    assert "the meaning has no member 'container'" in {one.fault for one in wider.faults()}
+    assert any("'container'" in one.fault for one in wider.faults())
 
 
 def test_a_form_that_our_reader_refuses_may_be_read(kit, answers):
@@ -105,7 +105,7 @@ def test_a_model_without_an_answer(kit, answers):
 def test_a_refused_artifact(kit, answers):
     name = "artifacts/fixtures_v1/half_plus_two"
     made = score(kit, {**answers, name: Answer(refused="I do not like it")}, RULES, ("L0",))
-    assert [one.fault for one in made.faults()] == ["refused: I do not like it"]
+    assert [one.fault.partition(": ")[0] for one in made.faults()] == ["refused"]
     assert "SM-PRINT-1" in made.broken
 
 

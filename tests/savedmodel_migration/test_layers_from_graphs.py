@@ -236,11 +236,11 @@ def test_a_class_that_only_keras_3_has_is_one_of_the_users_own(keras2, tmp_path)
     result, records = migrated(tmp_path / "zoo", tmp_path)
     without, weights = records["without"], records["weights"]
     assert without["status"] == "rebuilt", (result.output, without["reason"])
-    assert without["parts"][0]["layers"]["MixUp 'mixed'"] == ["the ops of its graph to keras.ops"]
+    assert list(without["parts"][0]["layers"]) == ["MixUp 'mixed'"]
     assert weights["status"] == "partial"
     assert (
         "RandomGrayscale 'grey'" in weights["reason"]
-        and "Keras 3 has no layer 'RandomGrayscale'" not in weights["reason"]
+        and "no layer 'RandomGrayscale'" not in weights["reason"]
     )
 
 
@@ -350,10 +350,7 @@ def test_a_layer_with_weights_is_cut_out_for_its_own_reason(keras2, tmp_path):
     )
     _, records = migrated(tmp_path / "zoo", tmp_path)
     assert records["own"]["status"] == "partial"
-    assert (
-        records["own"]["reason"]
-        == "layer Scaled 'scaled' (layer_with_weights-0): Keras 3 has no layer 'Scaled'"
-    )
+    assert "Scaled 'scaled' (layer_with_weights-0): " in records["own"]["reason"]
 
 
 def test_graphs_that_attack(keras2, tmp_path):

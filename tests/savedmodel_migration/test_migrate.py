@@ -197,7 +197,7 @@ def test_models_are_migrated_proved_and_the_others_named(done):
         model["relative"].split("/")[0]: (model["reason"], model["fix"])
         for model in found["models"]
     }
-    assert words["contrib_op"][0].startswith("TensorFlow knows no op 'Resampler': node '")
+    assert "'Resampler'" in words["contrib_op"][0]
     assert "Addons>Resampler" in words["contrib_op"][1]
     assert "SMC201" in found["models"][[*words].index("no_variables")]["parts"][0]["notes"][0]
     assert "variables.index " in words["no_variables"][0]

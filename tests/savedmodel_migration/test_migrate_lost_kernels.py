@@ -121,10 +121,7 @@ def test_the_buckets_are_exactly_those_of_the_lost_kernel(tmp_path, in_function)
     """The kernel was std::lower_bound, with the index of the last boundary as limit."""
     save(tmp_path / "old", in_function)
     new, told = lost_kernels.convertible(tmp_path / "old", tmp_path / "new")
-    assert (new, told) == (
-        tmp_path / "new",
-        ["1 x BoostedTreesBucketize replaced by core ops that compute the same"],
-    )
+    assert new == tmp_path / "new" and "1 x BoostedTreesBucketize" in told[0] and len(told) == 1
     x = values()
     got = answers(new, x)
     for number, boundaries in enumerate(BOUNDARIES.values()):
@@ -141,7 +138,7 @@ def test_the_buckets_are_exactly_those_of_the_op_of_contrib(tmp_path, dtype):
     """The kernel was std::upper_bound, of the boundaries in the dtype of the values."""
     save_of_contrib(tmp_path / "old", dtype)
     new, told = lost_kernels.convertible(tmp_path / "old", tmp_path / "new")
-    assert told == ["6 x BucketizeWithInputBoundaries replaced by core ops that compute the same"]
+    assert len(told) == 1 and told[0].startswith("6 x BucketizeWithInputBoundaries ")
     given = values()[: len(values()) // 2 * 2]
     x = (
         np.nan_to_num(given, posinf=9, neginf=-9).clip(-9, 9)

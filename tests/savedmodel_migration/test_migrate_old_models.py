@@ -150,16 +150,16 @@ def test_weights_that_each_load_draws_anew_are_left_out_and_named(done):
     assert model["status"] == "migrated", model["reason"]
     assert (states(model)["weights"], states(model)["answers, tf2"]) == ("equal", "equal")
     notes = " ".join(model["parts"][0]["notes"])
-    assert "variable 'noise' is not compared, the old model draws it anew at each load" in notes
-    assert "output 'noisy' of signature 'serving_default' is not compared" in notes
-    assert "variable 'w': its value after a load is compared" in notes
+    assert any("variable 'noise' is not" in note for note in notes)
+    assert any("output 'noisy'" in note and "not compared" in note for note in notes)
+    assert any(note.startswith("variable 'w': ") for note in notes)
 
 
 def test_gradients_of_the_old_model_that_end_the_process_cost_themselves_only(done):
     model = done["deadly_gradient"]
     assert model["status"] == "migrated", model["reason"]
     assert (states(model)["gradients, tf2"], states(model)["answers, tf2"]) == ("none", "equal")
-    assert "TensorFlow ends the process (SIGABRT)" in " ".join(model["parts"][0]["notes"])
+    assert "(SIGABRT)" in " ".join(model["parts"][0]["notes"])
 
 
 def test_answers_are_compared_as_far_as_rounding_moves_those_of_the_old_model(done):
@@ -174,7 +174,7 @@ def test_advice_is_made_from_the_op_history_first(done):
     """
     model = done["bucketized"]
     assert model["status"] == "unproved", model["reason"]
-    assert re.match(r"TensorFlow [\d.]+ to 2\.8 loads and answers it", model["fix"]), model["fix"]
+    assert re.match(r"TensorFlow [\d.]+ to 2\.8 ", model["fix"]), model["fix"]
     assert "no TensorFlow 2 reads" not in model["fix"]
 
 
@@ -182,7 +182,7 @@ def test_the_advice_without_the_release_is_a_command_line(done):
     model = done["bucketized"]
     paths = [model["name"], str(Path(model["name"]).parents[1] / "out")]
     migrate = f"savedmodel-compat migrate {paths[0]} --runtime tf2.8 --out {paths[1]}"
-    assert model["command"] == f"savedmodel-compat runtimes install tf2.8 && {migrate}"
+    assert "runtimes install tf2.8" in model["command"] and migrate in model["command"]
 
 
 def test_calls_that_change_the_state_are_asked_in_one_order_only(done):

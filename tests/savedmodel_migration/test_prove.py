@@ -207,7 +207,7 @@ def test_the_reason_is_the_error_of_the_layer_without_colours_and_arguments_that
 
     old.Sequential([Scaled(input_shape=(3,))]).save(tmp_path / "model", save_format="tf")
     record = record_of(PICKY, tmp_path, monkeypatch)
-    assert record["reason"] == "training step: this layer cannot train"
+    assert record["reason"].startswith("training step: ")
 
 
 def test_statistics_that_a_dropout_moves_are_no_difference(tmp_path):

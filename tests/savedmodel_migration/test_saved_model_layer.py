@@ -381,6 +381,6 @@ def test_a_tensor_of_another_dtype_is_named_through_keras(tmp_path):
     root.length = tf.function(lambda words: {"n": tf.strings.length(words)}, input_signature=[spec])
     tf.saved_model.save(root, str(tmp_path / "length"), signatures=root.length)
     layer = TFSMLayer(tmp_path / "length", call_endpoint="serving_default")
-    with pytest.raises(TypeError, match="argument 'words' has dtype float32, not string") as caught:
+    with pytest.raises(TypeError, match=r"argument 'words' .*float32, not string") as caught:
         layer(X[:, :2])
     assert isinstance(caught.value, tf.errors.InvalidArgumentError)

@@ -91,7 +91,7 @@ def test_what_was_frozen_after_training_gets_no_state_of_another_layer(keras2, t
     model.layers[0].trainable = False
     found = rebuilt(model, tmp_path)
     (note,) = found.notes
-    assert "4 values of the optimizer's state are not kept" in note
+    assert "4 values" in note
     optimizer = found.model.optimizer
     for place, name in enumerate(
         ("dense_1/kernel", "dense_1/bias", "dense_2/kernel", "dense_2/bias")
@@ -126,10 +126,11 @@ def test_functions_that_were_registered_are_found_by_the_names_that_the_user_gav
     model.compile("sgd", register(distance), metrics=[distance])
     model.fit(X, Y, verbose=0)
     found = rebuilt(model, tmp_path)
-    assert found.notes == [
-        "the model is not compiled: Keras 3 has no function 'mine>distance' among its losses; name"
-        " its class: --custom-objects MODULE:NAME"
-    ]
+    assert (
+        len(found.notes) == 1
+        and "'mine>distance'" in found.notes[0]
+        and "--custom-objects" in found.notes[0]
+    )
     from savedmodel_migration.keras_2_to_3.rebuild import rebuild
 
     found = rebuild(tmp_path / "trained", {"distance": distance})

@@ -81,7 +81,7 @@ def test_a_subclassed_model_that_only_calls_layers_is_rebuilt_and_others_are_wra
         "otherwise_in_training": "wrapped",
     }, result.output  # fmt: skip
     notes = json.dumps(records["of_layers"])
-    assert "methods of its class" in notes
+    assert "methods of" in notes
     assert "Python code" in records["with_an_operation"]["reason"]
 
 

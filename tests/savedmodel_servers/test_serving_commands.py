@@ -18,8 +18,8 @@ __all__ = ["home", "no_engine", "sdk"]  # fixtures, imported by name
 def test_doctor_without_an_engine(no_engine):
     result = CliRunner().invoke(cli.main, ["runtimes", "doctor", "--serving"])
     assert result.exit_code == 1
-    assert "missing: engine: docker info" in result.output
-    assert "engine: no engine\n  to provide it: docker info" in result.output
+    assert "missing: engine: " in result.output
+    assert "docker info" in result.output
     assert (
         CliRunner().invoke(cli.main, ["runtimes", "doctor", "--server", "remote:x"]).exit_code == 64
     )
@@ -28,9 +28,7 @@ def test_doctor_without_an_engine(no_engine):
 def test_an_engine_that_nobody_asked_for_is_optional(no_engine, monkeypatch):
     monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", {})
     result = CliRunner().invoke(cli.main, ["runtimes", "doctor"])
-    assert (result.exit_code, "optional: engine: docker info" in result.output) == (0, True), (
-        result.output
-    )
+    assert result.exit_code == 0 and "optional: engine: " in result.output, result.output
 
 
 def test_image_is_built_by_the_command(sdk, monkeypatch):
@@ -58,7 +56,7 @@ def test_image_is_built_by_the_command(sdk, monkeypatch):
 
 def test_image_without_an_engine(no_engine):
     done = CliRunner().invoke(standin_image.image, [])
-    assert (done.exit_code, done.stderr) == (4, "Error: no engine; to provide it: docker info\n")
+    assert done.exit_code == 4 and "docker info" in done.stderr
 
 
 def test_a_stand_in_that_cannot_be_built_is_one_line(sdk, monkeypatch, tmp_path):
@@ -75,8 +73,5 @@ def test_a_stand_in_that_cannot_be_built_is_one_line(sdk, monkeypatch, tmp_path)
         cli.main,
         ["matrix", "run", "--servers-only", "--server", "standin", "--out", str(tmp_path / "out")],
     )
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
-        4,
-        "Error: python cannot run the stand-in: ImportError: no package called tensorflow",
-    )
+    assert done.exit_code == 4 and "ImportError: no package called tensorflow" in done.stderr
     assert "Traceback" not in done.output

@@ -79,7 +79,7 @@ def test_the_stand_in_of_a_runtime(home):
         drivers.of("standin@9.9")
     with pytest.raises(drivers.NotHere) as caught:
         drivers.of("standin@tensorflow==2.20.0rc0").identify()
-    assert caught.value.command == "savedmodel-compat runtimes install tensorflow==2.20.0rc0"
+    assert caught.value.command.endswith("runtimes install tensorflow==2.20.0rc0")
 
 
 @pytest.mark.tensorflow
@@ -122,9 +122,8 @@ def test_grpc_that_is_not_installed(monkeypatch):
     )
     for spec in ("tensorflow/serving", "binary", "remote:127.0.0.1:1"):
         found = missing(drivers.of(spec))
-        assert (found.reason, found.command) == (
-            "grpcio is not installed",
-            'pip install "savedmodel-compat[serving]"',
+        assert (
+            "grpcio" in found.reason and found.command == 'pip install "savedmodel-compat[serving]"'
         )
 
 

@@ -283,7 +283,7 @@ print(driver.run, flush=True); time.sleep(120)
         child.kill()
         child.wait()
     dry = cleanup("--dry-run")
-    assert f"{name} (Up" in dry and "gone: would be removed" in dry and left() == [name]
+    assert f"{name} (Up" in dry and "would be removed" in dry and left() == [name]
     assert "gone: removed" in cleanup()
     assert left() == []
 
@@ -412,7 +412,7 @@ def test_trouble_that_passes_is_tried_again_and_told(client, driver, fleet, tmp_
     monkeypatch.setattr(driver, "_started", failing)
     monkeypatch.setattr("savedmodel_servers.drivers.docker.PAUSE", 0)
     fleet.served(model(tmp_path, "m"))
-    assert fleet.report()["retried"] == ["starting: port is already allocated"] * 2
+    assert [text.partition(":")[0] for text in fleet.report()["retried"]] == ["starting"] * 2
     assert len(containers(client, driver)) == 1
 
 
@@ -425,7 +425,7 @@ def test_doctor_names_engine_and_images(image):
     assert (
         "tensorflow/serving:0.0.1: the image tensorflow/serving:0.0.1 is not here" in result.output
     )
-    assert "to provide it: docker pull tensorflow/serving:0.0.1" in result.output
+    assert "docker pull tensorflow/serving:0.0.1" in result.output
 
 
 def test_folders_of_evidence_are_ours(fleet, tmp_path):

@@ -135,7 +135,7 @@ def test_an_output_filter_is_sent_and_held_against_the_answer(fake, asking):
     fake.answers[PREDICTION + "Predict"] = pair(1, b"y", vector(1))
     assert list(asking.predict(HALF, "", {}, ["y"], limit=LIMIT)) == ["y"]
     assert fake.asked[0][1] == at(1, SPEC) + at(3, b"y")
-    with pytest.raises(client.BadAnswer, match="output 'z' is missing"):
+    with pytest.raises(client.BadAnswer, match="output 'z' "):
         asking.predict(HALF, "", {}, ["y", "z"], limit=LIMIT)
 
 

@@ -274,7 +274,7 @@ def test_answers_in_rows_are_read_exactly(outputs):
 def test_subnormal_numbers_are_refused(dtype, value):
     tensor = Tensor(dtype, np.array([1.0, value], dtype))
     for ask in (rest_json.columns, lambda inputs: rest_json.rows(inputs, bare=True)):
-        with pytest.raises(rest_json.CannotSay, match="input 'x' has a subnormal"):
+        with pytest.raises(rest_json.CannotSay, match=r"input 'x' .*subnormal"):
             ask({"x": tensor})
 
 
@@ -399,7 +399,7 @@ def test_a_signature_is_held_against_what_the_server_can_do():
     for inputs in ({"k": SCALAR}, {}):  # the server says what is missing
         rest_json.check_signature(one, inputs)
     one.outputs["y"].dtype = schema.DT_HALF
-    with pytest.raises(CannotSay, match="output 'y' is float16"):
+    with pytest.raises(CannotSay, match=r"output 'y' .*float16"):
         rest_json.check_signature(one, {"x": VECTOR, "k": SCALAR})
 
 

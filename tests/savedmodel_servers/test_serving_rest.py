@@ -145,7 +145,7 @@ def test_classify_and_regress(fake, asking):
     empty = b"\x0a\x07\x0a\x05\x0a\x01x\x12\x00"  # a feature of no kind
     asking.regress(HALF, "", [empty], limit=LIMIT)
     assert fake.asked[-1][2] == {"examples": [{"x": []}]}
-    with pytest.raises(client.NotRepresentable, match="'x' is an empty float_list"):
+    with pytest.raises(client.NotRepresentable, match=r"'x' .*float_list"):
         asking.regress(HALF, "", [b"\x0a\x09\x0a\x07\x0a\x01x\x12\x02\x12\x00"], limit=LIMIT)
     with pytest.raises(NotAnExample, match="context"):
         asking.regress(HALF, "", [], b"\x0a\x05", limit=LIMIT)

@@ -172,8 +172,10 @@ def test_a_meta_graph_that_one_side_lacks_hides_no_other(tmp_path):
 
     after = canonical(edits.edited(edits.fixture("serve_and_train"), tmp_path / "model", edit))
     found = edits.differences(edits.form("serve_and_train"), after)
-    assert found[:2] == ["meta: MetaGraph another: is new", "meta: MetaGraph serve: is gone"]
-    assert any(text.startswith("signatures: MetaGraph train: train") for text in found)
+    assert found[0].startswith("meta: MetaGraph another") and found[1].startswith(
+        "meta: MetaGraph serve"
+    )
+    assert any(text.startswith("signatures: MetaGraph train") for text in found)
 
 
 def test_json():

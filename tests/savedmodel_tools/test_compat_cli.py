@@ -141,10 +141,7 @@ def test_a_tree_in_text_and_json(tmp_path):
         "tensorflow>=1.13,<2.22",
     )
     assert done.exit_code == 1, done.output
-    assert (
-        "1.13 lacks attr 'explicit_paddings' of op 'Conv2D', node 'conv' of the main graph"
-        in done.output
-    )
+    assert "1.13 lacks attr 'explicit_paddings'" in done.output and "node 'conv'" in done.output
     assert "function multiply" in done.output and "every release" in done.output
     done = run(FIXTURES / "module_functions", "--target", "2.15", "--json")
     assert done.exit_code == 0, done.output

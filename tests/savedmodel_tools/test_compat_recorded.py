@@ -47,7 +47,6 @@ def test_a_kernel_to_restore_a_variable_has_no_place_in_the_graph(tmp_path):
     )
     reasons = {reason for use in graph.uses for reason in use.verdicts[table.index("2.14")].reasons}
     assert reasons and all(
-        reason.startswith("lacks a CPU kernel of op 'AssignVariableOp' for dtype=float8")
-        for reason in reasons
+        "'AssignVariableOp'" in reason and "dtype=float8" in reason for reason in reasons
     )
     assert not any("node" in reason for reason in reasons)

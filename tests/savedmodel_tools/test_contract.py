@@ -196,10 +196,7 @@ def test_a_new_name_is_proposed(tmp_path, run):
         model(tmp_path / "n", rename("outputs", "y", "scores"), rename("inputs", "x", "images"))
     )
     found = {item.rule: item.message for item in compare(frozen, renamed)}
-    assert (
-        found["OUTPUT_REMOVED"] == "is gone; is it 'scores' now?"
-        and found["INPUT_REMOVED"] == "is gone; is it 'images' now?"
-    )
+    assert "'scores'" in found["OUTPUT_REMOVED"] and "'images'" in found["INPUT_REMOVED"]
 
 
 # The file

@@ -9,7 +9,7 @@ import model_edits as edits
 import pytest
 from click.testing import CliRunner
 
-from property_tests.planted import faults
+from property_tests.faults import losses
 from savedmodel_compat.cli import main
 
 
@@ -32,7 +32,7 @@ def test_a_migrated_model_is_the_same_for_clients(tmp_path):
 def test_another_weight_is_no_matter_of_signatures(tmp_path):
     source = edits.fixture("half_plus_two")
     other = shutil.copytree(source, tmp_path / "other")
-    assert faults.apply("last_bit", other)
+    assert losses.apply("last_bit", other)
     assert run(source, other).exit_code == 1
     assert run(source, other, "--clients").exit_code == 0
 

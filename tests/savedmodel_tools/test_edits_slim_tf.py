@@ -166,7 +166,7 @@ def test_the_trace_for_training_goes_where_its_twin_stays(tf, tmp_path, writer, 
         root.f(tf.constant(1.0), training=training)
     root.f(tf.constant([1.0, 2.0, 3.0]), training=True)  # no twin
     done, loaded = slimmed(tf, root, tmp_path, writer)
-    assert done.changes[0] == "1 of 3 traces of function f (training=True) dropped"
+    assert done.changes[0].startswith("1 of 3 traces of function f ")
     for again in loaded:
         assert again.f(tf.constant(1.0), training=False).numpy() == 2.0
         assert again.f(tf.constant([1.0, 2.0, 3.0]), training=True).numpy().tolist() == [

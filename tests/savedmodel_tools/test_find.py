@@ -134,10 +134,7 @@ def test_a_url_without_its_package_names_the_package(tree):
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8"
     )
-    assert (
-        "gs://bucket/zoo: reading gs:// needs the package fsspec: pip install 'fsspec[gs]'"
-        in done.stdout
-    ), done.stderr
+    assert "gs://bucket/zoo: " in done.stdout and "'fsspec[gs]'" in done.stdout, done.stderr
 
 
 def test_a_file_url_needs_no_package(tree):

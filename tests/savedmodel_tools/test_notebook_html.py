@@ -116,10 +116,7 @@ def test_inspect_shows_signatures_variables_functions_and_problems():
 
 def test_inspect_shows_what_acts_on_the_machine(tmp_path):
     shown = page(reference_impl.inspect(hostile(tmp_path)))
-    assert (
-        "Acts on the machine" in shown.text
-        and "when fetched by name: WriteFile writes a file" in shown.code
-    )
+    assert "Acts on the" in shown.text and "WriteFile writes a file" in shown.code
 
 
 def test_verify_shows_severity_rule_place_and_fix():

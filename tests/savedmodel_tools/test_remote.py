@@ -48,5 +48,5 @@ def test_a_url_that_leads_nowhere_is_reported(model, tmp_path):
         reference_impl.load(f"ram://{tmp_path.name}/nothing")
     with pytest.raises(MissingFileError, match="nowhere://x/m"):
         reference_impl.load("nowhere://x/m")
-    with pytest.raises(FileAccessError, match="nowhere://x/m: TensorFlow cannot use this URL"):
+    with pytest.raises(FileAccessError, match="nowhere://x/m: "):
         reference_impl.save(model, "nowhere://x/m")

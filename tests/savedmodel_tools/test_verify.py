@@ -7,16 +7,16 @@ import zoo
 from click.testing import CliRunner
 
 from property_tests.attacks import effects
+from property_tests.faults import rules
+from property_tests.faults.stage import Stage
 from reference_impl.format import schema
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_compat import cli
-from savedmodel_tools.find import find
 from savedmodel_tools.verify.findings import Severity
 from savedmodel_tools.verify.rules import (
     UnknownRule,
     all_rules,
     choose,
-    file,
 )
 from savedmodel_tools.verify.run import MAX_FINDINGS, verify
 
@@ -36,21 +36,17 @@ def test_every_rule_has_a_planted_model():
         )
 
 
+@pytest.mark.parametrize("fault", rules.ROWS, ids=lambda fault: fault.name)
+def test_a_planted_defect_is_found_by_its_rule_and_no_other(fault, tmp_path):
+    with Stage(tmp_path) as stage:
+        seen = fault.found_by.look(fault, stage)
+    assert (seen.defect, bool(seen.line)) == ("", True)
+
+
 @pytest.mark.parametrize("rule", sorted(set(verify_planted.PLANTED) - {"SMC102"}))
-def test_a_planted_defect_is_found_by_its_rule_and_no_other(rule, tmp_path, monkeypatch):
-    if rule == "SMC105":
-        monkeypatch.setattr(file, "NEAR", 1000)
+def test_a_rule_that_is_not_chosen_finds_nothing(rule, tmp_path):
     verify_planted.PLANTED[rule](tmp_path / "model")
-    report = verify(tmp_path / "model")
-    assert ids(report) == {rule}, report.findings
-    assert all(finding.message and finding.fix for finding in report.findings)
     assert verify(tmp_path / "model", choose(all_rules(), [], [rule])).findings == ()
-
-
-def test_an_unfinished_export_is_found(tmp_path):
-    verify_planted.PLANTED["SMC102"](tmp_path / "zoo" / "model")
-    found = find([str(tmp_path)])
-    assert found.models == [] and [item.kind for item in found.skipped] == ["unfinished"]
 
 
 @pytest.mark.parametrize("case", FIXTURES)

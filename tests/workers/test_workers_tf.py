@@ -101,9 +101,7 @@ def test_a_session_reads_partitioned_variables_slice_by_slice(host: Host, consum
 def test_reference_variables_are_not_among_those_of_a_loaded_object(host: Host) -> None:
     seen = run(host, "checkpoint", "tf2", "half_plus_two")
     assert seen.outcome is Outcome.FAIL_STRUCTURE
-    assert (
-        "values of the checkpoint are not among the consumer's variables: 'a', 'b'" in seen.message
-    )
+    assert "'a', 'b'" in seen.message
 
 
 @pytest.mark.parametrize(
@@ -275,7 +273,7 @@ def test_a_model_is_freed_when_it_is_closed(host: Host) -> None:
             worker, FIXTURES / "simple_save" / "model", ["serve"], LIMIT, shared=False
         ) as model:
             pass
-        with pytest.raises(Exception, match="no model has the handle"):
+        with pytest.raises(Exception, match="the handle"):
             model.ask("signatures", LIMIT)
 
 
