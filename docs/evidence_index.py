@@ -114,6 +114,12 @@ def rows() -> list[Row]:
             "[planted faults](../data/faults.json)",
         ),
         Row(
+            "Each runtime was installed and started; its time and disk space are known.",
+            "2026-11-21",
+            "python -m docs.runtimes --measure",
+            "[runtimes](../data/runtimes.json)",
+        ),
+        Row(
             f"{attacks.count()} hostile models are tried with {len(attacks.commands())} commands.",
             "every commit",
             "tox -e property",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compat_matrix.cases import all_cases
+from compat_matrix.runtimes import registry
 from docs import (
     attacks,
     case_pages,
@@ -29,6 +30,7 @@ from docs import (
     promises,
     readers,
     rules,
+    runtimes,
     third_party,
 )
 from docs.markdown import table
@@ -180,6 +182,17 @@ def rules_page() -> str:
     )
 
 
+def runtime_costs_page() -> str:
+    """Return the versions and costs of each runtime, and the programs that do not work in it."""
+    known, measured = registry.read(), runtimes.read_measured()
+    return (
+        runtimes.COSTS_HEAD
+        + table(runtimes.COSTS, runtimes.cost_rows(known, measured))
+        + runtimes.LACKS_HEAD
+        + table(("programs", "TensorFlow", "runtimes", "why"), runtimes.lack_rows(known))
+    )
+
+
 def _keras_page() -> str:
     return keras_table.page(table)
 
@@ -201,6 +214,7 @@ TABLES: dict[str, Table] = {
     f"{FOLDER}/op_promises.md": Table("docs/data/promises.json", promises.page),
     f"{FOLDER}/readers.md": Table("docs/data/readers.json", readers.page),
     f"{FOLDER}/third_party.md": Table("docs/data/third_party.json", third_party.page),
+    f"{FOLDER}/runtime_costs.md": Table("docs/data/runtimes.json", runtime_costs_page),
     "docs/claims.md": Table("savedmodel_common/command_line/claims.py", claims.page),
     "docs/zoo/rules.md": Table("savedmodel_tools/verify/rules", rules_page),
     "docs/zoo/rules_explained.md": Table(

@@ -32,6 +32,35 @@ COSTS = (
     "install s",
     "first install",
 )
+HEAD = """# The {count} runtimes
+
+A runtime is an environment with a Python and a TensorFlow. `savedmodel-compat runtimes install NAME` makes one from a lock with hashes. The locks are for
+Linux on x86_64 with glibc. For another system, or another TensorFlow, name a requirement, a wheel or an interpreter.
+
+Every command that takes a runtime takes these:
+
+"""  # noqa: E501
+MORE = """
+`savedmodel-compat runtimes list` shows which runtimes are installed, and `runtimes doctor NAME` what a runtime can run. Some programs do not work in some
+releases; their cells are NOT_APPLICABLE. [Versions, costs, and what each runtime lacks](../data/runtimes.json).
+
+To add a runtime, write a stanza in [`runtimes.toml`](../../compat_matrix/runtimes/runtimes.toml) and run `python -m compat_matrix.commands.lock NAME`.
+"""  # noqa: E501
+COSTS_HEAD = """# Runtimes: versions, costs, and what they lack
+
+The costs come from `python -m docs.runtimes [--measure]`, run on a busy machine with two cores, so the seconds are upper bounds.
+
+- *disk*: what an environment needs of its own, and what it shares with uv's cache by hard links.
+- *install*: the time until a worker has started in it, with its packages in uv's cache.
+- *first install*: the same with an empty cache, and the size of the cache then.
+
+"""  # noqa: E501
+LACKS_HEAD = """
+## What they lack
+
+These cells of a plan are NOT_APPLICABLE, with the reason.
+
+"""
 FORMS = [
     ("`local`", "the interpreter that runs the harness"),
     ("`tf2.12`, `2.12`, `2.12.1`", "a runtime of the registry"),

@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[2]
 SECTIONS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 # The first release has nothing to be compared with, so it is told by area.
 AREAS = (
-    "Exporters", "TF 1.x models", "Keras 2 models", "Models at rest", "TensorFlow releases",
-    "Model servers", "The format", "Safety",
+    "The program", "Exporters", "TF 1.x models", "Keras 2 models", "Models at rest",
+    "TensorFlow releases", "Model servers", "The format", "Safety",
 )  # fmt: skip
 FIRST = "0.1.0"
 MOST_ENTRIES = 10  # of an area
