@@ -24,6 +24,9 @@ TAGS = ("serve",)
 NEWEST = "2.21"  # of fixtures_v2, each case of which every release wrote
 MOST_SIGNATURES = 3  # of one model
 LOCKS = {".onnx": "onnx.txt", ".tflite": "tensorflow.txt"}
+# Defects of a converter that `prove` finds: TensorFlow Lite's turns infinite constants into the
+# largest float32 (first at node extremes).
+DEFECTS = {".onnx": [], ".tflite": [("pbtxt", "serving_default", ["extremes"])]}
 LEAST_COMPARED = {".onnx": 60, ".tflite": 40}
 
 
@@ -81,6 +84,7 @@ def test_no_false_alarm(converted, tmp_path):
         kinds = {verdict.kind for verdict in found.verdicts}
         compared += bool(kinds & {Kind.EQUAL, Kind.WITHIN})
         if Kind.DIFFERS in kinds:
-            alarms.append((target.found.directory, target.key, found.verdicts))
-    assert alarms == []
+            differing = [one.output for one in found.verdicts if one.kind is Kind.DIFFERS]
+            alarms.append((target.found.directory.parent.name, target.key, differing))
+    assert alarms == DEFECTS[suffix]
     assert compared >= LEAST_COMPARED[suffix]
