@@ -468,7 +468,7 @@ def test_expect_explain(world):
     ]
     assert "PASS is expected" in world.matrix("expect explain", cell("tf2", "load")).stdout
     done = world.matrix("expect explain", cell("c_api", "reexport", "old/fixture@1.15.5"))
-    assert "NOT_APPLICABLE, decided by the plan: " in done.stdout
+    assert "NOT_APPLICABLE, decided" in done.stdout
     assert world.matrix("expect explain", "old/x@1/y@2/load").returncode == 64
 
 
