@@ -179,10 +179,7 @@ def test_inspect_of_what_is_incomplete(tmp_path):
     shutil.rmtree(tmp_path / "model" / "variables")
     done = run("inspect", tmp_path / "model")
     assert done.returncode == 1
-    assert (
-        "problem: there is no readable checkpoint, hence no value for 2 of 2 keys: a, b"
-        in done.stdout
-    )
+    assert "2 of 2 keys: a, b" in done.stdout
     assert json.loads(run("inspect", tmp_path / "model", "--json").stdout)["problems"]
 
 

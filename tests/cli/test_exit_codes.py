@@ -94,20 +94,14 @@ def test_a_copy_is_not_written_over_anything(line, models, tmp_path):
 )
 def test_a_command_that_writes_needs_a_place_or_is_a_dry_run(line, models):
     done = run(line, models / "a modèle")
-    assert (
-        done.exit_code,
-        "say where the result goes (--out DIRECTORY), or --dry-run" in done.stderr,
-    ) == (64, True), done.output
+    assert done.exit_code == 64 and "--out DIRECTORY" in done.stderr, done.output
 
 
 @pytest.mark.parametrize("line", [*READ.values(), "check {}", "contract write {}"])
 def test_a_file_that_is_not_a_model_is_wrong_usage(line, tmp_path):
     (tmp_path / "notes.txt").write_text("hi")
     done = run(line, tmp_path / "notes.txt")
-    assert (done.exit_code, "notes.txt: neither a directory nor" in done.stderr) == (
-        64,
-        True,
-    ), done.output
+    assert done.exit_code == 64 and "notes.txt: " in done.stderr, done.output
 
 
 @pytest.mark.parametrize(
@@ -121,10 +115,7 @@ def test_a_file_that_is_not_a_model_is_wrong_usage(line, tmp_path):
 )
 def test_a_folder_that_holds_no_run_is_wrong_usage(line, tmp_path):
     done = run(line, tmp_path)
-    assert (done.exit_code, f"{tmp_path} is not the output folder of a run" in done.stderr) == (
-        64,
-        True,
-    ), done.output
+    assert done.exit_code == 64 and str(tmp_path) in done.stderr, done.output
 
 
 @pytest.mark.parametrize(
@@ -250,11 +241,7 @@ def test_results_in_the_folder_of_the_models_are_not_sources_of_the_next_run(lin
 def test_a_dry_run_of_downgrade_says_what_would_be_rewritten(models):
     done = run("downgrade {} --target 1.4 --dry-run --json", models / "a modèle")
     (line,) = json.loads(done.stdout)["models"]
-    assert (done.exit_code, line["output"], line["proof"]["why"]) == (
-        0,
-        None,
-        "dry run, nothing is written",
-    )
+    assert (done.exit_code, line["output"]) == (0, None) and "dry run" in line["proof"]["why"]
 
 
 @pytest.mark.tensorflow

@@ -70,7 +70,7 @@ def test_check_of_a_model_that_no_request_can_be_made_for(tmp_path):
         *("check", "--servers-only", model, "--server", NO_SERVER, "--out", tmp_path / "out"),
         code=3,
     )
-    assert "no request can be made" in said and "--requests" in said
+    assert "--requests" in said
 
 
 def test_golden_answers_that_nobody_recorded(tmp_path):

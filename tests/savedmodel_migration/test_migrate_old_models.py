@@ -150,9 +150,9 @@ def test_weights_that_each_load_draws_anew_are_left_out_and_named(done):
     assert model["status"] == "migrated", model["reason"]
     assert (states(model)["weights"], states(model)["answers, tf2"]) == ("equal", "equal")
     notes = " ".join(model["parts"][0]["notes"])
-    assert any("variable 'noise' is not" in note for note in notes)
-    assert any("output 'noisy'" in note and "not compared" in note for note in notes)
-    assert any(note.startswith("variable 'w': ") for note in notes)
+    assert "variable 'noise' is not" in notes
+    assert "output 'noisy' of" in notes
+    assert "variable 'w': " in notes
 
 
 def test_gradients_of_the_old_model_that_end_the_process_cost_themselves_only(done):

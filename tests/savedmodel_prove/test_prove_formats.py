@@ -104,5 +104,5 @@ def test_a_converter_that_fails_is_not_comparable(tmp_path):
     false = Path("/bin/false")
     more = ["--with", "tf2onnx", "--python", false]
     output = prove(tmp_path, MODEL, tmp_path / "a.onnx", *more, code=3)
-    assert "tf2onnx cannot convert the signature 'serving_default'" in output
+    assert "'serving_default'" in output
     assert not (tmp_path / "a.onnx").exists()
