@@ -135,10 +135,10 @@ def contract_command(folder: Path) -> str:
 
 
 def slim_command(folder: Path) -> str:
-    """`slim`, with a copy; returns what was dropped."""
+    """`edit slim`, with a copy; returns what was dropped."""
     said = io.StringIO()
     with redirect_stdout(said):
-        _cli("slim", folder, "--out", folder.parent / OUT, "--json")
+        _cli("edit", "slim", folder, "--out", folder.parent / OUT, "--json")
     print(said.getvalue())
     _checked(folder.parent / OUT)
     return "; ".join(

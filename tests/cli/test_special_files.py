@@ -159,7 +159,7 @@ def test_a_checkpoint_that_the_machine_does_not_give_passes_no_rule(rules, tmp_p
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", (*PLACES[:2], "variables/variables.index"))
-@pytest.mark.parametrize("command", ["diff", "slim"])
+@pytest.mark.parametrize("command", ["diff", "edit slim"])
 def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(
     command, place, kind, tmp_path
 ):
@@ -167,7 +167,7 @@ def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(
     model = planted(tmp_path, place, kind)
     more = ["--follow-links"] if kind == "a device" and command == "diff" else []
     to = [fixture("module_functions")] if command == "diff" else ["--out", tmp_path / "out"]
-    done = run("-m", "savedmodel_compat", command, model, *to, *more)
+    done = run("-m", "savedmodel_compat", *command.split(), model, *to, *more)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
     assert Path(place).name in done.stderr + done.stdout
 
