@@ -231,8 +231,22 @@ def prove(
         versions,
         found,
         parting,
-        [*sides.notes, *notes, *more],
+        [*sides.notes, *notes, *more, *_unsteady(found)],
     )
+
+
+def _unsteady(found: Sequence[Record]) -> Iterator[str]:
+    """Yield a note for each output that the original itself answers otherwise each time."""
+    moves: dict[str, float] = {}
+    for record in found:
+        for output, spread in record.spread.items():
+            moves[output] = max(moves.get(output, 0.0), spread.get(noise.REPEATS, 0.0))
+    for output, moved in moves.items():
+        if moved:
+            yield (
+                f"{output}: the original answers the same input otherwise each time, by up to"
+                f" {moved:.3g}: this proof says little about it"
+            )
 
 
 def _records(target: Target, sides: Sides, seed: int, count: int) -> tuple[list[Record], list[str]]:

@@ -65,7 +65,7 @@ def test_what_a_model_says_does_not_steer_the_terminal(monkeypatch):
             "p", "c", Outcome.LOAD_ERROR if said else Outcome.PASS, message_normalised=said
         )
 
-    monkeypatch.setattr("compat_matrix.commands.bisect._result", result)
+    monkeypatch.setattr("compat_matrix.commands.parts.gate_bisect._result", result)
     done = CliRunner().invoke(
         main, ["gate", "bisect", "a/fixture@1.15.5/tf2@2.21.0/load", "--from", "2.4", "--to", "2.6"]
     )
@@ -183,7 +183,8 @@ def releases(tmp_path_factory):
 def asked(monkeypatch, releases):
     """Run `bisect` from 2.18 to 2.21 with these releases; the exit code and what was printed."""
     monkeypatch.setattr(
-        "compat_matrix.commands.bisect.asked_runtimes", lambda specs, _: (releases(specs[0]),)
+        "compat_matrix.commands.parts.gate_bisect.asked_runtimes",
+        lambda specs, _: (releases(specs[0]),),
     )
 
     def asked_(cell_id, *options):
@@ -312,7 +313,8 @@ def test_a_release_that_gives_no_answer_is_no_change(monkeypatch):
     other = Runtime("tf2.18", here.python, "2.18.0", spec="2.18")
     runtimes = {"2.18": other, "2.21": here}
     monkeypatch.setattr(
-        "compat_matrix.commands.bisect.asked_runtimes", lambda specs, _: (runtimes[specs[0]],)
+        "compat_matrix.commands.parts.gate_bisect.asked_runtimes",
+        lambda specs, _: (runtimes[specs[0]],),
     )
     done = run("half_plus_two/fixture@1.15.5/c_api@2.21.0/values", "--from", "2.18", "--to", "2.21")
     assert (done.exit_code, "2.18 was not asked: SETUP_ERROR" in done.output) == (

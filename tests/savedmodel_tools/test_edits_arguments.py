@@ -220,7 +220,7 @@ def test_a_default_goes_with_its_input(tmp_path):
         ({"price": "x", "words": "x"}, {}, "an input is called 'x' already, or would be"),
         ({}, {"kind": "value"}, "an output is called 'value' already"),
         ({"price": "price"}, {}, "an input is called 'price' already"),
-        ({"price": "class"}, {}, "cannot be the name of an input.*SIG-07"),
+        ({"price": "class"}, {}, "cannot be the name of an input"),
         ({"price": "a b"}, {}, "cannot be the name of an input"),
         ({"price": "2nd"}, {}, "cannot be the name of an input"),
         ({"price": "_x"}, {}, "cannot be the name of an input"),

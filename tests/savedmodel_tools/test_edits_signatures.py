@@ -143,7 +143,7 @@ def test_another_default(tmp_path):
         ),
         (
             lambda draft: signatures.rename(draft, "lookup", "__saved_model_init_op"),
-            "reserved.*API-03",
+            "reserved",
         ),
         (
             lambda draft: signatures.drop(draft, ("__saved_model_init_op",)),
@@ -174,7 +174,7 @@ def test_with_several_meta_graphs_tags_choose(tmp_path):
 
 def test_tags_are_set_and_stay_a_choice(tmp_path):
     source = fixture("serve_and_train")
-    with pytest.raises(RefusedError, match=r"another MetaGraph .*V1-05"):
+    with pytest.raises(RefusedError, match=r"another MetaGraph has these tags"):
         edit(source, tmp_path / "out", lambda draft: signatures.set_tags(draft, "serve", "train"))
     edit(source, tmp_path / "out", lambda draft: signatures.set_tags(draft, "serve, gpu", "train"))
     assert set(layout.read(tmp_path / "out").tag_sets) == {
