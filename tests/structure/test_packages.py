@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from reference_impl.graph.order import circles
 from savedmodel_common import toml
 from savedmodel_common.packages import FIXTURES, OURS
+from tests.structure.test_import_circles import imported, modules
 
 ROOT = Path(__file__).parents[2]
 PROJECT = toml.read(ROOT / "pyproject.toml")
@@ -26,18 +26,13 @@ def package_of(module: str) -> str:
 
 def imports() -> set[tuple[str, str]]:
     """Return the pairs of packages of which the first imports the second."""
-    found = set()
-    for name in OURS:
-        for path in (ROOT / name).rglob("*.py"):
-            module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Import):
-                    found |= {(module, alias.name) for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and not node.level:
-                    # `from package import room` imports a module of it
-                    found |= {(module, f"{node.module}.{alias.name}") for alias in node.names}
-    pairs = {(package_of(one), package_of(other)) for one, other in found}
-    return {(one, other) for one, other in pairs if one != other and other in {*OURS, KERAS}}
+    files = modules()
+    pairs = set()
+    for name, path in files.items():
+        for other in imported(name, path, files.keys()):
+            pairs.add((package_of(name), package_of(other)))
+    known = {*OURS, KERAS}
+    return {(one, other) for one, other in pairs if one != other and {one, other} <= known}
 
 
 def floors(edges: dict[str, set[str]]) -> dict[str, int]:
