@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from import_walk import imported, modules
 
 from reference_impl.graph.order import circles
 from savedmodel_common import toml
 from savedmodel_common.packages import FIXTURES, OURS
-from tests.structure.test_import_circles import imported, modules
 
 ROOT = Path(__file__).parents[2]
 PROJECT = toml.read(ROOT / "pyproject.toml")
