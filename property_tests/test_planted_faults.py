@@ -67,6 +67,12 @@ def test_the_record_has_each_fault_as_it_is_declared():
     assert page.gaps() == []
 
 
+def test_no_record_depends_on_where_the_checkout_lies():
+    root = str(Path(__file__).parents[1])
+    for fault in CATALOGUE:
+        assert root not in repr(fault.found_by.declaration()), fault.name
+
+
 def test_a_name_is_of_one_fault():
     assert len({fault.name for fault in CATALOGUE}) == len(CATALOGUE)
 

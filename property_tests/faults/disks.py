@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from property_tests.faults.declaring import Fault
 from property_tests.faults.found_by.writer import KilledWriter, RunOnFullDisk, WriterOnFullDisk
 from property_tests.faults.planting import implementation
 
-KILL_POINTS = str(Path(__file__).parents[2] / "tests" / "support" / "kill_points.py")
+KILL_POINTS = "tests/support/kill_points.py"  # below the root of the checkout
 PAGES, FILES = implementation("pages"), implementation("files")
 KILLS = implementation("kills")
 NO_PAGES = "the disk has no room for one more page, then for one, and so on"

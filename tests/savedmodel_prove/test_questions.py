@@ -63,7 +63,7 @@ def test_a_base_that_the_original_refuses_is_not_used():
 
 
 def test_an_original_that_answers_nothing_is_told():
-    with pytest.raises(NoQuestion, match=r"no made input \(it is broken\); pass requests"):
+    with pytest.raises(NoQuestion, match=r"\(it is broken\).* requests"):
         made("conv_batch_norm", answer=lambda _: Answer(error="it is broken"))
 
 

@@ -79,8 +79,8 @@ def test_integers_may_move_as_far_as_the_original_moves():
 
 
 def test_an_error_and_a_missing_output_are_not_comparable():
-    refused = verdict(record(original=X, converted=Answer(error="no kernel for Foo")))
-    assert (refused.kind, refused.reason) == (Kind.NOT_COMPARABLE, "no kernel for Foo")
+    refused = verdict(record(original=X, converted=Answer(error="no kernel: Foo")))
+    assert (refused.kind, refused.reason) == (Kind.NOT_COMPARABLE, "no kernel: Foo")
     missing = verdict(record(original=X, converted=Answer({"z": from_numpy(X)})))
     assert missing.kind is Kind.NOT_COMPARABLE
     assert "'y'" in missing.reason
