@@ -155,7 +155,7 @@ def _fact(pair: Pair, kind: str, drift: list[Drift], alone: str) -> Fact:
         "check": cell.check,
         **sides,
         "known": _known(pair.candidate, kind),
-        "cause": f"{cause} [{alone}]" if cause and alone else cause,
+        "cause": cause,
         "alone": alone,
         "drift": drift[:MAX_REQUESTS],
         "drifted_requests": len(drift),
@@ -322,6 +322,7 @@ def causes(facts: Sequence[Fact]) -> list[Fact]:
             "consumers": sorted({fact["consumer"] for fact in members} - {"-"}),
             "checks": sorted({fact["check"] for fact in members}),
             "roles": [role for role in ROLES if any(fact["role"] == role for fact in members)],
+            "alone": sorted({fact["alone"] for fact in members} - {""}),
             "replay": next(filter(None, (fact["candidate"]["replay"] for fact in members)), ""),
         }
         for (kind, cause, blocks), members in grouped.items()

@@ -152,7 +152,7 @@ def _cause_row(cause: Record) -> list[str]:
     return [
         str(cause["pairs"]),
         gate_words.label(cause),
-        _code(cause["cause"]),
+        "<br>".join([_code(cause["cause"]), *map(text, cause["alone"])]),
         text(listed(cause["cases"], 6)),
         text(listed(cause["consumers"], 6)),
         ", ".join(cause["roles"]),
@@ -165,8 +165,7 @@ def _pair_row(fact: Record) -> list[str]:
         if fact["kind"] == "changed_error"
         else gate_words.side_words(fact["candidate"])
     )
-    alone = fact.get("alone", "")
-    after += f" [{alone}]" if alone and alone not in after else ""
+    after += f" [{fact['alone']}]" if fact["alone"] else ""
     return [
         gate_words.label(fact),
         fact["role"],

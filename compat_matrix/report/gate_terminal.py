@@ -106,6 +106,8 @@ def _list(title: str, verdict: Record, causes: list[Record], most: int, console:
             ", ".join(cause["roles"]),
         ]
         console.print(Text(f"      {one_line(' · '.join(where), 200)}"), soft_wrap=True)
+        for said in cause["alone"]:
+            console.print(Text(f"      {printable(said, newlines=False)}"), soft_wrap=True)
         command = gate_words.bisect_command(verdict, cause)
         if command:
             console.print(
