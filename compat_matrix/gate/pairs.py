@@ -12,6 +12,7 @@ both (``writes``), and both read the artifacts of such an exporter (``reads``).
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -76,6 +77,14 @@ class Run:
     def evaluated(self) -> Mapping[str, Result]:
         """Artifact id -> what the evaluator answers about it."""
         return referee.evaluated(self.plan, self.results)
+
+    def is_referee(self, cell: Cell) -> bool:
+        """Return whether the command line named consumers, but not the evaluator that answers in
+        this cell: it is a witness about the others, and is not compared itself.
+        """
+        named = self.named.get("consumer", ())
+        asked = any(fnmatch.fnmatchcase(cell.consumer, pattern) for pattern in named)
+        return cell.consumer == referee.EVALUATOR and bool(named) and not asked
 
     def productions(self) -> dict[str, Cell]:
         """Return artifact id -> its production, for the artifacts that are made in the run."""
@@ -188,6 +197,8 @@ def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
 
     out: dict[tuple[str, str], Pair] = {}
     for cell in run.plan:
+        if run.is_referee(cell):
+            continue
         made = cell.artifact_id in productions
         for role, one, other in _counterparts(
             cell, made, run.registry.brings_version(cell), (baseline, candidate)
