@@ -148,18 +148,31 @@ def slim_command(folder: Path) -> str:
 
 def signatures_command(folder: Path) -> str:
     """`edit signatures --rename` of the first signature there is, with a copy."""
+    found = _first_signature(folder)
+    if found is None:
+        return ""
+    key, tags = found
+    out = folder.parent / OUT
+    chosen = ["--tags", ",".join(tags)] if tags else []
+    _cli("edit", "signatures", "--rename", f"{key}=renamed", *chosen, "--out", out, "--", folder)
+    return _checked(out)
+
+
+def _first_signature(folder: Path) -> tuple[str, list[str]] | None:
+    """Return the key and tags of the first signature; None if there is none. For a model that
+    cannot be read, any key will do: the verdict of the command is asked for.
+    """
+    from reference_impl.errors import SavedModelError
     from reference_impl.format.container import layout
     from reference_impl.views.signatures import signatures
 
-    for graph in layout.read(folder).saved_model.meta_graphs:
-        for signature in signatures(graph):
-            names = layout.tags_of(graph)
-            tags = ["--tags", ",".join(names)] if names else []
-            rename = ["--rename", f"{signature.key}=renamed"]
-            out = folder.parent / OUT
-            _cli("edit", "signatures", *rename, *tags, "--out", out, "--", folder)
-            return _checked(out)
-    return ""
+    try:
+        for graph in layout.read(folder).saved_model.meta_graphs:
+            for signature in signatures(graph):
+                return signature.key, list(layout.tags_of(graph))
+    except SavedModelError:
+        return "serving_default", []
+    return None
 
 
 def compat_command(folder: Path) -> str:
