@@ -5,6 +5,7 @@ called in this order.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -56,7 +57,13 @@ def test_the_walk_is_that_of_a_run(tmp_path):
         "--out",
         tmp_path / "out",
     ]
-    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+    }  # the files of the page, not installed ones
+    done = subprocess.run(
+        list(map(str, command)), cwd=ROOT, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     called = [tuple(one) for one in json.loads(done.stdout.splitlines()[-1])]
     steps = walk((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
