@@ -26,6 +26,12 @@ MAX_ROWS = 40  # with more artifacts than this, only those that do not pass ever
 MAX_SKEW = 600  # characters of the text about a version skew
 DIVISIONS = 8  # artifacts that releases answer otherwise, in the overview
 WIDTH = 120  # without a terminal
+FORETOLD = {  # of `summary.json`, in the words of the report
+    "right": "right",
+    "wrong": "wrong",
+    "explained": "explained by the ledger",
+    "not_told": "cells without one",
+}
 MIN_COLUMN, PADDING = 10, 3  # of a consumer: room for "not run 12"; the frame and two blanks
 _Consumer = tuple[str, str]  # name and version
 
@@ -337,7 +343,7 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
             console.print(f"  {outcome:<14} {count} of {observed} observed", highlight=False)
     foretold = summary["predictions"]
     if any(foretold.values()):
-        words = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in foretold.items())
+        words = ", ".join(f"{foretold[name]} {words}" for name, words in FORETOLD.items())
         console.print(f"  predictions of the op history: {words}", highlight=False)
     if summary["compared"]:
         known = sum(item["expected"] for item in summary["disagreements"])
