@@ -279,13 +279,11 @@ class _Job:
 
 def _state(line: dict[str, Any]) -> str:
     """Return the outcome of a model in one word."""
-    return (
-        "cannot be read or written"
-        if "error" in line
-        else "refused"
-        if line["refused"]
-        else str(line["proof"]["status"])
-    )
+    if "error" in line:
+        return "cannot be read or written"
+    if line["refused"]:
+        return "refused"
+    return str(line["proof"]["status"])
 
 
 def _show(line: dict[str, Any]) -> None:

@@ -207,11 +207,9 @@ def needs(found: Found, follow_links: bool, as_json: bool, full: bool) -> int:
             code = ExitCode.UNEXPECTED
         else:
             described.append({"path": model.name, **to_json(graphs, table)})
-            code = (
-                code
-                if all(part.members for graph in graphs for part in graph.parts)
-                else ExitCode.UNEXPECTED
-            )
+            for graph in graphs:
+                if not all(part.members for part in graph.parts):
+                    code = ExitCode.UNEXPECTED
         if as_json:
             continue
         if not alone:

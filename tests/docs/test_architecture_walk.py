@@ -17,10 +17,15 @@ ROOT = Path(__file__).parents[2]
 STEP = re.compile(r"\[`[\w/]+\.py`\]\((?P<file>[\w/]+\.py)\), `(?P<function>\w+)`")
 
 
-def walk(text):
+def section():
+    """Return the text of the walk."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    return text.partition("## The walk of one cell\n")[2].partition("\n## ")[0]
+
+
+def walk():
     """Return the pairs of file and function that the walk names."""
-    section = text.partition("## The walk of one cell\n")[2].partition("\n## ")[0]
-    return [(match["file"], match["function"]) for match in STEP.finditer(section)]
+    return [(match["file"], match["function"]) for match in STEP.finditer(section())]
 
 
 def in_order(steps, called):
@@ -30,9 +35,7 @@ def in_order(steps, called):
 
 
 def test_each_step_names_a_function():
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    section = text.partition("## The walk of one cell\n")[2].partition("\n## ")[0]
-    numbers = re.findall(r"^(\d+)\. \[`[^`]*`\]\([^)]*\), `", section, re.MULTILINE)
+    numbers = re.findall(r"^(\d+)\. \[`[^`]*`\]\([^)]*\), `", section(), re.MULTILINE)
     assert numbers == [str(number) for number in range(1, 11)]
 
 
@@ -66,7 +69,7 @@ def test_the_walk_is_that_of_a_run(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     called = [tuple(one) for one in json.loads(done.stdout.splitlines()[-1])]
-    steps = walk((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    steps = walk()
     assert len(steps) == 12 and in_order(steps, called), [
         (step, called.index(step) if step in called else None) for step in steps
     ]

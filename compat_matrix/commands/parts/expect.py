@@ -173,13 +173,11 @@ def _explain(cell_id: str, ledger: Ledger, plan: Plan, as_json: bool) -> None:
             ExitCode.USAGE,
         )
     entry = ledger.entry_for(cell)
-    outcomes = (
-        [cell.decided.outcome]
-        if cell.decided
-        else [entry.outcome, *entry.others]
-        if entry
-        else [Outcome.PASS]
-    )
+    outcomes = [Outcome.PASS]
+    if cell.decided:
+        outcomes = [cell.decided.outcome]
+    elif entry:
+        outcomes = [entry.outcome, *entry.others]
     expected, decided = list(map(str, outcomes)), cell.decided.reason if cell.decided else ""
     entries = [_explained(entry, cell) for entry in ledger.entries if entry.names(cell)]
     if as_json:

@@ -9,6 +9,7 @@ import click
 from compat_matrix.commands.parts import planned
 from compat_matrix.commands.parts.gate_verdict import (
     CODES,
+    GREEN,
     Wanted,
     refuse_twice,
     tell,
@@ -19,7 +20,7 @@ from savedmodel_common.command_line.common import quiet_option
 
 
 @claims(
-    green="no pair regressed, vanished or drifted beyond the tolerance of its case",
+    green=GREEN,
     asked="nothing is run: the results of the two runs, or of the two versions in one run",
     not_asked="cells that only one of the two runs asked, which the report lists",
     codes=CODES,

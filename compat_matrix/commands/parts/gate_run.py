@@ -10,6 +10,7 @@ import click
 from compat_matrix.commands.parts import completion, planned
 from compat_matrix.commands.parts.gate_verdict import (
     CODES,
+    GREEN,
     Wanted,
     refuse_twice,
     tell,
@@ -27,7 +28,7 @@ from savedmodel_common.printable import unknown
 
 
 @claims(
-    green="no pair regressed, vanished or drifted beyond the tolerance of its case",
+    green=GREEN,
     asked=lambda: _claimed(asked=True),
     not_asked=lambda: _claimed(asked=False),
     codes=CODES,
@@ -178,9 +179,11 @@ def _checks(names: Sequence[str], everything: bool, few: bool) -> tuple[str, ...
 
     if wrong := unknown("check", names, CHECKS):
         raise click.UsageError(wrong)
-    return (
-        tuple(CHECKS) if everything else tuple(names) or (QUICK_CHECKS if few else DEFAULT_CHECKS)
-    )
+    if everything:
+        return tuple(CHECKS)
+    if names:
+        return tuple(names)
+    return QUICK_CHECKS if few else DEFAULT_CHECKS
 
 
 def _runtimes(specs: tuple[str, str], same: bool, install: bool) -> tuple[Runtime, Runtime]:

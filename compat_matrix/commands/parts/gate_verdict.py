@@ -17,6 +17,7 @@ from savedmodel_common.printable import counted
 if TYPE_CHECKING:
     from compat_matrix.gate.pairs import Pair
 
+GREEN = "no pair regressed, vanished or drifted beyond the tolerance of its case"
 CODES = {
     ExitCode.UNEXPECTED: (
         "something regressed, vanished, is unstable, or drifted beyond the tolerance of its case"
