@@ -23,7 +23,7 @@ from savedmodel_common.tensors import Tensor
 from savedmodel_prove.questions import Inputs
 from savedmodel_prove.sides.evaluator import Evaluator, Trace
 from savedmodel_prove.sides.side import Side, SideError
-from savedmodel_prove.verdicts import agrees, allowed_difference, distance
+from savedmodel_prove.verdicts import agrees, allowed_difference, distance, quantized_alike
 
 Array = npt.NDArray[Any]
 SLACK = 4  # times the allowance of an output: a node inside is not rounded by what follows
@@ -213,7 +213,7 @@ def _parted(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _row(ran: Ran, value: Array, name: str, theirs: Tensor, double: object) -> Row:
-    expected = tensors.from_numpy(value)
+    expected = quantized_alike(tensors.from_numpy(value), theirs)
     noise = 0.0
     if isinstance(double, np.ndarray) and double.shape == value.shape:
         noise = distance(expected, tensors.from_numpy(double))

@@ -29,6 +29,14 @@ def dtype_of(port):
     return np.dtype(port.element_type.to_dtype()).name
 
 
+def described(port):
+    """The dtype and shape of an input; the rank may be unknown."""
+    found, shape = {"dtype": dtype_of(port)}, port.get_partial_shape()
+    if shape.rank.is_static:
+        found["shape"] = [size.get_length() if size.is_static else -1 for size in shape]
+    return found
+
+
 class OpenVINOFileWorker(file_worker.FileWorker):
     """The CPU device, without lower precision."""
 
@@ -49,7 +57,7 @@ class OpenVINOFileWorker(file_worker.FileWorker):
         inputs, outputs = model.compiled.inputs, model.compiled.outputs
         return {
             KEY: {
-                "inputs": {name_of(port): {"dtype": dtype_of(port)} for port in inputs},
+                "inputs": {name_of(port): described(port) for port in inputs},
                 "outputs": {name_of(port): {"dtype": dtype_of(port)} for port in outputs},
             }
         }
