@@ -87,7 +87,7 @@ CERTIFICATE = "certificate.json"
 @click.option(
     "--with",
     "converter",
-    type=Choice(["tf2onnx", "litert"]),
+    type=Choice(["tf2onnx", "litert", "openvino"]),
     help="Make CONVERTED first, in the environment of this converter.",
 )
 @list_option(
@@ -131,7 +131,7 @@ def prove(
     page: Optional[Path],
     as_json: bool,
 ) -> int:
-    """Compare CONVERTED (.onnx, .tflite, .keras, .xml, a SavedModel) with the SavedModel ORIGINAL.
+    """Compare CONVERTED (.onnx, .tflite, .keras, .xml, .mlir, SavedModel) with ORIGINAL, a SavedModel.
 
     Both answer the same inputs: those given, random ones, and edges. The noise of the original is
     measured: how far it moves by itself, between batch sizes, threads and inputs one ulp away.
@@ -205,11 +205,14 @@ def _converted(converter: str, target: Target, out: Path, python: Optional[Path]
     from savedmodel_prove.sides import converters
     from savedmodel_prove.sides.side import SideError
 
-    if out.exists():
-        raise click.UsageError(f"{out} exists: --with writes a new file")
-    suffix = converters.CONVERTERS[converter].suffix
-    if out.suffix != suffix:
-        raise click.UsageError(f"{out} does not end in {suffix}, as the files of {converter} do")
+    wanted = converters.CONVERTERS[converter]
+    if out.suffix != wanted.suffix:
+        raise click.UsageError(
+            f"{out} does not end in {wanted.suffix}, as the files of {converter} do"
+        )
+    for path in wanted.files(out):
+        if path.exists():
+            raise click.UsageError(f"{path} exists: --with writes a new file")
     model = Path(target.found.directory)
     try:
         converters.convert(converter, model, target.tags, target.key, out, python)
