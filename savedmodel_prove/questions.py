@@ -205,9 +205,7 @@ def _base(
     raise NoQuestion(f"the original answers no made input ({reason}); pass requests")
 
 
-def _with_sizes(
-    info: Mapping[str, object], fixed: Optional[Sequence[int]]
-) -> Mapping[str, object]:
+def _with_sizes(info: Mapping[str, object], fixed: Optional[Sequence[int]]) -> Mapping[str, object]:
     """Return an input with the sizes of the converted model where its own are open."""
     shape = info["shape"]
     if fixed is None or (isinstance(shape, Sequence) and len(shape) != len(fixed)):

@@ -131,11 +131,13 @@ def prove(
     page: Optional[Path],
     as_json: bool,
 ) -> int:
-    """Compare CONVERTED (.onnx, .tflite, .keras, .xml, .mlir, SavedModel) with ORIGINAL, a SavedModel.
+    """Compare CONVERTED (.onnx, .tflite, .keras, .xml, .mlir) with the SavedModel ORIGINAL.
 
-    Both answer the same inputs: those given, random ones, and edges. The noise of the original is
-    measured: how far it moves by itself, between batch sizes, threads and inputs one ulp away.
-    Each output gets one of four verdicts. The certificate can be checked later without TensorFlow.
+    CONVERTED may also be a SavedModel. Both answer the same inputs: those given, random ones, and
+    edges. The noise of the original is measured: how far it moves by itself, between batch sizes,
+    threads and inputs one ulp away. Each output gets one of four verdicts. Where one of TensorFlow,
+    the converted model and the evaluator is alone, it is named, with the first node at which it
+    parts from the others. The certificate can be checked later without TensorFlow.
 
     \b
     Examples:

@@ -93,7 +93,9 @@ def convert(
     converter = CONVERTERS[name]
     interpreter = python or _python(name, converter)
     with new_file(out) as staged, tempfile.TemporaryDirectory(dir=out.parent) as scratch:
-        source = _with_one_signature(model, tags, key, Path(scratch)) if converter.takes_one else model
+        source = (
+            _with_one_signature(model, tags, key, Path(scratch)) if converter.takes_one else model
+        )
         # The converters look at the suffix of the file that they write.
         written = converter.files(Path(scratch, f"out{converter.suffix}"))
         arguments = converter.arguments(str(source.absolute()), tags, key, str(written[0]))

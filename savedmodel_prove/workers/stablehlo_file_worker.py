@@ -91,7 +91,7 @@ class StableHLOFileWorker(file_worker.FileWorker):
             given, names = names_of(main)
             missing = [name for name in given if name not in inputs]
             if missing:
-                raise ValueError("the input {} is missing".format(missing[0]))
+                raise ValueError(f"the input {missing[0]} is missing")
             module = with_shapes(module, [inputs[name].array.shape for name in given], given)
             if inside:
                 names = names + show_inside(module)
@@ -104,7 +104,10 @@ def parsed(content):
     """The module of a file."""
     if content.startswith(BYTECODE):
         return stablehlo.deserialize_portable_artifact(mlir.ir.Context.current, content)
-    return ir.Module.parse(content)
+    try:
+        return ir.Module.parse(content)
+    except ir.MLIRError as error:  # the last line says where and why
+        raise ValueError(str(error).strip().splitlines()[-1]) from error
 
 
 def main_of(module):
@@ -114,7 +117,7 @@ def main_of(module):
     main = [one for one in public if one.name.value == MAIN]
     if not main and len(public) != 1:
         listed = ", ".join(one.name.value for one in public) or "none"
-        raise ValueError("the module has no function main, and several others: " + listed)
+        raise ValueError("no function is main, and the public ones are: " + listed)
     found = (main or public)[0]
     found.attributes["sym_name"] = ir.StringAttr.get(MAIN)
     return found
@@ -129,7 +132,8 @@ def is_private(function):
 def names_of(main):
     """The names of the inputs and outputs; ``arg0`` and ``result0`` where the file gives none."""
     inputs = [
-        given_name(attributes(main, "arg_attrs", place), INPUT_NAMES) or location_name(one.location)
+        given_name(attributes(main, "arg_attrs", place), INPUT_NAMES)
+        or bare(location_name(one.location))
         for place, one in enumerate(main.arguments)
     ]
     outputs = [
@@ -145,13 +149,14 @@ def attributes(main, which, place):
 
 
 def given_name(attribute, keys):
-    """The name in an attribute: ``result['y']`` and ``["y"]`` are y."""
-    for key in keys:
-        if key in attribute:
-            text = str(attribute[key]).strip('"')
-            quoted = QUOTED.findall(text)
-            return quoted[-1] if quoted else text
-    return ""
+    """The name in an attribute, or ""."""
+    return next((bare(str(attribute[key]).strip('"')) for key in keys if key in attribute), "")
+
+
+def bare(text):
+    """The name in the spelling of an exporter: ``result['y']`` and ``["y"]`` are y."""
+    quoted = QUOTED.findall(text)
+    return quoted[-1] if quoted else text
 
 
 def location_name(location):
@@ -172,7 +177,9 @@ def described(kind):
     """The dtype and shape of a type."""
     shaped = ir.RankedTensorType(kind)
     dtype = str(shaped.element_type)
-    shape = [-1 if shaped.is_dynamic_dim(axis) else shaped.shape[axis] for axis in range(shaped.rank)]
+    shape = [
+        -1 if shaped.is_dynamic_dim(axis) else shaped.shape[axis] for axis in range(shaped.rank)
+    ]
     return {"dtype": DTYPES.get(dtype, dtype), "shape": shape}
 
 

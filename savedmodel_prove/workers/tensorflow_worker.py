@@ -7,6 +7,7 @@ node that is asked alone is optimised like an output.
 """
 
 import collections
+import copy
 import itertools
 
 import file_worker
@@ -103,9 +104,11 @@ def inlined(tf, function):
     from tensorflow.python.grappler import tf_optimizer
 
     graph = function.graph.as_graph_def()
-    for body in graph.library.function:
+    bodies = {body.signature.name: body for body in graph.library.function}
+    originals = copy.deepcopy(bodies)
+    for body in bodies.values():
         body.attr.pop("api_implements", None)  # it keeps a call from being inlined
-    for node in itertools.chain(graph.node, *[body.node_def for body in graph.library.function]):
+    for node in itertools.chain(graph.node, *[body.node_def for body in bodies.values()]):
         if LOWERED in node.attr:
             node.attr[LOWERED].b = False
     item = tf.compat.v1.MetaGraphDef(graph_def=graph)
@@ -116,7 +119,11 @@ def inlined(tf, function):
     options.min_graph_nodes = -1  # small graphs too
     options.optimizers.append("function")
     options.function_optimization = rewriter_config_pb2.RewriterConfig.AGGRESSIVE
-    return tf_optimizer.OptimizeGraph(config, item)
+    found = tf_optimizer.OptimizeGraph(config, item)
+    for body in found.library.function:  # this process knows the functions by their names
+        if body.signature.name in originals:
+            body.CopyFrom(originals[body.signature.name])
+    return found
 
 
 def ancestors(ops):

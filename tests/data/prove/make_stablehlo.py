@@ -22,7 +22,9 @@ def main():
         called.get_concrete_function(*specs)
     )
     compiled = tf.function(lambda image, kind: frozen(image, kind), jit_compile=True)
-    lowered = compiled.experimental_get_compiler_ir(*[tf.zeros(one.shape, one.dtype) for one in specs])
+    lowered = compiled.experimental_get_compiler_ir(
+        *[tf.zeros(one.shape, one.dtype) for one in specs]
+    )
     text = SOURCE_LINE.sub("loc(unknown)", lowered(stage="stablehlo"))
     (HERE / "model.mlir").write_text(text)
 
