@@ -2,7 +2,7 @@
 
 A session follows the graph, whatever the SignatureDef states; so does the migrated model, whose
 SignatureDef states what the graph gives. Example: a SignatureDef gives the input ``x`` the shape
-[None, 7], its placeholder has the shape [None]. That difference is no loss.
+[None, 7], its placeholder has the shape [None]. Nothing is lost by that difference.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _false_inputs(graph: schema.MetaGraphDef) -> list[tuple[str, str, Shape]]:
 
 
 class Statement(NamedTuple):
-    """What the old SignatureDef states of one tensor, and the tensor of the graph."""
+    """The place of one statement in the old SignatureDefs, and the tensor that it is about."""
 
     key: str  # of the signature
     side: str  # inputs or outputs
