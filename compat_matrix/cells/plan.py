@@ -145,7 +145,7 @@ class Cell:
             ):
                 raise ValueError(f"a timeout of {cell.timeout!r}")
             if cell.id != cell_id:
-                raise ValueError(f"the fields are those of {cell.id}")
+                raise ValueError(f"the fields belong to {cell.id}")
             parse_cell_id(cell_id)
         except (KeyError, TypeError, ValueError) as error:
             raise PlanError(

@@ -315,7 +315,7 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
     if description.earlier:
         print(
             f"{counted(len(done), 'result')} of earlier sessions kept: their answers, predictions"
-            f" and names of version skew are those of {', '.join(description.earlier)}. Run without"
+            f" and names of version skew come from {', '.join(description.earlier)}. Run without"
             " --resume to ask this program.",
             file=sys.stderr,
         )

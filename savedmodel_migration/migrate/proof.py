@@ -747,7 +747,7 @@ def stored(old: Old, new: Path, new_tags: Sequence[str]) -> Iterator[Verdict]:
         weights = _verdict("weights", differences, False, sum(held.values()))
         if old.drawn_weights and weights.state == "absent":
             weights = Verdict(
-                "weights", "none", "the old model draws all of them anew at each load"
+                "weights", "none", "the old model draws all of them again at each load"
             )
         yield weights
     except (
@@ -784,7 +784,8 @@ def _after_load(old: Old, model: Path, tags: Sequence[str]) -> Counter[str]:
             )
     for name in old.drawn_weights:
         _note(
-            old.part, f"variable {name!r} is not compared, the old model draws it anew at each load"
+            old.part,
+            f"variable {name!r} is not compared, the old model draws it again at each load",
         )
     for name in changed:
         _note(

@@ -14,9 +14,7 @@ from compat_matrix.checks.context import Context, Finding
 from compat_matrix.checks.kind import Check
 from savedmodel_common.printable import first_of
 
-CHECK = Check(
-    "signatures", "the signatures the consumer shows are those of the SignatureDefs", place=2
-)
+CHECK = Check("signatures", "the consumer shows the signatures of the SignatureDefs", place=2)
 
 Spec = dict[str, dict[str, dict[str, Any]]]
 SIDES = ("inputs", "outputs")
