@@ -245,6 +245,35 @@ def test_what_the_plan_asks_only_one_of_is_no_pair():
     assert (verdict["pairs"], verdict["facts"], verdict["exit_code"]) == (1, [], 0)
 
 
+def test_what_the_selection_left_out_is_no_pair_although_only_one_side_is_planned():
+    made = [(cell(written=version, read=None), *ABSENT) for version in (OLD, NEW)]
+    verdict = verdict_of(run(NOWHERE, *made, (cell(), "RULED_OUT"), *both_read_a_fixture()))
+    assert (verdict["pairs"], verdict["facts"], verdict["exit_code"]) == (1, [], 0)
+
+
+def both_read_a_fixture():
+    fixture = {"written": "1.15.5", "producer": "fixture"}
+    return [(cell(read=version, **fixture), "PASS") for version in (OLD, NEW)]
+
+
+def test_pairs_without_a_result_come_before_other_changes():
+    verdict = verdict_of(
+        run(
+            NOWHERE,
+            *both_read_a_fixture(),
+            *(
+                (cell(case=name, read=version, written="1.15.5", producer="fixture"), *outcome)
+                for name, outcomes in {
+                    "lost": [("PASS",), (None,)],
+                    "mended": [("LOAD_ERROR", ERROR), ("PASS",)],
+                }.items()
+                for version, outcome in zip((OLD, NEW), outcomes)
+            ),
+        )
+    )
+    assert [cause["kind"] for cause in verdict["causes"]] == ["unfinished", "fixed"]
+
+
 def test_what_was_not_asked_although_its_artifact_was_made_is_not_known_to_be_absent():
     old, new = (
         run(
