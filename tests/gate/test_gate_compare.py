@@ -15,6 +15,7 @@ from compat_matrix.cells.results import DESELECTED
 from compat_matrix.gate.compare import KINDS, compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Run, pairs_of_folders, pairs_of_run
+from compat_matrix.gate.run import UnknownVersion, versions_of
 from compat_matrix.report.gate_words import headline
 from compat_matrix.verdict.prediction import predicted
 from savedmodel_common import tensors
@@ -545,3 +546,25 @@ def test_a_run_that_did_not_come_to_its_end_is_no_basis(tmp_path):
     verdict = compare(pairs_of_folders(a, replace(b, ended=False)), SIDES)[1]
     assert (verdict["ended"], verdict["exit_code"]) == (False, 3)
     assert headline(verdict).startswith("INCOMPLETE: ") and "results.sha256" in headline(verdict)
+
+
+@pytest.mark.parametrize(("old", "new"), [("2.20", "2.21"), ("tf2.20", "tf2.21"), (OLD, NEW)])
+def test_two_versions_of_one_run_have_the_names_of_every_other_command(
+    tmp_path, monkeypatch, old, new
+):
+    fixture = {"written": "1.15.5", "producer": "fixture"}
+    cells = [
+        (replace(cell(read=version, **fixture), runtime=f"tf{version[:4]}"), "PASS")
+        for version in (OLD, NEW)
+    ]
+    asked = run(tmp_path, *cells)
+    asked.plan.write(tmp_path / "plan.json")
+    monkeypatch.setattr(Run, "read", lambda _: asked)
+    pairs, sides = versions_of(tmp_path, old, new)
+    assert (len(pairs), [side["label"] for side in sides]) == (1, [OLD, NEW])
+
+
+def test_a_version_that_the_run_has_not_is_named_with_those_it_has(monkeypatch):
+    monkeypatch.setattr(Run, "read", lambda _: run(NOWHERE, (cell(), "PASS")))
+    with pytest.raises(UnknownVersion, match=f"2.19 is not in nowhere; there are: {OLD}"):
+        versions_of(NOWHERE, "2.19", NEW)
