@@ -33,7 +33,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.gate.coverage import coverage
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
-from compat_matrix.report.gate_words import side_words
+from compat_matrix.report.gate_words import WITHOUT_RESULT, side_words
 from compat_matrix.verdict import referee
 from compat_matrix.verdict.error_words import error_words
 from compat_matrix.verdict.prediction import predicted
@@ -314,7 +314,7 @@ def _exit_code(facts: Sequence[Fact], ended: bool, name_left_out: bool) -> ExitC
 
 def causes(facts: Sequence[Fact]) -> list[Fact]:
     """Group facts by kind and cause, with the number of pairs, their cases, consumers and roles.
-    Blocking causes come first, then by kind, then by frequency."""
+    Blocking causes come first, then pairs without a result, then by kind, then by frequency."""
     grouped: dict[tuple[str, str, bool], list[Fact]] = {}
     for fact in facts:
         grouped.setdefault((fact["kind"], fact["cause"], fact["blocks"]), []).append(fact)
@@ -340,6 +340,7 @@ def causes(facts: Sequence[Fact]) -> list[Fact]:
         out,
         key=lambda c: (
             not c["blocks"],
+            c["kind"] not in WITHOUT_RESULT,
             KINDS.index(c["kind"]),
             -c["pairs"],
             c["cases"],

@@ -189,8 +189,8 @@ def _judged(plan: Plan, asked: set[Cell]) -> set[str]:
 def versions_of(
     folder: Path, baseline: str, candidate: str
 ) -> tuple[list[Pair], list[dict[str, str]]]:
-    """Return the pairs of two TensorFlows of one run, given by version or runtime name, and their
-    names in reports.
+    """Return the pairs of two TensorFlows of one run, given by version (2.3.4) or runtime (2.3 or
+    tf2.3), and their names in reports.
 
     Raises UnknownVersion, PlanError, ResultsError.
     """
@@ -198,15 +198,13 @@ def versions_of(
     known: dict[str, str] = {}
     for cell in run.plan:
         if cell.consumer_version and not run.registry.brings_version(cell)[1]:
-            known |= {
-                cell.runtime: cell.consumer_version,
-                cell.consumer_version: cell.consumer_version,
-            }
+            spellings = (cell.runtime, cell.runtime.removeprefix("tf"), cell.consumer_version)
+            known |= dict.fromkeys(spellings, cell.consumer_version)
     for spec in (baseline, candidate):
         if spec not in known:
             raise UnknownVersion(
                 f"{spec} is not in {folder}; there are:"
-                f" {', '.join(sorted(known))}.{like(spec, known)}"
+                f" {', '.join(sorted(set(known.values())))}.{like(spec, known)}"
             )
     sides = [side(known[spec], spec, folder) for spec in (baseline, candidate)]
     return pairs_of_run(run, known[baseline], known[candidate]), sides
