@@ -16,7 +16,7 @@ from typing import Optional
 from reference_eval.executor import Ran
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-_LEAST = 0.5  # share of the nodes of a function that must be found under a prefix nobody predicts
+_LEAST = 0.5  # more of the nodes of a function must be found under a prefix that no path predicts
 
 Votes = Mapping[str, Counter[str]]  # function -> prefix -> how many of its nodes are found there
 
@@ -57,7 +57,7 @@ def of_functions(
     for function, listed in votes.items():
         exact = shift.of(paths[function]) if function in paths else None
         prefix = exact if exact is not None and listed[exact] else _elected(listed, f"{function}/")
-        if prefix == exact or listed[prefix] >= _LEAST * counts[function]:
+        if prefix == exact or listed[prefix] > _LEAST * counts[function]:
             found[function] = prefix
     return found
 

@@ -53,11 +53,11 @@ CERTIFICATE = "certificate.json"
     help="Judge a certificate again, and compare the files of both models with it.",
 )
 @click.option("--signature", help="Of the original. Default: serving_default or the only one.")
-@click.option("--tags", help="Of the MetaGraph, separated by commas. Default: the only one.")
+@click.option("--tags", help="Tags of the MetaGraph, separated by commas. Default: the only one.")
 @click.option(
     "--requests",
     type=click.Path(exists=True, path_type=Path),
-    help="A folder with an io.json: its inputs are asked first.",
+    help="Folder with io.json and tensors: its inputs are asked first.",
 )
 @click.option(
     "--contract",
@@ -72,12 +72,13 @@ CERTIFICATE = "certificate.json"
     help="Of the made inputs.",
 )
 @click.option(
+    "--make-up",
     "--random",
     "count",
     type=click.IntRange(0, 100),
     default=3,
     show_default=True,
-    help="The number of random inputs.",
+    help="Random inputs to generate; the edges are asked too.",
 )
 @click.option(
     "--python",
@@ -194,7 +195,7 @@ def _target(
 
     try:
         found = layout.read(original)
-        wanted = None if tags is None else tags.split(",")
+        wanted = None if tags is None else [part.strip() for part in tags.split(",") if part]
         there = chosen_tags(found, wanted)
         key = chosen(list(found.meta_graph(there).signature_def), signature)
         return questions.target_of(found, there, key, requests, contract)
