@@ -373,19 +373,22 @@ def _parting(suspect: str, output: str, record: Record, sides: Sides) -> tuple[l
     """
     assert sides.traced is not None
     asked_side = sides.converted if suspect == records.CONVERTED else sides.original
+    single = asked_side if isinstance(asked_side, bisection.Single) else None
+    note = f"no value that {_pair(suspect)} name differs"
     try:
         rows = nodes.compared(sides.traced, sides.exact, asked_side, record.inputs)
-    except SideError:
-        if not isinstance(asked_side, bisection.Single):
+    except SideError as error:
+        if single is None:
             raise
-        rows = []  # one node that cannot be asked spoils the call for all
+        rows, note = [], f"the values of {_named(suspect)} cannot be asked in one call ({error})"
     rows = [row for row in rows if row.parts][:MOST_NODES]
-    note = "" if rows else f"no value that {_pair(suspect)} name differs"
-    if not rows and isinstance(asked_side, bisection.Single):
-        row = bisection.first_apart(sides.traced, sides.exact, asked_side, record.inputs, output)
-        if row is not None:
-            rows = [row]
-            note = f"TensorFlow computes {row.node} otherwise where other values are asked with it"
+    if rows:
+        note = ""
+    elif single is not None:
+        first = bisection.first_apart(sides.traced, sides.exact, single, record.inputs, output)
+        if first is not None:
+            rows = [first]
+            note += f"; {first.node} alone, in a call of its own, does"
     return [
         Node(row.node, row.op, row.theirs, record.name, row.difference, row.allowed, suspect)
         for row in rows

@@ -97,7 +97,9 @@ def test_a_call_for_all_values_that_fails_is_no_obstacle(tmp_path):
         def values(self, inputs):
             raise SideError("not all at once")
 
-    assert proved(Refusing("Tanh", softer), tmp_path).nodes["logits"][0].node == "tanh"
+    found = proved(Refusing("Tanh", softer), tmp_path)
+    assert found.nodes["logits"][0].node == "tanh"
+    assert any("not all at once" in note for note in found.notes)
 
 
 def test_a_program_that_names_nothing_is_told(tmp_path):
