@@ -56,6 +56,8 @@ def of_functions(
     found = {}
     for function, listed in votes.items():
         exact = shift.of(paths[function]) if function in paths else None
+        if function in paths and exact is None:
+            continue
         prefix = exact if exact is not None and listed[exact] else _elected(listed, f"{function}/")
         if prefix == exact or listed[prefix] > _LEAST * counts[function]:
             found[function] = prefix

@@ -73,7 +73,9 @@ class Inlined:
         self.results = {one.name: one for one in self._inside(outputs)}
         named = signature.structured_outputs
         if len(named) == len(outputs):  # none is a composite
-            self.results.update(zip(sorted(named), outputs))  # TensorFlow flattens by sorted names
+            pairs = zip(sorted(named), outputs)  # TensorFlow flattens by sorted names
+            # An input that is passed on cannot be pruned to.
+            self.results.update((n, one) for n, one in pairs if one.op.type != "Placeholder")
 
     def _inside(self, outputs):
         """The tensors that the outputs need and that a call can return."""

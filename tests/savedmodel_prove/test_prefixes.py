@@ -53,6 +53,12 @@ def test_a_saved_model_names_its_functions():
     assert (found["model"], found["body"]) == ("model/", "body/")
 
 
+def test_a_function_above_the_program_has_no_names():
+    found = of("call/dense/MatMul", "call/add", "call/loop", "Identity", "call/outer")
+    assert (found["model"], found["wrapper"]) == ("call/", "")
+    assert "signature" not in found
+
+
 def test_nothing_is_named():
     assert of("x", "y") == {}
     assert prefixes.of_functions(["x"], [], []) == {}
