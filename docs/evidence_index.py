@@ -33,7 +33,8 @@ MORE = """
 Explained in prose: [thirteen findings in TensorFlow](findings.md),
 [hostile input](hostile_input.md), [interruptions](interruptions.md),
 [mutation testing](mutation.md), [predictions](predictions.md),
-[real model servers](real_servers.md), [property tests](property_findings.md), [benchmarks](benchmarks.md).
+[real model servers](real_servers.md), [property tests](property_findings.md),
+[benchmarks](benchmarks.md).
 """
 
 
