@@ -66,7 +66,7 @@ def unconventional(tags: Sequence[str], got: Spec) -> dict[str, str]:
     return out
 
 
-_UNSTATED = "invalid"  # the dtype of a TensorInfo that states none: DT_INVALID, the number 0
+UNSTATED = "invalid"  # the dtype of a TensorInfo that states none: DT_INVALID, the number 0
 
 
 def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Finding:
@@ -105,7 +105,7 @@ def _compare_side(where: str, expected: dict[str, Any], got: dict[str, Any]) -> 
     out += [f"{where}: {name!r} is not in the file" for name in sorted(set(named) - set(expected))]
     for name in sorted(set(expected) & set(named)):
         for member, read in (("dtype", _base), ("shape", _dims)):
-            stated = expected[name][member] != _UNSTATED
+            stated = expected[name][member] != UNSTATED
             if (
                 stated
                 and member in named[name]
