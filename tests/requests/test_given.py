@@ -93,5 +93,5 @@ def test_strings_of_numpy_savez_are_tensors_of_bytes(tmp_path):
     assert tensors.is_plain(tmp_path / "words.npz")
     (words,) = tensors.load(tmp_path / "words.npz", plain=True).values()
     assert (words.dtype, words.array.tolist()) == ("string", [b"a", b"bc"])
-    with pytest.raises(ValueError, match="no member called meta"):
+    with pytest.raises(ValueError, match="meta"):
         tensors.load(tmp_path / "words.npz")
