@@ -202,11 +202,11 @@ def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
             name = _name(cell) if role != READS or made else _fixture_name(cell)
             if (role, name) not in out:
                 out[role, name] = Pair(name, role, side(one), side(other))
-    return [
-        pair
-        for pair in out.values()
-        if not any(side is None or side.deselected for side in (pair.baseline, pair.candidate))
-    ]
+    return [pair for pair in out.values() if _is_asked(pair.baseline) and _is_asked(pair.candidate)]
+
+
+def _is_asked(side: Side | None) -> bool:
+    return side is not None and not side.deselected
 
 
 def _counterparts(

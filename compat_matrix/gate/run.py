@@ -145,12 +145,11 @@ def _quick(plan: Plan, scope: Scope) -> set[str]:
         "producer": set(quick.PRODUCERS),
         "consumer": {*quick.CONSUMERS, NO_CONSUMER},
     }
-    limits = {axis: allowed for axis, allowed in limits.items() if not scope.selectors.get(axis)}
-    return {
-        cell.id
-        for cell in plan
-        if all(getattr(cell, axis) in allowed for axis, allowed in limits.items())
-    }
+    chosen = list(plan)
+    for axis, allowed in limits.items():
+        if not scope.selectors.get(axis):
+            chosen = [cell for cell in chosen if getattr(cell, axis) in allowed]
+    return {cell.id for cell in chosen}
 
 
 def _concerned(plan: Plan, chosen: set[str], registry: Registry) -> set[str]:
