@@ -445,7 +445,7 @@ class Search:
         """Queue the functions that nodes call or pass on."""
         self.steps += len(nodes)
         for node in nodes if self.library.functions else ():
-            possible = self.library.may_run(self.library.references(node))
+            possible = self.library.may_run(self.view.references(node))
             names = [name for name in possible if self.relevant is None or name in self.relevant]
             loop = self.library.functions.get(loop_body(node)) if names else None
             pending.extend(

@@ -39,8 +39,8 @@ class ImportedBody:
     inputs.
     """
 
-    def __init__(self, body: Body, library: FunctionIndex):
-        self.name, self.library = body.function, library
+    def __init__(self, body: Body, view: GraphView):
+        self.name, self._view, library = body.function, view, view.library
         self.nodes = {node.name: node for node in body.nodes}
         ops = [(node.op, node) for node in self.nodes.values()]
         self._asking = [node for op, node in ops if op in asked_inputs()]
@@ -80,7 +80,7 @@ class ImportedBody:
         self, node: schema.NodeDef, asked: Mapping[str, Collection[int]]
     ) -> Iterator[str]:
         """Yield the inputs of a node that the functions ask for which it calls."""
-        for name in self.library.references(node, gradients=False):
+        for name in self._view.references(node, gradients=False):
             given = data_inputs(node)[first_argument(node.op) or 0 :]
             yield from [given[number] for number in asked.get(name, ()) if number < len(given)]
 
@@ -128,7 +128,7 @@ def imported(view: GraphView) -> Iterator[tuple[ImportedBody, list[schema.NodeDe
     """Yield each body with the nodes that importing it computes: the functions, then the main
     graph.
     """
-    bodies = {body.function: ImportedBody(body, view.library) for body in view.bodies}
+    bodies = {body.function: ImportedBody(body, view) for body in view.bodies}
     callers = reversed_edges(view.calls.items())
     asked: dict[str, Collection[int]] = {}
     found: dict[Optional[str], list[schema.NodeDef]] = {}

@@ -209,7 +209,7 @@ class LoadSizes:
             return self._branches(node, inputs)
         called = self._library.called(node)
         first = first_argument(node.op) or 0
-        for name in self._library.may_run(self._library.references(node)):
+        for name in self._library.may_run(self._view.references(node)):
             if name != called:
                 self._call(name, inputs[first:] if called else ())
         return self._call(called, inputs[first:]) if called is not None else [UNKNOWN]

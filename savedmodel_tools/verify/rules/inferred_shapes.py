@@ -50,7 +50,7 @@ def shapes_contradict(model: Model, graph: Graph) -> Iterator[Fault]:
         shapes = (
             graph.main_shapes
             if function is None
-            else Shapes(body.nodes, sources, producer, function)
+            else Shapes(body.nodes, sources, producer, function, forms=graph.form)
         )
         severity = None if function is not None or graph.is_cut else Severity.INFO
         for node, message in shapes.misfits:
@@ -103,9 +103,8 @@ def _copies(graph: Graph, shapes: Shapes, producer: int) -> Iterator[Fault]:
             if name in graph.nodes
         ]
         sources = [graph.main.waits[node.name] for node in copied]
-        again = Shapes(
-            copied, sources, SCALARS_SINCE, fed={name: shapes.outputs(name) for name in fed}
-        )
+        given = {name: shapes.outputs(name) for name in fed}
+        again = Shapes(copied, sources, SCALARS_SINCE, fed=given, forms=graph.form)
         for node, message in again.misfits:
             if (node, message) not in told:
                 told.add((node, message))

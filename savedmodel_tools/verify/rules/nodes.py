@@ -5,7 +5,7 @@ or do not survive.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from reference_impl import errors
@@ -15,6 +15,7 @@ from reference_impl.graph.called_children import called_children
 from reference_impl.graph.device_names import is_device
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.graph_view import Body
+from reference_impl.graph.node_forms import NodeForm
 from reference_impl.graph.order import sources_first
 from reference_impl.safety.folded_sizes import Sizes
 from savedmodel_tools.skew.history import history
@@ -41,19 +42,24 @@ if TYPE_CHECKING:
 )
 def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
     known: dict[str, tuple[op_rules.AttrRule, ...] | None] = {}
+    reasons: dict[tuple[NodeForm, bool], tuple[str, ...]] = {}
     captured = {
         item.constant.operation for item in graph.objects.nodes if item.HasField("constant")
     }  # of SMC315
     for body in graph.bodies:
-        names = {node.name for node in body.nodes} if body.function is None else None
+        in_function = body.function is not None
+        names = None if in_function else graph.main.by_name
         for node in body.nodes:
-            if body.function is None and node.name in captured:
+            if not in_function and node.name in captured:
                 continue
-            if node.op not in known:
-                known[node.op] = _rules(node.op)
-            in_function = body.function is not None
-            for reason in _reasons(node, known[node.op], names, in_function):
-                yield Fault(f"{node.op}: {reason}", node=node.name, function=body.function)
+            form = graph.form(node)
+            if (form, in_function) not in reasons:
+                if form.op not in known:
+                    known[form.op] = _rules(form.op)
+                found = _reasons(form.node, known[form.op], names, in_function)
+                reasons[form, in_function] = tuple(found)
+            for reason in reasons[form, in_function]:
+                yield Fault(f"{form.op}: {reason}", node=node.name, function=body.function)
         for node, length in node_attributes.literal_lengths(body.nodes):
             if length > limits.TENSOR_LIST_ELEMENTS:
                 yield Fault(
@@ -92,7 +98,7 @@ def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
 def _reasons(
     node: schema.NodeDef,
     rules: tuple[op_rules.AttrRule, ...] | None,
-    names: set[str] | None,
+    names: Collection[str] | None,
     in_function: bool,
 ) -> Iterator[str]:
     """Yield what is wrong with a node: the first fault of its attributes, and in the main graph
