@@ -74,6 +74,11 @@ class GraphView:
         functions = self.library.functions.values()
         return [self.main, *[Nodes(function.node_def, True) for function in functions]]
 
+    @functools.cached_property
+    def function_nodes(self) -> dict[str, Nodes]:
+        """For each function its nodes with their names and inputs."""
+        return dict(zip(self.library.functions, self.indexes[1:]))
+
     def form(self, node: schema.NodeDef) -> NodeForm:
         """Return the form of a node of this MetaGraph."""
         return self._forms.of(node)
@@ -92,17 +97,16 @@ class GraphView:
     def of_op(self, ops: Collection[str]) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
         """Yield every node of one of these ops, with its function (None: the main graph)."""
         for body, nodes in zip(self.bodies, self.indexes):
-            found = zip(nodes.ops, nodes.messages)
-            yield from [(body.function, node) for op, node in found if op in ops]
+            if not nodes.op_set.isdisjoint(ops):
+                found = zip(nodes.ops, nodes.messages)
+                yield from [(body.function, node) for op, node in found if op in ops]
 
     @functools.cached_property
     def _uses(self) -> dict[str, tuple[str, ...]]:
         """For each node of the main graph the functions that it refers to."""
         nodes = zip(self.main.names, self.main.messages)
         return (
-            {name: self.references(node) for name, node in nodes}
-            if self.library.functions
-            else {}
+            {name: self.references(node) for name, node in nodes} if self.library.functions else {}
         )
 
     def reached(self, names: Iterable[str]) -> Reached:

@@ -21,7 +21,7 @@ from reference_impl.graph.references import function_attributes
 # saves.
 _MOST_BYTES = 1024
 OUTPUT_SHAPES = "_output_shapes"
-_NAME, _OP, _INPUT, _DEVICE = 0x0A, 0x12, 0x1A, 0x22  # tags of the fields of a NodeDef
+_NAME, _OP, _INPUT = 0x0A, 0x12, 0x1A  # tags of the fields of a NodeDef
 
 
 class NodeForm:
@@ -34,6 +34,10 @@ class NodeForm:
     def __init__(self, node: schema.NodeDef):
         self.node = node
         self.op: str = node.op
+
+    @functools.cached_property
+    def device(self) -> str:
+        return str(self.node.device)
 
     @functools.cached_property
     def output_shapes(self) -> Optional[list[Shape]]:
@@ -71,7 +75,7 @@ class NodeForms:
         return form
 
     def _find(self, node: schema.NodeDef) -> NodeForm:
-        message = node.SerializeToString(deterministic=True)
+        message = node.SerializeToString()
         if len(message) > _MOST_BYTES:
             return NodeForm(node)
         written = _without_name_and_inputs(message)
@@ -82,19 +86,19 @@ class NodeForms:
 
 
 def _without_name_and_inputs(message: bytes) -> bytes:
-    """Return the bytes of a NodeDef without its leading name and inputs.
+    """Return the bytes of a NodeDef without its name and inputs, which stand first.
 
-    What stands after other fields is kept: then equal nodes may get different forms, which costs
-    only time.
+    If other fields stand before them, they are kept. Nodes that are alike then get different forms,
+    which costs only time.
     """
     at, kept = 0, b""
     while at + 1 < len(message):
         tag, length, start = message[at], message[at + 1], at + 2
-        if length > 0x7F:  # in two bytes, or more for what is larger than all that comes here
+        if length > 0x7F:  # in two bytes: a message of _MOST_BYTES has no longer field
             length, start = (length & 0x7F) | (message[start] << 7), start + 1
-        if tag in (_OP, _DEVICE):
-            kept += message[at : start + length]
-        elif tag not in (_NAME, _INPUT):
+        if tag == _OP:
+            kept = message[at : start + length]
+        elif tag not in (_INPUT, _NAME):
             break
         at = start + length
     return kept + message[at:]

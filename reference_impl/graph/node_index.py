@@ -29,6 +29,7 @@ class Nodes:
     def __init__(self, messages: Iterable[schema.NodeDef], in_function: bool = False):
         self.messages: list[schema.NodeDef] = list(messages)
         self._in_function = in_function
+        self._data_inputs: dict[str, list[str]] = {}
 
     @functools.cached_property
     def names(self) -> list[str]:
@@ -39,14 +40,14 @@ class Nodes:
         return [node.op for node in self.messages]
 
     @functools.cached_property
+    def op_set(self) -> frozenset[str]:
+        """The ops that nodes have, in no order."""
+        return frozenset(self.ops)
+
+    @functools.cached_property
     def inputs(self) -> list[list[str]]:
         """For each node its inputs."""
         return [list(node.input) for node in self.messages]
-
-    @functools.cached_property
-    def data_inputs(self) -> list[list[str]]:
-        """For each node the inputs that carry tensors."""
-        return list(map(without_controls, self.inputs))
 
     @functools.cached_property
     def by_name(self) -> dict[str, schema.NodeDef]:
@@ -57,6 +58,13 @@ class Nodes:
     def op_of(self) -> dict[str, str]:
         """Name -> op."""
         return dict(zip(self.names, self.ops))
+
+    def data_inputs(self, name: str) -> list[str]:
+        """Return the inputs of a node that carry tensors."""
+        found = self._data_inputs.get(name)
+        if found is None:
+            found = self._data_inputs[name] = without_controls(self.by_name[name].input)
+        return found
 
     @functools.cached_property
     def sources(self) -> list[list[str]]:

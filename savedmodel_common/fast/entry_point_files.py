@@ -6,9 +6,9 @@ mail and archives that it needs, takes longer than all other imports of a short 
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Optional
 
 FILE = "entry_points.txt"
@@ -20,29 +20,28 @@ def entry_points(distribution: str) -> Optional[list[tuple[str, str, str]]]:
     Return None if the distribution is not the first of its name in a folder of `sys.path` with a
     ``.dist-info`` folder: in an archive, for example. `importlib.metadata` may find it there.
 
-    Example: ``("savedmodel_compat.commands", "inspect", "savedmodel_tools.commands.inspect:inspect")``.
+    Example: ``("savedmodel_compat.commands", "run", "savedmodel_tools.commands.run:run")``.
     """
     wanted = distribution.lower().replace("-", "_")
     for folder in sys.path:
         try:
-            names = os.listdir(folder or ".")
+            entries = list(Path(folder).iterdir())  # of "", the working directory
         except NotADirectoryError:
             return None  # an archive, which may have the distribution
         except OSError:
             continue
-        for name in names:
-            stem, _, ending = name.lower().rpartition(".")
+        for entry in entries:
+            stem, _, ending = entry.name.lower().rpartition(".")
             if ending in ("dist-info", "egg-info", "egg") and stem.partition("-")[0] == wanted:
                 if ending != "dist-info":
                     return None
-                return _read(os.path.join(folder, name, FILE))
+                return _read(entry / FILE)
     return None
 
 
-def _read(path: str) -> Optional[list[tuple[str, str, str]]]:
+def _read(path: Path) -> Optional[list[tuple[str, str, str]]]:
     try:
-        with open(path, encoding="utf-8") as file:
-            return list(_parsed(file.read()))
+        return list(_parsed(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
 

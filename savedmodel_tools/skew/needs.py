@@ -18,7 +18,7 @@ from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.edges import data_inputs, input_source, without_controls
 from reference_impl.graph.graph_view import Reached
 from reference_impl.graph.node_forms import NodeForm
 from reference_impl.graph.object_references import traces
@@ -237,12 +237,11 @@ class Walk:
         self._key_of_form: dict[tuple[NodeForm, bool, int], Optional[UseKey]] = {}
         self.nodes = self.leads.main.by_name
         self.bodies = {
-            name: self._keys(nodes.messages, nodes.data_inputs, name)
+            name: self._keys(nodes.messages, map(without_controls, nodes.inputs), name)
             for name, nodes in zip(self.library.functions, self.leads.indexes[1:])
         }
-        inputs = dict(zip(self.leads.main.names, self.leads.main.data_inputs))
-        self.start = self._keys(self.nodes.values(), inputs.values(), "")
-        self._inputs = inputs
+        self._inputs = self.leads.main.data_inputs
+        self.start = self._keys(self.nodes.values(), map(self._inputs, self.nodes), "")
         self.everything = _distinct(self.start, *self.bodies.values())
         ops = [graph.saver_def.restore_op_name, *(item.op for item in init_ops(graph))]
         # The nodes that run when the model is loaded. A session first places the whole main graph
@@ -296,7 +295,7 @@ class Walk:
     def _uses_of(self, reached: Reached) -> list[UseKey]:
         """Return the uses that run when these nodes of the main graph run."""
         keys = [
-            self._key(self.nodes[name], len(self._inputs[name]), False)
+            self._key(self.nodes[name], len(self._inputs(name)), False)
             for name in reached.nodes
             if name in self.nodes
         ]
@@ -310,7 +309,7 @@ class Walk:
         known = [name for name in names if name in self.nodes]
         nodes = [self.nodes[name] for name in known]
         return [
-            *self._keys(nodes, [self._inputs[name] for name in known], ""),
+            *self._keys(nodes, map(self._inputs, known), ""),
             *self.bodies_of(name for node in nodes for name in self.leads.references(node)),
         ]
 

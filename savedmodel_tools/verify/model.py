@@ -299,7 +299,7 @@ class Graph(Leads):
     def main_shapes(self) -> Shapes:
         """The shapes of the main graph, as TensorFlow infers them. Raises LimitError."""
         producer = self.proto.graph_def.versions.producer
-        return Shapes(self.bodies[0].nodes, self.sources[0], producer, forms=self.form)
+        return Shapes(self.main, producer, forms=self.form)
 
     @functools.cached_property
     def signatures(self) -> dict[str, Reached]:

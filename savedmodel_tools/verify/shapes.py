@@ -9,17 +9,18 @@ than TensorFlow infers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
 from reference_impl.errors import LimitError
 from reference_impl.format import limits, schema
 from reference_impl.format.values.shapes import Shape, shape_of, shape_text
-from reference_impl.graph.edges import data_inputs, output_number, parse_input
+from reference_impl.graph.edges import output_number, parse_input
 from reference_impl.graph.node_attributes import argument_shape
 from reference_impl.graph.node_defs import integers_of_constant
 from reference_impl.graph.node_forms import OUTPUT_SHAPES, NodeForm
-from reference_impl.graph.order import targets_first
+from reference_impl.graph.node_index import Nodes
+from reference_impl.graph.order import is_in_order, targets_first
 from savedmodel_tools.verify.shape_functions import (
     RANKS,
     RULES,
@@ -36,8 +37,7 @@ class Shapes:
     """The shapes of one graph or function.
 
     Args:
-      nodes: its NodeDefs.
-      sources: for each node those that it waits for.
+      nodes: its nodes.
       producer: the GraphDef version with which it is imported.
       function: None for the main graph. The arguments have the shapes that it says.
       forms: gives the form of a node, so that what nodes of one form say is read once.
@@ -48,8 +48,7 @@ class Shapes:
 
     def __init__(
         self,
-        nodes: Sequence[schema.NodeDef],
-        sources: Sequence[Sequence[str]],
+        nodes: Nodes,
         producer: int,
         function: Any = None,
         fed: Optional[Mapping[str, list[Shape]]] = None,
@@ -60,7 +59,8 @@ class Shapes:
         self._scalars = producer >= SCALARS_SINCE
         self._fed = fed
         self._known: dict[str, list[Shape]] = {}
-        self._nodes = {node.name: node for node in nodes}
+        self._nodes = nodes.by_name
+        self._inputs = nodes.data_inputs
         self.misfits: list[
             tuple[str, str]
         ] = []  # (node, what TensorFlow refuses), in the order of the graph
@@ -68,8 +68,11 @@ class Shapes:
             for index, argument in enumerate(function.signature.input_arg):
                 noted = argument_shape(function, index)
                 self._known[argument.name] = [None if noted is None else shape_of(noted)]
-        waits = dict(zip(self._nodes, sources))
-        for name in targets_first(waits, lambda name: waits.get(name, ())):
+        waits = dict(zip(self._nodes, nodes.sources))
+        order = (
+            waits if is_in_order(waits) else targets_first(waits, lambda name: waits.get(name, ()))
+        )
+        for name in order:
             if name in self._nodes:
                 self._infer(name, self._nodes[name])
 
@@ -104,12 +107,12 @@ class Shapes:
             return
         form, found = self._form(node), list[Shape]()
         if form.op in RANKS or form.op in RULES:
-            found = self._by_rule(node, form.op)
+            found = self._by_rule(name, node, form.op)
         self._known[name] = self._said(node, form, found)
 
-    def _by_rule(self, node: schema.NodeDef, op: str) -> list[Shape]:
+    def _by_rule(self, name: str, node: schema.NodeDef, op: str) -> list[Shape]:
         """What follows from the inputs of a node; empty for what does not fit them."""
-        texts = data_inputs(node)
+        texts = self._inputs(name)
         shapes = [self.of(text) for text in texts]
         try:
             check_ranks(op, shapes)
@@ -120,7 +123,7 @@ class Shapes:
                 Call(node, shapes, lambda number: self._integers(texts[number]), self._scalars)
             )
         except Misfit as error:
-            self.misfits.append((node.name, f"{op} does not fit its inputs: {error}"))
+            self.misfits.append((name, f"{op} does not fit its inputs: {error}"))
             return []
 
     def _said(self, node: schema.NodeDef, form: NodeForm, found: list[Shape]) -> list[Shape]:
@@ -128,7 +131,7 @@ class Shapes:
         said = None if self._fed is not None else form.output_shapes
         if said is None:
             return found
-        if not found:
+        if not found or found == said:
             return said
         if len(said) != len(found):
             return found
@@ -137,13 +140,11 @@ class Shapes:
             try:
                 out.append(merge(first, second))
             except Misfit:
-                texts = f"{shape_text(second)}, and TensorFlow infers {shape_text(first)}"
-                self.misfits.append(
-                    (
-                        node.name,
-                        f"{OUTPUT_SHAPES} says of output {number} of {node.op} that its shape is {texts}",
-                    )
+                reason = (
+                    f"{OUTPUT_SHAPES} says of output {number} of {node.op} that its shape is"
+                    f" {shape_text(second)}, and TensorFlow infers {shape_text(first)}"
                 )
+                self.misfits.append((node.name, reason))
                 out.append(None)
         return out
 

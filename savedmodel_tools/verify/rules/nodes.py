@@ -25,6 +25,9 @@ from savedmodel_tools.verify.findings import Fault, Severity, graph_rule
 if TYPE_CHECKING:
     from savedmodel_tools.verify.model import Graph, Model
 
+# Ops that trust the value of an input.
+_GIVEN_VALUES = trusted_inputs.OF_ONE_ELEMENT | node_attributes.LENGTHS.keys()
+
 
 @graph_rule(
     "SMC310",
@@ -46,7 +49,7 @@ def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
     captured = {
         item.constant.operation for item in graph.objects.nodes if item.HasField("constant")
     }  # of SMC315
-    for body in graph.bodies:
+    for body, index in zip(graph.bodies, graph.indexes):
         in_function = body.function is not None
         names = None if in_function else graph.main.by_name
         for node in body.nodes:
@@ -60,17 +63,19 @@ def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
                 reasons[form, in_function] = tuple(found)
             for reason in reasons[form, in_function]:
                 yield Fault(f"{form.op}: {reason}", node=node.name, function=body.function)
-        for node, length in node_attributes.literal_lengths(body.nodes):
-            if length > limits.TENSOR_LIST_ELEMENTS:
-                yield Fault(
-                    f"{node.op} makes a list of {length} tensors",
-                    node=node.name,
-                    function=body.function,
-                )
-        for node, reason in (*trusted_inputs.faults(body.nodes), *_long_lists(body)):
-            yield Fault(f"{node.op} {reason}", node=node.name, function=body.function)
+        if not index.op_set.isdisjoint(_GIVEN_VALUES):
+            for node, reason in _wrong_values(body):
+                yield Fault(f"{node.op} {reason}", node=node.name, function=body.function)
     for name, function in graph.library.functions.items():
         yield from (Fault(reason, function=name) for reason in _signature_reasons(function))
+
+
+def _wrong_values(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
+    """Yield the nodes whose inputs have values that TensorFlow does not survive."""
+    for node, length in node_attributes.literal_lengths(body.nodes):
+        if length > limits.TENSOR_LIST_ELEMENTS:
+            yield node, f"makes a list of {length} tensors"
+    yield from (*trusted_inputs.faults(body.nodes), *_long_lists(body))
 
 
 def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
@@ -207,7 +212,6 @@ def device_name(model: Model, graph: Graph) -> Iterator[Fault]:
             )
     for body in graph.bodies:
         for node in body.nodes:
-            if node.device and not is_device(node.device):
-                yield Fault(
-                    f"the device is {node.device!r}", node=node.name, function=body.function
-                )
+            device = graph.form(node).device
+            if device and not is_device(device):
+                yield Fault(f"the device is {device!r}", node=node.name, function=body.function)
