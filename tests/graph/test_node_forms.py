@@ -1,0 +1,77 @@
+"""Nodes of one form agree in all that a form says."""
+
+from pathlib import Path
+
+import pytest
+
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.graph.graph_view import GraphView
+from reference_impl.graph.node_forms import NodeForms
+from reference_impl.graph.references import function_attributes
+
+MODELS = ("control_flow_v2", "collections", "gpu_pinned", "dynamic_rnn", "defun_gradient")
+FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
+
+
+def node(name="a", op="Add", inputs=(), device="", **attributes):
+    made = schema.NodeDef(name=name, op=op, input=inputs, device=device)
+    for key, value in attributes.items():
+        made.attr[key].CopyFrom(value)
+    return made
+
+
+FLOAT, INT = schema.AttrValue(type=1), schema.AttrValue(type=3)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        node("b", T=FLOAT),
+        node("a" * 300, T=FLOAT),
+        node(inputs=["x", "^y"], T=FLOAT),
+        node("", inputs=["x" * 200], T=FLOAT),
+    ],
+    ids=["name", "a long name", "inputs", "a long input"],
+)
+def test_name_and_inputs_are_no_part_of_a_form(other):
+    forms = NodeForms()
+    assert forms.of(node(T=FLOAT)) is forms.of(other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        node(op="Sub", T=FLOAT),
+        node(device="/cpu:0", T=FLOAT),
+        node(T=INT),
+        node(T=FLOAT, U=FLOAT),
+        node(op="", T=FLOAT),
+    ],
+    ids=["op", "device", "value", "attribute", "no op"],
+)
+def test_what_differs_otherwise_is_of_another_form(other):
+    forms = NodeForms()
+    assert forms.of(node(T=FLOAT)) is not forms.of(other)
+
+
+def test_large_nodes_are_a_form_each():
+    value = schema.AttrValue(s=b"x" * 2000)
+    forms = NodeForms()
+    assert forms.of(node(v=value)) is not forms.of(node(v=value))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_form_says_of_each_node_what_the_node_says(name):
+    for directory in sorted((FIXTURES / name).rglob("saved_model.pb")):
+        for graph in layout.read(directory.parent).saved_model.meta_graphs:
+            view = GraphView(graph)
+            nodes = [node for body in view.bodies for node in body.nodes]
+            assert len({view.form(node) for node in nodes}) < len(nodes)
+            for node in nodes:
+                form = view.form(node)
+                assert (form.op, form.device) == (node.op, node.device)
+                assert form.functions == function_attributes(node.attr)
+                assert view.references(node) == tuple(view.library.references(node))
+                assert (form.output_shapes is None) == ("_output_shapes" not in node.attr)
+                assert form.has_gradient == ("_gradient_op_type" in node.attr)
