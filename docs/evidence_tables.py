@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import record as benchmarks_record
+from benchmarks import tables as benchmarks_tables
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
 from docs import (
@@ -193,6 +195,10 @@ def runtime_costs_page() -> str:
     )
 
 
+def _benchmarks_page() -> str:
+    return benchmarks_tables.site_page(benchmarks_record.read())
+
+
 def _keras_page() -> str:
     return keras_table.page(table)
 
@@ -200,6 +206,7 @@ def _keras_page() -> str:
 # Page, relative to the root -> what it is built from.
 TABLES: dict[str, Table] = {
     f"{FOLDER}/attack_verdicts.md": Table("property_tests/attacks/verdicts.toml", attacks_page),
+    f"{FOLDER}/benchmark_tables.md": Table("docs/data/benchmarks.json", _benchmarks_page),
     f"{FOLDER}/cases.md": Table("compat_matrix/cases", case_pages.index),
     f"{FOLDER}/clauses.md": Table("docs/clauses.toml", clauses_page),
     f"{FOLDER}/evaluator.md": Table("docs/data/evaluator.json", evaluator.page),

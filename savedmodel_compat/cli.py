@@ -156,7 +156,7 @@ class LazyGroup(Group):
                     break
                 command = command.get_command(click.Context(command), word) or command
         if any(parameter.name == "resume" for parameter in command.params):
-            return "Run the command again with --resume to go on."
+            return "Run the command again with --resume to continue."
         return str(getattr(command.callback, "goes_on", ""))
 
 

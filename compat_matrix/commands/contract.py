@@ -339,4 +339,7 @@ def _claimed() -> str:
     from savedmodel_tools.contract.rules import RULES
 
     breaking = [name for name, rule in RULES.items() if rule.category == "breaking"]
-    return f"the {len(RULES)} rules ({len(breaking)} about what breaks clients), on the files alone"
+    return (
+        f"the {len(RULES)} rules ({len(breaking)} about changes that break clients), on the files"
+        " alone"
+    )

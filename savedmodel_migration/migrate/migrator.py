@@ -374,7 +374,7 @@ class Migrator:
             yield Verdict(
                 "next generation",
                 "none",
-                "each load draws weights anew, so no two generations are the same",
+                "each load draws new weights, so no two generations are the same",
             )
         else:
             yield _fixed_point(asker, target, again, sorted(tags))

@@ -4,6 +4,7 @@ They speak the worker protocol, with one more operation: ``values`` saves the in
 a call by the names of the file.
 
 file_worker          what they share
+tensorflow_worker    TensorFlow on a SavedModel
 onnx_file_worker     onnxruntime
 tflite_file_worker   LiteRT
 keras_file_worker    Keras 3

@@ -54,7 +54,7 @@ def signature_tensor_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     "loader-op-missing",
     Severity.ERROR,
     summary="The op that restores or initialises the model is not in the graph.",
-    why="Loaders run it by name: loading fails, or goes on without values and tables.",
+    why="Loaders run it by name: loading fails, or leaves variables and tables without values.",
     fix="Export again.",
 )
 def loader_op_missing(model: Model, graph: Graph) -> Iterator[Fault]:
