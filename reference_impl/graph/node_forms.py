@@ -1,7 +1,7 @@
 """The forms of nodes: what a node is, without its name and its inputs.
 
-A model has few forms. A traced model of 12,000 nodes has 1,000, since layers repeat. What follows
-from the op, the device and the attributes of a node is found once for each form.
+A model has few forms. A traced model of 12,000 nodes has 1,000, since layers repeat. A rule that
+looks only at the op, the device and the attributes of a node judges each form once.
 
 Example: all nodes ``MatMul`` with the attributes ``T: float, transpose_a: false, transpose_b:
 false`` are of one form.
@@ -25,7 +25,7 @@ _NAME, _OP, _INPUT = 0x0A, 0x12, 0x1A  # tags of the fields of a NodeDef
 
 
 class NodeForm:
-    """What several nodes have in common.
+    """The op, the device and the attributes of several equal nodes.
 
     Args:
       node: one of them.

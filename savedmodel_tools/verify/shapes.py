@@ -111,7 +111,7 @@ class Shapes:
         self._known[name] = self._said(node, form, found)
 
     def _by_rule(self, name: str, node: schema.NodeDef, op: str) -> list[Shape]:
-        """What follows from the inputs of a node; empty for what does not fit them."""
+        """Return the shapes that follow from the inputs of a node; none if they do not fit."""
         texts = self._inputs(name)
         shapes = [self.of(text) for text in texts]
         try:

@@ -61,17 +61,32 @@ def test_large_nodes_are_a_form_each():
     assert forms.of(node(v=value)) is not forms.of(node(v=value))
 
 
+def said_of(view, node):
+    """What the form of a node says, and what the node says."""
+    form = view.form(node)
+    noted = form.output_shapes is not None
+    yield form.op, form.device, form.functions, noted, form.has_gradient, view.references(node)
+    attributes = node.attr
+    yield (
+        node.op,
+        node.device,
+        function_attributes(attributes),
+        "_output_shapes" in attributes,
+        "_gradient_op_type" in attributes,
+        tuple(view.library.references(node)),
+    )
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_form_says_of_each_node_what_the_node_says(name):
-    for directory in sorted((FIXTURES / name).rglob("saved_model.pb")):
-        for graph in layout.read(directory.parent).saved_model.meta_graphs:
-            view = GraphView(graph)
-            nodes = [node for body in view.bodies for node in body.nodes]
-            assert len({view.form(node) for node in nodes}) < len(nodes)
-            for node in nodes:
-                form = view.form(node)
-                assert (form.op, form.device) == (node.op, node.device)
-                assert form.functions == function_attributes(node.attr)
-                assert view.references(node) == tuple(view.library.references(node))
-                assert (form.output_shapes is None) == ("_output_shapes" not in node.attr)
-                assert form.has_gradient == ("_gradient_op_type" in node.attr)
+    directories = [file.parent for file in (FIXTURES / name).rglob("saved_model.pb")]
+    graphs = [
+        graph
+        for directory in directories
+        for graph in layout.read(directory).saved_model.meta_graphs
+    ]
+    views = [GraphView(graph) for graph in graphs]
+    pairs = [(view, node) for view in views for body in view.bodies for node in body.nodes]
+    told = [tuple(said_of(view, node)) for view, node in pairs]
+    assert [said for said, _ in told] == [expected for _, expected in told]
+    assert len({view.form(node) for view, node in pairs}) < len(pairs)
