@@ -112,7 +112,7 @@ def _of_requests(target: Target) -> Iterator[Inputs]:
         entries = _entries(folder)
         for entry in entries:
             if _asks(entry, target):
-                yield tensors.load(folder / str(entry["inputs"]))
+                yield tensors.load(folder / str(entry["inputs"]), plain=True)
     except (ArtifactError, OSError, ValueError) as error:
         raise NoQuestion(f"{target.requests}: {error}") from error
 
