@@ -13,12 +13,14 @@ load            opens a model: variables, tables and signatures
 reading         the only module that uses `reference_impl`: files and messages to plain values
 plan            a FunctionDef as steps in the order of its data and control dependencies
 executor        runs a plan; checks the dtype and size of each result
+frames          runs a plan with control flow of TF 1.x that is not rewritten to functions
 signature       one signature: checks the inputs, runs its function, names the outputs
 state           values that are not arrays: variables, tables, tensor lists, optional values
 registry        op name to function; `ops/` has one file for each op
 sizes           the limits of an evaluation
 errors          the error classes
 arrays, lists   tools on arrays and on tensor lists that several ops share
+tensor_arrays   reads and writes elements of the arrays of TF 1.x
 windows         the windows of convolutions and pools
 patterns        patterns of RE2 in Python's re
 examples        reads tf.Example messages

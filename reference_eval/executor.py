@@ -21,6 +21,7 @@ from reference_eval.errors import (
     RefusedOpError,
     UnknownOpError,
 )
+from reference_eval.frames import Frames
 from reference_eval.plan import Plan, Step, make_plan
 from reference_eval.reading import Extracted, FunctionName, SavedModelError, Source, schema
 from reference_eval.registry import Op, refusal, unknown
@@ -120,7 +121,7 @@ class Run:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.steps = self.depth = 0
+        self.steps = self.depth = self.held = 0
 
     def function(self, plan: Plan, arguments: Sequence[Any]) -> list[Any]:
         """Run a function; return its results.
@@ -135,11 +136,24 @@ class Run:
             reason = f"functions call each other more than {sizes.DEPTH} deep"
             self._fail(EvaluationLimitError(reason, limit="DEPTH"), plan, None)
         with np.errstate(all="ignore"):  # IEEE results (NaN, infinity), as kernels give them
-            results = self._results(plan, arguments)
+            run = self._in_frames if plan.has_frames else self._in_order
+            results = run(plan, arguments)
         self.depth -= 1
         return results
 
-    def _results(self, plan: Plan, arguments: Sequence[Any]) -> list[Any]:
+    def _in_frames(self, plan: Plan, arguments: Sequence[Any]) -> list[Any]:
+        """Run a function with control flow of TF 1.x; return its results."""
+        frames = Frames(
+            plan,
+            lambda step, given: self.step(plan, step, given),
+            lambda live, step: self.check_live(live, plan, step),
+        )
+        try:
+            return frames.run(arguments)
+        except EvaluationError as error:
+            self._fail(error, plan, None)
+
+    def _in_order(self, plan: Plan, arguments: Sequence[Any]) -> list[Any]:
         """Run the steps of a function in their order; return its results."""
         values = {name: value for (name, _), value in zip(plan.arguments, arguments)}
         live = sum(map(size_of, arguments))
@@ -251,6 +265,16 @@ class Call:
     def count(self) -> None:
         """Count an element of a dataset as a node. Raises EvaluationLimitError: one too many."""
         self._run.count()
+
+    def hold(self, nbytes: int) -> None:
+        """Count bytes that an object changed in place keeps until the call ends, or drops (< 0).
+
+        Raises EvaluationLimitError: they are too many.
+        """
+        self._run.held += nbytes
+        if self._run.held > sizes.LIVE_BYTES:
+            reason = f"the stacks and arrays of this call exceed {sizes.LIVE_BYTES} bytes"
+            raise EvaluationLimitError(reason, limit="LIVE_BYTES")
 
     def convert(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return a stored array in the dtype in which it is computed."""

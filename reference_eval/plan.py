@@ -11,9 +11,8 @@ from typing import Any, Optional
 
 import numpy as np
 
-from reference_eval.errors import EvaluationError, NotEvaluatedError
+from reference_eval.errors import EvaluationError
 from reference_eval.reading import (
-    V1_CONTROL_FLOW,
     V1_FLOW,
     OpTable,
     attribute,
@@ -33,6 +32,7 @@ class Step:
     `outputs` are the names of the results and their dtypes; `lists` the same groups for output
     arguments. `last_used` are values that no later step needs. `kernel` evaluates the op, with
     `keywords`; it is None for an op that nothing evaluates and for the call of a function.
+    `controls` are the nodes that run before this one without giving it a value.
     """
 
     name: str
@@ -45,24 +45,28 @@ class Step:
     last_used: list[str] = field(default_factory=list)
     kernel: Optional[Op] = None
     keywords: dict[str, Any] = field(default_factory=dict)
+    controls: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Plan:
-    """One function: its arguments, its steps, and the values that it returns."""
+    """One function: its arguments, its steps, and the values that it returns.
+
+    `has_frames` tells that it has control flow of TF 1.x, so that its steps are in no order.
+    """
 
     name: str
     arguments: list[tuple[str, np.dtype[Any]]]
     steps: list[Step]
     results: list[str]
+    has_frames: bool = False
 
 
 def make_plan(function: schema.FunctionDef, ops: OpTable) -> Plan:
     """Return the plan of a function.
 
     Raises:
-      EvaluationError: its nodes form a cycle.
-      NotEvaluatedError: it has control flow of TF 1.x.
+      EvaluationError: its nodes form a cycle without being a loop of TF 1.x.
       MissingKeyError: nothing describes an op.
     """
     name = function.signature.name
@@ -72,9 +76,8 @@ def make_plan(function: schema.FunctionDef, ops: OpTable) -> Plan:
         for key, node in nodes.items()
     }
     needed = _needed(function, sources, ops)
-    if any(nodes[key].op in V1_FLOW for key in needed):
-        raise NotEvaluatedError(_kept_flow(function), file=ops.file, node=f"function {name!r}")
-    order = sources_first({key: sources[key] for key in needed})
+    has_frames = any(nodes[key].op in V1_FLOW for key in needed)
+    order = list(needed) if has_frames else sources_first({key: sources[key] for key in needed})
     if order is None:
         raise EvaluationError("its nodes form a cycle", file=ops.file, node=f"function {name!r}")
     steps = [_step(nodes[key], ops) for key in order]
@@ -83,7 +86,7 @@ def make_plan(function: schema.FunctionDef, ops: OpTable) -> Plan:
     ]
     results = [function.ret[result.name] for result in function.signature.output_arg]
     _mark_last_uses(steps, results)
-    return Plan(name, arguments, steps, [_whole(text) for text in results])
+    return Plan(name, arguments, steps, [_whole(text) for text in results], has_frames)
 
 
 def _source(text: str) -> str:
@@ -93,17 +96,6 @@ def _source(text: str) -> str:
 def _whole(text: str) -> str:
     """Return ``node:argument:0`` for ``node:argument``, which means the same."""
     return f"{text}:0" if text.count(":") == 1 else text
-
-
-def _kept_flow(function: schema.FunctionDef) -> str:
-    """Return why a function still has control flow of TF 1.x, as rewriting recorded it."""
-    reasons = [
-        node.attr[V1_CONTROL_FLOW].s.decode()
-        for node in function.node_def
-        if V1_CONTROL_FLOW in node.attr
-    ]
-    because = f": {reasons[0]}" if reasons else ""
-    return f"not evaluated: its TF 1.x control flow is not rewritten to functions{because}"
 
 
 def _needed(
@@ -127,21 +119,24 @@ def _step(node: schema.NodeDef, ops: OpTable) -> Step:
         (f"{node.name}:{name}:{position}", dtype_of(kind))
         for name, position, kind in ops.outputs(node)
     ]
+    controls = [text[1:] for text in node.input if text.startswith("^")]
+    inputs = [_whole(text) for text in node.input if not text.startswith("^")]
     definition = ops.get(node.op)
     attributes = {key: attribute(value) for key, value in node.attr.items() if key[0] != "_"}
     if definition is None:
-        return Step(node.name, node.op, [], [], outputs, [], attributes)
+        return Step(node.name, node.op, inputs, [], outputs, [], attributes, controls=controls)
     for attr in definition.attr:
         if attr.HasField("default_value") and attr.name not in attributes:
             attributes[attr.name] = attribute(attr.default_value)
     return Step(
         node.name,
         node.op,
-        [_whole(text) for text in node.input if not text.startswith("^")],
+        inputs,
         [_length(argument, attributes) for argument in definition.input_arg],
         outputs,
         [_length(argument, attributes) for argument in definition.output_arg],
         attributes,
+        controls=controls,
     )
 
 

@@ -1,4 +1,6 @@
-"""Values that are not arrays: variables, tables, tensor lists and optional values."""
+"""Values that are not arrays: variables, tables, tensor lists, tensor arrays, stacks and optional
+values.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +58,37 @@ class TensorList:
     def __post_init__(self) -> None:
         if self.nbytes < 0:
             object.__setattr__(self, "nbytes", sum(map(size_of, self.elements)))
+
+
+@dataclass(eq=False)
+class TensorArray:
+    """The array of a loop of TF 1.x, changed in place; None is an element that was not written.
+
+    `shape` is as of a `TensorList`; with `is_uniform` the first write decides it. `shapes` has
+    the shapes of written elements, and in an array of gradients those of the elements of its array.
+    `cleared` has the elements that a read removed. An array of gradients `adds` what is written
+    twice; `gradients` has the arrays of gradients of this one, by their source.
+    """
+
+    dtype: np.dtype[Any]
+    shape: Optional[tuple[int, ...]]
+    elements: list[Optional[npt.NDArray[Any]]]
+    grows: bool = False
+    clears: bool = False
+    adds: bool = False
+    is_uniform: bool = False
+    shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    cleared: set[int] = field(default_factory=set)
+    gradients: dict[bytes, TensorArray] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Stack:
+    """The values that a loop of TF 1.x keeps for its gradients, changed in place."""
+
+    dtype: np.dtype[Any]
+    most: int
+    elements: list[npt.NDArray[Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,5 @@
-"""Identity, Snapshot, StopGradient, ... : the input itself.
+"""Identity, Snapshot, StopGradient, Enter, ... : the input itself. `reference_eval.frames` knows in
+which iteration of a loop the result of Enter, NextIteration and Exit is.
 
 Dtypes: every.
 Accuracy: exact.
@@ -19,6 +20,13 @@ from reference_eval.registry import op
     "PlaceholderWithDefault",
     "CheckNumerics",
     "RefIdentity",
+    "Enter",
+    "Exit",
+    "LoopCond",
+    "NextIteration",
+    "RefEnter",
+    "RefExit",
+    "RefNextIteration",
 )
 def identity(value: Any) -> Any:
     return value

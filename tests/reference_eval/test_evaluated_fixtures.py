@@ -21,13 +21,7 @@ NOT_EVALUATED = {
     "random_op/dropout": "draws random numbers",
     "random_op/shuffle": "draws random numbers",
     "untracked_vocabulary": "Table not initialized. The init op failed: .+",
-    "v1_checkpoint": "variables.index: no such file",
-    # Control flow that is not rewritten to functions, because its frames cannot be proved apart.
-    "flow_gradients/arrays_gradients": "not rewritten to functions: node .+ hands values of a loop",
-    "flow_gradients/embedded_gradients": "not rewritten to functions: node .+ hands values of a loop",
-    "flow_gradients/growing_gradients": "not rewritten to functions: node .+ hands values of a loop",
-    "flow_gradients/nested_gradients": "not rewritten to functions: node .+ hands values of a loop",
-    "flow_gradients/recurrent_gradients": "not rewritten to functions: node .+ hands values of a loop",
+    "v1_checkpoint": "variables/variables: .+ format V1",
 }
 # Eigen approximates functions such as exp and tanh, and sums have another order.
 RELATIVE, ABSOLUTE = 2e-5, 2e-6

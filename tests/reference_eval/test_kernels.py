@@ -260,6 +260,7 @@ COMPLEX = np.complex64([[1 + 2j, -0.5j], [3 - 4j, 0]])
 WORDS = np.array([b"ab", b"", b"a", b"ab"], object)
 TOWARDS = np.float32([0, 1, -0.0, np.inf, np.nan, 2, -1, 1])
 PLACES = np.int64([3, 0, 2, 3])
+CTC_OPTIONS = ("preprocess_collapse_repeated", "ignore_longer_outputs_than_inputs")
 
 # An id, the op, its inputs by name, its attributes.
 EXACT = [
@@ -651,3 +652,24 @@ def test_quantized_numbers(tensorflow, ends):
         bytes_, bytes_, *range_, *range_, Toutput=np.dtype(np.int32), transpose_b=True
     )
     assert all_equal((results_, [part.numpy() for part in (integers, *product[1:])]))
+
+
+@pytest.mark.parametrize("lengths", [[6, 5, 4], [6, 1, 1], [6, 0, 3], [6, 7, 1]])
+@pytest.mark.parametrize("options", [{}, *[{name: True} for name in CTC_OPTIONS]])
+def test_losses_of_label_sequences(tensorflow, lengths, options):
+    inputs = {
+        "inputs": np.random.default_rng(0).normal(size=[6, 3, 4]).astype(np.float32),
+        "labels_indices": np.int64([[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [2, 0]]),
+        "labels_values": np.int32([1, 1, 2, 0, 2, 1]),
+        "sequence_length": np.int32(lengths),
+    }
+    for merge in (True, False):
+        found, wanted = both(
+            tensorflow, "CTCLoss", inputs, {"ctc_merge_repeated": merge, **options}
+        )
+        assert [one.shape for one in found] == [one.shape for one in wanted]
+        for got, expected in zip(found, wanted):
+            if expected.dtype.kind == "f":
+                np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+            else:
+                assert got == expected == "refused"

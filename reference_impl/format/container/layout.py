@@ -138,7 +138,13 @@ class Layout:
         return BundleReader(self.checkpoint_prefix)
 
     def no_checkpoint(self) -> errors.MissingValueError:
-        """Return the error for a model with variables and without a checkpoint."""
+        """Return the error for a model with variables and without a checkpoint that can be read."""
+        if self.root.exists(CHECKPOINT):
+            reason = (
+                "is not read: it is a checkpoint in format V1, of one file without an index. A"
+                " Saver of TensorFlow restores it and saves it as V2"
+            )
+            return errors.MissingValueError(reason, file=self.directory / CHECKPOINT)
         reason = (
             "no such file: it holds the values of the variables; put variables/ back beside"
             " saved_model.pb"
