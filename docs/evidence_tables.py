@@ -124,11 +124,12 @@ def clauses_page() -> str:
     cases = clauses.cited((case.name, case.clauses) for case in all_cases())
     out = [
         (
-            f"# The {len(listed)} clauses of the RFC\n\nFor each clause of the RFC *SavedModel"
-            " Save/Load in 2.x*: its text in our words, what TensorFlow 2.21 does, whom we"
-            " follow.\nBytes on disk follow shipped TensorFlow, since many readers exist; what a"
-            " user would lose without being told follows\nthe RFC. *done*: kept, and the tests"
-            " prove it; *explained*: kept only as far as the note says.\n\nMade from"
+            f"# The {len(listed)} clauses of the RFC\n\nEach clause of the RFC *SavedModel"
+            " Save/Load in 2.x*, in our words, with the behaviour of TensorFlow 2.21 and of this"
+            " project.\nIf the RFC and TensorFlow differ, bytes on disk follow TensorFlow, since"
+            " many readers exist. Where a user would lose\nsomething without an error, we follow"
+            " the RFC. *done*: kept, and the tests prove it. *explained*: kept as far as the\nnote"
+            " says.\n\nMade from"
             " [`clauses.toml`](../clauses.toml) and the names and marks of the tests. `python -m"
             " docs.generate --check` fails\nwhen a clause that follows the RFC is done and no test"
             " proves it.\n\n"
