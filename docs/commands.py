@@ -30,7 +30,7 @@ these exit codes:
 [What exit code 0 of each command means](../savedmodel_common/command_line/claims.py).
 
 Shells complete commands, options and their values: put `eval "$(_SAVEDMODEL_COMPAT_COMPLETE=bash_source savedmodel-compat)"` into
-`~/.bashrc` (`zsh_source` and `~/.zshrc` for zsh, `fish_source` for fish).
+`~/.bashrc`. For zsh it is `zsh_source` in `~/.zshrc`, for fish `fish_source` in `~/.config/fish/config.fish`.
 
 To give an option several values, separate them by commas (`--case tree_*,fn_*`) or repeat the option. `NAME=COMMAND` is always one
 value.

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import add_completion_class
 
 from savedmodel_common import entry_points, interrupts
+from savedmodel_common.command_line.completion import ZshWithCompinit
 from savedmodel_common.command_line.errors import report_error
 from savedmodel_common.command_line.groups import Group
 from savedmodel_common.exit_codes import ExitCode
@@ -35,6 +37,8 @@ SECTIONS = {
     "You run the matrix": ("matrix", "runtimes", "plugin-check", "kit"),
 }
 OTHERS = "Other commands"
+
+add_completion_class(ZshWithCompinit)  # in place of click's own for zsh
 
 
 class LazyGroup(Group):
@@ -230,6 +234,6 @@ def main() -> None:
 
     \b
     To complete commands, options and their values in bash, put this into ~/.bashrc
-    (for zsh and fish: zsh_source, fish_source):
+    (zsh: zsh_source, ~/.zshrc; fish: fish_source, ~/.config/fish/config.fish):
       eval "$(_SAVEDMODEL_COMPAT_COMPLETE=bash_source savedmodel-compat)"
     """

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, ZshComplete
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+class ZshWithCompinit(ZshComplete):
+    """zsh, also where .zshrc has not started its completion, so that `compdef` is unknown."""
+
+    source_template = (
+        "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n"
+        + ZshComplete.source_template
+    )
 
 
 def folders(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,8 @@ def completed(line):
         ("savedmodel-compat check model --check reex", ["reexport"]),
         ("savedmodel-compat check model --check fing", ["fingerprint"]),
         ("savedmodel-compat gate run --baseline lo", ["local"]),
+        ("savedmodel-compat gate run --baseline 2.20", ["2.20"]),
+        ("savedmodel-compat check model --runtime 1.12", ["1.12"]),
         ("savedmodel-compat runtimes install tf1.15", ["tf1.15"]),
         ("savedmodel-compat gate bisect CELL --from 2.20", ["2.20"]),
         ("savedmodel-compat downgrade model --target 1.15", ["1.15"]),
@@ -108,3 +111,38 @@ def test_the_line_of_the_pages_prints_a_script(shell):
         check=False,
     )
     assert "savedmodel-compat" in done.stdout and f"{shell}_complete" in done.stdout, done.stderr
+
+
+SHELLS = {
+    "bash": (
+        ["bash", "--norc"],
+        "COMP_WORDS=(savedmodel-compat insp); COMP_CWORD=1; _savedmodel_compat_completion"
+        " savedmodel-compat insp; echo found ${COMPREPLY[@]}",
+    ),
+    # No pseudo-terminal, so zsh completes nothing: that it knows the function is what can fail.
+    "zsh": (["zsh", "-f"], "echo found $_comps[savedmodel-compat]"),
+    "fish": (["fish", "--no-config"], "echo found (complete -C 'savedmodel-compat insp')"),
+}
+FOUND = {"bash": "inspect", "zsh": "_savedmodel_compat_completion", "fish": "inspect"}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_real_shell_completes_after_the_line_of_the_pages(shell, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    program = tmp_path / "savedmodel-compat"
+    text = "from savedmodel_compat.cli import main; main(prog_name='savedmodel-compat')"
+    program.write_text(f"#!{sys.executable}\n{text}\n")
+    program.chmod(0o755)
+    start, ask = SHELLS[shell]
+    line = f'eval "$(_SAVEDMODEL_COMPAT_COMPLETE={shell}_source savedmodel-compat)"'
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*start, "-c", f"{line}\n{ask}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"found {FOUND[shell]}" in done.stdout, done.stderr

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
-from savedmodel_common.command_line.completion import names
+from savedmodel_common.command_line.completion import Completer, names
 
 ROOT = Path(__file__).parents[3]
 
@@ -70,6 +71,19 @@ def _runtimes(_: click.Context) -> Iterable[str]:
     return [LOCAL, *registry.read().stanzas]
 
 
+def _runtime_names(of: Callable[[click.Context], Iterable[str]]) -> Completer:
+    """Return a completer for `tf2.15`, and for `2.15` where the user begins with a digit."""
+    whole = names(of)
+    short = names(lambda context: (name.removeprefix("tf") for name in of(context)))
+
+    def complete(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return (short if incomplete[:1].isdigit() else whole)(context, parameter, incomplete)
+
+    return complete
+
+
 def _servers(context: click.Context) -> Iterable[str]:
     standins = (f"standin@{name}" for name in _runtimes(context))
     return ["standin", *standins, "binary", "remote:"]
@@ -86,8 +100,8 @@ consumers = names(_consumers)
 producers = names(_producers)
 checks = names(_checks)
 checks_of_exports = names(_checks_of_exports)
-runtimes = names(_runtimes)
-runtimes_to_check = names(lambda context: ["installed", *_runtimes(context)])
-runtimes_to_install = names(lambda context: ["all", *_runtimes(context)])
+runtimes = _runtime_names(_runtimes)
+runtimes_to_check = _runtime_names(lambda context: ["installed", *_runtimes(context)])
+runtimes_to_install = _runtime_names(lambda context: ["all", *_runtimes(context)])
 servers = names(_servers)
 contract_rules = names(_contract_rules)
