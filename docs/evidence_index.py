@@ -32,10 +32,11 @@ are in the [assurance case](assurance.md).
 """  # noqa: E501
 
 MORE = """
-Explained in prose: [eleven findings in TensorFlow](findings.md), [hostile input](hostile_input.md),
-[interruptions](interruptions.md), [mutation testing](mutation.md), [predictions](predictions.md),
-[real model servers](real_servers.md),
-[property tests](property_findings.md), [benchmarks](benchmarks.md).
+Explained in prose: [thirteen findings in TensorFlow](findings.md),
+[hostile input](hostile_input.md), [interruptions](interruptions.md),
+[mutation testing](mutation.md), [predictions](predictions.md),
+[real model servers](real_servers.md), [property tests](property_findings.md),
+[benchmarks](benchmarks.md).
 """
 
 
