@@ -62,16 +62,15 @@ class NodeForms:
 
     def __init__(self) -> None:
         self._by_bytes: dict[bytes, NodeForm] = {}
-        # By the id of a node, with the node: it keeps the id.
-        self._by_node: dict[int, tuple[NodeForm, schema.NodeDef]] = {}
+        self._by_id: dict[int, NodeForm] = {}
+        self._kept: list[schema.NodeDef] = []  # so that no other node gets the id of one of them
 
     def of(self, node: schema.NodeDef) -> NodeForm:
         """Return the form of a node."""
-        known = self._by_node.get(id(node))
-        if known is not None:
-            return known[0]
-        form = self._find(node)
-        self._by_node[id(node)] = form, node
+        form = self._by_id.get(id(node))
+        if form is None:
+            form = self._by_id[id(node)] = self._find(node)
+            self._kept.append(node)
         return form
 
     def _find(self, node: schema.NodeDef) -> NodeForm:
