@@ -19,7 +19,7 @@ from reference_impl.graph.references import function_attributes
 
 # Nodes with more bytes, such as constants, are a form each: comparing them takes longer than it
 # saves.
-_MOST_BYTES = 1024
+_LARGE = 1024
 OUTPUT_SHAPES = "_output_shapes"
 _NAME, _OP, _INPUT = 0x0A, 0x12, 0x1A  # tags of the fields of a NodeDef
 
@@ -62,21 +62,20 @@ class NodeForms:
 
     def __init__(self) -> None:
         self._by_bytes: dict[bytes, NodeForm] = {}
-        # By the id of a node, with the node: it keeps the id.
-        self._by_node: dict[int, tuple[NodeForm, schema.NodeDef]] = {}
+        self._by_id: dict[int, NodeForm] = {}
+        self._kept: list[schema.NodeDef] = []  # so that no other node gets the id of one of them
 
     def of(self, node: schema.NodeDef) -> NodeForm:
         """Return the form of a node."""
-        known = self._by_node.get(id(node))
-        if known is not None:
-            return known[0]
-        form = self._find(node)
-        self._by_node[id(node)] = form, node
+        form = self._by_id.get(id(node))
+        if form is None:
+            form = self._by_id[id(node)] = self._find(node)
+            self._kept.append(node)
         return form
 
     def _find(self, node: schema.NodeDef) -> NodeForm:
         message = node.SerializeToString()
-        if len(message) > _MOST_BYTES:
+        if len(message) > _LARGE:
             return NodeForm(node)
         written = _without_name_and_inputs(message)
         form = self._by_bytes.get(written)
@@ -94,7 +93,7 @@ def _without_name_and_inputs(message: bytes) -> bytes:
     at, kept = 0, b""
     while at + 1 < len(message):
         tag, length, start = message[at], message[at + 1], at + 2
-        if length > 0x7F:  # in two bytes: a message of _MOST_BYTES has no longer field
+        if length > 0x7F:  # in two bytes: a message of _LARGE has no longer field
             length, start = (length & 0x7F) | (message[start] << 7), start + 1
         if tag == _OP:
             kept = message[at : start + length]
