@@ -3,7 +3,7 @@ machine slows both.
 
 A benchmark is a module of this package with a function ``run(repeats)``, which returns rows:
 `Comparison`, `Figure`, `NotMeasured`, or those of `benchmarks.memory`, `benchmarks.migrate` and
-`benchmarks.growth`. `benchmarks.run` finds it.
+`benchmarks.growth`. `benchmarks.run` finds it, and `benchmarks.record` keeps the rows.
 """
 
 from __future__ import annotations
@@ -87,10 +87,42 @@ class Comparison:
         return _median_ratio(self.ours_cpu, self.theirs_cpu) if self.ours_cpu else None
 
     @property
-    def reached(self) -> bool:
-        return self.goal is None or (
-            self.ratio < self.goal and (self.cpu_ratio is None or self.cpu_ratio < self.goal)
+    def summary(self) -> Summary:
+        """The medians, as the tables and the record have them."""
+        seconds = [statistics.median(times) for times in (self.ours_seconds, self.theirs_seconds)]
+        return Summary(
+            self.name,
+            self.notes,
+            self.ours,
+            self.theirs,
+            *seconds,
+            self.ratio,
+            self.cpu_ratio,
+            self.goal,
         )
+
+    @property
+    def reached(self) -> bool:
+        return self.summary.reached
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The medians of a `Comparison`: seconds of each way, ratio of wall times and of CPU times."""
+
+    name: str
+    notes: str
+    ours: str
+    theirs: str
+    ours_seconds: float
+    theirs_seconds: float
+    ratio: float
+    cpu_ratio: Optional[float]
+    goal: Optional[float]
+
+    @property
+    def reached(self) -> bool:
+        return self.goal is None or max(self.ratio, self.cpu_ratio or 0.0) < self.goal
 
 
 @dataclass(frozen=True)

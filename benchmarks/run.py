@@ -1,9 +1,10 @@
 """Run all benchmarks and write tables: ``python -m benchmarks.run [--only NAME] [--repeats N]
-[--out FOLDER] [--page FILE]``.
+[--out FOLDER] [--record] [--no-run]``.
 
-Writes ``benchmarks.json``, ``benchmarks.md`` and the plots, and prints the tables; with ``--page``
-they replace those of a page of the documentation, and the plots beside it. Exits with 1 when a goal
-is missed or a row could not be measured.
+Writes ``benchmarks.json``, ``benchmarks.md`` and the plots, and prints the tables. ``--record``
+puts the rows into the record of the documentation, in place of those of the same benchmarks, and
+writes the page and the plots from it; with ``--no-run`` nothing is measured for that. Exits with 1
+when a goal is missed or a row could not be measured.
 """
 
 from __future__ import annotations
@@ -19,20 +20,18 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
 
 import benchmarks
-from benchmarks import attempt, plot, tensorflow_version
+from benchmarks import attempt, page, plot, record, tensorflow_version
 from benchmarks.growth import Point, curves
-from benchmarks.tables import Row, markdown
+from benchmarks.record import Measurement, Row
+from benchmarks.tables import markdown
 from savedmodel_common.writing import write_text
 
-BEGIN, END = (
-    "<!-- Begin: python -m benchmarks.run --page docs/evidence/benchmarks.md -->",
-    "<!-- End -->",
-)
-_PARTS = ("models", "plot", "run", "tables")  # modules that measure nothing
+_PARTS = ("models", "page", "plot", "record", "run", "tables")  # modules that measure nothing
 
 
 def names() -> list[str]:
@@ -92,15 +91,6 @@ def plots(rows: Sequence[Row]) -> dict[str, str]:
     }
 
 
-def replaced(page: str, tables: str) -> str:
-    """Return the text of a page with other tables. Raises ValueError: it has no place for them."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"no lines {BEGIN} and {END}")
-    return f"{before}{begin}\n{tables}\n{end}{after}"
-
-
 def main() -> int:
     """Run the command line. Return the exit code."""
     parser = argparse.ArgumentParser(
@@ -112,25 +102,36 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=7, help="pairs of runs")
     parser.add_argument("--out", type=Path, default=Path("benchmark-out"))
     parser.add_argument(
-        "--page", type=Path, help="a page whose tables are replaced by the new ones"
+        "--record", action="store_true", help="put the rows into the record, and write the page"
+    )
+    parser.add_argument(
+        "--no-run", action="store_true", help="measure nothing, write the page from the record"
     )
     options = parser.parse_args()
-    rows: list[Row] = []
+    if options.no_run:
+        page.write(record.read())
+        return 0
+    measurements = []
     for name in [name for name in names() if name in (options.only or names())]:
         start = time.monotonic()
-        rows += rows_of(name, options.repeats)
+        rows = tuple(rows_of(name, options.repeats))
+        today = datetime.now(timezone.utc).date().isoformat()
+        measurements.append(Measurement(name, today, _machine(), rows))
         print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-    text = markdown(rows, _machine())
+    found = record.rows(measurements)
+    text = markdown(found, _machine())
     options.out.mkdir(parents=True, exist_ok=True)
-    write_text(options.out / "benchmarks.json", as_json(rows))
+    write_text(options.out / "benchmarks.json", as_json(found))
     write_text(options.out / "benchmarks.md", text)
-    if options.page is not None:
-        write_text(options.page, replaced(options.page.read_text(encoding="utf-8"), text))
-    for folder in [options.out, *([options.page.parent] if options.page is not None else [])]:
-        for file, drawing in plots(rows).items():
+    for folder in [options.out, *([page.PAGE.parent] if options.record else [])]:
+        for file, drawing in plots(found).items():
             write_text(folder / file, drawing)
+    if options.record:
+        all_of_them = record.merged(record.read(), measurements)
+        record.write(all_of_them)
+        page.write(all_of_them)
     sys.stdout.write(text)
-    return 0 if all(getattr(row, "reached", True) for row in rows) else 1
+    return 0 if all(getattr(row, "reached", True) for row in found) else 1
 
 
 if __name__ == "__main__":

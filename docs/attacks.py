@@ -36,9 +36,9 @@ initialisers**: an initialiser can do whatever an op can, such as writing a file
 
 Each attack is a generator in `property_tests/attacks/` (`python -m property_tests.attacks NAME` makes one and shows time and
 memory). `property_tests/test_attacks.py` checks the answers below in a child process with limits on time and memory, and looks
-whether anything outside was read or changed. An answer is *accepted* or the class of the error; behind the colon is a part of
-what `inspect` tells as a problem (exit code 1) or as what acts on the machine, what the model wrote, and what `load` warned of;
-for `verify` the [rules](../zoo/rules.md) that found something.
+whether anything outside was read or changed. An answer is *accepted* or the class of the error. Behind the colon is a part of
+the problem that `inspect` shows (exit code 1), the op that acts on the machine, the file that the model wrote, or the warning of
+`load`; for `verify` the [rules](../zoo/rules.md) that found something.
 
 {attacks} attacks are tried with each of {commands} commands. Those by a pipe, a socket or a link to itself in place of one file
 share a line.
@@ -49,8 +49,8 @@ share a line.
 MORE = """
 The commands that compare, edit and plan are held to the same, in processes like those above. `diff` is asked
 about the attack and itself, and about another model in both directions; `contract write`, `edit slim` and `edit signatures`
-(`--rename` of the first) write beside the model, and leave nothing when they refuse; so does `weights`, which lists the weights and
-writes them to a file; `migrate` only plans. *exit 1* is an answer in
+(`--rename` of the first) write beside the model, and leave nothing when they refuse. `weights` lists the weights, and
+also writes them to a file. `migrate` only plans. *exit 1* is an answer in
 words: a model that cannot be read (`compat`, `migrate`), a part that no release loads (`compat`), a string, which no file of
 `weights --out` can hold; 64 is one of wrong usage.
 Accepted is what the command has no business with: a contract holds signatures, so no weight is read for it.

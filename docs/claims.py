@@ -15,8 +15,8 @@ from savedmodel_compat.cli import main
 
 HEAD = """# What green means
 
-For each command: what its exit code 0 says, what was asked for it, what was not (with the option that asks it), and the exit
-codes it ends with otherwise. The lists of checks, rules, loaders and sections are those that the commands use.
+For each command: the meaning of exit code 0, the checks behind it, the checks that were left out (with the option that runs them), and the
+other exit codes. The lists of checks, rules, loaders and sections are those that the commands use.
 
 If you name something that then cannot be asked, such as `--consumer cpp` without a compiler, the exit code is 3. What is left
 out by default does not change the exit code; the report names it.

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
+
+from packaging.version import Version
 
 from docs.markdown import table
 from reference_eval import registry
@@ -18,8 +20,9 @@ RECORD = Path(__file__).parent / "data" / "evaluator.json"
 HEAD = """# The evaluator, measured
 
 [`reference_eval`](../format/evaluator.md) answers signatures with NumPy, without TensorFlow. `python -m docs.evaluator_measured RUN_FOLDER`
-compared it with TensorFlow {tensorflow}, on the fixtures and on the artifacts of a `matrix run`. A distance is in ulp (units of the
-last place). A distance above 10 ulp is followed by the absolute distance in brackets: near 0 a distance of many ulp is small.
+compared it with TensorFlow {tensorflow}, on the fixtures and on the artifacts of a `matrix run`, and its ops with the kernels of
+{older}, too. A distance is in ulp (units of the last place). A distance above 10 ulp is followed by the absolute distance in brackets:
+near 0 a distance of many ulp is small.
 
 """  # noqa: E501
 ARTIFACTS = """## Artifacts
@@ -32,27 +35,48 @@ OPS = """
 
 {summary} A result is compared with that of TensorFlow's kernel for the same inputs: those of the nodes in the artifacts, and for ops of one
 or two numbers also random ones, NaN, infinities and -0.0. `differs` is a distance that no number states, such as NaN in place of infinity;
-the file of the op gives the reason. An op without an entry in the last column works on state or calls functions, or TensorFlow cannot run
-it alone.
+the file of the op gives the reason. `measured` has the distance from TensorFlow {tensorflow}, `releases` those whose kernels the op was held
+against. An op without an entry in these columns works on state or calls functions, or TensorFlow cannot run it alone.
 
 """  # noqa: E501
+APART = """
+## Releases that differ
+
+The distance of these ops depends on the release, so two TensorFlows differ from each other.
+
+"""
+# Why the kernels of two releases differ. A difference without a reason turns a test red.
+REASONS = {
+    ("Erf", "float64"): "Since 2.20 the kernel gives NaN for infinities ([finding 13]"
+    "(findings.md#13-since-220-the-error-function-of-infinity-is-nan-in-double-precision)).",
+    ("Erfc", "float32"): "Between 2.18 and 2.21 a vector kernel replaced the C library.",
+    ("Erfc", "float64"): "Between 2.18 and 2.21 a vector kernel replaced the C library.",
+    ("Round", "int32"): "Since 2.17 the kernel gives 0 for every integer ([finding 12]"
+    "(findings.md#12-since-217-the-raw-op-round-gives-0-for-every-integer)).",
+    ("Round", "int64"): "As for int32.",
+}
 
 
 def page() -> str:
     """Return the page."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     ops, artifacts = registry.known(), record["artifacts"]
+    older = ", ".join(sorted(record["older"], key=Version))
     total, evaluated = counts(artifacts)
     share = f"{evaluated} of {total} signatures ({evaluated / total:.0%}) are evaluated."
     measured = f"{len(ops)} ops, {len(record['ops'].keys() & ops.keys())} of them compared."
     return (
-        HEAD.format(tensorflow=record["tensorflow"])
+        HEAD.format(tensorflow=record["tensorflow"], older=older)
         + ARTIFACTS.format(summary=share)
         + table(
             ("artifact", "signatures", "evaluated", "worst", "not evaluated"), map(row, artifacts)
         )
-        + OPS.format(summary=measured)
-        + table(("op", "stated", "measured"), [op_row(name, record["ops"]) for name in sorted(ops)])
+        + OPS.format(summary=measured, tensorflow=record["tensorflow"])
+        + table(
+            ("op", "stated", "measured", "releases"), [op_row(name, record) for name in sorted(ops)]
+        )
+        + APART
+        + table(("op", "dtype", "distances", "reason"), map(difference_row, differences(record)))
     )
 
 
@@ -76,19 +100,68 @@ def row(artifact: Mapping[str, Any]) -> tuple[str, ...]:
     return artifact["artifact"], str(len(signatures)), str(len(good)), distance, "; ".join(reasons)
 
 
-def op_row(name: str, measured: Mapping[str, Mapping[str, list[float]]]) -> tuple[str, ...]:
+def op_row(name: str, record: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the line of an op."""
     module = sys.modules[registry.known()[name].evaluate.__module__]
     by_distance: dict[str, list[str]] = {}
-    for dtype, (ulp, absolute) in sorted(measured.get(name, {}).items()):
+    for dtype, (ulp, absolute) in sorted(record["ops"].get(name, {}).items()):
         by_distance.setdefault(told(ulp, absolute), []).append(dtype)
     found = [f"{', '.join(dtypes)}: {distance}" for distance, dtypes in by_distance.items()]
     file = Path(module.__file__ or "").name
+    held = [release for release, ops in by_release(record).items() if name in ops]
     return (
         f"[`{name}`](../../reference_eval/ops/{file})",
         accuracy(module.__doc__ or ""),
         "; ".join(found),
+        ", ".join(held),
     )
+
+
+def by_release(record: Mapping[str, Any]) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """Return the distances of the ops from each release, from the oldest one on: release -> op ->
+    dtype -> ulp and absolute distance.
+    """
+    measured = {**record["older"], record["tensorflow"]: record["ops"]}
+    return {release: measured[release] for release in sorted(measured, key=Version)}
+
+
+class Difference(NamedTuple):
+    """An op whose distance depends on the release; `distances` by release, in words."""
+
+    op: str
+    dtype: str
+    distances: dict[str, str]
+
+
+def differences(record: Mapping[str, Any]) -> list[Difference]:
+    """Return the ops and dtypes whose distance depends on the release."""
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for release, ops in by_release(record).items():
+        for op, dtypes in ops.items():
+            for dtype, distance in dtypes.items():
+                found.setdefault((op, dtype), {})[release] = distance
+    return [
+        Difference(*key, {release: told(*distance) for release, distance in distances.items()})
+        for key, distances in sorted(found.items())
+        if _apart([ulp for ulp, _ in distances.values()])
+    ]
+
+
+def _apart(distances: Sequence[Optional[float]]) -> bool:
+    """Return whether distances in ulp differ by more than the samples do.
+
+    None stands for `differs`.
+    """
+    numbers = [distance for distance in distances if distance is not None]
+    if len(numbers) < len(distances):
+        return bool(numbers)
+    return max(numbers) > 4 * min(numbers) + FEW
+
+
+def difference_row(found: Difference) -> tuple[str, ...]:
+    """Return the line of an op whose distance depends on the release."""
+    distances = "; ".join(f"{release}: {words}" for release, words in found.distances.items())
+    return f"`{found.op}`", found.dtype, distances, REASONS[found.op, found.dtype]
 
 
 def accuracy(docstring: str) -> str:

@@ -1,15 +1,18 @@
-"""Measure the evaluator against TensorFlow 2.21, for the page `evidence/evaluator.md`; the figures
-are kept in `data/evaluator.json`.
+"""Measure the evaluator against TensorFlow, for the page `evidence/evaluator.md`; the figures are
+kept in `data/evaluator.json`.
 
-    python -m docs.evaluator_measured RUN_FOLDER
+    python -m docs.evaluator_measured RUN_FOLDER           # with TensorFlow 2.21
+    python -m docs.evaluator_measured RUN_FOLDER --older   # with another one: its kernels alone
 
 RUN_FOLDER is the output folder of ``matrix run``: it holds the artifacts of the cases. Every
 request of these and of the fixtures is evaluated. Its answer is compared with the recorded one, and
-each node's result with that of TensorFlow's kernel for the same inputs.
+each node's result with that of TensorFlow's kernel for the same inputs. With ``--older`` only the
+nodes are compared; run it in the environments that ``tox -e tests-tf2.12`` and its like make.
 """
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import json
 import sys
@@ -41,16 +44,24 @@ def main() -> int:
     """Measure everything, and write the record."""
     import tensorflow as tf
 
+    parser = argparse.ArgumentParser(prog="python -m docs.evaluator_measured")
+    parser.add_argument("run", type=Path, metavar="RUN_FOLDER")
+    parser.add_argument("--older", action="store_true", help="compare the nodes alone")
+    options = parser.parse_args()
     kernels = Kernels(tf)
     artifacts = []
-    for name, folder in folders(Path(sys.argv[1])):
+    for name, folder in folders(options.run):
         signatures = measured(folder, kernels)
         if signatures:
             artifacts.append({"artifact": name, "signatures": signatures})
         print(name, file=sys.stderr)
     for ran in drawn():
         kernels.compare(ran, list(ran.values))
-    record = {"tensorflow": tf.version.VERSION, "artifacts": artifacts, "ops": kernels.found}
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    if options.older:
+        record.setdefault("older", {})[tf.version.VERSION] = kernels.found
+    else:
+        record |= {"tensorflow": tf.version.VERSION, "artifacts": artifacts, "ops": kernels.found}
     text = json.dumps(record, indent=1, sort_keys=True)
     text = text.replace("Infinity", "null")  # JSON has no infinity
     RECORD.write_text(text + "\n", encoding="utf-8")

@@ -11,6 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import NotMeasured, record
+from benchmarks.growth import Point
 from compat_matrix.cases import all_cases
 from compat_matrix.cells.outcomes import Outcome
 from docs import attacks, clauses, evaluator, keras_table, migrated, third_party
@@ -30,10 +32,11 @@ are in the [assurance case](assurance.md).
 """  # noqa: E501
 
 MORE = """
-Explained in prose: [eleven findings in TensorFlow](findings.md), [hostile input](hostile_input.md),
-[interruptions](interruptions.md), [mutation testing](mutation.md), [predictions](predictions.md),
-[real model servers](real_servers.md),
-[property tests](property_findings.md), [benchmarks](benchmarks.md).
+Explained in prose: [thirteen findings in TensorFlow](findings.md),
+[hostile input](hostile_input.md), [interruptions](interruptions.md),
+[mutation testing](mutation.md), [predictions](predictions.md),
+[real model servers](real_servers.md), [property tests](property_findings.md),
+[benchmarks](benchmarks.md).
 """
 
 
@@ -107,6 +110,12 @@ def rows() -> list[Row]:
             "[evaluator](../data/evaluator.json)",
         ),
         Row(
+            _benchmarks(),
+            max(one.measured for one in record.read()),
+            "tox -e bench",
+            "[benchmarks](../data/benchmarks.json)",
+        ),
+        Row(
             f"{_count('faults.json')} planted faults are each found by a command, a check or a run;"
             " each case of the matrix has one that turns it red.",
             "2026-11-28",
@@ -159,7 +168,7 @@ def grid_sentence() -> str:
     passed, observed = run["by_outcome"]["PASS"], run["observed"]
     return (
         f"Releases write and read each other's models: {passed:,} of {observed:,} cells pass, and a"
-        " known failure explains each of the others."
+        " known failure explains each other cell."
     )
 
 
@@ -196,7 +205,7 @@ def _third_party() -> str:
     return (
         f"{len(facts['exports'])} exports of {len(facts['exporters'])} exporters, asked of"
         f" {len(facts['consumers'])} consumers: {seen[str(Outcome.PASS)]:,} of {seen.total():,}"
-        " cells pass; a reason explains each of the others."
+        " cells pass; a reason explains each other cell."
     )
 
 
@@ -206,6 +215,19 @@ def _readers() -> str:
     return (
         f"{len(right)} of {len(facts)} readers in Python and JavaScript keep every constraint of"
         " the specification that they are asked about."
+    )
+
+
+def _benchmarks() -> str:
+    goals = [
+        row
+        for row in record.rows(record.read())
+        if not isinstance(row, (NotMeasured, Point)) and getattr(row, "goal", True)
+    ]
+    reached = sum(getattr(row, "reached", True) for row in goals)
+    return (
+        f"{reached} of {len(goals)} goals for speed and memory are reached; each other one has"
+        " its reason on the page of the [benchmarks](benchmarks.md)."
     )
 
 

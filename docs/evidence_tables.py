@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import record as benchmarks_record
+from benchmarks import tables as benchmarks_tables
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
 from docs import (
@@ -35,6 +37,7 @@ from docs import (
 )
 from docs.markdown import table
 from savedmodel_common import toml
+from savedmodel_common.printable import counted
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "docs/evidence"
@@ -148,9 +151,12 @@ def _clause(row: tuple[str, ...]) -> str:
         f"- We follow: {follow}",
         f"- Status: {status}",
     ]
-    lines += [
-        f"- {title}:\n{links}" for title, links in (("Tests", tests), ("Cases", cases)) if links
-    ]
+    found = {title: links for title, links in (("tests", tests), ("cases", cases)) if links}
+    if found:  # folded: a clause may have thirty tests
+        numbers = {title: links.count("](") for title, links in found.items()}
+        counts = " and ".join(counted(number, title[:-1]) for title, number in numbers.items())
+        items = [f"- {title.capitalize()}:\n{links}" for title, links in found.items()]
+        lines += [f'\n<details markdown="1"><summary>{counts}</summary>\n', *items, "\n</details>"]
     return "\n".join(lines) + "\n"
 
 
@@ -193,6 +199,10 @@ def runtime_costs_page() -> str:
     )
 
 
+def _benchmarks_page() -> str:
+    return benchmarks_tables.site_page(benchmarks_record.read())
+
+
 def _keras_page() -> str:
     return keras_table.page(table)
 
@@ -200,6 +210,7 @@ def _keras_page() -> str:
 # Page, relative to the root -> what it is built from.
 TABLES: dict[str, Table] = {
     f"{FOLDER}/attack_verdicts.md": Table("property_tests/attacks/verdicts.toml", attacks_page),
+    f"{FOLDER}/benchmark_tables.md": Table("docs/data/benchmarks.json", _benchmarks_page),
     f"{FOLDER}/cases.md": Table("compat_matrix/cases", case_pages.index),
     f"{FOLDER}/clauses.md": Table("docs/clauses.toml", clauses_page),
     f"{FOLDER}/evaluator.md": Table("docs/data/evaluator.json", evaluator.page),

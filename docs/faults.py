@@ -14,15 +14,15 @@ from property_tests.faults.catalogue import CATALOGUE
 from property_tests.faults.declaring import Fault
 
 _WIDE = 160  # characters of what a command says
-COLUMNS = ("fault", "what is wrong", "who looks", "result", "it says")
+COLUMNS = ("fault", "what is wrong", "found by", "result", "message")
 HEAD = """# Planted faults, and who finds each
 
 Each row is a fault that was planted on purpose, and who found it: a command of a user, the checks of a case, a run, a writer. The
 result is the exit code of the command, or the check and its outcome. The last column is the line that names the fault. Each
 finder also looks where nothing is planted, and does not say that line there.
 
-`python -m property_tests.faults --write` plants all {count} and writes the record of this page. With `--resume` it goes on where
-it was interrupted, and plants only what is new or declared otherwise. `NAME` plants one fault, `--case NAME` the faults of one
+`python -m property_tests.faults --write` plants all {count} and writes the record of this page. With `--resume` it continues where
+it was interrupted, and plants only faults that are new or declared otherwise. `NAME` plants one fault, `--case NAME` the faults of one
 case. The package `property_tests/faults` has a module for each place where faults are planted. {gate} faults (**bold**) are
 planted for every commit, all of them every night (`tox -e nightly`, which the workflow `nightly` runs).
 """  # noqa: E501

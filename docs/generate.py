@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import page as benchmarks_page
+from benchmarks import record as benchmarks_record
 from compat_matrix.runtimes import registry
 from docs import (
     clauses,
@@ -65,12 +67,15 @@ def main(arguments: list[str] | None = None) -> int:
     stale += [f"spec/{page.name}" for page in spec_pages.stale()]
     if readme_results.is_stale():
         stale.append("../README.md")
+    if benchmarks_page.is_stale():
+        stale.append("evidence/benchmarks.md")
     if kit_constraints.is_stale():
         stale.append("../savedmodel_kit/constraints.json")
     if not check:
         spec_pages.write()
         kit_constraints.write()
         readme_results.write()
+        benchmarks_page.write(benchmarks_record.read())
     if stale:
         print(("stale: " if check else "written: ") + ", ".join(stale))
     unproved = clauses.faults(clauses.read_table(), list(clauses.all_tests()))

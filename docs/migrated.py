@@ -38,7 +38,7 @@ HEAD = """# What was migrated
 
 Two runs of [`migrate`](../zoo/migrate_tf1.md) with TensorFlow {tensorflow}, without `--partial`. A model of TF 1.x is converted and
 proved. A model of TF 2 is copied if this TensorFlow loads it; otherwise it is saved again and proved (`repaired`). The others
-are refused or not proved, with what would help. No model in the output lost a weight, a signature, an asset or an entry of a
+are refused or not proved, with advice. No model in the output lost a weight, a signature, an asset or an entry of a
 table.
 
 """  # noqa: E501

@@ -1,20 +1,17 @@
-"""The results in the README, from the records of the evidence and the page of the benchmarks."""
+"""The results in the README, from the records of the evidence and of the benchmarks."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from benchmarks import Summary, record
 from docs import evidence_index
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-BENCHMARKS = ROOT / "docs/evidence/benchmarks.md"
-# The benchmark that the README names: its row has what loads and calls real models takes.
-_ROW = re.compile(
-    r"^\| load and first calls of (\d+) real models .*? \| tf\.saved_model \| ([\d.]+) \| ([\d.]+)",
-    re.MULTILINE,
-)
+# The benchmark that the README names: the time to load and call real models.
+_NAME = re.compile(r"load and first calls of (\d+) real models")
 _REGION = re.compile(
     r"(?<=<!-- results: python -m docs\.generate -->\n).*?(?=<!-- end -->)", re.DOTALL
 )
@@ -49,14 +46,14 @@ def _results() -> str:
 def speed_sentence() -> str:
     """Return the speed of a load in one sentence.
 
-    Raises ValueError if the page of the benchmarks has no row for it.
+    Raises ValueError if the record of the benchmarks has no row for it.
     """
-    found = _ROW.search(BENCHMARKS.read_text(encoding="utf-8"))
-    if not found:
-        raise ValueError(f"{BENCHMARKS}: no row 'load and first calls of N real models'")
-    models, ours, theirs = found[1], float(found[2]), float(found[3])
-    return (
-        f"`reference_impl` loads {models} real models and calls all their signatures in"
-        f" {ours:.1f} s, `tf.saved_model` in {theirs:.1f} s"
-        " ([benchmarks](docs/evidence/benchmarks.md))."
-    )
+    for row in record.rows(record.read()):
+        found = _NAME.fullmatch(row.name) if isinstance(row, Summary) else None
+        if found and isinstance(row, Summary):
+            return (
+                f"`reference_impl` loads {found[1]} real models and calls all their signatures in"
+                f" {row.ours_seconds:.1f} s, `{row.theirs}` in {row.theirs_seconds:.1f} s"
+                " ([benchmarks](docs/evidence/benchmarks.md))."
+            )
+    raise ValueError(f"{record.FILE}: no row 'load and first calls of N real models'")

@@ -15,7 +15,7 @@ from savedmodel_tools.verify.rules import all_rules
 HEAD = """# The rules of `verify`
 
 [`savedmodel-compat verify`](verify.md) looks for these defects. An id never changes its meaning; `--select` and `--ignore` take
-ids and their beginnings. `--rule ID` shows why a finding matters and what to do; so does [the table of explanations](rules_explained.md). The severity is that of most findings; where it depends on the
+ids and their beginnings. `--rule ID` and [the table of explanations](rules_explained.md) show why a finding matters and what to do. The table has the severity of most findings; where it depends on the
 model or on the releases of `--target`, the finding has its own.
 
 """  # noqa: E501

@@ -74,7 +74,7 @@ FORMS = [
     ("`tensorflow-cpu==2.20.0 @3.12`", "the same with a certain Python"),
     (
         "`dist/tensorflow-2.22.0-cp313-….whl`",
-        "a wheel, likewise; another one when it is built anew",
+        "a wheel, likewise; after a rebuild it is another runtime",
     ),
     (
         "`path/to/venv`, `path/to/bin/python`",

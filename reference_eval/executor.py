@@ -100,13 +100,18 @@ class Executor:
         return self._prepared(self.source.add(extracted))
 
     def _prepared(self, function: schema.FunctionDef) -> Plan:
-        """Return the plan of a function, with the dtypes in which it is computed."""
+        """Return the plan of a function, with its kernels, in the computed dtypes."""
         plan = make_plan(function, self.source.program.ops)
         if self.precision is not None:
             plan.arguments = [(name, self.dtype(dtype)) for name, dtype in plan.arguments]
             for step in plan.steps:
                 step.outputs = [(name, self.dtype(dtype)) for name, dtype in step.outputs]
                 step.attributes = {key: self.convert(item) for key, item in step.attributes.items()}
+        for step in plan.steps:
+            step.kernel = self.ops.get(step.op)
+            if step.kernel is not None:
+                names = step.kernel.attributes & step.attributes.keys()
+                step.keywords = {name: step.attributes[name] for name in names}
         return plan
 
 
@@ -129,24 +134,23 @@ class Run:
         if self.depth > sizes.DEPTH:
             reason = f"functions call each other more than {sizes.DEPTH} deep"
             self._fail(EvaluationLimitError(reason, limit="DEPTH"), plan, None)
+        with np.errstate(all="ignore"):  # IEEE results (NaN, infinity), as kernels give them
+            results = self._results(plan, arguments)
+        self.depth -= 1
+        return results
+
+    def _results(self, plan: Plan, arguments: Sequence[Any]) -> list[Any]:
+        """Run the steps of a function in their order; return its results."""
         values = {name: value for (name, _), value in zip(plan.arguments, arguments)}
         live = sum(map(size_of, arguments))
         for step in plan.steps:
-            try:
-                results = self._step(plan, step, values)
-                live += sum(map(size_of, results))
-                if live > sizes.LIVE_BYTES:
-                    reason = f"the tensors of this function exceed {sizes.LIVE_BYTES} bytes"
-                    raise EvaluationLimitError(reason, limit="LIVE_BYTES")
-            except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as error:
-                self._fail(EvaluationError(str(error) or type(error).__name__), plan, step, error)
-            except SavedModelError as error:
-                self._fail(error, plan, step)
+            results = self.step(plan, step, [values[key] for key in step.inputs])
             for (key, _), value in zip(step.outputs, results):
                 values[key] = value
+                live += size_of(value)
+            self.check_live(live, plan, step)
             for key in step.last_used:
                 live -= size_of(values.pop(key, None)) if key not in plan.results else 0
-        self.depth -= 1
         return [values[key] for key in plan.results]
 
     def count(self) -> None:
@@ -159,9 +163,23 @@ class Run:
             reason = f"the call runs more than {sizes.STEPS} nodes"
             raise EvaluationLimitError(reason, limit="STEPS")
 
-    def _step(self, plan: Plan, step: Step, values: Mapping[str, Any]) -> list[Any]:
+    def check_live(self, live: int, plan: Plan, step: Step) -> None:
+        """Raise EvaluationLimitError if the values of a function, `live` bytes, are too large."""
+        if live > sizes.LIVE_BYTES:
+            reason = f"the tensors of this function exceed {sizes.LIVE_BYTES} bytes"
+            self._fail(EvaluationLimitError(reason, limit="LIVE_BYTES"), plan, step)
+
+    def step(self, plan: Plan, step: Step, given: list[Any]) -> list[Any]:
+        """Run a node; return its results. Raises EvaluationError, which names the node."""
+        try:
+            return self._step(plan, step, given)
+        except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as error:
+            self._fail(EvaluationError(str(error) or type(error).__name__), plan, step, error)
+        except SavedModelError as error:
+            self._fail(error, plan, step)
+
+    def _step(self, plan: Plan, step: Step, given: list[Any]) -> list[Any]:
         self.count()
-        given = [values[key] for key in step.inputs]
         if step.op in self.executor.source.functions:
             results = self.function(self.executor.plan(step.op), given)
         else:
@@ -176,17 +194,17 @@ class Run:
         return results
 
     def _kernel(self, step: Step, given: list[Any]) -> list[Any]:
-        found = self.executor.ops.get(step.op)
-        if found is None:
+        kernel = step.kernel
+        if kernel is None:
             reason = refusal(step.op)
             if reason is not None:
                 raise RefusedOpError(f"not evaluated: op {step.op!r} {reason}")
             raise UnknownOpError(f"not evaluated: op {step.op!r}{unknown(step.op)}")
-        keywords = {key: step.attributes[key] for key in found.attributes if key in step.attributes}
-        if found.wants_call:
-            keywords["call"] = Call(self, step)
-        with np.errstate(all="ignore"):  # IEEE results (NaN, infinity), as kernels give them
-            result = found.evaluate(*_grouped(given, step.groups), **keywords)
+        inputs = _grouped(given, step.groups)
+        if kernel.wants_call:
+            result = kernel.evaluate(*inputs, call=Call(self, step), **step.keywords)
+        else:
+            result = kernel.evaluate(*inputs, **step.keywords)
         return _flat(result, step)
 
     def _fail(
@@ -275,6 +293,8 @@ class Call:
 
 def _grouped(given: list[Any], groups: Sequence[Optional[int]]) -> list[Any]:
     """Return one value per input argument of the OpDef, a list for an argument that is one."""
+    if groups.count(None) == len(groups):  # the common case
+        return given
     found, position = [], 0
     for length in groups:
         count = 1 if length is None else length
@@ -286,6 +306,8 @@ def _grouped(given: list[Any], groups: Sequence[Optional[int]]) -> list[Any]:
 
 def _flat(result: Any, step: Step) -> list[Any]:
     """Return one value per output. An op with one output argument returns its value alone."""
+    if step.lists == [None]:  # the common case
+        return [result]
     if not step.lists:
         return []
     parts = [result] if len(step.lists) == 1 else list(result)

@@ -22,6 +22,7 @@ from reference_eval.reading import (
     schema,
     sources_first,
 )
+from reference_eval.registry import Op
 
 
 @dataclass
@@ -30,7 +31,8 @@ class Step:
 
     `groups` are the lengths of the input arguments of the OpDef: None for a single tensor.
     `outputs` are the names of the results and their dtypes; `lists` the same groups for output
-    arguments. `last_used` are values that no later step needs.
+    arguments. `last_used` are values that no later step needs. `kernel` evaluates the op, with
+    `keywords`; it is None for an op that nothing evaluates and for the call of a function.
     """
 
     name: str
@@ -41,6 +43,8 @@ class Step:
     lists: list[Optional[int]]
     attributes: dict[str, Any]
     last_used: list[str] = field(default_factory=list)
+    kernel: Optional[Op] = None
+    keywords: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass

@@ -24,7 +24,7 @@ STAGES = {
     "function": "a function of the library: known, or with an op that this TensorFlow lacks",
     "checkpoint": "the checkpoint: opened, not there, or not wanted",
     "value": "the value of a variable: its key, dtype and shape, or why there is none",
-    "object": "an object: what was made of its node, or why it was left out",
+    "object": "an object: its class, or why its node was left out",
     "children": "the names of the children that became attributes of an object",
     "captures": "the objects that a function captures",
     "state": "the content of a table, or other state of an object, from the checkpoint",

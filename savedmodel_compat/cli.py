@@ -15,7 +15,6 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -157,12 +156,12 @@ class LazyGroup(Group):
                     break
                 command = command.get_command(click.Context(command), word) or command
         if any(parameter.name == "resume" for parameter in command.params):
-            return "Run the command again with --resume to go on."
+            return "Run the command again with --resume to continue."
         return str(getattr(command.callback, "goes_on", ""))
 
 
 @functools.cache
-def _commands() -> dict[str, EntryPoint]:
+def _commands() -> dict[str, entry_points.EntryPoint]:
     return entry_points.own(entry_points.COMMANDS)
 
 

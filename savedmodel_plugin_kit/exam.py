@@ -169,7 +169,7 @@ class Exam:
     def refusal(self, what: str, reply: Mapping[str, Any]) -> None:
         """Require a reply that is not ok. Raises :class:`Mistake`."""
         if reply["status"] == "ok":
-            raise Mistake(f"{what} is answered with ok: an error must be told, not swallowed")
+            raise Mistake(f"{what} is answered with ok: an error must be reported, not swallowed")
         self.session.quiet()
 
 

@@ -111,7 +111,7 @@ def _other_dtype(wanted: Tensor, got: Tensor) -> str:
             " number are lost that way"
         )
     if wanted.dtype in ("bfloat16", "float16", "int64", "float64"):
-        return f"{text}: it was converted to what the worker calculates with"
+        return f"{text}: it was converted to the dtype that the worker computes with"
     return text
 
 

@@ -38,7 +38,7 @@ RULES: dict[str, str] = {
     ),
     "P-08": (
         "A model that is missing, damaged or not understood is error or rejected, never ok; the"
-        " worker goes on."
+        " worker continues."
     ),
     "P-09": (
         "signatures describes the SignatureDefs of the model; what the worker cannot see it leaves"
@@ -53,7 +53,7 @@ RULES: dict[str, str] = {
         "A call that does not fit the signature (its key, a missing or further input, a dtype) is"
         " an error, never an answer."
     ),
-    "P-13": "An answer depends on the model and the request alone, not on what was asked before.",
+    "P-13": "An answer depends on the model and the request alone, not on earlier requests.",
     "P-14": "close frees a model; a handle that is closed, or was never given, is an error.",
     "P-15": (
         "Everything that the capabilities name works; an op that needs another capability is"
@@ -64,10 +64,10 @@ RULES: dict[str, str] = {
     "P-18": "SIGTERM ends the process.",
     "P-19": "stdout and stderr are for people: nothing of the protocol, and no flood.",
     "P-20": (
-        "A request line may be 64 MiB long, and so may a tensor file be large; a reply line is at"
+        "A request line may be 64 MiB long, and a tensor file may be large too. A reply line is at"
         " most 64 MiB."
     ),
-    "P-21": "The worker writes the file it is told to write, and nothing into the model.",
+    "P-21": "The worker writes the file that the request names, and nothing into the model.",
     "P-22": "An answer is computed: a file that lies in io_dir, or beside the model, is not one.",
 }
 

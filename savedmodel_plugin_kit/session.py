@@ -87,8 +87,8 @@ def line_fault(line: bytes, wanted: int, behind: bytes) -> tuple[str, str] | Non
         return (
             "P-01",
             (
-                f"a line on the channel is no JSON ({error}): {_short(text)}; what is meant for"
-                " people goes to stderr"
+                f"a line on the channel is not JSON ({error}): {_short(text)}; text for people"
+                " belongs on stderr"
             ),
         )
     if not isinstance(reply, dict):

@@ -6,7 +6,9 @@ sides         who answers: TensorFlow, the evaluator, the runtime of the convert
 workers       the programs that run a converted file, each in the Python of its runtime
 noise         how far the original itself moves
 verdicts      one of four verdicts for each output, and who is alone
-nodes         the first node whose value differs between the two models
+nodes         the nodes whose values differ between the evaluator and another program
+prefixes      the prefix that the names of nodes have where functions were inlined
+bisection     the same in TensorFlow, one value at a time, where ops are fused
 proof         the walk: questions, answers, noise, verdicts, certificate
 certificate   one JSON file: write, read as untrusted input, check without TensorFlow
 page          the report page; `templates/` has its text

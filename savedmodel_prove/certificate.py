@@ -53,7 +53,16 @@ class Files:
 
 @dataclass(frozen=True)
 class Node:
-    """A node at which the models part, found at one question."""
+    """A node at which two sides part, found at one question.
+
+    Attributes:
+      node, op: of the original.
+      theirs: its name in the converted model, or in TensorFlow's graph of the signature.
+      question: the name of the question.
+      difference, allowed: how far the values are apart, and how far they may be.
+      side: whose value is the wrong one, a name of `records.SIDES`. The evaluator's value is
+        compared with that of the converted model (`CONVERTED`), else with TensorFlow's.
+    """
 
     node: str
     op: str
@@ -61,6 +70,7 @@ class Node:
     question: str
     difference: float
     allowed: float
+    side: str = parts.CONVERTED
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,7 @@ def write(certificate: Certificate, path: Path) -> str:
     if size > strict_json.MAX_BYTES:
         raise CertificateError(
             f"{path}: the certificate would have {size} bytes, more than {strict_json.MAX_BYTES};"
-            " ask fewer inputs (--random 0), or a smaller batch by --requests"
+            " ask fewer inputs (--make-up 0), or a smaller batch by --requests"
         )
     write_text(path, text)
     return digest
@@ -254,9 +264,8 @@ def _files_from(item: Any) -> Files:
 
 def _record_from(item: Any) -> Record:
     answers = _map(item["answers"], _answer_from)
-    unknown = sorted(set(answers) - set(parts.SIDES))
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is not a side of a proof")
+    for side in sorted(answers):
+        _side(side)
     kept = {name: found for name, found in _map(item["inputs"], dict).items() if "values" in found}
     inputs = {name: values.from_json(found) for name, found in kept.items()}
     spread = _map(item["spread"], lambda found: _map(found, _distance))
@@ -279,7 +288,14 @@ def _node_from(item: Any) -> Node:
         _text(item[name]) for name in ("node", "op", "theirs", "question")
     )
     difference, allowed = _distance(item["difference"]), _distance(item["allowed"])
-    return Node(node, op, theirs, question, difference, allowed)
+    side = _side(item.get("side", parts.CONVERTED))  # older certificates name no side
+    return Node(node, op, theirs, question, difference, allowed, side)
+
+
+def _side(item: Any) -> str:
+    if item not in parts.SIDES:
+        raise ValueError(f"{str(item)[:40]!r} is not a side of a proof")
+    return _text(item)
 
 
 def _map(item: Any, read_one: Callable[[Any], _T]) -> dict[str, _T]:

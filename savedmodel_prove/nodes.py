@@ -1,9 +1,9 @@
-"""The first node whose value differs between the original and the converted model.
+"""The nodes whose values differ between the evaluator and another program.
 
 The evaluator names the value of each node of the original in the order in which they run. A
 converter keeps many names, behind the names of the calls that it inlined: ``dense/MatMul`` becomes
-``StatefulPartitionedCall/dense/MatMul:0``. The values under one name are compared, within the noise
-that the node itself has between float32 and float64.
+``StatefulPartitionedCall/dense/MatMul:0``. TensorFlow itself is asked alike. The values under one
+name are compared, within the noise that the node itself has between float32 and float64.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import numpy.typing as npt
 from reference_eval.executor import Ran
 from savedmodel_common import tensors
 from savedmodel_common.tensors import Tensor
+from savedmodel_prove import prefixes
 from savedmodel_prove.questions import Inputs
 from savedmodel_prove.sides.evaluator import Evaluator, Trace
 from savedmodel_prove.sides.side import Side, SideError
-from savedmodel_prove.verdicts import agrees, allowed_difference, distance
+from savedmodel_prove.verdicts import agrees, allowed_difference, distance, quantized_alike
 
 Array = npt.NDArray[Any]
 SLACK = 4  # times the allowance of an output: a node inside is not rounded by what follows
@@ -65,40 +66,79 @@ def compared(
     Raises SideError: one of them gives no values.
     """
     theirs = converted.values(inputs)
-    trace = evaluator.trace(inputs)
-    doubles = _exact_values(exact, inputs)
-    often = Counter((ran.function, ran.node) for ran in trace.ran)
-    once = [ran for ran in trace.ran if often[ran.function, ran.node] == 1]  # others are in loops
-    names = _Names(theirs, once, trace)
-    rows: dict[int, Row] = {}
-    for ran in once:
-        name = names.of(ran)
-        if name is not None:
-            double = doubles.get((ran.function, ran.node))
-            rows[id(ran)] = _row(ran, ran.values[0], name, theirs[name], double)
-    healed = _healed(trace.ran, rows)
+    traced = Traced(evaluator, exact, inputs, theirs)
+    rows = {id(ran): traced.row(ran, theirs[name]) for ran, name in traced.named}
+    healed = _healed(traced, rows)
     return [replace(row, parts=row.parts and place not in healed) for place, row in rows.items()]
 
 
-def _healed(ran: Sequence[Ran], rows: Mapping[int, Row]) -> set[int]:
+class Traced:
+    """One call of the original in the evaluator, with the names of its nodes in another program.
+
+    Args:
+      evaluator: of the original, in float32.
+      exact: of the original, in float64, or None.
+      inputs: of one question.
+      there: the names of the values in the other program.
+
+    Attributes:
+      named: the nodes that the other program names, in the order in which they ran. A node in a
+        loop has many values and is not among them.
+      before: node -> the nearest named nodes that it depends on. Nodes stand for themselves by id.
+
+    Raises SideError: the evaluator cannot run the call.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        exact: Optional[Evaluator],
+        inputs: Inputs,
+        there: Collection[str],
+    ) -> None:
+        self._trace = evaluator.trace(inputs)
+        self._doubles = _exact_values(exact, inputs)
+        ran = self._trace.ran
+        often = Counter((one.function, one.node) for one in ran)
+        once = [one for one in ran if often[one.function, one.node] == 1]
+        names = _Names(there, once, self._trace)
+        found = [(one, names.of(one)) for one in once]
+        self.named = [(one, name) for one, name in found if name is not None]
+        self._names = {id(one): name for one, name in self.named}
+        self.before, self._makers = self._nearest()
+
+    def _nearest(self) -> tuple[dict[int, frozenset[int]], dict[int, frozenset[int]]]:
+        """Return `before`, and the nearest named nodes behind each value."""
+        before: dict[int, frozenset[int]] = {}
+        behind: dict[int, frozenset[int]] = {}  # the value of a named node has this node behind it
+        for one in self._trace.ran:
+            found = [behind.get(id(value), frozenset()) for value in _flat(one.inputs)]
+            before[id(one)] = frozenset().union(*found)
+            last = frozenset((id(one),)) if id(one) in self._names else before[id(one)]
+            for value in one.values:
+                behind.setdefault(id(value), last)
+        return before, behind
+
+    def of_output(self, output: str) -> frozenset[int]:
+        """Return the nearest named nodes behind an output, which may be the one that makes it."""
+        return self._makers.get(id(self._trace.outputs[output]), frozenset())
+
+    def row(self, ran: Ran, theirs: Tensor) -> Row:
+        """Compare a value of the other program with the evaluator's."""
+        double = self._doubles.get((ran.function, ran.node))
+        return _row(ran, ran.values[0], self._names[id(ran)], theirs, double)
+
+
+def _healed(traced: Traced, rows: Mapping[int, Row]) -> set[int]:
     """Return the nodes that differ although the next nodes after them agree.
 
     A converter may keep a name for another value: a fused op has the name of its first node. The
     keys are those of ``rows``: the ids of the nodes that ran.
     """
     followed: dict[int, list[bool]] = {}  # node -> whether each next node with a row agrees
-    nearest: dict[int, frozenset[int]] = {}  # value -> the last nodes with a row that it depends on
-    for one in ran:
-        before: set[int] = set()
-        for value in _flat(one.inputs):
-            before |= nearest.get(id(value), frozenset())
-        row = rows.get(id(one))
-        if row is not None:
-            for place in before:
-                followed.setdefault(place, []).append(not row.parts)
-        behind = frozenset(before) if row is None else frozenset((id(one),))
-        for value in one.values:
-            nearest.setdefault(id(value), behind)
+    for place, row in rows.items():
+        for earlier in traced.before[place]:
+            followed.setdefault(earlier, []).append(not row.parts)
     return {place for place, agree in followed.items() if all(agree)}
 
 
@@ -125,50 +165,27 @@ class _Names:
     """Finds the name of a node in the converted model.
 
     Args:
-      values: the values of the converted model by name.
+      there: the names of the values in the converted model.
       ran: the nodes of the original.
       trace: tells which of them make the outputs.
     """
 
-    def __init__(self, values: Mapping[str, Tensor], ran: Sequence[Ran], trace: Trace) -> None:
-        self._there = {name.removesuffix(":0"): name for name in values}
-        self._outputs = {id(value): name for name, value in trace.outputs.items() if name in values}
-        self._prefixes = _prefixes(self._there, ran)
+    def __init__(self, there: Collection[str], ran: Sequence[Ran], trace: Trace) -> None:
+        self._there = {name.removesuffix(":0"): name for name in there}
+        self._outputs = {id(value): name for name, value in trace.outputs.items() if name in there}
+        self._prefixes = prefixes.of_functions(self._there, ran, trace.ran)
 
     def of(self, ran: Ran) -> Optional[str]:
         """Return the name of a node's first result; None where the converted model has none."""
         if not ran.values or not isinstance(ran.values[0], np.ndarray):
             return None
-        prefix = self._prefixes.get(ran.function, "")
-        found = self._there.get(f"{prefix}{ran.node}")
+        prefix = self._prefixes.get(ran.function)
+        found = None if prefix is None else self._there.get(f"{prefix}{ran.node}")
         return found or self._outputs.get(id(ran.values[0]))
 
 
-def _prefixes(there: Collection[str], ran: Sequence[Ran]) -> dict[str, str]:
-    """Return what stands before the names of a function's nodes in the converted model.
-
-    It is the prefix that most nodes of the function share, e.g. ``StatefulPartitionedCall/``.
-    """
-    by_end: dict[str, list[str]] = {}
-    for name in there:
-        for prefix, end in _parted(name):
-            by_end.setdefault(end, []).append(prefix)
-    votes: dict[str, Counter[str]] = {}
-    for one in ran:
-        votes.setdefault(one.function, Counter()).update(by_end.get(one.node, ()))
-    return {function: found.most_common(1)[0][0] for function, found in votes.items() if found}
-
-
-def _parted(name: str) -> Iterator[tuple[str, str]]:
-    """Yield a name in two parts: ``("", "a/b/c")``, ``("a/", "b/c")``, ``("a/b/", "c")``."""
-    parts = name.split("/")
-    for start in range(len(parts)):
-        prefix = "".join(f"{part}/" for part in parts[:start])
-        yield prefix, "/".join(parts[start:])
-
-
 def _row(ran: Ran, value: Array, name: str, theirs: Tensor, double: object) -> Row:
-    expected = tensors.from_numpy(value)
+    expected = quantized_alike(tensors.from_numpy(value), theirs)
     noise = 0.0
     if isinstance(double, np.ndarray) and double.shape == value.shape:
         noise = distance(expected, tensors.from_numpy(double))

@@ -10,14 +10,14 @@ from typing import Optional
 
 from savedmodel_common import interrupts
 from savedmodel_common.tensors import Tensor
-from savedmodel_prove import nodes, noise, questions, records, verdicts
+from savedmodel_prove import bisection, nodes, noise, questions, records, verdicts
 from savedmodel_prove.certificate import Certificate, Node, files_of
 from savedmodel_prove.questions import Question, Target
 from savedmodel_prove.records import Answer, Record
 from savedmodel_prove.sides import program
 from savedmodel_prove.sides.converted import File, is_saved_model
 from savedmodel_prove.sides.evaluator import Evaluator
-from savedmodel_prove.sides.program import Asked
+from savedmodel_prove.sides.program import Asked, TensorFlow
 from savedmodel_prove.sides.side import Side, SideError, asked
 from savedmodel_prove.verdicts import Kind, Verdict
 
@@ -36,7 +36,7 @@ class Sides:
       evaluator: the referee in float32; None where it answers for the original.
       exact: the evaluator in float64, or None.
       threaded: the original with several threads, or None.
-      traced: the evaluator of the original, for the values of nodes; None if it cannot be made.
+      traced: the evaluator of the original, whose nodes are compared; None if it cannot be made.
       notes: the sides that are absent, and why.
     """
 
@@ -137,9 +137,9 @@ def open_sides(
     if evaluator is not None and not with_tensorflow:
         return Sides(evaluator, other, None, exact, None, evaluator, notes)
 
-    def started(name: str, threads: int) -> Asked:
+    def started(name: str, threads: int) -> TensorFlow:
         worker = program.tensorflow(threads)
-        return Asked("TensorFlow", worker, Path(model), target.tags, target.key, folder / name)
+        return TensorFlow("TensorFlow", worker, Path(model), target.tags, target.key, folder / name)
 
     return Sides(
         started("original", 1),
@@ -258,7 +258,8 @@ def _records(target: Target, sides: Sides, seed: int, count: int) -> tuple[list[
     found: list[Record] = []
     notes: list[str] = []
     given = list(questions.recorded(target))
-    made: Iterator[Question] = questions.made(target, ask, seed, count)
+    fixed = sides.converted.shapes if isinstance(sides.converted, File) else {}
+    made: Iterator[Question] = questions.made(target, ask, seed, count, fixed)
     if given:  # what the user gave is enough where nothing can be made
         made = _while_possible(made, notes)
     for question in itertools.chain(given, made):
@@ -328,32 +329,68 @@ def _record(target: Target, question: Question, answer: Answer, sides: Sides, se
 def _parting_nodes(
     found: Sequence[Record], sides: Sides
 ) -> tuple[dict[str, list[Node]], list[str]]:
-    """Return the nodes at which the models part, for each output that differs."""
+    """Return the nodes at which two sides part, for each output where they do, and notes."""
     by_name = {record.name: record for record in found}
     parting: dict[str, list[Node]] = {}
     notes: list[str] = []
     for verdict in verdicts.judge(found):
-        if verdict.kind is not Kind.DIFFERS or sides.traced is None:
-            continue
-        if verdict.alone == verdicts.TENSORFLOW:
-            notes.append(f"{verdict.output}: TensorFlow names no intermediate values to compare")
-            continue
-        try:
-            listed = _parting(verdict, by_name[verdict.question], sides, sides.traced)
-        except SideError as error:
-            notes.append(f"{verdict.output}: no intermediate values ({error})")
-            continue
-        if listed:
-            parting[verdict.output] = listed
-        else:
-            notes.append(f"{verdict.output}: no value that both models name differs")
+        record = by_name[verdict.alone_at or verdict.question]
+        for suspect in _suspects(verdict, sides):
+            try:
+                listed, more = _parting(suspect, verdict.output, record, sides)
+            except SideError as error:
+                listed, more = [], f"{_named(suspect)} gives no intermediate values ({error})"
+            if listed:
+                parting.setdefault(verdict.output, []).extend(listed)
+            if more:
+                notes.append(f"{verdict.output}: {more}")
     return parting, notes
 
 
-def _parting(verdict: Verdict, record: Record, sides: Sides, traced: Evaluator) -> list[Node]:
-    rows = nodes.compared(traced, sides.exact, sides.converted, record.inputs)
-    parting = [row for row in rows if row.parts][:MOST_NODES]
+def _suspects(verdict: Verdict, sides: Sides) -> list[str]:
+    """Return the sides whose first wrong node is looked for."""
+    if sides.traced is None:
+        return []
+    if verdict.alone == records.EVALUATOR:
+        return [records.EVALUATOR]
+    if verdict.kind is not Kind.DIFFERS:
+        return []
+    if verdict.alone == verdicts.TENSORFLOW:
+        return [records.ORIGINAL]
+    if verdict.alone == records.CONVERTED or sides.evaluator is None:
+        return [records.CONVERTED]
+    return [records.CONVERTED, records.ORIGINAL]
+
+
+def _named(suspect: str) -> str:
+    return "the converted model" if suspect == records.CONVERTED else verdicts.TENSORFLOW
+
+
+def _parting(suspect: str, output: str, record: Record, sides: Sides) -> tuple[list[Node], str]:
+    """Return the nodes at which a suspect and the others part, and a note or "".
+
+    Raises SideError: there are no intermediate values.
+    """
+    assert sides.traced is not None
+    asked_side = sides.converted if suspect == records.CONVERTED else sides.original
+    try:
+        rows = nodes.compared(sides.traced, sides.exact, asked_side, record.inputs)
+    except SideError:
+        if not isinstance(asked_side, bisection.Single):
+            raise
+        rows = []  # one node that cannot be asked spoils the call for all
+    rows = [row for row in rows if row.parts][:MOST_NODES]
+    note = "" if rows else f"no value that {_pair(suspect)} name differs"
+    if not rows and isinstance(asked_side, bisection.Single):
+        row = bisection.first_apart(sides.traced, sides.exact, asked_side, record.inputs, output)
+        if row is not None:
+            rows = [row]
+            note = f"TensorFlow computes {row.node} otherwise where other values are asked with it"
     return [
-        Node(row.node, row.op, row.theirs, verdict.question, row.difference, row.allowed)
-        for row in parting
-    ]
+        Node(row.node, row.op, row.theirs, record.name, row.difference, row.allowed, suspect)
+        for row in rows
+    ], note
+
+
+def _pair(suspect: str) -> str:
+    return "both models" if suspect == records.CONVERTED else "TensorFlow and the evaluator both"

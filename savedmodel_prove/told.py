@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from savedmodel_common.printable import counted
-from savedmodel_prove.certificate import Certificate
-from savedmodel_prove.records import CONVERTED
+from savedmodel_prove.certificate import Certificate, Node
+from savedmodel_prove.records import CONVERTED, EVALUATOR, EXACT, ORIGINAL
 from savedmodel_prove.verdicts import Kind, Verdict
+
+# Side whose node differs -> what differs, and where the other name of the node is.
+_WORDS = {
+    CONVERTED: ("it differs", "the converted model"),
+    ORIGINAL: ("TensorFlow's value differs from the evaluator's", "TensorFlow's graph"),
+    EVALUATOR: ("the evaluator's value differs from TensorFlow's", "TensorFlow's graph"),
+    EXACT: ("the evaluator's value differs from TensorFlow's", "TensorFlow's graph"),
+}
 
 
 def lines(certificate: Certificate) -> Iterator[str]:
@@ -28,14 +36,24 @@ def _of_output(verdict: Verdict, certificate: Certificate) -> Iterator[str]:
     yield f"output {verdict.output!r}: {verdict.kind.value}{_numbers(verdict)}"
     if verdict.reason:
         yield f"  {verdict.reason}"
-    for node in certificate.nodes.get(verdict.output, ())[:1]:
-        yield (
-            f"  first at node {node.node} ({node.op}): it differs by {node.difference:.3g},"
-            f" {node.allowed:.3g} is allowed; in the converted model {node.theirs}"
-        )
+    yield from _first_nodes(certificate.nodes.get(verdict.output, ()))
     if verdict.alone:
         side = "the converted model" if verdict.alone == CONVERTED else verdict.alone
-        yield f"  alone: {side}; the two others agree"
+        place = "" if verdict.alone_at == verdict.question else f" at {verdict.alone_at!r}"
+        yield f"  alone: {side}{place}; the two others agree"
+
+
+def _first_nodes(nodes: Sequence[Node]) -> Iterator[str]:
+    """Yield the first node of each side whose value differs."""
+    first: dict[str, Node] = {}
+    for node in nodes:
+        first.setdefault(node.side, node)
+    for side, node in first.items():
+        differs, place = _WORDS[side]
+        yield (
+            f"  first at node {node.node} ({node.op}): {differs} by {node.difference:.3g},"
+            f" {node.allowed:.3g} is allowed; in {place} {node.theirs}"
+        )
 
 
 def _numbers(verdict: Verdict) -> str:

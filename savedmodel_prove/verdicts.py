@@ -25,7 +25,7 @@ from savedmodel_common.compare import (
     numbers,
 )
 from savedmodel_common.limits import FRACTION_BITS
-from savedmodel_common.tensors import Tensor
+from savedmodel_common.tensors import CARRIERS, Tensor
 from savedmodel_prove.records import CONVERTED, EVALUATOR, EXACT, ORIGINAL, Answer, Record
 
 SAMPLED = 4  # times the measured noise is allowed
@@ -73,6 +73,7 @@ class Verdict:
       compared: the number of questions that were compared.
       reason: why it differs or cannot be compared.
       alone: the side that answers unlike two others, "" where none is known.
+      alone_at: the name of the question at which it does.
     """
 
     output: str
@@ -84,6 +85,7 @@ class Verdict:
     compared: int = 0
     reason: str = ""
     alone: str = ""
+    alone_at: str = ""
 
 
 def judge(records: Sequence[Record]) -> list[Verdict]:
@@ -108,14 +110,15 @@ def _of_output(name: str, records: Sequence[Record]) -> Verdict:
     if not compared:
         return found[0]
     worst = max(compared, key=_badness)
-    alone = worst.alone or next((one.alone for one in compared if one.alone), "")
+    outsider = next((one for one in [worst, *compared] if one.alone), worst)
     skipped = len(found) - len(compared)
     reason = worst.reason
     if skipped:
         first = next(one for one in found if one.kind is Kind.NOT_COMPARABLE)
         more = f"{skipped} of {len(found)} inputs are not comparable ({first.reason})"
         reason = f"{reason}; {more}" if reason else more
-    return replace(worst, compared=len(compared), alone=alone, reason=reason)
+    worst = replace(worst, alone=outsider.alone, alone_at=outsider.alone_at)
+    return replace(worst, compared=len(compared), reason=reason)
 
 
 def _answered(name: str, record: Record) -> bool:
@@ -143,7 +146,8 @@ def _at_question(name: str, record: Record) -> Verdict:
     noise = noise_of(name, record)
     allowed = allowed_difference(expected, noise)
     alone = _alone(name, record, allowed)
-    verdict = replace(verdict, noise=noise, allowed=allowed, alone=alone)
+    place = record.name if alone else ""
+    verdict = replace(verdict, noise=noise, allowed=allowed, alone=alone, alone_at=place)
     mismatch = compare_tensor(name, expected, got)
     if mismatch is None:
         return replace(verdict, kind=Kind.EQUAL)
@@ -235,7 +239,18 @@ def _alone(name: str, record: Record, allowed: float) -> str:
         if answer is None or name not in answer.outputs:
             return ""
         given[side] = answer.outputs[name]
+    given[EVALUATOR] = quantized_alike(given[EVALUATOR], given[ORIGINAL])
     return _odd_one(given, allowed)
+
+
+def quantized_alike(tensor: Tensor, other: Tensor) -> Tensor:
+    """Return the evaluator's tensor with the quantized dtype of another.
+
+    NumPy has no quantized integers: the evaluator gives ``qint8`` as int8.
+    """
+    if other.dtype.startswith(("qint", "quint")) and CARRIERS[other.dtype] == tensor.dtype:
+        return Tensor(other.dtype, tensor.array)
+    return tensor
 
 
 def _odd_one(given: Mapping[str, Tensor], allowed: float) -> str:

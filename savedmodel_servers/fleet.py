@@ -81,7 +81,7 @@ class Fleet:
         if not key or any("," in tag or not tag for tag in key):
             how = "by commas, and takes none at all for `serve`"
             raise NotServed(
-                "refused", f"a server cannot be told the tags {list(key)}: it separates them {how}"
+                "refused", f"a server cannot be given the tags {list(key)}: it separates them {how}"
             )
         if key not in self._stations:
             self._stations[key] = self._station(key)

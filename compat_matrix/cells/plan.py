@@ -145,7 +145,7 @@ class Cell:
             ):
                 raise ValueError(f"a timeout of {cell.timeout!r}")
             if cell.id != cell_id:
-                raise ValueError(f"the fields are those of {cell.id}")
+                raise ValueError(f"the fields belong to {cell.id}")
             parse_cell_id(cell_id)
         except (KeyError, TypeError, ValueError) as error:
             raise PlanError(
@@ -179,11 +179,8 @@ class Plan:
     narrowed: bool = False
 
     def __post_init__(self) -> None:
-        twice = [
-            cell_id
-            for cell_id, count in Counter(cell.id for cell in self.cells).items()
-            if count > 1
-        ]
+        occurrences = Counter(cell.id for cell in self.cells)
+        twice = [cell_id for cell_id, count in occurrences.items() if count > 1]
         if twice:
             raise PlanError(f"planned twice: {', '.join(sorted(twice)[:5])}")
 

@@ -293,8 +293,8 @@ def remove_results(path: Path) -> None:
 def not_sealed(run: str = "the run") -> str:
     """Return in words that the results of a run have no digests, and what to do."""
     return (
-        f"{run} did not come to its end, there is no {seal_of(Path(RESULTS_FILE)).name}: go on with"
-        " --resume"
+        f"{run} did not come to its end, there is no {seal_of(Path(RESULTS_FILE)).name}: continue"
+        " with --resume"
     )
 
 

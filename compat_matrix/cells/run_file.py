@@ -176,10 +176,10 @@ def _is_lists(named: object) -> bool:
     """Return whether a value of a file is a mapping of lists of strings."""
     if not isinstance(named, dict):
         return False
-    return all(
-        isinstance(names, list) and all(isinstance(name, str) for name in names)
-        for names in named.values()
-    )
+    for names in named.values():
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return False
+    return True
 
 
 def _revision() -> str | None:

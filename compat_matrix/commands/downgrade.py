@@ -127,7 +127,7 @@ def downgrade(
     index = one_release(target, table)
     found, skipped = models_of(model, follow_links, out)
     if requests is not None and len(found) != 1:
-        raise click.UsageError("--requests are those of one model")
+        raise click.UsageError("--requests belong to one model; MODEL names several")
     check_place(out, found)
     codes: list[int] = [ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED]
     lines: list[dict[str, Any]] = []

@@ -252,7 +252,7 @@ def needs(found: Found, follow_links: bool, as_json: bool, full: bool) -> int:
 @claims(
     green="the table is written",
     asked="the registries of the runtimes named, or of all that are installed",
-    not_asked="runtimes that are not installed, which are told one by one",
+    not_asked="runtimes that are not installed: each is listed",
 )
 @ops.command()
 @click.argument("runtimes", metavar="[RUNTIME]...", nargs=-1)

@@ -48,19 +48,10 @@ def list_runtimes(as_json: bool) -> None:
     from compat_matrix.cells.producers import PRODUCERS
 
     rows = _rows(registry.read())
-    programs = {
-        title: {
-            name: {"summary": one.summary, "capabilities": sorted(one.capabilities)}
-            for name, one in table.items()
-        }
-        for title, table in (("consumers", CONSUMERS), ("producers", PRODUCERS))
-    }
+    programs = {"consumers": _described(CONSUMERS), "producers": _described(PRODUCERS)}
     if as_json:
-        click.echo(
-            json.dumps(
-                {"schema": 1, "home": str(places.home()), "runtimes": rows, **programs}, indent=1
-            )
-        )
+        listed = {"schema": 1, "home": str(places.home()), "runtimes": rows, **programs}
+        click.echo(json.dumps(listed, indent=1))
         return
     for row in rows:
         state = row.get("why_not") or (
@@ -96,6 +87,14 @@ def _reasons(rows: list[dict[str, Any]]) -> dict[str, str]:
     return {
         f"without {programs} ({reason})": " ".join(names)
         for (programs, reason), names in by.items()
+    }
+
+
+def _described(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what the list says of consumers or producers."""
+    return {
+        name: {"summary": one.summary, "capabilities": sorted(one.capabilities)}
+        for name, one in table.items()
     }
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime
 import fnmatch
+import itertools
 import json
 import os
 import shlex
@@ -101,12 +102,7 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
     chosen = {
         cell.id
         for cell in plan
-        if (not cells or cell.id in cells)
-        and all(
-            any(fnmatch.fnmatchcase(getattr(cell, axis), pattern) for pattern in patterns)
-            for axis, patterns in selectors.items()
-            if patterns
-        )
+        if (not cells or cell.id in cells) and _is_selected(cell, selectors)
     }
     reasons = {cell.decided.reason for cell in plan if cell.id in chosen and cell.decided}
     if not chosen:
@@ -223,7 +219,7 @@ def replay_of(out: Path) -> Callable[[Cell], str]:
             for name in dict.fromkeys((cell.producer_runtime, cell.runtime))
             if name in specs
         ]
-        words = [] if set(specs) <= {LOCAL} else [word for option in needed for word in option]
+        words = [] if set(specs) <= {LOCAL} else list(itertools.chain(*needed))
         options = "".join(f" {shlex.quote(word)}" for word in [*places, *words, *known.options])
         return f"savedmodel-compat matrix run --out replay{options} --cell {cell.id}"
 
@@ -319,7 +315,7 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
     if description.earlier:
         print(
             f"{counted(len(done), 'result')} of earlier sessions kept: their answers, predictions"
-            f" and names of version skew are those of {', '.join(description.earlier)}. Run without"
+            f" and names of version skew come from {', '.join(description.earlier)}. Run without"
             " --resume to ask this program.",
             file=sys.stderr,
         )
@@ -339,16 +335,29 @@ def _earlier_programs(resumed: RunFile, program: str) -> Sequence[str]:
     return tuple(name for name in dict.fromkeys([*resumed.earlier, *known]) if name != program)
 
 
+def _is_selected(cell: Cell, selectors: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a cell matches a pattern of each axis that has patterns."""
+    for axis, patterns in selectors.items():
+        value = getattr(cell, axis)
+        if patterns and not any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns):
+            return False
+    return True
+
+
 def with_needed(plan: Plan, chosen: set[str]) -> set[str]:
     """Return the chosen cells, the cells that they compare, and the productions of their artifacts.
 
     Productions of existing artifacts are included, since every production needs a result.
     """
-    asked = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
-    chosen = chosen | {
-        side.id for cell in plan if cell.id in chosen and not cell.decided for side in cell.sides
-    }
-    return chosen | {cell.id for cell in plan if cell.is_production and cell.artifact_id in asked}
+    asked = [cell for cell in plan if cell.id in chosen and not cell.decided]
+    artifacts = {cell.artifact_id for cell in asked}
+    needed = set(chosen)
+    for cell in asked:
+        needed.update(side.id for side in cell.sides)
+    for cell in plan:
+        if cell.is_production and cell.artifact_id in artifacts:
+            needed.add(cell.id)
+    return needed
 
 
 def run(

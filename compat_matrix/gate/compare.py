@@ -26,14 +26,14 @@ tolerance blocks only with ``fail_on_drift``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.gate.coverage import coverage
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
-from compat_matrix.report.gate_words import side_words
+from compat_matrix.report.gate_words import WITHOUT_RESULT, side_words
 from compat_matrix.verdict import referee
 from compat_matrix.verdict.error_words import error_words
 from compat_matrix.verdict.prediction import predicted
@@ -251,39 +251,46 @@ def compare(
             fact["blocks"] = _blocks(fact, fail_on_drift, accept_known)
             facts.append(fact)
     covered = coverage(pairs, facts)
-    ended = all(
-        side.run.ended for pair in pairs for side in (pair.baseline, pair.candidate) if side
-    )
-    counts = {
-        role: Counter(fact["kind"] for fact in facts if fact["role"] == role) for role in ROLES
-    }
+    runs = [side.run for side in _sides(pairs)]
+    ended = all(run.ended for run in runs)
     return facts, {
         "schema": SCHEMA,
         "baseline": dict(sides[0]),
         "candidate": dict(sides[1]),
-        "started": max(
-            (
-                side.run.started
-                for pair in pairs
-                for side in (pair.baseline, pair.candidate)
-                if side
-            ),
-            default="",
-        ),
+        "started": max((run.started for run in runs), default=""),
         "ended": ended,
         "pairs": len(pairs),
         "compared": len(facts),
         "not_covered": len(pairs) - len(facts),
         "not_asked": covered.left_out,
         "named_not_asked": covered.named,
-        "counts": {role: {kind: counts[role][kind] for kind in KINDS} for role in ROLES},
+        "counts": {role: _counts(facts, role) for role in ROLES},
         "blocking": sum(fact["blocks"] for fact in facts),
         "fail_on_drift": fail_on_drift,
         "accept_known": accept_known,
         "causes": causes([fact for fact in facts if fact["kind"] not in UNCHANGED]),
-        "facts": [fact for kind in KINDS if kind != SAME for fact in facts if fact["kind"] == kind],
+        "facts": _by_kind(fact for fact in facts if fact["kind"] != SAME),
         "exit_code": int(_exit_code(facts, ended, bool(covered.named))),
     }
+
+
+def _sides(pairs: Sequence[Pair]) -> Iterator[Side]:
+    """Yield both sides of each pair, as far as there are two."""
+    for pair in pairs:
+        for side in (pair.baseline, pair.candidate):
+            if side:
+                yield side
+
+
+def _counts(facts: Sequence[Fact], role: str) -> dict[str, int]:
+    """Return how many pairs of a role are of each kind."""
+    found = Counter(fact["kind"] for fact in facts if fact["role"] == role)
+    return {kind: found[kind] for kind in KINDS}
+
+
+def _by_kind(facts: Iterable[Fact]) -> list[Fact]:
+    """Return facts in the order of their kinds, and as they are within one kind."""
+    return sorted(facts, key=lambda fact: KINDS.index(fact["kind"]))
 
 
 def _blocks(fact: Fact, fail_on_drift: bool, accept_known: bool) -> bool:
@@ -307,12 +314,15 @@ def _exit_code(facts: Sequence[Fact], ended: bool, name_left_out: bool) -> ExitC
 
 def causes(facts: Sequence[Fact]) -> list[Fact]:
     """Group facts by kind and cause, with the number of pairs, their cases, consumers and roles.
-    Blocking causes come first, then by kind, then by frequency."""
+    Blocking causes come first, then pairs without a result, then by kind, then by frequency."""
     grouped: dict[tuple[str, str, bool], list[Fact]] = {}
     for fact in facts:
         grouped.setdefault((fact["kind"], fact["cause"], fact["blocks"]), []).append(fact)
-    out = [
-        {
+    out = []
+    for (kind, cause, blocks), members in grouped.items():
+        roles = {fact["role"] for fact in members}
+        replays = [fact["candidate"]["replay"] for fact in members]
+        found = {
             "kind": kind,
             "cause": cause,
             "blocks": blocks,
@@ -321,16 +331,16 @@ def causes(facts: Sequence[Fact]) -> list[Fact]:
             "producers": sorted({fact["producer"] for fact in members}),
             "consumers": sorted({fact["consumer"] for fact in members} - {"-"}),
             "checks": sorted({fact["check"] for fact in members}),
-            "roles": [role for role in ROLES if any(fact["role"] == role for fact in members)],
+            "roles": [role for role in ROLES if role in roles],
             "alone": sorted({fact["alone"] for fact in members} - {""}),
-            "replay": next(filter(None, (fact["candidate"]["replay"] for fact in members)), ""),
+            "replay": next(filter(None, replays), ""),
         }
-        for (kind, cause, blocks), members in grouped.items()
-    ]
+        out.append(found)
     return sorted(
         out,
         key=lambda c: (
             not c["blocks"],
+            c["kind"] not in WITHOUT_RESULT,
             KINDS.index(c["kind"]),
             -c["pairs"],
             c["cases"],

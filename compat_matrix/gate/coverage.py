@@ -38,7 +38,10 @@ def coverage(pairs: Sequence[Pair], facts: Iterable[Mapping[str, Any]]) -> Cover
         for side in (pair.baseline, pair.candidate):
             if side:
                 runs[str(side.run.out)] = side.run
-    asked = {axis: {str(fact[axis]) for fact in facts} for axis in AXES}
+    asked: dict[str, set[str]] = {axis: set() for axis in AXES}
+    for fact in facts:
+        for axis in AXES:
+            asked[axis].add(str(fact[axis]))
     left_out: dict[str, set[str]] = {axis: set() for axis in AXES}
     by_name: list[dict[str, str]] = []
     for run in runs.values():
@@ -56,11 +59,12 @@ def coverage(pairs: Sequence[Pair], facts: Iterable[Mapping[str, Any]]) -> Cover
 
 def _known_checks(runs: Iterable[Run]) -> set[str]:
     """Return the checks that could be made of what the runs ask: workers, servers, or both."""
-    asked = [cell for run in runs for cell in run.plan if not cell.is_production]
-    workers = set(CHECKS) if any(not cell.is_served for cell in asked) else set()
-    return (workers | set(SERVE_CHECKS) if any(cell.is_served for cell in asked) else workers) - {
-        PRODUCE
-    }
+    known: set[str] = set()
+    for run in runs:
+        for cell in run.plan:
+            if not cell.is_production:
+                known.update(SERVE_CHECKS if cell.is_served else CHECKS)
+    return known - {PRODUCE}
 
 
 def _sorted(names: Collection[str], order: Sequence[str]) -> list[str]:

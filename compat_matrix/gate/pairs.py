@@ -131,11 +131,7 @@ class Side:
     @property
     def deselected(self) -> bool:
         """Whether the selection of the run left the cell out."""
-        return (
-            self.result is not None
-            and self.result.outcome is Outcome.NOT_RUN
-            and self.result.message == DESELECTED
-        )
+        return self.result is not None and _deselected(self.result)
 
     @property
     def not_made(self) -> bool:
@@ -180,8 +176,8 @@ _Key = tuple[
 def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
     """Return all pairs of two TensorFlow versions of one run, in the order of the plan.
 
-    A pair is left out if the plan or the selection has only one of its cells, unless the artifact
-    of the other cell is not made.
+    A pair is left out if the plan or the selection has only one of its cells, unless making the
+    artifact of the other cell failed.
     """
     cells = {_key(cell): cell for cell in run.plan}
     productions = run.productions()
@@ -191,7 +187,7 @@ def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
             return _side(run, cells[key], productions)
         production = cells.get((*key[:3], NO_CONSUMER, "", PRODUCE))
         made = run.results.get(production.id) if production else None
-        if production is None or (made and made.outcome is Outcome.PASS):
+        if production is None or (made and (made.outcome is Outcome.PASS or _deselected(made))):
             return None
         return Side(run, production, None, made)
 
@@ -206,11 +202,11 @@ def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
             name = _name(cell) if role != READS or made else _fixture_name(cell)
             if (role, name) not in out:
                 out[role, name] = Pair(name, role, side(one), side(other))
-    return [
-        pair
-        for pair in out.values()
-        if not any(side is None or side.deselected for side in (pair.baseline, pair.candidate))
-    ]
+    return [pair for pair in out.values() if _is_asked(pair.baseline) and _is_asked(pair.candidate)]
+
+
+def _is_asked(side: Side | None) -> bool:
+    return side is not None and not side.deselected
 
 
 def _counterparts(
@@ -289,6 +285,10 @@ def _side(run: Run, cell: Cell, productions: Mapping[str, Cell]) -> Side:
     return Side(
         run, cell, run.results.get(cell.id), run.results.get(production.id) if production else None
     )
+
+
+def _deselected(result: Result) -> bool:
+    return result.outcome is Outcome.NOT_RUN and result.message == DESELECTED
 
 
 def _key(cell: Cell) -> _Key:

@@ -34,7 +34,7 @@ def models(fixtures: Path | None, cases: Path | None) -> set[str]:
     written = {
         case.name: set(case.features) for case in (all_cases(cases) if ours or cases else ())
     }
-    covered = {feature for own in written.values() for feature in own}
+    covered = set[str]().union(*written.values())
     committed: dict[str, set[str]] = {}
     if ours or fixtures:
         for file in sorted((fixtures or fixtures_root()).glob("*/provenance.json")):
@@ -49,7 +49,7 @@ def chosen(features: Mapping[str, Iterable[str]], costs: Mapping[str, float]) ->
     """Return names that together have all ``features``; at each step the one that adds most for its
     cost (1 if not listed).
     """
-    missing = {feature for own in features.values() for feature in own}
+    missing = set[str]().union(*features.values())
     picked: set[str] = set()
     while missing:
         best = max(

@@ -145,12 +145,11 @@ def _quick(plan: Plan, scope: Scope) -> set[str]:
         "producer": set(quick.PRODUCERS),
         "consumer": {*quick.CONSUMERS, NO_CONSUMER},
     }
-    limits = {axis: allowed for axis, allowed in limits.items() if not scope.selectors.get(axis)}
-    return {
-        cell.id
-        for cell in plan
-        if all(getattr(cell, axis) in allowed for axis, allowed in limits.items())
-    }
+    chosen = list(plan)
+    for axis, allowed in limits.items():
+        if not scope.selectors.get(axis):
+            chosen = [cell for cell in chosen if getattr(cell, axis) in allowed]
+    return {cell.id for cell in chosen}
 
 
 def _concerned(plan: Plan, chosen: set[str], registry: Registry) -> set[str]:
@@ -190,8 +189,8 @@ def _judged(plan: Plan, asked: set[Cell]) -> set[str]:
 def versions_of(
     folder: Path, baseline: str, candidate: str
 ) -> tuple[list[Pair], list[dict[str, str]]]:
-    """Return the pairs of two TensorFlows of one run, given by version or runtime name, and their
-    names in reports.
+    """Return the pairs of two TensorFlows of one run, given by version (2.3.4) or runtime (2.3 or
+    tf2.3), and their names in reports.
 
     Raises UnknownVersion, PlanError, ResultsError.
     """
@@ -199,15 +198,13 @@ def versions_of(
     known: dict[str, str] = {}
     for cell in run.plan:
         if cell.consumer_version and not run.registry.brings_version(cell)[1]:
-            known |= {
-                cell.runtime: cell.consumer_version,
-                cell.consumer_version: cell.consumer_version,
-            }
+            spellings = (cell.runtime, cell.runtime.removeprefix("tf"), cell.consumer_version)
+            known |= dict.fromkeys(spellings, cell.consumer_version)
     for spec in (baseline, candidate):
         if spec not in known:
             raise UnknownVersion(
                 f"{spec} is not in {folder}; there are:"
-                f" {', '.join(sorted(known))}.{like(spec, known)}"
+                f" {', '.join(sorted(set(known.values())))}.{like(spec, known)}"
             )
     sides = [side(known[spec], spec, folder) for spec in (baseline, candidate)]
     return pairs_of_run(run, known[baseline], known[candidate]), sides

@@ -109,17 +109,18 @@ def _read(path: Path, data: Any, where: str) -> _Declared:
     table = tables.Table(where, data, path.parent, known)
     if table.data.get("schema", FILE_SCHEMA) != FILE_SCHEMA:
         raise table.error(f"schema is {table.data['schema']}, this program reads {FILE_SCHEMA}")
-    consumers, producers = (
-        [
-            made(n, t, path.parent, f"{where}: {kind} {n}")
-            for n, t in table.data.get(kind, {}).items()
-        ]
-        for kind, (made, *_) in _KINDS.items()
-    )
+    plugins: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
+    for kind, (made, *_) in _KINDS.items():
+        for name, content in table.data.get(kind, {}).items():
+            plugins[kind].append(made(name, content, path.parent, f"{where}: {kind} {name}"))
     ledger = table.data.get("expectations")
     if ledger and not (path.parent / ledger).is_file():
         raise table.error(f"expectations: there is no file {ledger}")
-    return _Declared(tuple(consumers), tuple(producers), (path.parent / ledger,) if ledger else ())
+    return _Declared(
+        tuple(plugins["consumer"]),
+        tuple(plugins["producer"]),
+        (path.parent / ledger,) if ledger else (),
+    )
 
 
 def _asked(kind: str, word: str, folder: Path, declared: _Declared, already: set[str]) -> list[Any]:

@@ -41,10 +41,11 @@ def render(
     )
     console.print(_table(verdict))
     causes = verdict["causes"]
-    blocking, others = (
-        [cause for cause in causes if cause["blocks"] is blocks] for blocks in (True, False)
-    )
+    blocking = [cause for cause in causes if cause["blocks"]]
+    undecided = [cause for cause in causes if cause["kind"] in gate_words.WITHOUT_RESULT]
+    others = [cause for cause in causes if cause not in blocking and cause not in undecided]
     _list("what blocks", verdict, blocking, MAX_BLOCKING, console)
+    _list("what has no result", verdict, undecided, MAX_BLOCKING, console)
     _list("what else changed", verdict, others, MAX_OTHERS, console)
     for line in _pairs(verdict) if full else ():
         console.print(Text(line), soft_wrap=True)

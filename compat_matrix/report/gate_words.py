@@ -33,6 +33,7 @@ KIND_WORDS = {
     "same": "same",
 }
 UNCHANGED = ("still_failing", "same")
+WITHOUT_RESULT = ("harness_error", "unfinished")
 ROLE_WORDS = {
     "reads": "the same model, read by baseline and by candidate",
     "writes": "written by baseline and by candidate, read by baseline",

@@ -112,9 +112,7 @@ def _checked(request: dict[str, Any]) -> dict[str, Any]:
         request["outputs"] is not None
         or not (request["error"] and isinstance(request["error"], str))
     ):
-        raise ValueError(
-            f"request {request['id']}: an error is a text, and stands in place of outputs"
-        )
+        raise ValueError(f"request {request['id']}: an error is a text, in place of outputs")
     if not all(isinstance(tag, str) for tag in request["tags"]):
         raise ValueError(f"request {request['id']}: tags are strings")
     if not all(isinstance(name, str) for name in request.get("compared", ())):

@@ -45,7 +45,7 @@ ACROSS_LOADERS = Allowed(
 # Recorded with oneDNN off, served with it on, by another build; the most that one of 137 public
 # models differed was 2e-4.
 ACROSS_SERVERS = Allowed(
-    1e-3, 5e-4, "a server computes with other kernels (oneDNN) than what recorded the answers"
+    1e-3, 5e-4, "a server computes with other kernels (oneDNN) than the recorder of the answers"
 )
 ACROSS_RELEASES = Allowed(1e-3, 5e-4, "another machine or release computes with other kernels")
 

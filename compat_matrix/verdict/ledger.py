@@ -248,7 +248,8 @@ def askable_cells(plan: Plan) -> list[Cell]:
 class Coverage:
     """The writers and readers of a plan, with their versions.
 
-    One ledger serves many plans, with one or many TensorFlows.
+    One ledger serves many plans, with one or many TensorFlows. A reader that a TensorFlow lacks
+    is not in its plan: all cells of `reference` at 2.4.4 are not applicable.
 
     ``unmade``: case and producer of the artifacts that no runtime here makes. ``questions``: the
     cases and checks of a plan that leaves some out.
@@ -270,7 +271,7 @@ class Coverage:
                 )
         return cls(
             frozenset((cell.producer, cell.producer_version) for cell in plan),
-            frozenset((cell.consumer, cell.consumer_version) for cell in plan),
+            frozenset((cell.consumer, cell.consumer_version) for cell in askable_cells(plan)),
             frozenset(names for names, made in productions.items() if not made),
             frozenset((cell.case, cell.check) for cell in plan) if plan.narrowed else None,
         )

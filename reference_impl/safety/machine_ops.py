@@ -129,7 +129,7 @@ def _check(
     reason = (
         f"loading this model {_told(found, own)}"
         if found
-        else "there is too much to follow in what loading this model runs"
+        else "the ops that loading this model runs are too many to follow"
     )
     overwriting = _writes_on_model(search, at_load, directory.directory)
     if choice == REFUSE or overwriting is not None:

@@ -56,7 +56,9 @@ def _checkpointed(variable: tf.Variable, path: str, unread: Exception) -> Any:
             return of_tensor(tensor)
         reason = f"it gives {tensor.dtype.name} to a checkpoint"
     except Exception as error:  # the hook is code of users
-        reason = f"neither does its checkpoint hook give one: {str(error) or type(error).__name__}"
+        reason = (
+            f"its checkpoint hook does not give one either: {str(error) or type(error).__name__}"
+        )
     read = str(unread) or type(unread).__name__
     said = (
         f"the value of the {variable.dtype.name} variable, a {type(variable).__name__}, cannot be"

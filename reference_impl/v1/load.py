@@ -138,7 +138,7 @@ def _refuse_aliases(live: LiveProgram) -> None:
     aliases = sorted(set(live.meta_graph.meta_info_def.function_aliases.values()))
     if aliases:
         reason = (
-            f"load_function_aliases: {', '.join(aliases)} cannot be told from other functions"
+            f"load_function_aliases: {', '.join(aliases)} cannot be told apart from other functions"
             " without an object graph"
         )
         raise UnsupportedModelError(

@@ -219,9 +219,7 @@ class _Inspection:
         missing = [key for key in wanted if key not in self.entries]
         if missing:
             shown = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
-            where = (
-                "the checkpoint has" if self.entries else "there is no readable checkpoint, hence"
-            )
+            where = "the checkpoint has" if self.entries else "there is no readable checkpoint, so"
             self.problems.append(
                 f"{where} no value for {len(missing)} of {len(wanted)} keys: {shown}"
             )

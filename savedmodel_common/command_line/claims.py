@@ -60,7 +60,7 @@ def claims(
         command.params.sort(key=lambda one: isinstance(one, CommonOption))
         _CLAIMS[command] = Claim(green, asked, not_asked, codes or {})
         command.epilog = (
-            f"Exit code 0 means: {green}. The page 'What green means' lists what is asked."
+            f"Exit code 0 means: {green}. The page 'What green means' lists the checks."
         )
         return command
 

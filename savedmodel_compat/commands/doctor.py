@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--serving",
     is_flag=True,
-    help="Look for what model servers need: packages, the engine, images.",
+    help="Look for the needs of model servers too: packages, the engine, images.",
 )
 @json_option(page="docs/contribute/internals.md")
 @refusing_trouble()

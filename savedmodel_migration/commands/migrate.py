@@ -37,7 +37,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 @claims(
-    green="every model is written and proved: its answers are those of the old model",
+    green="every model is written and proved: its answers equal the old model's",
     asked="one request at least for each signature, of the old model and of the new one",
     not_asked=(
         "with --dry-run nothing is run; with --partial the report names what was lost or could not"

@@ -123,7 +123,7 @@ def prove(
         after = after_a_step(left, moving, bound) if len(left) < len(pairs) else after
     words = [after[2], "" if training else "without what is drawn at random in training"]
     words += (
-        [f"without what each call draws anew: {', '.join(sorted(random)[:SHOWN])}"]
+        [f"without the values that each call draws again: {', '.join(sorted(random)[:SHOWN])}"]
         if random
         else []
     )

@@ -374,7 +374,7 @@ class Migrator:
             yield Verdict(
                 "next generation",
                 "none",
-                "each load draws weights anew, so no two generations are the same",
+                "each load draws new weights, so no two generations are the same",
             )
         else:
             yield _fixed_point(asker, target, again, sorted(tags))
@@ -491,6 +491,8 @@ def _judge(part: Part, source: Path, partial: bool) -> None:
         settled = "; ".join(
             dict.fromkeys(advice.settled_by(key, why) for key, why in alive.items())
         )
+        unusable = [note for note in part.notes if note.startswith(advice.UNUSABLE)]
+        settled = "; ".join([*unusable, settled]) if settled else ""
         part.fix = there or settled or advice.way_out(part.reason, None, source, part.tags)
         return
     part.status = part.status if partial else Status.REFUSED

@@ -45,7 +45,8 @@ from savedmodel_common.compare import (
 from savedmodel_common.gist import gist
 from savedmodel_common.tensors import Tensor
 from savedmodel_migration import workers
-from savedmodel_migration.migrate.advice import never
+from savedmodel_migration.migrate.advice import UNUSABLE, never
+from savedmodel_migration.migrate.false_statements import askable, corrected
 from savedmodel_migration.migrate.records import Part, Verdict
 
 # all readers in one process: one for each would import TensorFlow once more for every model
@@ -449,20 +450,18 @@ def ask_old(
 
 def _questions(old: Old, directory: Path) -> list[Question]:
     """The requests beside the model and ours, of one MetaGraph; what cannot be used is noted."""
-    asked, part = Asked(), old.part
+    asked, part, found = Asked(), old.part, askable(old.found)
     try:
-        asked, _ = questions_of(
-            Export(old.model), beside(old.model, old.model), old.found, directory
-        )
+        asked, _ = questions_of(Export(old.model), beside(old.model, old.model), found, directory)
     except (ArtifactError, OptionError) as error:
-        _note(part, f"the requests beside the model cannot be used: {error}")
+        _note(part, f"{UNUSABLE}: {error}")
     for problem in asked.problems:
-        _note(part, problem)
+        _note(part, f"{UNUSABLE}: {problem}")
     given = [question for question in asked.questions if question.entry["kind"] == "signature"]
     for question in given:
         question.entry["outputs"] = None  # the old model says what it answers, and what it refuses
         question.entry.pop("error", None)
-    ours = invent(old.found, given, old.policy.make_up or 0, old.policy.instead)
+    ours = invent(found, given, old.policy.make_up or 0, old.policy.instead)
     return [
         question for question in (*given, *ours) if sorted(question.target[0]) == sorted(part.tags)
     ]
@@ -725,9 +724,12 @@ def stored(old: Old, new: Path, new_tags: Sequence[str]) -> Iterator[Verdict]:
     The new model stores the weights that a TF 1 model initialises at load.
     """
     model, tags = old.model, old.part.tags
-    differences = compare_signatures(
-        oracle.signatures(model, tags), oracle.signatures(new, new_tags)
-    )
+    before, after = oracle.signatures(model, tags), oracle.signatures(new, new_tags)
+    differences = compare_signatures(before, after)
+    if differences:
+        before, sentences = corrected(oracle.layout_of(model), tags, before, after)
+        differences = compare_signatures(before, after)
+        old.part.notes += [text for text in sentences if text not in old.part.notes]
     methods = [oracle.method_names(model, tags), oracle.method_names(new, new_tags)]
     differences += [
         f"the method of {key!r} changed"
@@ -736,16 +738,16 @@ def stored(old: Old, new: Path, new_tags: Sequence[str]) -> Iterator[Verdict]:
     ]
     yield _verdict("signatures", differences, False, len(methods[0]))
     try:
-        before, after = oracle.inventory(model, tags), oracle.inventory(new, new_tags)
-        if before - after and old.role == OLD and not old.problem and old.here is not None:
-            before = _after_load(old, model, tags)
+        held, kept = oracle.inventory(model, tags), oracle.inventory(new, new_tags)
+        if held - kept and old.role == OLD and not old.problem and old.here is not None:
+            held = _after_load(old, model, tags)
         differences = [
-            f"{count} x {name} is lost or changed" for name, count in (before - after).items()
+            f"{count} x {name} is lost or changed" for name, count in (held - kept).items()
         ]
-        weights = _verdict("weights", differences, False, sum(before.values()))
+        weights = _verdict("weights", differences, False, sum(held.values()))
         if old.drawn_weights and weights.state == "absent":
             weights = Verdict(
-                "weights", "none", "the old model draws all of them anew at each load"
+                "weights", "none", "the old model draws all of them again at each load"
             )
         yield weights
     except (
@@ -756,10 +758,8 @@ def stored(old: Old, new: Path, new_tags: Sequence[str]) -> Iterator[Verdict]:
         ("assets", oracle.assets),
         ("assets.extra", lambda model, _: oracle.extra_assets(model)),
     ):
-        before, after = read(model, tags), read(new, new_tags)
-        yield _verdict(
-            what, [f"{name} is lost" for name in before - after], False, sum(before.values())
-        )
+        held, kept = read(model, tags), read(new, new_tags)
+        yield _verdict(what, [f"{name} is lost" for name in held - kept], False, sum(held.values()))
 
 
 def _after_load(old: Old, model: Path, tags: Sequence[str]) -> Counter[str]:
@@ -784,7 +784,8 @@ def _after_load(old: Old, model: Path, tags: Sequence[str]) -> Counter[str]:
             )
     for name in old.drawn_weights:
         _note(
-            old.part, f"variable {name!r} is not compared, the old model draws it anew at each load"
+            old.part,
+            f"variable {name!r} is not compared, the old model draws it again at each load",
         )
     for name in changed:
         _note(

@@ -22,7 +22,7 @@ WIDTH = 16  # of the names
 
 
 @claims(
-    green="no rule of the protocol is broken by what was tried",
+    green="the worker broke no rule of the protocol in these checks",
     asked=lambda: f"{len(_checks())} checks, those that its capabilities allow",
     not_asked=(
         "checks of capabilities that it does not declare, and what --check leaves out: each is a"
@@ -30,7 +30,7 @@ WIDTH = 16  # of the names
     ),
     codes={
         ExitCode.UNEXPECTED: "a rule is broken",
-        ExitCode.INCOMPLETE: "nothing was tried of what --check names",
+        ExitCode.INCOMPLETE: "no check that --check names could run",
     },
 )
 @click.command("plugin-check")

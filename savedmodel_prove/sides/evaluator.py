@@ -93,13 +93,13 @@ class Evaluator:
             self._ran = None
 
     def values(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the results of all nodes as ``NODE:0`` and so on; the last of a node in a loop.
+        """Return the results of all nodes as ``FUNCTION/NODE:0`` and so on.
 
-        Raises SideError.
+        Of a node in a loop, it is the last one. Raises SideError.
         """
         found = {}
         for ran in self.trace(inputs).ran:
             for index, value in enumerate(ran.values):
                 if isinstance(value, np.ndarray):
-                    found[f"{ran.node}:{index}"] = tensors.from_numpy(value)
+                    found[f"{ran.function}/{ran.node}:{index}"] = tensors.from_numpy(value)
         return found

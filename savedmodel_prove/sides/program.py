@@ -17,14 +17,14 @@ from savedmodel_common.gist import gist
 from savedmodel_common.tensors import Tensor
 from savedmodel_prove.sides.side import SideError
 
-TENSORFLOW = "tf2_worker"
+WORKER = Path(__file__).parents[1] / "workers" / "tensorflow_worker.py"
 THREADS = "TF_NUM_INTRAOP_THREADS"
 LIMIT = 300.0  # seconds for one request
 
 
 def tensorflow(threads: int = 1) -> Program:
     """Return the program that loads a SavedModel with TensorFlow and calls its signatures."""
-    program = programs.of(TENSORFLOW)
+    program = programs.of_script(WORKER)
     added = (*program.environment, (THREADS, str(threads)))
     return replace(program, environment=added)
 
@@ -120,3 +120,16 @@ class Asked:
     def close(self) -> None:
         """End the process."""
         self._worker.close()
+
+
+class TensorFlow(Asked):
+    """A signature of a SavedModel in TensorFlow, which can be asked for one value alone."""
+
+    def names(self) -> list[str]:
+        """Return the names of the values inside the signature. Raises SideError."""
+        found: list[str] = self._ask("names", handle=self._loaded(), signature=self._key)["names"]
+        return found
+
+    def value(self, inputs: Mapping[str, Tensor], name: str) -> Tensor:
+        """Return one value, from a graph that computes nothing else. Raises SideError."""
+        return self._outputs("value", inputs, signature=self._key, value=name)[name]

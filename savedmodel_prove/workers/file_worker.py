@@ -16,10 +16,14 @@ class FileWorker(protocol.Worker):
     def op_values(self, request):
         """Save the intermediate values of one call."""
         model = self._model(request)
-        inputs = tensors.load(os.path.join(request["io_dir"], "inputs.npz"))
-        found = self._method("intermediate")(model, request["signature"], inputs)
+        found = self._method("intermediate")(model, request["signature"], inputs_of(request))
         tensors.save(request["outputs"], found)
         return {}
+
+
+def inputs_of(request):
+    """The inputs of a request, by name."""
+    return tensors.load(os.path.join(request["io_dir"], "inputs.npz"))
 
 
 def to_array(tensor):

@@ -73,7 +73,7 @@ class ModelDiff(NamedTuple):
             return f"{self.verdict}: {varying} variables differ within the tolerance"
         left_out = [name for name in CONTENT if name not in self.options.sections]
         return (
-            f"{self.verdict} in what was compared; not compared: {', '.join(left_out)}"
+            f"{self.verdict} in the compared sections; not compared: {', '.join(left_out)}"
             if left_out
             else self.verdict
         )

@@ -108,7 +108,7 @@ def compare(contract: Contract, model: Contract) -> Iterator[Finding]:
         where = (f"tags {tags_text(tags)}",)
         if alone:
             yield Finding(
-                "META_GRAPH_NOT_ALONE", where, "is new beside what was the only MetaGraph"
+                "META_GRAPH_NOT_ALONE", where, "is new beside the MetaGraph that was the only one"
             )
         elif len(contract.meta_graphs) > 1:
             yield Finding("META_GRAPH_ADDED", where, "is new")

@@ -238,7 +238,7 @@ def _prove_checkpoint(
             for item in restore_plan(graph, str(after.file)):
                 if item.key in dropped:
                     raise RefusedError(
-                        "the graph still restores what was left out", file=after.file, node=item.key
+                        "the graph still restores a removed tensor", file=after.file, node=item.key
                     )
         if OBJECT_GRAPH_KEY in found:
             for node in new.object_graph().nodes:

@@ -89,7 +89,7 @@ def make_default(
 def existing(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
     if key in RESERVED_SIGNATURES:
         raise RefusedError(
-            "this is not a signature for callers: it names what a loader runs first",
+            "this is not a signature for callers: it names the ops that a loader runs first",
             file=draft.file,
             node=key,
         )
@@ -105,7 +105,7 @@ def existing(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
 def _free(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
     if key in RESERVED_SIGNATURES:
         raise RefusedError(
-            "the key is reserved for what a loader runs first",
+            "the key is reserved for the ops that a loader runs first",
             file=draft.file,
             node=key,
             clause="API-03",

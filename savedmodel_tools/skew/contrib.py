@@ -48,7 +48,7 @@ _EXPORT = "rewrite that part of the model with core ops and export it again"
 # Which releases have such an op is for the op history to say: the core had those of boosted trees
 # until 2.8.
 _RETRAIN = (
-    "no newer op takes its place; TensorFlow Decision Forests trains and exports such trees anew"
+    "no newer op takes its place; TensorFlow Decision Forests trains and exports such trees again"
 )
 _READER = (
     "no replacement of its interface; TensorFlow IO has a reader of its own for this source, feed"

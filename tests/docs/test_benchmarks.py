@@ -14,7 +14,7 @@ from pathlib import Path
 import fresh_tensorflow
 import pytest
 
-from benchmarks import growth, migrate, models, run, tables
+from benchmarks import growth, migrate, models, page, record, run, tables
 from benchmarks.models import growing
 from reference_impl.format.container import layout
 from savedmodel_migration.migrate.plan import plan_of
@@ -71,15 +71,43 @@ def test_a_goal_that_is_missed_is_said():
 
 
 def test_the_tables_of_the_page_are_replaced_and_nothing_else():
-    page = (Path(__file__).parents[2] / "docs/evidence/benchmarks.md").read_text(encoding="utf-8")
-    new = run.replaced(page, "THE TABLES")
+    text = page.PAGE.read_text(encoding="utf-8")
+    new = page.replaced(text, "THE TABLES")
     assert (
-        new.split(run.BEGIN)[0] == page.split(run.BEGIN)[0]
-        and new.split(run.END)[1] == page.split(run.END)[1]
+        new.split(page.BEGIN)[0] == text.split(page.BEGIN)[0]
+        and new.split(page.END)[1] == text.split(page.END)[1]
     )
-    assert run.replaced(new, "THE TABLES") == new
+    assert page.replaced(new, "THE TABLES") == new
     with pytest.raises(ValueError, match="no lines"):
-        run.replaced("a page", "THE TABLES")
+        page.replaced("a page", "THE TABLES")
+
+
+def test_a_run_of_a_part_replaces_its_rows_in_the_record(tmp_path):
+    """Other benchmarks keep their rows and dates. A reason is said once for all its rows."""
+    from benchmarks import Comparison, Figure
+
+    growing = (growth.Point("load", "nodes", 100, 0.5), growth.Point("load", "nodes", 1000, 0.6))
+    first = record.Measurement(
+        "single", "2026-01-01", "a machine", (Figure("slim", 9.0, "s", 5.0),)
+    )
+    second = record.Measurement("growth", "2026-01-01", "a machine", growing)
+    names = ("verify", "ours", "theirs", (1.0, 2.0, 30.0), (1.0, 1.0, 1.0), 0.5)
+    slow = tuple(Comparison(*names, notes) for notes in ("a model (2 MB)", "another"))
+    newer = record.Measurement("single", "2026-02-02", "another machine", slow)
+    record.write(record.merged([first, second], [newer]), tmp_path / "record.json")
+    single, kept = record.read(tmp_path / "record.json")
+    assert kept == second and single.measured == "2026-02-02"
+    assert [row.ratio for row in single.rows] == [2.0, 2.0]
+    text = tables.summary([single, kept])
+    assert "| verify, 2 rows | theirs | 2 of its time | < 0.5 | 0 of 2 |" in text
+    assert text.count("55 rules") == 1 and "* **verify (2 models)**: " in text
+    assert "| verify (another) | ours | theirs | 2.000 | 1.000 | 2.000 |" in tables.site_page(
+        [single, kept]
+    )
+
+
+def test_the_page_is_made_from_the_record():
+    assert not page.is_stale()
 
 
 def test_growth_that_was_not_measured_to_the_end_has_its_reason():

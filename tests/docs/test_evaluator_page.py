@@ -36,11 +36,33 @@ def test_every_measured_op_is_one_of_ours():
     assert set(RECORD["ops"]) <= set(registry.known())
 
 
+def test_the_ops_were_held_against_two_older_releases():
+    releases = evaluator.by_release(RECORD)
+    assert len(releases) >= 3
+    assert min(map(len, releases.values())) > 150
+
+
+def test_every_difference_between_releases_has_a_reason():
+    found = {(one.op, one.dtype) for one in evaluator.differences(RECORD)}
+    assert found == set(evaluator.REASONS)
+
+
+def test_a_difference_between_releases_is_found():
+    older = {"2.1": {"Exp": {"half": [None, 0.0]}, "Log": {"half": [18.0, 0.1]}}}
+    ops = {"Exp": {"half": [1.0, 0.1]}, "Log": {"half": [2.0, 0.1]}}
+    record = {"tensorflow": "2.3", "ops": ops, "older": older}
+    (found,) = evaluator.differences(record)
+    assert found == ("Exp", "half", {"2.1": "differs", "2.3": "1 ulp"})
+    ops["Log"]["half"] = [91.0, 0.1]
+    assert [one.op for one in evaluator.differences(record)] == ["Exp", "Log"]
+
+
+@pytest.mark.parametrize("release", evaluator.by_release(RECORD))
 @pytest.mark.parametrize("name", sorted(RECORD["ops"]))
-def test_what_is_stated_as_exact_was_equal(name):
+def test_what_is_stated_as_exact_was_equal(name, release):
     distances = {
         dtype: ulp
-        for dtype, (ulp, _) in RECORD["ops"][name].items()
+        for dtype, (ulp, _) in evaluator.by_release(RECORD)[release].get(name, {}).items()
         if not dtype.startswith("complex") and (name, dtype) not in OTHER_THAN_THE_KERNEL
     }
     if stated(name).startswith("exact"):

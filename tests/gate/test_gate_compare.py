@@ -15,6 +15,7 @@ from compat_matrix.cells.results import DESELECTED
 from compat_matrix.gate.compare import KINDS, compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Run, pairs_of_folders, pairs_of_run
+from compat_matrix.gate.run import UnknownVersion, versions_of
 from compat_matrix.report.gate_words import headline
 from compat_matrix.verdict.prediction import predicted
 from savedmodel_common import tensors
@@ -243,6 +244,35 @@ def test_what_the_plan_asks_only_one_of_is_no_pair():
     made = [(cell(written=version, read=None), "PASS") for version in (OLD, NEW)]
     verdict = verdict_of(run(NOWHERE, *made, (cell(), "PASS")))
     assert (verdict["pairs"], verdict["facts"], verdict["exit_code"]) == (1, [], 0)
+
+
+def test_what_the_selection_left_out_is_no_pair_although_only_one_side_is_planned():
+    made = [(cell(written=version, read=None), *ABSENT) for version in (OLD, NEW)]
+    verdict = verdict_of(run(NOWHERE, *made, (cell(), "RULED_OUT"), *both_read_a_fixture()))
+    assert (verdict["pairs"], verdict["facts"], verdict["exit_code"]) == (1, [], 0)
+
+
+def both_read_a_fixture():
+    fixture = {"written": "1.15.5", "producer": "fixture"}
+    return [(cell(read=version, **fixture), "PASS") for version in (OLD, NEW)]
+
+
+def test_pairs_without_a_result_come_before_other_changes():
+    verdict = verdict_of(
+        run(
+            NOWHERE,
+            *both_read_a_fixture(),
+            *(
+                (cell(case=name, read=version, written="1.15.5", producer="fixture"), *outcome)
+                for name, outcomes in {
+                    "lost": [("PASS",), (None,)],
+                    "mended": [("LOAD_ERROR", ERROR), ("PASS",)],
+                }.items()
+                for version, outcome in zip((OLD, NEW), outcomes)
+            ),
+        )
+    )
+    assert [cause["kind"] for cause in verdict["causes"]] == ["unfinished", "fixed"]
 
 
 def test_what_was_not_asked_although_its_artifact_was_made_is_not_known_to_be_absent():
@@ -516,3 +546,25 @@ def test_a_run_that_did_not_come_to_its_end_is_no_basis(tmp_path):
     verdict = compare(pairs_of_folders(a, replace(b, ended=False)), SIDES)[1]
     assert (verdict["ended"], verdict["exit_code"]) == (False, 3)
     assert headline(verdict).startswith("INCOMPLETE: ") and "results.sha256" in headline(verdict)
+
+
+@pytest.mark.parametrize(("old", "new"), [("2.20", "2.21"), ("tf2.20", "tf2.21"), (OLD, NEW)])
+def test_two_versions_of_one_run_have_the_names_of_every_other_command(
+    tmp_path, monkeypatch, old, new
+):
+    fixture = {"written": "1.15.5", "producer": "fixture"}
+    cells = [
+        (replace(cell(read=version, **fixture), runtime=f"tf{version[:4]}"), "PASS")
+        for version in (OLD, NEW)
+    ]
+    asked = run(tmp_path, *cells)
+    asked.plan.write(tmp_path / "plan.json")
+    monkeypatch.setattr(Run, "read", lambda _: asked)
+    pairs, sides = versions_of(tmp_path, old, new)
+    assert (len(pairs), [side["label"] for side in sides]) == (1, [OLD, NEW])
+
+
+def test_a_version_that_the_run_has_not_is_named_with_those_it_has(monkeypatch):
+    monkeypatch.setattr(Run, "read", lambda _: run(NOWHERE, (cell(), "PASS")))
+    with pytest.raises(UnknownVersion, match=rf"2\.19 .*: {OLD}"):
+        versions_of(NOWHERE, "2.19", NEW)

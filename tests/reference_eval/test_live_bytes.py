@@ -19,7 +19,8 @@ def push(name, values):
     """Return a step that appends the argument ``x`` to a list."""
     output = [(f"{name}:output_handle:0", VARIANT)]
     op = "TensorListPushBack"
-    return Step(name, op, [values, "x"], [None, None], output, [None], {}, [values])
+    kernel = registry.known()[op]
+    return Step(name, op, [values, "x"], [None, None], output, [None], {}, [values], kernel)
 
 
 def run(monkeypatch, limit):

@@ -147,7 +147,7 @@ def test_another_default(tmp_path):
         ),
         (
             lambda draft: signatures.drop(draft, ("__saved_model_init_op",)),
-            "names what a loader runs first",
+            "names the ops that a loader runs first",
         ),
         (lambda draft: signatures.copy(draft, "lookup", "a\x1b[31m"), "cannot be a key"),
         (lambda draft: signatures.copy(draft, "lookup", ""), "cannot be a key"),

@@ -183,8 +183,17 @@ def test_more_than_twenty_cells_need_a_reason_to_be_one_entry():
 def test_cells_that_do_not_apply_are_not_selected():
     decided = Decision(Outcome.NOT_APPLICABLE, "cannot")
     cells = [cell(f"a{i}", decided=decided) for i in range(21)]
-    found, _ = judged(cells, [("NOT_APPLICABLE", None, "cannot")] * 21, entry("a*"))
+    outcomes = [("NOT_APPLICABLE", None, "cannot")] * 21
+    found, _ = judged([*cells, cell("b")], [*outcomes, "PASS"], entry("a*"))
     assert sorted(found) == ["dead_entry"]
+
+
+def test_an_entry_for_a_reader_that_this_tensorflow_lacks_is_not_dead():
+    lacking = Decision(Outcome.NOT_APPLICABLE, "came with 2.12")
+    cells = [cell("a"), cell("a", consumer="reference", decided=lacking)]
+    outcomes = ["PASS", ("NOT_APPLICABLE", None, "came with 2.12")]
+    found, _ = judged(cells, outcomes, entry("a", consumer="reference"))
+    assert found == {}
 
 
 def test_an_overlap_names_the_cell_and_both_entries():

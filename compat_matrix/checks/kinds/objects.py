@@ -25,7 +25,7 @@ from savedmodel_common.printable import first_of
 
 CHECK = Check(
     "objects",
-    "variables and functions are what the file and the original say; so are gradients",
+    "variables, functions and gradients are as the file and the original say",
     place=6,
     needs=("describe",),
     differentiates=True,

@@ -14,9 +14,7 @@ from compat_matrix.checks.context import Context, Finding
 from compat_matrix.checks.kind import Check
 from savedmodel_common.printable import first_of
 
-CHECK = Check(
-    "signatures", "the signatures the consumer shows are those of the SignatureDefs", place=2
-)
+CHECK = Check("signatures", "the consumer shows the signatures of the SignatureDefs", place=2)
 
 Spec = dict[str, dict[str, dict[str, Any]]]
 SIDES = ("inputs", "outputs")
@@ -68,7 +66,7 @@ def unconventional(tags: Sequence[str], got: Spec) -> dict[str, str]:
     return out
 
 
-_UNSTATED = "invalid"  # the dtype of a TensorInfo that states none: DT_INVALID, the number 0
+UNSTATED = "invalid"  # the dtype of a TensorInfo that states none: DT_INVALID, the number 0
 
 
 def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Finding:
@@ -107,7 +105,7 @@ def _compare_side(where: str, expected: dict[str, Any], got: dict[str, Any]) -> 
     out += [f"{where}: {name!r} is not in the file" for name in sorted(set(named) - set(expected))]
     for name in sorted(set(expected) & set(named)):
         for member, read in (("dtype", _base), ("shape", _dims)):
-            stated = expected[name][member] != _UNSTATED
+            stated = expected[name][member] != UNSTATED
             if (
                 stated
                 and member in named[name]

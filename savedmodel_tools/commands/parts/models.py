@@ -127,7 +127,7 @@ def tell_skipped(skipped: Iterable[Skipped]) -> None:
         )
 
 
-GO_ON = "Run the same command again to go on: models that are done are not done again."
+GO_ON = "Run the same command again to continue: finished models are not done again."
 NAMED = 3  # models, of those with one outcome and one reason
 
 

@@ -66,8 +66,8 @@ def checkpoint_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     ),
     why="Loading fails, or the first request that needs a value of the damaged part does.",
     fix=(
-        "Copy variables/ again from the source and compare sizes and checksums; it cannot be"
-        " repaired from what is here."
+        "Copy variables/ again from the source and compare sizes and checksums; the"
+        " remaining files cannot repair it."
     ),
 )
 def checkpoint_damaged(model: Model) -> Iterator[Fault]:

@@ -161,7 +161,8 @@ def op_unknown(model: Model, graph: Graph) -> Iterator[Fault]:
         " function of the same number."
     ),
     fix=(
-        "Write the function with TensorFlow ops and export again, or take it out of what is served."
+        "Write the function with TensorFlow ops and export again, or drop the signatures that"
+        " call it."
     ),
 )
 def python_function(model: Model, graph: Graph) -> Iterator[Fault]:
@@ -170,7 +171,7 @@ def python_function(model: Model, graph: Graph) -> Iterator[Fault]:
             used = [*(effect.at_load or ()), *(effect.at_call or ())]
             where = f"is run by {', '.join(_labels(used))}" if used else "is run by nothing"
             if effect.at_load is None:
-                where = "is run, too much to follow to say by what"
+                where = "is run; the ops that run it are too many to follow"
             severity = None if used or effect.at_load is None else Severity.INFO
             stopped = MAY_FAIL if effect.at_load is None or effect.at_load else None
             message, parts = f"{effect.op} {where}", tuple(effect.at_call or ())

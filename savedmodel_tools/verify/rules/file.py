@@ -34,8 +34,8 @@ MAX_HASHED = 2**24  # bytes: FarmHash in Python takes seconds for more
     Severity.WARNING,
     summary="More than one of saved_model.pb, .pbtxt and .cpb.",
     why=(
-        "TensorFlow takes the .pb, other tools another one: who loads the model and who reviews it"
-        " may see different models."
+        "TensorFlow takes the .pb, other tools another one: the user and the reviewer of the model"
+        " may see different ones."
     ),
     fix="Delete those that are not meant, or export into a fresh directory.",
 )
@@ -54,7 +54,7 @@ def several_files(model: Model) -> Iterator[Fault]:
     Severity.ERROR,
     summary="Several MetaGraphs have the same tags.",
     why=(
-        "A loader is told tags and needs them to name one MetaGraph; some take the first, some"
+        "A loader gets tags, which must name one MetaGraph; some loaders take the first, some"
         " refuse."
     ),
     fix="Give each MetaGraph tags of its own.",
@@ -85,8 +85,7 @@ def near_size_limit(model: Model) -> Iterator[Fault]:
     if size >= NEAR:
         severity = Severity.ERROR if size > MESSAGE_BYTES else None
         share = (
-            f"{size:,} bytes of MetaGraphs, {size * 100 // MESSAGE_BYTES} % of what a message may"
-            " have"
+            f"{size:,} bytes of MetaGraphs, {size * 100 // MESSAGE_BYTES} % of the largest message"
         )
         yield Fault(f"{share}{_largest(model)}", file=model.layout.file.name, severity=severity)
 
@@ -130,7 +129,7 @@ def special_file(model: Model) -> Iterator[Fault]:
     "no-serve-tag",
     Severity.INFO,
     summary="The tags do not name the MetaGraph for servers: none of them is `serve`.",
-    why="Model servers and most tools ask for the tag `serve` unless they are told otherwise.",
+    why="Model servers and most tools ask for the tag `serve` by default.",
     fix="`savedmodel-compat edit tags` gives other tags; or tell the consumer which to ask for.",
 )
 def no_serve_tag(model: Model, graph: Graph) -> Iterator[Fault]:

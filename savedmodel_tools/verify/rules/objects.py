@@ -136,8 +136,8 @@ def container_in_itself(model: Model, graph: Graph) -> Iterator[Fault]:
         " than in the file."
     ),
     why=(
-        "reference_impl.load refuses the model, and so do sessions and servers that run the"
-        " constant. tf.saved_model.load takes some of them, since NumPy fills a negative size in,"
+        "reference_impl.load, and sessions and servers that run the constant, refuse the model."
+        " tf.saved_model.load takes some of them, since NumPy fills a negative size in,"
         " and answers with a shape that the file does not say."
     ),
     fix="Export again; in a model from somebody else, ask for an undamaged copy.",

@@ -72,8 +72,8 @@ def _other_dtypes(graph: Graph, info: schema.TensorInfo) -> Iterator[str]:
         " there. Sessions and servers have it."
     ),
     fix=(
-        "Add and rename signatures with `savedmodel-compat signatures`, which edits both places, or"
-        " export again."
+        "Add and rename signatures with `savedmodel-compat edit signatures`, which edits both"
+        " places, or export again."
     ),
 )
 def signature_without_object(model: Model, graph: Graph) -> Iterator[Fault]:

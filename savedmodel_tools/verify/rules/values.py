@@ -156,7 +156,7 @@ def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
         " call fails."
     ),
     fix=(
-        "Make the variable an attribute of the exported object (or of what it holds) and export"
+        "Make the variable an attribute of the exported object (or of an object in it) and export"
         " again."
     ),
 )
