@@ -175,12 +175,16 @@ def _median_ratio(ours: tuple[float, ...], theirs: tuple[float, ...]) -> float:
 
 
 def alternate(
-    ours: Callable[[], object], theirs: Callable[[], object], repeats: int
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    repeats: int,
+    apart: Callable[[], float] = float,
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Time two actions in turns, after one untimed turn of each that fills caches.
 
     The garbage collector is on, as it is in programs, and starts from nothing; getting rid of a
-    result is not timed.
+    result is not timed. `apart` returns the seconds so far of work that is the same for both
+    actions; the time of an action is without it.
 
     Returns:
       The seconds of each, ``repeats`` numbers.
@@ -189,10 +193,10 @@ def alternate(
     for turn in range(repeats + 1):
         for action, seconds in zip((ours, theirs), times):
             gc.collect()
-            start = time.perf_counter()
+            start = time.perf_counter() - apart()
             result = action()
             if turn:
-                seconds.append(time.perf_counter() - start)
+                seconds.append(time.perf_counter() - apart() - start)
             del result
     return tuple(times[0]), tuple(times[1])
 

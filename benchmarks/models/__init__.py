@@ -48,7 +48,7 @@ class Model:
 
 
 MODELS = (
-    Model("functions", "300 functions, 300 variables", (2, 4), "float32", 0.06, saved=True),
+    Model("functions", "300 functions, 300 variables", (2, 4), "float32", 0.055, saved=True),
     Model(
         "resnet_keras3",
         "ResNet50 exported by Keras 3",
@@ -66,7 +66,7 @@ MODELS = (
         "keras 2",
     ),
     Model("gibibyte", "1 GiB of weights", (1, 64), "float32", 0.4, saved=True),
-    Model("transformer", "transformer of 12 layers", (1, 128), "int32", 0.2, saved=True),
+    Model("transformer", "transformer of 12 layers", (1, 128), "int32", 0.18, saved=True),
     Model(
         "inception",
         "graph like Inception V3, reference variables",

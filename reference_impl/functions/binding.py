@@ -10,7 +10,9 @@ RFC: PY-01, PY-09, FMT-03
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -197,21 +199,9 @@ def _default(value: object) -> Any:
         return UnknownDefault(error)
 
 
-def write(
-    out: schema.FunctionSpec,
-    signature: Optional[inspect.Signature],
-    input_signature: Optional[schema.StructuredValue],
-    jit_compile: Optional[bool],
-    path: str,
-) -> None:
-    """Write a Python signature, or that of a function without one, as a FunctionSpec.
-
-    Raises SaveError: a default value of the function with this path cannot be stored.
-
-    RFC: FN-09
-    """
+def _stored(parameters: Sequence[inspect.Parameter], path: str) -> schema.StructuredValue:
+    """Return the FullArgSpec of parameters. Raises what `write` raises."""
     kinds = inspect.Parameter
-    parameters = list(signature.parameters.values()) if signature is not None else []
     positional = [p for p in parameters if p.kind in _POSITIONAL]
     keyword = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
     names = {p.kind: p.name for p in parameters}
@@ -231,11 +221,39 @@ def write(
         "annotations": {},
     }
     try:
-        stored = specs.to_message(structure.NamedTuple("FullArgSpec", tuple(fields.items())))
+        return specs.to_message(structure.NamedTuple("FullArgSpec", tuple(fields.items())))
     except SavedModelError:
         for key, value in fields.items():
             specs.encode(value, path, key)  # the error names the field
         raise
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _names_stored(parameters: tuple[inspect.Parameter, ...]) -> schema.StructuredValue:
+    """Return the FullArgSpec of parameters without default values, which many functions share."""
+    return _stored(parameters, "")
+
+
+def write(
+    out: schema.FunctionSpec,
+    signature: Optional[inspect.Signature],
+    input_signature: Optional[schema.StructuredValue],
+    jit_compile: Optional[bool],
+    path: str,
+) -> None:
+    """Write a Python signature, or that of a function without one, as a FunctionSpec.
+
+    Raises SaveError: a default value of the function with this path cannot be stored.
+
+    RFC: FN-09
+    """
+    parameters = tuple(signature.parameters.values()) if signature is not None else ()
+    empty = inspect.Parameter.empty
+    only_names = all(p.default is empty and p.annotation is empty for p in parameters)
+    try:
+        stored = _names_stored(parameters) if only_names else _stored(parameters, path)
+    except SavedModelError:
+        stored = _stored(parameters, path)  # raises the error again, with the path
     out.fullargspec.CopyFrom(stored)
     if input_signature is None:
         out.input_signature.none_value.SetInParent()

@@ -17,6 +17,7 @@ from google.protobuf.internal import api_implementation
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.schema import _count, _pool
+from reference_impl.format.schema.ordered import ordered_bytes
 from reference_impl.format.wire import write_varint
 
 HERE = Path(__file__).parents[1]
@@ -521,3 +522,21 @@ assert held() is not None
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_structure_that_comes_again_has_the_same_bytes_in_order():
+    """`ordered_bytes` keeps those of short structures; a change of one is seen."""
+
+    def function(name):
+        saved = schema.SavedObjectGraph()
+        for key in ("f", "g"):
+            fields = saved.concrete_functions[key].output_signature.dict_value.fields
+            for field in ("ab", "a", name):
+                fields[field].string_value = field
+        return saved
+
+    first, again, other = (ordered_bytes(function(name)) for name in ("abc", "abc", "b"))
+    assert first == again != other
+    assert first.index(b"\x0a\x01a") < first.index(b"\x0a\x02ab") < first.index(b"\x0a\x03abc")
+    for data, name in ((first, "abc"), (other, "b")):
+        assert schema.parse(schema.SavedObjectGraph, data) == function(name)

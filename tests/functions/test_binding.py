@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
-from reference_impl.errors import BindingError
+from reference_impl.errors import BindingError, SavedModelError
+from reference_impl.format import schema
+from reference_impl.functions import binding
 
 pytestmark = pytest.mark.tensorflow
 
@@ -47,3 +51,30 @@ def test_a_call_that_does_not_bind_names_the_argument(function, args, kwargs, sa
 def test_canonical_form_has_the_defaults(function):
     assert function.binder.canonical((1,), {}) == ((1, 2.0), {"training": False})
     assert function.binder.without_defaults((1, 2.0)) == (1,)
+
+
+def test_functions_with_equal_parameters_share_a_signature_but_no_defaults(tf, reloaded):
+    root = tf.Module()
+    for number in range(2):
+        plain = tf.function(lambda x, y: x + y)
+        plain.get_concrete_function(tf.TensorSpec([]), tf.TensorSpec([]))
+        setattr(root, f"plain_{number}", plain)
+        scaled = tf.function(lambda x, by=[2.0]: x * by[0])  # noqa: B006
+        scaled.get_concrete_function(tf.TensorSpec([]))
+        setattr(root, f"scaled_{number}", scaled)
+    made = reloaded(root)
+    assert made.plain_0.binder.signature is made.plain_1.binder.signature
+    assert made.plain_0.binder is not made.plain_1.binder
+    ours, other = made.scaled_0.binder.signature, made.scaled_1.binder.signature
+    assert ours == other
+    assert ours.parameters["by"].default is not other.parameters["by"].default
+
+
+def test_a_parameter_that_cannot_be_stored_is_an_error_with_the_path_each_time():
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameter = inspect.Parameter("x", kind)
+    parameter._name = "\ud800"
+    signature = inspect.Signature([parameter], __validate_parameters__=False)
+    for path in ("root.f", "root.g"):
+        with pytest.raises(SavedModelError, match=path):
+            binding.write(schema.FunctionSpec(), signature, None, None, path)

@@ -20,6 +20,7 @@ from reference_impl.format.wire import bytes_field, write_varint
 # Attributes of function references in an AttrValue are not sorted: hardly any has two, and a graph
 # has very many values.
 _LEAVES = ("tensorflow.AttrValue",)
+_SHORT = 1 << 12  # bytes of a structured value that is kept for the next equal one
 
 
 def ordered_bytes(message: Message) -> bytes:
@@ -41,6 +42,24 @@ def _reordered(message: Message) -> Optional[bytes]:
     """Return the bytes of a message; None if those of `schema.serialize` are in order already, as
     those of most nodes are.
     """
+    if isinstance(message, schema.StructuredValue) and (size := message.ByteSize()) <= _SHORT:
+        return _reordered_structure(schema.serialize(message)) if size else None
+    return _reordered_fields(message)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _reordered_structure(data: bytes) -> Optional[bytes]:
+    """Return what `_reordered` returns for the StructuredValue with these bytes.
+
+    Most functions of a model have one of a few signatures.
+    """
+    message = schema.StructuredValue()
+    message.ParseFromString(data)
+    return _reordered_fields(message)
+
+
+def _reordered_fields(message: Message) -> Optional[bytes]:
+    """Return the bytes of a message, as `_reordered` does, from those of its fields."""
     found = {}
     for place in _places(message.DESCRIPTOR):
         if place.repeated or message.HasField(place.name):
