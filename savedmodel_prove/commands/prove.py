@@ -73,7 +73,6 @@ CERTIFICATE = "certificate.json"
 )
 @click.option(
     "--make-up",
-    "--random",
     "count",
     type=click.IntRange(0, 100),
     default=3,

@@ -22,7 +22,7 @@ def prove(*arguments, code=0):
 def verdicts(tmp_path, original, converted, *more, code=0):
     """The verdicts and first nodes of a proof without TensorFlow."""
     out = tmp_path / "certificate.json"
-    options = ["--without-tensorflow", "--out", out, "--random", 1]
+    options = ["--without-tensorflow", "--out", out, "--make-up", 1]
     prove(original, converted, *options, *more, code=code)
     document = json.loads(out.read_text())
     kinds = {verdict["output"]: verdict["kind"] for verdict in document["verdicts"]}

@@ -19,7 +19,7 @@ FINE = {"equal bits", "within the model's own noise"}
 def prove(folder, original, converted, *more, code=0):
     """The document of a proof without TensorFlow."""
     out = folder / "certificate.json"
-    options = ["--without-tensorflow", "--random", 1, "--out", out, *more]
+    options = ["--without-tensorflow", "--make-up", 1, "--out", out, *more]
     arguments = ["prove", *map(str, [original, converted, *options])]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == code, done.output
