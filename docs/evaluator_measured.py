@@ -37,7 +37,14 @@ RECORD = Path(__file__).parent / "data" / "evaluator.json"
 FIXTURES = Path(__file__).parents[1] / "fixtures_v1"
 NODES = 30  # of one op and dtype that are compared: a loop runs the same node many times
 ELEMENTS = 1 << 20
-_NO_KERNEL = ("Const", "Placeholder", "StatefulPartitionedCall", "PartitionedCall")
+_NO_KERNEL = (
+    "Const",
+    "Merge",
+    "PartitionedCall",
+    "Placeholder",
+    "StatefulPartitionedCall",
+    "Switch",
+)
 
 
 def main() -> int:
