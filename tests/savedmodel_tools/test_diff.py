@@ -376,7 +376,7 @@ def test_exit_codes_and_text(run, tmp_path):
     )
     for arguments in (["--ignore", "variables"], ["--only", "signatures"]):
         done = run(source, target, *arguments)
-        assert done.exit_code == 0 and "equal in the compared sections" in done.output
+        assert done.exit_code == 0 and "compared sections" in done.output
     assert run(source, target, "--only", "variables", "--json").exit_code == 1
 
 
