@@ -9,6 +9,7 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -102,6 +103,19 @@ def test_a_model_is_not_proved_when_one_of_three_signatures_was_not_asked(tmp_pa
     assert model["reason"].startswith("1 of 3 signatures ") and "guarded: " in model["reason"]
     assert "io/io.json" in model["fix"] and "'guarded'" in model["fix"]
     assert not (tmp_path / "out/models/m").exists()
+
+
+def test_a_given_request_that_does_not_fit_is_named_where_one_is_asked_for(tmp_path):
+    model = half_plus_two(tmp_path / "m", never_answers_ours)
+    io = model / "io"
+    io.mkdir()
+    np.savez(io / "mine.npz", wrong=np.float32(1))
+    request = {"id": "mine", "kind": "signature", "tags": ["serve"], "signature": "guarded"}
+    request |= {"inputs": "mine.npz", "outputs": None}
+    (io / "io.json").write_text(json.dumps({"schema": 1, "requests": [request]}))
+    _, report = migrate(model, "--out", tmp_path / "out")
+    assert report["status"] == "unproved"
+    assert "request mine" in report["fix"] and "'wrong'" in report["fix"]
 
 
 def test_where_a_kernel_is_missing_no_request_would_help(tmp_path):
