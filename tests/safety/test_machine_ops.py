@@ -313,9 +313,9 @@ def test_a_load_that_runs_too_much_to_follow_is_not_silent(monkeypatch):
 
     monkeypatch.setattr("reference_impl.safety.effects.limits.EFFECT_STEPS", 0)
     model = edits.fixture("while_loop")
-    with pytest.warns(MachineOpWarning, match="too many to follow"):
+    with pytest.warns(MachineOpWarning, match="too many"):
         reference_impl.load(model)
-    with pytest.raises(MachineOpError, match="too many to follow"):
+    with pytest.raises(MachineOpError, match="too many"):
         reference_impl.load(model, options=LoadOptions(machine_ops="refuse"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", MachineOpWarning)
