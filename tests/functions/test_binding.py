@@ -59,7 +59,7 @@ def test_functions_with_equal_parameters_share_a_signature_but_no_defaults(tf, r
         plain = tf.function(lambda x, y: x + y)
         plain.get_concrete_function(tf.TensorSpec([]), tf.TensorSpec([]))
         setattr(root, f"plain_{number}", plain)
-        scaled = tf.function(lambda x, by=[2.0]: x * by[0])  # noqa: B006
+        scaled = tf.function(lambda x, by=[2.0]: x * by[0])
         scaled.get_concrete_function(tf.TensorSpec([]))
         setattr(root, f"scaled_{number}", scaled)
     made = reloaded(root)
