@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, Protocol, Union
 
 from reference_impl.errors import OptionError
@@ -33,6 +34,11 @@ class UserKind(Protocol):
     """A kind of object that a program adds: a `reference_impl.ObjectKind`."""
 
     identifier: str
+
+
+def is_fast() -> bool:
+    """Return whether faster twins are used by default; the commands read the same variable."""
+    return os.environ.get("SAVEDMODEL_COMPAT_PLAIN", "0") in ("", "0")
 
 
 @dataclass(frozen=True)
@@ -73,8 +79,9 @@ class LoadOptions:
         one line for each. It is called later too, when a function is called for the first time.
       kinds: kinds of objects that the program adds, each a `reference_impl.ObjectKind`: nodes with
         their identifiers become objects of its classes. A model without such nodes loads as usual.
-      fast: use the faster twins of plain code in `reference_impl.fast`. If false, only the plain
-        code runs; the loaded model is the same.
+      fast: use the faster twins of plain code in `reference_impl.fast` (the default, unless the
+        environment variable SAVEDMODEL_COMPAT_PLAIN is 1). If false, only the plain code runs; the
+        loaded model is the same.
 
     Raises:
       OptionError: an option has an invalid value.
@@ -94,7 +101,7 @@ class LoadOptions:
     modules: bool = False
     trace: Optional[Sink] = None
     kinds: Sequence[UserKind] = ()
-    fast: bool = True
+    fast: bool = field(default_factory=is_fast)
 
     def __post_init__(self) -> None:
         if refused := refuse_kinds(self.kinds):

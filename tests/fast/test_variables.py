@@ -101,6 +101,12 @@ def test_variables_are_the_same(model, monkeypatch):
     assert len(made) == 1, "fast=False must not use the twin"
 
 
+def test_an_environment_variable_switches_the_twin_off(model, monkeypatch):
+    monkeypatch.setenv("SAVEDMODEL_COMPAT_PLAIN", "1")
+    monkeypatch.setattr(fast_variables, "make_all", lambda load: pytest.fail("used"))
+    assert load(model).scalar.numpy() == 3
+
+
 def test_variables_are_independent(model):
     root = load(model)
     root.same[0].assign_add(tf.ones([2, 3]))
