@@ -5,6 +5,7 @@ declarations.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,10 @@ These options mean the same in every command that has them:
 - `--follow-links`: read through symbolic links that lead out of a model's directory
 - `-q, --quiet`: print no progress on stderr
 """  # noqa: E501
+
+
+# An option in a text, not one that is code already or a part of a longer word.
+_OPTION = re.compile(r"(?<![\w`/-])--?[a-z][a-z-]*[a-z](?![\w`])")
 
 
 def page() -> str:
@@ -126,13 +131,21 @@ def _option_line(option: click.Option, context: click.Context) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return a help text as Markdown: paragraphs that click must not wrap become blocks."""
+    """Return a help text as Markdown.
+
+    A paragraph that click must not wrap becomes a block if it has examples.
+    """
     parts = []
     for paragraph in inspect.cleandoc(text).partition("\f")[0].split("\n\n"):
-        if paragraph.startswith("\b"):
-            parts.append(f"```text\n{paragraph[1:].strip(chr(10))}\n```\n")
-        else:
+        if not paragraph.startswith("\b"):
             parts.append(_escaped(paragraph) + "\n")
+            continue
+        lines = paragraph[1:].strip("\n").split("\n")
+        if lines[0].startswith("Example"):
+            examples = "\n".join(line.strip() for line in lines[1:])
+            parts.append(f"{lines[0]}\n\n```text\n{examples}\n```\n")
+        else:
+            parts.append(_one_line(" ".join(lines)) + "\n")
     return "\n".join(parts)
 
 
@@ -141,6 +154,6 @@ def _one_line(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("<", "&lt;").replace(
-        "*", "\\*"
-    )  # the site's Markdown has no backslash before "<"
+    """Return a text of a help as Markdown: options are code, `<` and `*` stand for themselves."""
+    escaped = text.replace("<", "&lt;").replace("*", "\\*")  # the site's has no backslash before <
+    return _OPTION.sub(r"`\g<0>`", escaped)

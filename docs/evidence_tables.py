@@ -37,6 +37,7 @@ from docs import (
 )
 from docs.markdown import table
 from savedmodel_common import toml
+from savedmodel_common.printable import counted
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "docs/evidence"
@@ -150,9 +151,12 @@ def _clause(row: tuple[str, ...]) -> str:
         f"- We follow: {follow}",
         f"- Status: {status}",
     ]
-    lines += [
-        f"- {title}:\n{links}" for title, links in (("Tests", tests), ("Cases", cases)) if links
-    ]
+    found = {title: links for title, links in (("tests", tests), ("cases", cases)) if links}
+    if found:  # folded: a clause may have thirty tests
+        numbers = {title: links.count("](") for title, links in found.items()}
+        counts = " and ".join(counted(number, title[:-1]) for title, number in numbers.items())
+        items = [f"- {title.capitalize()}:\n{links}" for title, links in found.items()]
+        lines += [f'\n<details markdown="1"><summary>{counts}</summary>\n', *items, "\n</details>"]
     return "\n".join(lines) + "\n"
 
 

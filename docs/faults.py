@@ -14,7 +14,7 @@ from property_tests.faults.catalogue import CATALOGUE
 from property_tests.faults.declaring import Fault
 
 _WIDE = 160  # characters of what a command says
-COLUMNS = ("fault", "what is wrong", "who looks", "result", "it says")
+COLUMNS = ("fault", "what is wrong", "found by", "result", "message")
 HEAD = """# Planted faults, and who finds each
 
 Each row is a fault that was planted on purpose, and who found it: a command of a user, the checks of a case, a run, a writer. The

@@ -60,12 +60,12 @@ def _introduction(facts: Mapping[str, Any]) -> str:
 
 {len(versions)} releases of TensorFlow write, {len(readers)} read: {", ".join(versions)}. {len(facts["cases"])} cases.
 
-`tox -e grid` makes this: each case is built and saved inside each release; each release is then asked, through each of its
-readers, for the recorded answers (where it can give none, to load). A field counts cells, **passed/asked**; the others are
-known failures, each explained by an entry of the [ledger](../../compat_matrix/verdict/expectations.toml), and the run fails when one passes or fails
-otherwise. An empty field: there is nothing to ask (the release has no such reader or writer). [Plug-ins](../exporters/plugins.md)
-are one more row and column of a grid of yours (`savedmodel-compat matrix run --grid --plugins FILE`). The most instructive
-failures, each with one command that shows it: [findings](findings.md).
+`tox -e grid` makes this. It builds and saves each case inside each release. Each release then loads every artifact through each of its
+readers, and gives the recorded answers if it can. Each field shows how many cells passed, of those that ran: **passed/ran**. The other
+cells are known failures. An entry of the [ledger](../../compat_matrix/verdict/expectations.toml) explains each of them, and the run fails if
+one passes or fails differently. A field is empty if the release has no such reader or writer. [Plug-ins](../exporters/plugins.md)
+add a row and a column to your own grid (`savedmodel-compat matrix run --grid --plugins FILE`). [Findings](findings.md) has the most
+instructive failures, each with a command that shows it.
 
 Last whole run: {run["observed"]} of {run["planned"]} planned cells observed, {passed} of them passed, exit code
 {run["exit_code"]}, {run["processes"]} processes on 2 cores{_minutes(run)}. {facts.get("note", "")}

@@ -45,9 +45,9 @@ releases saved: one or more for each layer and way to use it, and whole models. 
 {tensorflow}. Its answers to the same inputs were compared with those of the original and those of the release itself, then its
 weights after one training step. `python -m savedmodel_migration.keras_models` makes the models, `python -m savedmodel_migration.keras_models.table` compares them.
 
-A field counts ways to use the layer: **rebuilt / saved by this release**. Rebuilt models predict what the original predicts, in
-every bit, or within 1e-5 where the field ends with `~`. `s` after the numbers: a training step of one of them differs. An empty
-field: this release does not have the layer, or cannot save it. `?`: not compared yet. The reasons stand
+Each field counts ways to use the layer: **rebuilt / saved by this release**. Rebuilt models give the predictions of the original, bit for
+bit, or within 1e-5 if the field ends with `~`. An `s` after the numbers means that a training step of one of them differs. A field is
+empty if the release does not have the layer, or cannot save it. `?` means not compared yet. The reasons are
 [below](#what-is-not-equal).
 
 The columns `jax` and `torch` count rebuilt files that another process, without TensorFlow, loaded on that backend and that
@@ -66,7 +66,7 @@ models were then asked again, until the answers had the same bits:
   `tf.nn.fused_batch_norm`, as Keras 2 did. It computes `(x - mean) * f + beta`. Keras 3 computes `x * f + (beta - mean * f)`,
   with the same `f`, and no layer of it calls this kernel outside of training.
 
-Nothing else is changed: where the bits are the same then, every other layer computes what the original computes.
+Nothing else is changed. If the bits are then the same, every other layer computes the same as in the original.
 
 """  # noqa: E501
 

@@ -73,6 +73,8 @@ class LoadOptions:
         one line for each. It is called later too, when a function is called for the first time.
       kinds: kinds of objects that the program adds, each a `reference_impl.ObjectKind`: nodes with
         their identifiers become objects of its classes. A model without such nodes loads as usual.
+      fast: use the faster twins of plain code in `reference_impl.fast`. If false, only the plain
+        code runs; the loaded model is the same.
 
     Raises:
       OptionError: an option has an invalid value.
@@ -92,6 +94,7 @@ class LoadOptions:
     modules: bool = False
     trace: Optional[Sink] = None
     kinds: Sequence[UserKind] = ()
+    fast: bool = True
 
     def __post_init__(self) -> None:
         if refused := refuse_kinds(self.kinds):

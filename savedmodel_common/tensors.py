@@ -121,8 +121,10 @@ def save(path: Path, tensors: Mapping[str, Tensor]) -> None:
     os.replace(temporary, path)
 
 
-def load(path: Path) -> "collections.OrderedDict[str, Tensor]":
+def load(path: Path, plain: bool = False) -> "collections.OrderedDict[str, Tensor]":
     """Read an ``.npz`` back into an ordered ``{name: Tensor}``.
+
+    ``plain``: also read a file of ``numpy.savez``, whose members are tensors under their names.
 
     Raises ValueError when the file is not such an archive, contradicts itself (missing member,
     wrong type, offsets out of order)
@@ -133,13 +135,22 @@ def load(path: Path) -> "collections.OrderedDict[str, Tensor]":
         try:
             with zipfile.ZipFile(stream) as archive:
                 _check_size(path, archive, os.fstat(stream.fileno()).st_size)
-                return _read(path, archive)
+                read = _read_plain if plain and "meta.npy" not in archive.namelist() else _read
+                return read(path, archive)
         except (MemoryError, ValueError):
             raise
         except (
             Exception
         ) as error:  # zipfile, zlib and NumPy have many for bytes that nobody vouches for
             raise ValueError("{}: {}: {}".format(path, type(error).__name__, error))
+
+
+def is_plain(path: Path) -> bool:
+    """Return whether ``numpy.savez`` wrote the file: an archive without the dtypes of tensors."""
+    if not zipfile.is_zipfile(str(path)):
+        return False
+    with zipfile.ZipFile(str(path)) as archive:
+        return "meta.npy" not in archive.namelist()
 
 
 def _check_size(path: Path, archive: zipfile.ZipFile, size: int) -> None:
@@ -179,6 +190,22 @@ def _read(path: Path, archive: zipfile.ZipFile) -> "collections.OrderedDict[str,
                 )
             )
         out[name] = Tensor(dtype, array)
+    return out
+
+
+def _read_plain(path: Path, archive: zipfile.ZipFile) -> "collections.OrderedDict[str, Tensor]":
+    out = collections.OrderedDict()  # type: collections.OrderedDict[str, Tensor]
+    for file in archive.namelist():
+        name = file[: -len(".npy")]
+        if not file.endswith(".npy") or name in out:
+            raise ValueError("{}: {} is not an array, or there twice".format(path, file))
+        try:
+            out[name] = from_numpy(_member(path, archive, name))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "{}: {}. numpy.savez keeps numbers, booleans and bytes (np.array([b'a']));"
+                " savedmodel_common.tensors.save writes every dtype".format(path, error)
+            )
     return out
 
 

@@ -15,7 +15,6 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -162,7 +161,7 @@ class LazyGroup(Group):
 
 
 @functools.cache
-def _commands() -> dict[str, EntryPoint]:
+def _commands() -> dict[str, entry_points.EntryPoint]:
     return entry_points.own(entry_points.COMMANDS)
 
 

@@ -66,6 +66,14 @@ _LONG = 100  # characters of the name of a folder
 _PARSED: dict[str, Callable[[Any], Any]] = {"make_up": int, "limit": float}
 
 
+def _unknown_option(name: str) -> str:
+    from reference_impl.format.error_text import like
+
+    if f"{NAME}_{name}" == OUT:
+        return f"{name!r} is an option of the test run: set {OUT} in the ini file"
+    return f"no option {name!r}; there are {', '.join(INI)}.{like(name, INI)}"
+
+
 class CheckFailed(AssertionError):
     """An export did not pass; the message says why.
 
@@ -204,7 +212,7 @@ class _Engine:
             found.update(one)
         unknown = sorted(set(found) - set(INI))
         if unknown:
-            raise OptionError(f"no option {unknown[0]!r}; there are {', '.join(INI)}")
+            raise OptionError(_unknown_option(unknown[0]))
         for name, value in found.items():
             try:
                 found[name] = (

@@ -7,6 +7,7 @@ workers       the programs that run a converted file, each in the Python of its 
 noise         how far the original itself moves
 verdicts      one of four verdicts for each output, and who is alone
 nodes         the nodes whose values differ between the evaluator and another program
+prefixes      the prefix that the names of nodes have where functions were inlined
 bisection     the same in TensorFlow, one value at a time, where ops are fused
 proof         the walk: questions, answers, noise, verdicts, certificate
 certificate   one JSON file: write, read as untrusted input, check without TensorFlow

@@ -152,7 +152,7 @@ def write(certificate: Certificate, path: Path) -> str:
     if size > strict_json.MAX_BYTES:
         raise CertificateError(
             f"{path}: the certificate would have {size} bytes, more than {strict_json.MAX_BYTES};"
-            " ask fewer inputs (--random 0), or a smaller batch by --requests"
+            " ask fewer inputs (--make-up 0), or a smaller batch by --requests"
         )
     write_text(path, text)
     return digest

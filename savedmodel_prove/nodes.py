@@ -20,10 +20,11 @@ import numpy.typing as npt
 from reference_eval.executor import Ran
 from savedmodel_common import tensors
 from savedmodel_common.tensors import Tensor
+from savedmodel_prove import prefixes
 from savedmodel_prove.questions import Inputs
 from savedmodel_prove.sides.evaluator import Evaluator, Trace
 from savedmodel_prove.sides.side import Side, SideError
-from savedmodel_prove.verdicts import agrees, allowed_difference, distance
+from savedmodel_prove.verdicts import agrees, allowed_difference, distance, quantized_alike
 
 Array = npt.NDArray[Any]
 SLACK = 4  # times the allowance of an output: a node inside is not rounded by what follows
@@ -172,48 +173,19 @@ class _Names:
     def __init__(self, there: Collection[str], ran: Sequence[Ran], trace: Trace) -> None:
         self._there = {name.removesuffix(":0"): name for name in there}
         self._outputs = {id(value): name for name, value in trace.outputs.items() if name in there}
-        self._prefixes = _prefixes(self._there, ran)
+        self._prefixes = prefixes.of_functions(self._there, ran, trace.ran)
 
     def of(self, ran: Ran) -> Optional[str]:
         """Return the name of a node's first result; None where the converted model has none."""
         if not ran.values or not isinstance(ran.values[0], np.ndarray):
             return None
-        prefix = self._prefixes.get(ran.function, "")
-        found = self._there.get(f"{prefix}{ran.node}")
+        prefix = self._prefixes.get(ran.function)
+        found = None if prefix is None else self._there.get(f"{prefix}{ran.node}")
         return found or self._outputs.get(id(ran.values[0]))
 
 
-def _prefixes(there: Collection[str], ran: Sequence[Ran]) -> dict[str, str]:
-    """Return what stands before the names of a function's nodes in the converted model.
-
-    It is the prefix that most nodes of the function share, e.g. ``StatefulPartitionedCall/``. Of
-    several such prefixes, the name of the function itself is taken: another SavedModel may have it.
-    """
-    by_end: dict[str, list[str]] = {}
-    for name in there:
-        for prefix, end in _parted(name):
-            by_end.setdefault(end, []).append(prefix)
-    votes: dict[str, Counter[str]] = {}
-    for one in ran:
-        votes.setdefault(one.function, Counter()).update(by_end.get(one.node, ()))
-    return {function: _elected(found, f"{function}/") for function, found in votes.items() if found}
-
-
-def _elected(votes: Counter[str], preferred: str) -> str:
-    most = max(votes.values())
-    return preferred if votes[preferred] == most else votes.most_common(1)[0][0]
-
-
-def _parted(name: str) -> Iterator[tuple[str, str]]:
-    """Yield a name in two parts: ``("", "a/b/c")``, ``("a/", "b/c")``, ``("a/b/", "c")``."""
-    parts = name.split("/")
-    for start in range(len(parts)):
-        prefix = "".join(f"{part}/" for part in parts[:start])
-        yield prefix, "/".join(parts[start:])
-
-
 def _row(ran: Ran, value: Array, name: str, theirs: Tensor, double: object) -> Row:
-    expected = tensors.from_numpy(value)
+    expected = quantized_alike(tensors.from_numpy(value), theirs)
     noise = 0.0
     if isinstance(double, np.ndarray) and double.shape == value.shape:
         noise = distance(expected, tensors.from_numpy(double))

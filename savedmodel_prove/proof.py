@@ -258,7 +258,8 @@ def _records(target: Target, sides: Sides, seed: int, count: int) -> tuple[list[
     found: list[Record] = []
     notes: list[str] = []
     given = list(questions.recorded(target))
-    made: Iterator[Question] = questions.made(target, ask, seed, count)
+    fixed = sides.converted.shapes if isinstance(sides.converted, File) else {}
+    made: Iterator[Question] = questions.made(target, ask, seed, count, fixed)
     if given:  # what the user gave is enough where nothing can be made
         made = _while_possible(made, notes)
     for question in itertools.chain(given, made):

@@ -112,7 +112,7 @@ def _of_requests(target: Target) -> Iterator[Inputs]:
         entries = _entries(folder)
         for entry in entries:
             if _asks(entry, target):
-                yield tensors.load(folder / str(entry["inputs"]))
+                yield tensors.load(folder / str(entry["inputs"]), plain=True)
     except (ArtifactError, OSError, ValueError) as error:
         raise NoQuestion(f"{target.requests}: {error}") from error
 
@@ -158,7 +158,11 @@ def _of_warmup(target: Target) -> Iterator[Inputs]:
 
 
 def made(
-    target: Target, answer: Callable[[Inputs], Answer], seed: int, count: int
+    target: Target,
+    answer: Callable[[Inputs], Answer],
+    seed: int,
+    count: int,
+    fixed: Optional[Mapping[str, Sequence[int]]] = None,
 ) -> Iterator[Question]:
     """Yield ``count`` random inputs and the edges.
 
@@ -167,13 +171,15 @@ def made(
       answer: asks the original.
       seed: of the random numbers.
       count: of random inputs.
+      fixed: shapes of inputs in the converted model, -1 for an open dimension. Most questions have
+        its sizes where the original leaves them open.
 
     Raises NoQuestion: the original answers no made input.
     """
     if not target.inputs:
         yield Question("no inputs", {})
         return
-    base = _base(target, answer)
+    base = _base(target, answer, fixed or {})
     random = np.random.default_rng(seed)
     for number in range(count):
         yield Question(f"random {number}", _varied(base, _random, random))
@@ -186,14 +192,30 @@ def made(
             yield Question(f"batch {size}" if size else "empty batch", rows)
 
 
-def _base(target: Target, answer: Callable[[Inputs], Answer]) -> Inputs:
+def _base(
+    target: Target, answer: Callable[[Inputs], Answer], fixed: Mapping[str, Sequence[int]]
+) -> Inputs:
     examples = examples_of(target.found.meta_graph(target.tags))
     reason = "no input of its dtypes and shapes can be made"
-    for inputs in itertools.islice(made_up(target.inputs, examples), TRIED):
+    spec = {name: _with_sizes(info, fixed.get(name)) for name, info in target.inputs.items()}
+    for inputs in itertools.islice(made_up(spec, examples), TRIED):
         reason = answer(inputs).error
         if not reason:
             return inputs
     raise NoQuestion(f"the original answers no made input ({reason}); pass requests")
+
+
+def _with_sizes(info: Mapping[str, object], fixed: Optional[Sequence[int]]) -> Mapping[str, object]:
+    """Return an input with the sizes of the converted model where its own are open."""
+    shape = info["shape"]
+    if fixed is None or (isinstance(shape, Sequence) and len(shape) != len(fixed)):
+        return info
+    own = shape if isinstance(shape, Sequence) else [None] * len(fixed)
+    sizes = [
+        one if one is not None and one >= 0 else other if other >= 0 else one
+        for one, other in zip(own, fixed)
+    ]
+    return {**info, "shape": sizes}
 
 
 Fill = Callable[[Tensor, np.random.Generator], Tensor]

@@ -25,7 +25,7 @@ from savedmodel_common.compare import (
     numbers,
 )
 from savedmodel_common.limits import FRACTION_BITS
-from savedmodel_common.tensors import Tensor
+from savedmodel_common.tensors import CARRIERS, Tensor
 from savedmodel_prove.records import CONVERTED, EVALUATOR, EXACT, ORIGINAL, Answer, Record
 
 SAMPLED = 4  # times the measured noise is allowed
@@ -239,7 +239,18 @@ def _alone(name: str, record: Record, allowed: float) -> str:
         if answer is None or name not in answer.outputs:
             return ""
         given[side] = answer.outputs[name]
+    given[EVALUATOR] = quantized_alike(given[EVALUATOR], given[ORIGINAL])
     return _odd_one(given, allowed)
+
+
+def quantized_alike(tensor: Tensor, other: Tensor) -> Tensor:
+    """Return the evaluator's tensor with the quantized dtype of another.
+
+    NumPy has no quantized integers: the evaluator gives ``qint8`` as int8.
+    """
+    if other.dtype.startswith(("qint", "quint")) and CARRIERS[other.dtype] == tensor.dtype:
+        return Tensor(other.dtype, tensor.array)
+    return tensor
 
 
 def _odd_one(given: Mapping[str, Tensor], allowed: float) -> str:

@@ -100,7 +100,7 @@ class Use:
     verdicts: dict[
         int, Verdict
     ]  # release -> Verdict, for the requested releases that have the loader
-    untold: tuple[str, ...] = ()  # why it cannot be predicted that the part loads, in any release
+    unknown: tuple[str, ...] = ()  # why it cannot be predicted that the part loads, in any release
     refused: tuple[
         str,
         ...,
@@ -170,7 +170,7 @@ def _hindered(use: Use, found: Obstacles) -> Use:
     """
     if use.loader not in LOADERS:
         loader = OBJECTS if use.loader == REFERENCE else use.loader
-        return replace(use, untold=found.untold(loader, use.part))
+        return replace(use, unknown=found.unknown(loader, use.part))
     if not found.concern(use.loader, use.part):
         return use
     refused: dict[str, None] = {}
@@ -182,8 +182,8 @@ def _hindered(use: Use, found: Obstacles) -> Use:
             replace(verdict, loads=False, reasons=(*lines, *verdict.reasons)) if lines else verdict
         )
         verdicts[index] = hindered
-    untold = found.untold(use.loader, use.part, use.verdicts)
-    return replace(use, verdicts=verdicts, untold=untold, refused=tuple(refused))
+    unknown = found.unknown(use.loader, use.part, use.verdicts)
+    return replace(use, verdicts=verdicts, unknown=unknown, refused=tuple(refused))
 
 
 def of_graph(

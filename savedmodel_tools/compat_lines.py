@@ -105,7 +105,7 @@ def _part_lines(
     yield from table_lines([["", *loaders], *([part, *cells[part]] for part in shown)])
     if len(shown) < len(parts):
         yield f"{len(parts) - len(shown)} more parts: --full"
-    for line in (*untold_lines(uses), *reason_lines(uses, table, full)):
+    for line in (*unknown_lines(uses), *reason_lines(uses, table, full)):
         yield printable(line, newlines=False)
 
 
@@ -115,7 +115,7 @@ def cell(use: Use | None, table: History) -> str:
         return ""
     if not use.verdicts:
         return "(no such loader)"
-    if use.untold and use.members:
+    if use.unknown and use.members:
         refused = [index for index in use.verdicts if use.refused and index not in use.members]
         return f"unknown; not in {words(table.text(refused))}" if refused else "unknown"
     if len(use.verdicts) == 1:
@@ -125,11 +125,11 @@ def cell(use: Use | None, table: History) -> str:
     return words(table.text(use.members)) if use.members else "none"
 
 
-def untold_lines(uses: list[Use]) -> list[str]:
+def unknown_lines(uses: list[Use]) -> list[str]:
     """Return the reasons why it is unknown which releases load a part."""
     lines: dict[str, dict[str, None]] = {}
     for use in uses:
-        for why in use.untold if use.members else ():
+        for why in use.unknown if use.members else ():
             lines.setdefault(why, {})[use.loader] = None
     return [f"unknown: {why}  ({', '.join(loaders)})" for why, loaders in lines.items()]
 

@@ -80,7 +80,7 @@ def whole(uses: list[Use], loader: str) -> Use | None:
     verdicts = {index: together(each) for index, each in found.items()}
     return Use(
         *("model", loader, verdicts),
-        tuple(why for use in mine for why in use.untold),
+        tuple(why for use in mine for why in use.unknown),
         tuple(why for use in mine for why in use.refused),
     )
 
@@ -116,7 +116,7 @@ def good(use: Use, all_asked: bool) -> bool:
     """Whether a part does, and it is told, in every release that was asked about; or, where none
     was named, in any.
     """
-    return loads(use, all_asked) and not use.untold
+    return loads(use, all_asked) and not use.unknown
 
 
 def loads(use: Use, all_asked: bool) -> bool:
@@ -143,7 +143,7 @@ def to_json(graph: GraphCompat, loaders: tuple[str, ...], table: History) -> dic
                 for index, item in use.verdicts.items()
                 if item.risks
             },
-            **({"not_told": list(use.untold)} if use.untold else {}),
+            **({"unknown": list(use.unknown)} if use.unknown else {}),
         }
         for use in graph.uses
         if use.loader in loaders

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reference_impl.format.names import FORMATS
+from savedmodel_tools.meant import model_around, near
 from savedmodel_tools.place import (
     Entry,
     Local,
@@ -109,16 +110,19 @@ def find(arguments: Iterable[str], *, follow_links: bool = False) -> Found:
         place = place_of(argument, follow_links)
         kind = place.kind()
         if kind == "":
-            raise Unusable(f"{argument or repr(argument)}: no such file or directory")
+            raise Unusable(
+                f"{argument or repr(argument)}: no such file or directory"
+                f"{'' if place.remote else near(argument)}"
+            )
         if kind == "file":
             _add_file(place, found, known)
         elif not _search(place, found, known):
             raise Unusable(
                 f"{argument}: no SavedModel is there ({', '.join(FORMATS)} in this directory or"
-                " below it)"
+                f" below it){'' if place.remote else model_around(argument)}"
             )
     if not found.models and not found.skipped:
-        raise Unusable("no model is named")
+        raise Unusable("no model is named: give a SavedModel, a folder of them, a URL or @LIST")
     if not found.models and all(item.kind == LINK for item in found.skipped):
         one = found.skipped[0]
         more = f", and {len(found.skipped) - 1} more like it" if len(found.skipped) > 1 else ""
@@ -174,7 +178,7 @@ def _add_file(place: Place, found: Found, known: set[str]) -> None:
     if not last.endswith(tuple(os.path.splitext(name)[1] for name in FORMATS)):  # noqa: PTH122
         raise Unusable(
             f"{place.name}: neither a directory nor a .pb, .pbtxt or .cpb file (a list of models is"
-            f" @{place.name})"
+            f" @{place.name}){'' if place.remote else model_around(place.name)}"
         )
     if place.identity() not in known:
         known.add(place.identity())

@@ -48,7 +48,7 @@ class Obstacles:
         """
         return self._chosen(loader, part, [index], proved=True)
 
-    def untold(
+    def unknown(
         self, loader: str, part: str, releases: Iterable[int] | None = None
     ) -> tuple[str, ...]:
         """Return why it is not known whether a part loads.

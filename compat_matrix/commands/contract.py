@@ -116,7 +116,10 @@ def write(
     from compat_matrix.exports.contracts import target_of, write_one, written_or_refused
 
     if (out is not None or requests is not None) and len(found.models) != 1:
-        raise click.UsageError("--out and --requests are for one model")
+        raise click.UsageError(
+            f"--out and --requests are for one model, and {len(found.models)} were found. Without"
+            " them, each contract is written beside its model: MODEL.contract.json"
+        )
     targets: list[tuple[Model, Path]] = []
     for model in found.models:
         target = target_of(model, out)
@@ -209,7 +212,10 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
 @contract.command()
 @click.argument("path", metavar="MODEL", required=False, shell_complete=folders)
 @click.argument(
-    "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False
+    "contracts",
+    metavar="[CONTRACT]",
+    type=click.Path(exists=True, path_type=Path),
+    required=False,
 )
 @list_option(
     "--allow",
@@ -230,7 +236,7 @@ def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
 @jobs_option
 def check(
     path: Optional[str],
-    file: Optional[Path],
+    contracts: Optional[Path],
     allow: tuple[str, ...],
     answers: bool,
     require: bool,
@@ -241,17 +247,25 @@ def check(
 ) -> int:
     """Check that MODEL, or every model of a folder, keeps its contract.
 
-    The contract is in FILE; without it, in the file beside the model. A change that would break a
+    CONTRACT is a file, or a folder in which `contract write` made the contracts of models with the
+    same names. Without it the contract is the file beside the model. A change that would break a
     client ends with exit code 1. Additions are shown and pass. With --answers, the exit code is 3
     if no contract has golden answers.
 
     \b
     Examples:
       savedmodel-compat contract check model
+      savedmodel-compat contract check migrated/models zoo
       savedmodel-compat contract check --rule ALL
       savedmodel-compat contract check models --answers --require
     """
-    from compat_matrix.exports.contracts import NO_ANSWERS, blank, checked, exit_code
+    from compat_matrix.exports.contracts import (
+        NO_ANSWERS,
+        ContractFolder,
+        blank,
+        checked,
+        exit_code,
+    )
     from savedmodel_tools.contract.rules import RULES
     from savedmodel_tools.jobs import Died, ordered
 
@@ -263,6 +277,8 @@ def check(
     if wrong := unknown("rule", allow, RULES):
         raise click.UsageError(wrong)
     found = models_named([path], follow_links=follow_links)
+    is_folder = contracts is not None and contracts.is_dir()
+    file = ContractFolder(contracts, Path(path)) if contracts and is_folder else contracts
     one = functools.partial(
         checked, file=file, allowed=frozenset(allow), ask=answers, follow_links=follow_links
     )
@@ -283,7 +299,7 @@ def check(
         )
         text = (
             f"no contract: {why}. Write it (savedmodel-compat contract write {shlex.quote(path)}),"
-            " or name a file"
+            " or name the file or the folder of contracts"
         )
         raise click.UsageError(printable(text, newlines=False))
     if as_json:

@@ -55,7 +55,7 @@ class Predictor:
         if found is None:
             found = self._artifacts[cell.artifact] = self._read(cell)
         if isinstance(found, str):
-            return Prediction(Says.NOT_TOLD, why=found)
+            return Prediction(Says.UNKNOWN, why=found)
         each = [found.of(consumer, check, index) for index in around]
         if len(each) == 1 or each[0].says is each[-1].says is not Says.FAILS:
             return each[0]
@@ -107,7 +107,7 @@ def _between(each: Sequence[Prediction], names: Sequence[str]) -> Prediction:
     if before.says is after.says is Says.FAILS and common:
         return Prediction(Says.FAILS, tuple(dict.fromkeys([*before.causes, *after.causes])))
     why = f"the op history does not have the release; {names[0]}: {before}; {names[1]}: {after}"
-    return Prediction(Says.NOT_TOLD, why=why)
+    return Prediction(Says.UNKNOWN, why=why)
 
 
 class _Foretold:
@@ -141,7 +141,7 @@ class _Foretold:
             if load is None or index not in load.verdicts:
                 continue
             lacks.update(dict.fromkeys(load.verdicts[index].lacks))
-            lost.update(dict.fromkeys((*load.refused, *load.untold)))
+            lost.update(dict.fromkeys((*load.refused, *load.unknown)))
             parts = [
                 *asked.get(tags, ()),
                 *([SAVES[consumer.saver]] if check.saves and consumer.saver else []),
@@ -162,10 +162,10 @@ class _Foretold:
                         lack for lack in verdict.lost if lack.value in forms.ANSWERS_DIFFER
                     )
                 )
-                lost.update(dict.fromkeys((*verdict.risks, *use.refused, *use.untold)))
+                lost.update(dict.fromkeys((*verdict.risks, *use.refused, *use.unknown)))
         if lacks:
             return Prediction(Says.FAILS, tuple(_cause(lack) for lack in lacks), at=at)
-        return Prediction(Says.NOT_TOLD, why="; ".join(lost)) if lost else PASSES
+        return Prediction(Says.UNKNOWN, why="; ".join(lost)) if lost else PASSES
 
 
 def _cause(lack: Lack) -> Cause:

@@ -8,7 +8,7 @@ model; a report is a dict, as ``--json`` prints it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,23 @@ SUFFIX = ".contract.json"
 NO_ANSWERS = "none on record: `contract write --answers` records some"
 
 
+@dataclass(frozen=True)
+class ContractFolder:
+    """The contracts of a zoo, held against other models of the same names.
+
+    Example: the model `migrated/models/text/bert`, below the root `migrated/models`, has the
+    contract `zoo/text/bert.contract.json` in the folder `zoo`.
+    """
+
+    path: Path
+    root: Path
+
+    def contract_of(self, model: Model) -> Path:
+        own = _contract_path(model)
+        root = self.root.resolve()
+        return self.path / (own.relative_to(root) if own.is_relative_to(root) else own.name)
+
+
 class WrongUse(Exception):
     """Raised when the options do not fit what is there; the message says what to do."""
 
@@ -33,18 +50,24 @@ def beside(model: Model) -> Path:
     """Where the contract of a local model is: MODEL.contract.json; versions (MODEL/1, MODEL/2)
     share that of the folder above.
     """
+    return Path(shown(_contract_path(model)))
+
+
+def _contract_path(model: Model) -> Path:
     path = Path(model.name).resolve()
     path = path.parent if path.is_file() else path
     path = path.parent if path.name.isdigit() else path
-    return Path(shown(path.with_name(path.name + SUFFIX)))
+    return path.with_name(path.name + SUFFIX)
 
 
-def target_of(model: Model, file: Path | None) -> Path | None:
+def target_of(model: Model, file: Path | ContractFolder | None) -> Path | None:
     """Return the file of a contract; None where a model elsewhere has none that was named."""
+    if isinstance(file, ContractFolder):
+        return file.contract_of(model)
     return file or (None if model.is_remote else beside(model))
 
 
-def blank(model: Model, file: Path | None) -> dict[str, Any]:
+def blank(model: Model, file: Path | ContractFolder | None) -> dict[str, Any]:
     """A report that says nothing yet."""
     contract = str(target_of(model, file) or "")
     return {
@@ -130,13 +153,18 @@ def old_contract(target: Path, update: bool) -> Contract | None:
 
 
 def checked(
-    model: Model, file: Path | None, allowed: frozenset[str], ask: bool, follow_links: bool
+    model: Model,
+    file: Path | ContractFolder | None,
+    allowed: frozenset[str],
+    ask: bool,
+    follow_links: bool,
 ) -> dict[str, Any]:
     """Return the status of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``,
     ``refused`` or ``unread``.
     """
     target, report = target_of(model, file), blank(model, file)
-    if target is None or (file is None and not target.exists()):
+    one_for_all = isinstance(file, Path)
+    if target is None or (not one_for_all and not target.exists()):
         return {**report, "status": "no contract"}
     try:
         frozen = files.read(target, answers=ask)

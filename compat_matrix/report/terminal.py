@@ -30,7 +30,7 @@ FORETOLD = {  # of `summary.json`, in the words of the report
     "right": "right",
     "wrong": "wrong",
     "explained": "explained by the ledger",
-    "not_told": "cells without one",
+    "unknown": "cells without one",
 }
 MIN_COLUMN, PADDING = 10, 3  # of a consumer: room for "not run 12"; the frame and two blanks
 _Consumer = tuple[str, str]  # name and version

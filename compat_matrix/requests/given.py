@@ -20,7 +20,7 @@ from compat_matrix.requests.artifact import ArtifactError, is_recorded, read_art
 from compat_matrix.requests.policies import Allowed, OptionError, Policy
 from compat_matrix.requests.recorder import ANSWERED_BY, Reader, Recorder, local_readers
 from reference_impl.format.container import layout
-from savedmodel_common import provenance, staging
+from savedmodel_common import provenance, staging, tensors
 
 PRODUCER = "given"
 QUESTIONS = Path("io") / "io.json"
@@ -286,6 +286,9 @@ def questions_of(
     artifact = read_artifact(directory)
     document = read_document(io / "io.json")
     try:
+        for file in (io / name for name in _files_of(document)):
+            if tensors.is_plain(file):  # workers read only files that state their dtypes
+                tensors.save(file, tensors.load(file, plain=True))
         return asking.from_artifact(artifact, found), document
     except (OSError, ValueError) as error:
         raise ArtifactError(f"{source}: {error}") from error

@@ -9,7 +9,7 @@ Three answers:
     passes    the release has everything the cell needs
     fails     the release lacks something; the cell must fail with an error that shows one of the
               ``causes``
-    not told  the history cannot say; ``why``
+    unknown   the history cannot say; ``why``
 
 The ledger takes precedence: an entry that a person wrote overrides any prediction.
 """
@@ -43,7 +43,7 @@ class Says(str, enum.Enum):
 
     PASSES = "passes"
     FAILS = "fails"
-    NOT_TOLD = "not told"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Prediction:
 
     Attributes:
       causes: of a predicted failure; any of them may come first.
-      why: the reason for "not told".
+      why: the reason for "unknown".
       at: the step of a predicted failure, ``load`` or ``call``.
     """
 
@@ -110,7 +110,7 @@ class Prediction:
     at: str = ""
 
     def __str__(self) -> str:
-        if self.says is Says.NOT_TOLD:
+        if self.says is Says.UNKNOWN:
             return f"no prediction: {self.why}"
         if self.says is Says.PASSES:
             return "passes"
@@ -176,15 +176,15 @@ def counts(judged: Iterable[tuple[Result, bool]]) -> dict[str, int]:
     speaks of its cell.
 
     ``right``: as predicted. ``wrong``: not as predicted, without an entry. ``explained``: not as
-    predicted, with an entry. ``not_told``: without a prediction.
+    predicted, with an entry. ``unknown``: without a prediction.
     """
-    found = dict.fromkeys(("right", "wrong", "explained", "not_told"), 0)
+    found = dict.fromkeys(("right", "wrong", "explained", "unknown"), 0)
     for result, has_entry in judged:
         foretold = of(result)
         if foretold is None or not result.outcome.observable:
             continue
-        if foretold.says is Says.NOT_TOLD:
-            found["not_told"] += 1
+        if foretold.says is Says.UNKNOWN:
+            found["unknown"] += 1
         elif holds(foretold, result):
             found["right"] += 1
         else:

@@ -110,12 +110,34 @@ class UnknownDefault:
 def read(load: LoadContext, spec: schema.FunctionSpec, name: str) -> Binder:
     """Return the Python signature in a FunctionSpec.
 
+    Functions of one load with equal signatures share one object, unless they have default values.
+
     Raises:
       StructureError, MalformedError: the FunctionSpec is damaged.
       LimitError: default values take much more memory than space in the file.
 
     RFC: FMT-03
     """
+    # Equal messages may have different bytes, if they hold maps. Then there are two equal objects.
+    key = spec.is_method, spec.fullargspec.SerializeToString()
+    signature = load.python_signatures.get(key)
+    if signature is None:
+        fields = _fields_of(load, spec, name)
+        signature = _signature(fields, spec.is_method)
+        if not fields.get("defaults") and not fields.get("kwonlydefaults"):
+            load.python_signatures[key] = signature
+    declared = spec.HasField("input_signature") and not spec.input_signature.HasField("none_value")
+    return Binder(
+        name,
+        load.file,
+        signature,
+        spec.input_signature if declared else None,
+        {schema.FunctionSpec.ON: True, schema.FunctionSpec.OFF: False}.get(spec.jit_compile),
+    )
+
+
+def _fields_of(load: LoadContext, spec: schema.FunctionSpec, name: str) -> dict[str, Any]:
+    """Return the fields of the FullArgSpec that are not None, checked."""
     file = load.file
     stored = (
         structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
@@ -140,6 +162,11 @@ def read(load: LoadContext, spec: schema.FunctionSpec, name: str) -> Binder:
         raise MalformedError(
             f"the FullArgSpec has the parameter {parameter!r} twice", file=file, node=name
         )
+    return fields
+
+
+def _signature(fields: dict[str, Any], is_method: bool) -> inspect.Signature:
+    """Return the signature that the fields of a FullArgSpec describe."""
     fullargspec = inspect.FullArgSpec(
         args=list(fields.get("args", ())),
         varargs=fields.get("varargs"),
@@ -151,14 +178,7 @@ def read(load: LoadContext, spec: schema.FunctionSpec, name: str) -> Binder:
         },
         annotations={},
     )
-    declared = spec.HasField("input_signature") and not spec.input_signature.HasField("none_value")
-    return Binder(
-        name,
-        file,
-        api.signature_of_fullargspec(fullargspec, spec.is_method),
-        spec.input_signature if declared else None,
-        {schema.FunctionSpec.ON: True, schema.FunctionSpec.OFF: False}.get(spec.jit_compile),
-    )
+    return api.signature_of_fullargspec(fullargspec, is_method)
 
 
 def _count(load: LoadContext, values: schema.StructuredValue) -> None:

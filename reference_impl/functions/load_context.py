@@ -5,6 +5,7 @@ far.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, Optional
 
@@ -78,6 +79,8 @@ class LoadContext:
         self.objects: list[Any] = [None] * len(graph.nodes)  # made so far
         self.kinds: list[Any] = [None] * len(graph.nodes)  # each a `reference_impl.kinds.kind.Kind`
         self.functions: dict[FileName, Any] = {}  # made so far
+        # Python signatures read so far: by is_method, FullArgSpec
+        self.python_signatures: dict[tuple[bool, bytes], inspect.Signature] = {}
         self.extra_bytes = 0  # bytes by which the tensors made so far are larger than in the file
 
     def has_saver(self, number: int) -> bool:

@@ -80,20 +80,29 @@ class Values:
         )
         return read_tensor(self._reader, key) if found is None else found
 
+    @functools.cached_property
+    def shares_memory(self) -> bool:
+        """Whether a variable gets the memory into which its value is read."""
+        return self._options.weights == "copied" and api.is_only_device()
+
     def assign(self, variable: tf.Variable, key: str) -> None:
         """Assign a value to a plain eager variable; the value is complete after `finish`.
 
         Raises the errors of `read`.
         """
-        if self._options.weights == "mapped" or not api.is_only_device():
-            value = self.read(key)
-        else:
+        if self.shares_memory:
             value = read_value(self._reader, key, self._copies)
+        else:
+            value = self.read(key)
         tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
 
     def finish(self) -> None:
         """Complete the assigned values. Raises the errors of `read`."""
         self._copies.finish()
+
+    def drop(self) -> None:
+        """Forget the values that were assigned since the last `finish`, with their errors."""
+        self._copies.drop()
 
     def close(self) -> None:
         self._copies.close()
@@ -123,6 +132,12 @@ class Copies:
         self._pending.append((self._pool.submit(_copy, reader, key, target, tensor), len(target)))
         self._bytes += len(target)
         self._finish(_AHEAD)
+
+    def drop(self) -> None:
+        """Forget all copies: cancel those that have not started, and wait for the others."""
+        self.close()
+        self._pending.clear()
+        self._bytes = 0
 
     def finish(self) -> None:
         """Wait until everything is copied.
@@ -229,7 +244,8 @@ def copied_once(
     """
     with tf.device("CPU"):
         tensor = tf.raw_ops.Empty(
-            shape=entry.shape, dtype=dtype if dtype in _EMPTY else _CARRIERS[dtype.size]
+            shape=tf.constant(entry.shape, tf.int32),  # a tuple takes twice the time
+            dtype=dtype if dtype in _EMPTY else _CARRIERS[dtype.size],
         )
     address = np.asarray(memoryview(tensor)).__array_interface__["data"][0]
     target = np.frombuffer(

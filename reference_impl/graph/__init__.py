@@ -1,7 +1,7 @@
 """Algorithms on GraphDef, FunctionDef and the object graph, without TensorFlow.
 
 edges              inputs of nodes; `function_edges` in functions
-node_index         the nodes of a main graph by name
+node_index         the nodes of a main graph by name; `node_forms` what several nodes have in common
 graph_view         a MetaGraph as bodies: the main graph and the functions, and what is reached
 references         references between functions: the one walk over all that names a function
 closure            reachable vertices, and reversed edges

@@ -79,17 +79,23 @@ def _is_number(text: str) -> bool:
 
 def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) -> list[list[str]]:
     """Return for each node the nodes and arguments that it waits for."""
-    return [_sources(node, in_function) for node in nodes]
+    return [sources_of(list(node.input), in_function) for node in nodes]
 
 
-def _sources(node: schema.NodeDef, in_function: bool) -> list[str]:
+def sources_of(inputs: list[str], in_function: bool = False) -> list[str]:
+    """Return the nodes and arguments that inputs come from."""
     # Most inputs are the first output of a node, written as the node's name.
     return [
         input_source(text, in_function) if ":" in text or text[:1] == "^" else text
-        for text in node.input
+        for text in inputs
     ]
 
 
 def data_inputs(node: schema.NodeDef) -> list[str]:
     """Return the inputs of a node that carry tensors, in order."""
-    return [text for text in node.input if not text.startswith("^")]
+    return without_controls(node.input)
+
+
+def without_controls(inputs: Iterable[str]) -> list[str]:
+    """Return the inputs that carry tensors, in order."""
+    return [text for text in inputs if text[:1] != "^"]

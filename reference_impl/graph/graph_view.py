@@ -11,6 +11,7 @@ from typing import NamedTuple, Optional
 from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_forms import NodeForm, NodeForms
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.signature_tensors import tensor_names
@@ -40,13 +41,15 @@ class GraphView:
 
     def __init__(self, proto: schema.MetaGraphDef, library: Optional[FunctionIndex] = None):
         self.proto = proto
+        self._forms = NodeForms()
+        self._references: dict[tuple[NodeForm, bool], tuple[str, ...]] = {}
         if library is not None:
             self.library = library
 
     @functools.cached_property
     def main(self) -> Nodes:
         """The nodes of the main graph."""
-        return Nodes(self.proto.graph_def)
+        return Nodes(self.proto.graph_def.node)
 
     @functools.cached_property
     def library(self) -> FunctionIndex:
@@ -57,33 +60,53 @@ class GraphView:
         """For each function, the functions that it refers to, including branches, bodies and
         gradients.
         """
-        return self.library.calls()
+        return self.library.calls(self.references)
 
     @functools.cached_property
     def bodies(self) -> list[Body]:
         """The main graph, then every function."""
-        functions = self.library.functions.items()
-        return [
-            Body(None, self.main.messages),
-            *[Body(name, function.node_def) for name, function in functions],
-        ]
+        names = [None, *self.library.functions]
+        return [Body(name, nodes.messages) for name, nodes in zip(names, self.indexes)]
+
+    @functools.cached_property
+    def indexes(self) -> list[Nodes]:
+        """For each of the `bodies` its nodes with their names and inputs."""
+        functions = self.library.functions.values()
+        return [self.main, *[Nodes(function.node_def, True) for function in functions]]
+
+    @functools.cached_property
+    def function_nodes(self) -> dict[str, Nodes]:
+        """For each function its nodes with their names and inputs."""
+        return dict(zip(self.library.functions, self.indexes[1:]))
+
+    def form(self, node: schema.NodeDef) -> NodeForm:
+        """Return the form of a node of this MetaGraph."""
+        return self._forms.of(node)
+
+    def references(self, node: schema.NodeDef, gradients: bool = True) -> tuple[str, ...]:
+        """Return the functions that a node refers to, as `FunctionIndex.references` does."""
+        if not self.library.functions:
+            return ()
+        form = self._forms.of(node)
+        found = self._references.get((form, gradients))
+        if found is None:
+            found = tuple(self.library.references(form.node, gradients=gradients))
+            self._references[form, gradients] = found
+        return found
 
     def of_op(self, ops: Collection[str]) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
         """Yield every node of one of these ops, with its function (None: the main graph)."""
-        yield from [
-            (None, node) for op, node in zip(self.main.ops, self.main.messages) if op in ops
-        ]
-        for function, nodes in self.bodies[1:]:
-            yield from [(function, node) for node in nodes if node.op in ops]
+        for body, nodes in zip(self.bodies, self.indexes):
+            if not nodes.op_set.isdisjoint(ops):
+                found = zip(nodes.ops, nodes.messages)
+                yield from [(body.function, node) for op, node in found if op in ops]
 
     @functools.cached_property
-    def _uses(self) -> dict[str, list[str]]:
+    def _uses(self) -> dict[str, tuple[str, ...]]:
         """For each node of the main graph the functions that it refers to."""
         nodes = zip(self.main.names, self.main.messages)
         return (
-            {name: list(self.library.references(node)) for name, node in nodes}
-            if self.library.functions
-            else {}
+            {name: self.references(node) for name, node in nodes} if self.library.functions else {}
         )
 
     def reached(self, names: Iterable[str]) -> Reached:

@@ -1,6 +1,6 @@
-"""The nodes of a main graph by name.
+"""The nodes of a main graph or a function, by name.
 
-`Nodes` reads a graph unchanged; of two nodes with one name the last counts. `Graph` is a graph to
+`Nodes` reads a body unchanged; of two nodes with one name the last counts. `Graph` is a graph to
 rewrite, in which names are unique: a TF 1.x import works on it before it extracts functions.
 
 RFC: V1-01
@@ -16,20 +16,38 @@ from typing import Any
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import Edge, input_sources, parse_input
+from reference_impl.graph.edges import Edge, parse_input, sources_of, without_controls
 from reference_impl.graph.node_builder import NodeBuilder
 from reference_impl.graph.unique_names import UniqueNames
 
 
 class Nodes:
-    """The nodes of a main graph with their names, ops and sources, each read once: a message makes
-    new strings each time.
+    """The nodes of a main graph or a function with their names, ops and inputs, each read once: a
+    message makes new strings each time.
     """
 
-    def __init__(self, graph: schema.GraphDef):
-        self.messages: list[schema.NodeDef] = list(graph.node)
-        self.names: list[str] = [node.name for node in self.messages]
-        self.ops: list[str] = [node.op for node in self.messages]
+    def __init__(self, messages: Iterable[schema.NodeDef], in_function: bool = False):
+        self.messages: list[schema.NodeDef] = list(messages)
+        self._in_function = in_function
+        self._data_inputs: dict[str, list[str]] = {}
+
+    @functools.cached_property
+    def names(self) -> list[str]:
+        return [node.name for node in self.messages]
+
+    @functools.cached_property
+    def ops(self) -> list[str]:
+        return [node.op for node in self.messages]
+
+    @functools.cached_property
+    def op_set(self) -> frozenset[str]:
+        """The ops that nodes have, in no order."""
+        return frozenset(self.ops)
+
+    @functools.cached_property
+    def inputs(self) -> list[list[str]]:
+        """For each node its inputs."""
+        return [list(node.input) for node in self.messages]
 
     @functools.cached_property
     def by_name(self) -> dict[str, schema.NodeDef]:
@@ -41,10 +59,17 @@ class Nodes:
         """Name -> op."""
         return dict(zip(self.names, self.ops))
 
+    def data_inputs(self, name: str) -> list[str]:
+        """Return the inputs of a node that carry tensors."""
+        found = self._data_inputs.get(name)
+        if found is None:
+            found = self._data_inputs[name] = without_controls(self.by_name[name].input)
+        return found
+
     @functools.cached_property
     def sources(self) -> list[list[str]]:
-        """For each node the nodes that it waits for."""
-        return input_sources(self.messages)
+        """For each node the nodes and arguments that it waits for."""
+        return [sources_of(inputs, self._in_function) for inputs in self.inputs]
 
     @functools.cached_property
     def waits(self) -> dict[str, list[str]]:

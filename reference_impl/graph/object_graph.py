@@ -33,10 +33,11 @@ class Paths:
             current = queue.popleft()
             self.order.append(current)
             for child in nodes[current].children:
-                if 0 <= child.node_id < len(nodes) and not self._known[child.node_id]:
-                    self._known[child.node_id] = 1
-                    self._parents[child.node_id] = current, child.local_name
-                    queue.append(child.node_id)
+                number = child.node_id
+                if 0 <= number < len(nodes) and not self._known[number]:
+                    self._known[number] = 1
+                    self._parents[number] = current, child.local_name
+                    queue.append(number)
 
     def names(self, node: int) -> Optional[tuple[str, ...]]:
         """Return the names on the path, or None for a node without a path.
@@ -94,8 +95,9 @@ def checkpoint_keys(
     RFC: RP-08, FMT-01
     """
     found = {}
+    theirs = list(tracked.nodes)
     for here, there in paired_nodes(saved, tracked).items():
-        keys = {item.name: item.checkpoint_key for item in tracked.nodes[there].attributes}
+        keys = {item.name: item.checkpoint_key for item in theirs[there].attributes}
         if keys:
             found[here] = keys
     return found
@@ -114,33 +116,31 @@ def paired_nodes(
 
     RFC: RP-08, OPT-02
     """
-    if not saved.nodes or not tracked.nodes:
+    # Lists: a repeated field of protobuf makes a new Python object for each access.
+    ours, theirs = list(saved.nodes), list(tracked.nodes)
+    if not ours or not theirs:
         return {}
     pairs = {0: 0}
     queue = deque(pairs)
     while queue:
         here = queue.popleft()
-        theirs = {child.local_name: child.node_id for child in tracked.nodes[pairs[here]].children}
         # SM-KEY-5
-        for child in saved.nodes[here].children:
-            twin = theirs.get(child.local_name, -1)
-            if (
-                child.node_id not in pairs
-                and 0 <= twin < len(tracked.nodes)
-                and 0 <= child.node_id < len(saved.nodes)
-            ):
-                pairs[child.node_id] = twin
-                queue.append(child.node_id)
+        twins = {child.local_name: child.node_id for child in theirs[pairs[here]].children}
+        for child in ours[here].children if twins else ():
+            number, twin = child.node_id, twins.get(child.local_name, -1)
+            if number not in pairs and 0 <= twin < len(theirs) and 0 <= number < len(ours):
+                pairs[number] = twin
+                queue.append(number)
     for here, there in list(pairs.items()):
         slots = {
             (slot.slot_name, slot.original_variable_node_id): slot
             # SM-SLOT-3
-            for slot in tracked.nodes[there].slot_variables
+            for slot in theirs[there].slot_variables
         }
-        for slot in saved.nodes[here].slot_variables if slots else ():
+        for slot in ours[here].slot_variables if slots else ():
             twin_slot = slots.get((slot.slot_name, pairs.get(slot.original_variable_node_id, -1)))
             number = slot.slot_variable_node_id
             other = -1 if twin_slot is None else twin_slot.slot_variable_node_id
-            if 0 <= number < len(saved.nodes) and 0 <= other < len(tracked.nodes):
+            if 0 <= number < len(ours) and 0 <= other < len(theirs):
                 pairs.setdefault(number, other)
     return pairs

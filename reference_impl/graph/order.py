@@ -72,6 +72,20 @@ def sources_first(sources: Mapping[Vertex, Iterable[Vertex]]) -> Optional[list[V
     return order if len(order) == len(sources) else None
 
 
+def is_in_order(sources: Mapping[Vertex, Iterable[Vertex]]) -> bool:
+    """Return whether each vertex stands after its sources, as most writers write their nodes.
+
+    Sources that are not keys are ignored.
+    """
+    seen: set[Vertex] = set()
+    for vertex, before in sources.items():
+        for source in before:
+            if source not in seen and source in sources:
+                return False
+        seen.add(vertex)
+    return True
+
+
 def circles(targets: Mapping[Comparable, Iterable[Comparable]]) -> list[list[Comparable]]:
     """Return the strongly connected components that have a cycle, each sorted, in order of their
     first members.
@@ -79,6 +93,8 @@ def circles(targets: Mapping[Comparable, Iterable[Comparable]]) -> list[list[Com
     For example, ``{1: [2], 2: [1], 3: [3], 4: [1]}`` has the components ``[1, 2]`` and ``[3]``.
     Targets that are not keys are ignored.
     """
+    if is_in_order(targets) or sources_first(targets) is not None:
+        return []  # there is no cycle
     vertices = sorted(targets)
     index = {vertex: position for position, vertex in enumerate(vertices)}
 

@@ -16,7 +16,7 @@ linear.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Optional, TypeVar
 
@@ -276,16 +276,21 @@ class FunctionIndex:
                 )
         return found
 
-    def calls(self) -> dict[str, list[str]]:
+    def calls(
+        self, references: Optional[Callable[[schema.NodeDef], Iterable[str]]] = None
+    ) -> dict[str, list[str]]:
         """Return for every function the functions that it refers to, each once, in order of first
         mention.
+
+        `references` is the method of this name, or one that remembers what it returns.
         """
+        named = self.references if references is None else references
         result: dict[str, list[str]] = {}
         none: list[str] = []  # one for all, there may be a million of them
         for name, function in self.functions.items():
             found: dict[str, None] = {}
             for node in function.node_def:
-                found.update(dict.fromkeys(sorted(self.references(node))))
+                found.update(dict.fromkeys(sorted(named(node))))
             if self.gradient_of.get(name) in self.functions:
                 found[self.gradient_of[name]] = None
             result[name] = list(found) if found else none

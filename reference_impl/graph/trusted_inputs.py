@@ -31,6 +31,7 @@ _ONE_ELEMENT = {
 }
 # Op -> the position of its axis (-1: the last), which the graph optimizer takes for one number.
 _AXIS = {"Concat": 0, "ConcatV2": -1}
+OF_ONE_ELEMENT = frozenset({*_ONE_ELEMENT, *_AXIS})  # ops that `faults` looks at
 # Op -> the dimensions of its first input that the kernel of oneDNN takes for granted.
 _DIMENSIONS = {"Conv2D": 4, "DepthwiseConv2dNative": 4, "Conv3D": 5}
 
@@ -84,7 +85,7 @@ def faults(nodes: Sequence[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, st
     """Yield the nodes of a body that take a constant for one element which is none, with what is
     wrong.
     """
-    takers = [node for node in nodes if node.op in _ONE_ELEMENT or node.op in _AXIS]
+    takers = [node for node in nodes if node.op in OF_ONE_ELEMENT]
     constants = (
         {node.name: node for node in nodes if node.op == "Const" and "value" in node.attr}
         if takers

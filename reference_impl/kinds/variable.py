@@ -63,7 +63,7 @@ def _read(load: LoadContext, number: int, node: schema.SavedObject) -> tf.Variab
     try:
         without = load.options.skip_checkpoint or load.has_saver(number)
         key = None if without else load.checkpoint.variable(number, node.variable)
-        if key is None or not api.makes_variables_itself(_create):
+        if key is None or not are_made_here():
             made = make(node.variable, None if key is None else load.checkpoint.read(key), device)
         else:
             with (
@@ -113,10 +113,22 @@ def _settings(proto: schema.SavedVariable) -> dict[str, Any]:
         "name": proto.name,
         "shape": specs.shape_of(proto.shape),
         "dtype": specs.tf_dtype(proto.dtype),
+        **roles(proto),
+    }
+
+
+def roles(proto: schema.SavedVariable) -> dict[str, Any]:
+    """Return the keywords of a `tf.Variable` that say how it is trained and replicated."""
+    return {
         "trainable": proto.trainable,
         "synchronization": tf.VariableSynchronization(proto.synchronization),
         "aggregation": tf.VariableAggregation(proto.aggregation),
     }
+
+
+def are_made_here() -> bool:
+    """Return whether no strategy and no variable creator takes part in making eager variables."""
+    return api.makes_variables_itself(_create)
 
 
 def make(proto: schema.SavedVariable, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:

@@ -22,6 +22,7 @@ from typing import Any, Optional
 
 from reference_impl import safety
 from reference_impl.errors import UnsupportedModelError
+from reference_impl.fast import variables as fast_variables
 from reference_impl.format import extension, schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import SIGNATURES_CHILD
@@ -109,6 +110,14 @@ class Loader(LoadContext):
 
     selected: Optional[frozenset[int]] = None  # the nodes to make, None for all
     hooks: Sequence[LoadHook] = ()
+    variables: dict[int, Any] = {}  # made by `reference_impl.fast` before their turn
+
+    @property
+    def uses_fast_code(self) -> bool:
+        """Whether `reference_impl.fast` may make objects: nobody else takes part in the load or
+        watches it.
+        """
+        return self.options.fast and self.watch is None and not self.hooks
 
     @property
     def has_resources(self) -> bool:
@@ -164,6 +173,7 @@ class Loader(LoadContext):
     def make_objects(self) -> None:
         """Make the object of every node, after the objects that it is made of."""
         nodes = self.graph.nodes
+        self.variables = fast_variables.make_all(self) if self.uses_fast_code else {}
         needs: dict[int, list[int]] = {}
         for number, kind in enumerate(self.kinds):
             if kind is not None and (found := [*kind.made_of(nodes[number])]):
@@ -183,6 +193,8 @@ class Loader(LoadContext):
 
     def make(self, number: int, node: schema.SavedObject) -> Any:
         """Return the object of a node: of a hook, or of its kind."""
+        if number in self.variables:
+            return self.variables.pop(number)
         for hook in self.hooks:
             made = hook.make(self, number, node)
             if made is not None:

@@ -195,10 +195,9 @@ def effects(
     """
     search = Search(view, objects, assets)
 
-    def acts(nodes: Iterable[schema.NodeDef]) -> bool:
-        return any(search.effect(node.op) for node in nodes)
-
-    acting = {str(function) for function, nodes in view.bodies[1:] if acts(nodes)}
+    acting = {
+        name for name, nodes in view.function_nodes.items() if any(map(search.effect, nodes.op_set))
+    }
     search.follow_import()
     starts = [*graph_starts(view.proto), *object_starts(objects, paths, by_name=True)]
     search.follow_sizes(starts)
@@ -232,7 +231,6 @@ class Search:
         # The effect of each op; the effects of a function are those of its nodes.
         self.effect = functools.cache(lambda op: op_effect(op, self.library.functions))
         self._assets = assets
-        self._bodies: dict[str, dict[str, schema.NodeDef]] = {}
         self.found: dict[tuple[Optional[str], str, str], Sighting] = {}
         self._counted: set[tuple[Optional[str], str]] = set()
 
@@ -334,11 +332,7 @@ class Search:
             known.add(arguments)
             if not self.complete:
                 return
-            if name not in self._bodies:
-                self._bodies[name] = {
-                    node.name: node for node in self.library.functions[name].node_def
-                }
-            nodes = self._bodies[name]
+            nodes = self.view.function_nodes[name].by_name
             body = Body(name, nodes, function_arguments(self.library.functions[name], arguments))
             self._note(body, nodes.values(), start)
             self._enter(body, nodes.values(), pending)
@@ -411,7 +405,7 @@ class Search:
             function = self.library.functions[name]
             arguments = function_arguments(function, itertools.repeat(COMPUTED_PATH))
             self._note(
-                Body(name, {node.name: node for node in function.node_def}, arguments),
+                Body(name, self.view.function_nodes[name].by_name, arguments),
                 function.node_def,
                 None,
             )
@@ -445,7 +439,10 @@ class Search:
         """Queue the functions that nodes call or pass on."""
         self.steps += len(nodes)
         for node in nodes if self.library.functions else ():
-            possible = self.library.may_run(self.library.references(node))
+            referred = self.view.references(node)
+            if not referred:
+                continue
+            possible = self.library.may_run(referred)
             names = [name for name in possible if self.relevant is None or name in self.relevant]
             loop = self.library.functions.get(loop_body(node)) if names else None
             pending.extend(

@@ -13,9 +13,10 @@ from typing import Optional
 
 from reference_impl.format import limits, schema
 from reference_impl.graph.closure import reversed_edges
-from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.graph_view import Body, GraphView
-from reference_impl.graph.references import FunctionIndex, function_attributes
+from reference_impl.graph.node_index import Nodes
+from reference_impl.graph.references import function_attributes
 from reference_impl.safety.folding_tables import (
     OF_SHAPES,
     asked_inputs,
@@ -39,10 +40,10 @@ class ImportedBody:
     inputs.
     """
 
-    def __init__(self, body: Body, library: FunctionIndex):
-        self.name, self.library = body.function, library
-        self.nodes = {node.name: node for node in body.nodes}
-        ops = [(node.op, node) for node in self.nodes.values()]
+    def __init__(self, body: Body, index: Nodes, view: GraphView):
+        self.name, self._view, library = body.function, view, view.library
+        self.nodes, self._inputs = index.by_name, index.data_inputs
+        ops = list(zip(index.op_of.values(), self.nodes.values()))
         self._asking = [node for op, node in ops if op in asked_inputs()]
         self.counted = [
             node for op, node in ops if op in output_counts()
@@ -73,19 +74,19 @@ class ImportedBody:
             node = self.nodes[name]
             found[name] = self.is_foldable(name)
             if node.op not in OF_SHAPES and (found[name] or node.op in _IN_PARTS):
-                pending += [self._source(text) for text in data_inputs(node)]
+                pending += [self._source(text) for text in self._inputs(name)]
         return [self.nodes[name] for name in self._foldable if found.get(name)]
 
     def _asked_by_functions(
         self, node: schema.NodeDef, asked: Mapping[str, Collection[int]]
     ) -> Iterator[str]:
         """Yield the inputs of a node that the functions ask for which it calls."""
-        for name in self.library.references(node, gradients=False):
+        for name in self._view.references(node, gradients=False):
             given = data_inputs(node)[first_argument(node.op) or 0 :]
             yield from [given[number] for number in asked.get(name, ()) if number < len(given)]
 
     def _source(self, text: str) -> str:
-        return parse_input(text, self.name is not None).source
+        return input_source(text, self.name is not None)
 
     def is_foldable(self, name: str) -> bool:
         """Return whether a node follows from constants and arguments by stateless ops.
@@ -102,7 +103,7 @@ class ImportedBody:
                 continue
             node = self.nodes[current]
             follows = _may_fold(node) and node.op not in OF_SHAPES
-            sources = [self._source(text) for text in data_inputs(node)] if follows else []
+            sources = [self._source(text) for text in self._inputs(current)] if follows else []
             if current in opened or not sources:
                 self._foldable[current] = _may_fold(node) and all(map(self._is_known, sources))
                 stack.pop()
@@ -128,7 +129,10 @@ def imported(view: GraphView) -> Iterator[tuple[ImportedBody, list[schema.NodeDe
     """Yield each body with the nodes that importing it computes: the functions, then the main
     graph.
     """
-    bodies = {body.function: ImportedBody(body, view.library) for body in view.bodies}
+    bodies = {
+        body.function: ImportedBody(body, index, view)
+        for body, index in zip(view.bodies, view.indexes)
+    }
     callers = reversed_edges(view.calls.items())
     asked: dict[str, Collection[int]] = {}
     found: dict[Optional[str], list[schema.NodeDef]] = {}

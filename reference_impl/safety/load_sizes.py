@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Optional
 
 from reference_impl.format import limits, schema
-from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.edges import input_source, parse_input
 from reference_impl.graph.functional_ops import CASE_OPS, IF_OPS, WHILE_OPS
 from reference_impl.graph.graph_view import GraphView
+from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.order import sources_first
 from reference_impl.safety.known_tensors import (
     OPS,
@@ -88,7 +89,7 @@ class LoadSizes:
     def known(self, names: Iterable[str]) -> dict[str, list[Known]]:
         """Return what is known of the outputs of these nodes of the main graph."""
         self._begin()
-        return self._run(None, [self._view.main.by_name[name] for name in names], {})
+        return self._run(None, self._view.main, list(names), {})
 
     def of_nodes(self, names: Iterable[str]) -> list[Large]:
         """Return what is too large if these nodes of the main graph run."""
@@ -125,42 +126,51 @@ class LoadSizes:
         if (name, given) in self._results:
             return self._results[name, given]
         if self._depth >= limits.LOAD_SIZE_CALL_DEPTH or self._steps > limits.LOAD_SIZE_STEPS:
-            self._give_up(name, function.node_def)
+            self._give_up(name, function.node_def[:1])
             return [UNKNOWN] * len(function.signature.output_arg)
         self._results[name, given] = [UNKNOWN] * len(
             function.signature.output_arg
         )  # for a function that calls itself
         self._depth += 1
-        made = self._run(name, function.node_def, dict(zip(names, given)))
+        nodes = self._view.function_nodes[name]
+        made = self._run(name, nodes, list(nodes.by_name), dict(zip(names, given)))
         self._depth -= 1
         texts = [function.ret.get(item.name, "") for item in function.signature.output_arg]
         self._results[name, given] = [_output(text, made, True) for text in texts]
         return self._results[name, given]
 
-    def _give_up(self, name: Optional[str], nodes: Sequence[schema.NodeDef]) -> None:
-        if nodes:
-            self._found.setdefault((name, nodes[0].name), Large(name, nodes[0], 0, False))
+    def _give_up(self, name: Optional[str], nodes: Iterable[schema.NodeDef]) -> None:
+        for node in nodes:
+            self._found.setdefault((name, node.name), Large(name, node, 0, False))
 
     def _run(
-        self, name: Optional[str], nodes: Sequence[schema.NodeDef], arguments: Mapping[str, Known]
+        self,
+        name: Optional[str],
+        nodes: Nodes,
+        names: Sequence[str],
+        arguments: Mapping[str, Known],
     ) -> dict[str, list[Known]]:
-        """Follow a body and return what is known of the outputs of its nodes and of its
+        """Follow some nodes of a body and return what is known of their outputs and of the
         arguments.
         """
         in_function = name is not None
         made = {argument: [known] for argument, known in arguments.items()}
-        by_name = {node.name: node for node in nodes}
+        by_name = nodes.by_name
         unfed: set[str] = (
             set()
         )  # nodes that wait for a tensor that a load does not give, so they never run
-        sources = {node.name: _sources(node, in_function) for node in nodes}
+        sources = {
+            each: _sources(nodes.op_of[each], nodes.data_inputs(each), in_function)
+            for each in names
+        }
         for each in sources_first(sources) or ():  # a circle is refused by TensorFlow
             self._steps += 1
             if self._steps > limits.LOAD_SIZE_STEPS:
-                self._give_up(name, nodes)
+                first = nodes.messages[0] if in_function else by_name[names[0]]
+                self._give_up(name, [first])
                 break
             node = by_name[each]
-            inputs = [_output(text, made, in_function) for text in data_inputs(node)]
+            inputs = [_output(text, made, in_function) for text in nodes.data_inputs(each)]
             made[each] = self._outputs(node, inputs)
             self._measure(name, node, made[each])
             if self._is_unfed(node, sources[each], unfed):
@@ -209,7 +219,7 @@ class LoadSizes:
             return self._branches(node, inputs)
         called = self._library.called(node)
         first = first_argument(node.op) or 0
-        for name in self._library.may_run(self._library.references(node)):
+        for name in self._library.may_run(self._view.references(node)):
             if name != called:
                 self._call(name, inputs[first:] if called else ())
         return self._call(called, inputs[first:]) if called is not None else [UNKNOWN]
@@ -285,12 +295,8 @@ def _either(known: Sequence[Known]) -> Known:
     return Known(first.dtype, first.shape) if same else UNKNOWN
 
 
-def _sources(node: schema.NodeDef, in_function: bool) -> list[str]:
-    return (
-        []
-        if node.op in _BACK
-        else [parse_input(text, in_function).source for text in data_inputs(node)]
-    )
+def _sources(op: str, inputs: Iterable[str], in_function: bool) -> list[str]:
+    return [] if op in _BACK else [input_source(text, in_function) for text in inputs]
 
 
 def _output(text: str, made: Mapping[str, Sequence[Known]], in_function: bool) -> Known:

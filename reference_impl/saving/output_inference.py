@@ -151,7 +151,7 @@ def _needed_part(
     graph_def: schema.GraphDef, tensors: Sequence[str], library: ClosedLibrary
 ) -> schema.GraphDef:
     """Return the part of the main graph that some tensors depend on, with its functions."""
-    nodes = Nodes(graph_def)
+    nodes = Nodes(graph_def.node)
     needed = reachable([input_source(name) for name in tensors], nodes.waits)
     part = schema.GraphDef(versions=graph_def.versions)
     part.node.extend(node for name, node in zip(nodes.names, nodes.messages) if name in needed)

@@ -61,10 +61,18 @@ _handle_of = private(
     "tensorflow.python.ops.resource_variable_ops:_variable_handle_from_shape_and_dtype"
 )
 _uid = private("tensorflow.python.framework.ops:uid")
+# The name of resources that nothing finds by their name. In 2.10-2.21.
+_anonymous_name = private("tensorflow.python.eager.context:anonymous_name")
+_HANDLE_NAME = "variable"
+_HAS_DEBUG_NAME = "debug_name" in inspect.signature(tf.raw_ops.VarHandleOp).parameters
 
 
 def variable_of_handle(
-    name: str, shape: tf.TensorShape, dtype: tf.DType, **settings: object
+    name: str,
+    shape: tf.TensorShape,
+    dtype: tf.DType,
+    handle: Optional[tf.Tensor] = None,
+    **settings: object,
 ) -> tf.Variable:
     """Return an eager UninitializedVariable, made without `tf.Variable` and its creators, which
     take four times as long.
@@ -76,15 +84,15 @@ def variable_of_handle(
     Args:
       name: as `tf.Variable` takes it; the name scope of the caller is put before it.
       shape, dtype: of the variable.
+      handle: of a `handle_maker` for the same shape and dtype; by default a new one.
       settings: trainable, synchronization, aggregation.
     """
     with tf.name_scope(name or "Variable") as scope:
         pass
     plain = scope[:-1]
     made = UninitializedVariable.__new__(UninitializedVariable)
-    # With its own name the op would get its own kernel, which the runtime makes (0.1 ms) and keeps
-    # forever (37 KB).
-    handle = _handle_of(shape, dtype, shared_name=None, name="variable", graph_mode=False)
+    if handle is None:
+        handle = _new_handle(shape, dtype)
     handle._parent_trackable, handle._name, handle._unique_id = (
         weakref.ref(made),
         f"{plain}:0",
@@ -101,6 +109,40 @@ def variable_of_handle(
         **settings,
     )
     return made
+
+
+def _new_handle(shape: tf.TensorShape, dtype: tf.DType) -> tf.Tensor:
+    # With its own name the op would get its own kernel, which the runtime makes (0.1 ms) and keeps
+    # forever (37 KB).
+    return _handle_of(shape, dtype, shared_name=None, name=_HANDLE_NAME, graph_mode=False)
+
+
+def handle_maker(shape: tf.TensorShape, dtype: tf.DType) -> Callable[[], tf.Tensor]:
+    """Return a function that makes eager handles for variables of one shape and dtype.
+
+    The first handle is TensorFlow's own. The others come from the same op with the same attributes
+    and share its description of shape and dtype, which takes half the time. `_handle_data` and the
+    container of a graph are in 2.4-2.21, the attribute `debug_name` is in 2.16-2.21.
+    """
+    first: list[tf.Tensor] = [_new_handle(shape, dtype)]
+    described = first[0]._handle_data
+    attributes = {
+        "dtype": dtype,
+        "shape": shape,
+        "shared_name": _anonymous_name(),
+        "container": tf.compat.v1.get_default_graph()._container or "",
+        "name": _HANDLE_NAME,
+        **({"debug_name": _HANDLE_NAME} if _HAS_DEBUG_NAME else {}),
+    }
+
+    def make() -> tf.Tensor:
+        if first:
+            return first.pop()
+        handle = tf.raw_ops.VarHandleOp(**attributes)
+        handle._handle_data = described
+        return handle
+
+    return make
 
 
 def set_initializer(variable: tf.Variable, operation: tf.Operation) -> None:

@@ -101,8 +101,8 @@ def op_counts(view: GraphView) -> tuple[OpCount, ...]:
         for op in {view.main.op_of[name] for name in nodes if name in view.main.op_of}:
             signatures[op].add(key)
     by_function = view.signatures_of_function or {}
-    for name, function in view.library.functions.items():
-        counts = Counter([node.op for node in function.node_def])
+    for name in view.library.functions:
+        counts = Counter(view.function_nodes[name].ops)
         total.update(counts)
         for op in counts:
             users[op].append(name)

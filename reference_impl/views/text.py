@@ -106,13 +106,17 @@ def tensor_text(tensor: schema.TensorProto) -> str:
     """
     spec = spec_text(tensor.dtype, tensor.tensor_shape)
     try:
-        values = tensor_proto.decode(tensor)
+        shown, count = tensor_proto.first_numbers(tensor, _SHOWN) or _first_elements(tensor)
     except errors.SavedModelError:
         return spec
-    shown = [
-        repr(value.item() if hasattr(value, "item") else value) for value in values.flat[:_SHOWN]
-    ]
-    return f"{spec} = {', '.join(shown)}{', …' if values.size > _SHOWN else ''}"
+    return f"{spec} = {', '.join(map(repr, shown))}{', …' if count > _SHOWN else ''}"
+
+
+def _first_elements(tensor: schema.TensorProto) -> tuple[list[object], int]:
+    """Return the first elements of a tensor of any dtype, and how many elements it has."""
+    values = tensor_proto.decode(tensor)
+    first = [value.item() if hasattr(value, "item") else value for value in values.flat[:_SHOWN]]
+    return first, values.size
 
 
 def attribute_text(value: schema.AttrValue) -> str:

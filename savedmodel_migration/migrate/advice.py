@@ -48,6 +48,7 @@ _NEVER = (
         "it calls a Python function, which no file holds: export it without",
     ),
 )
+UNUSABLE = "request beside the model cannot be used"  # how a note about a given request begins
 RANDOM_ALL = "random"  # how the reason begins where nothing is left that is the same in each call
 NO_SIGNATURE = "it has no signature, so in TF 2 nothing of its graph can be called"
 SIGN_IT = (
@@ -112,8 +113,8 @@ def settled_by(signature: str, why: str) -> str:
             " model into the output"
         )
     return fix_of(why, None) or (
-        f"add a request for {signature!r} that the old model answers to io/io.json beside the"
-        " model's directory"
+        f"add a request for {signature!r} that the old model answers to io/io.json in the model's"
+        " directory or beside it (docs/exporters/requests.md)"
     )
 
 

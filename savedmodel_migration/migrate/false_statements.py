@@ -18,6 +18,7 @@ from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.format.values.shapes import Shape, shape_proto, shape_text
 from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_index import Nodes
 from reference_impl.views.signatures import slots_of
 from savedmodel_tools.verify.model import Graph, Model
 from savedmodel_tools.verify.shape_functions import Misfit, merge
@@ -58,7 +59,7 @@ def _false_inputs(graph: schema.MetaGraphDef) -> list[tuple[str, str, Shape]]:
             inputs.append((key, name, info))
     fed = {input_source(info.name) for _, _, info in inputs}
     nodes = [node for node in graph.graph_def.node if node.name in fed]
-    shapes = Shapes(nodes, [()] * len(nodes), graph.graph_def.versions.producer)
+    shapes = Shapes(Nodes(nodes), graph.graph_def.versions.producer)
     false = []
     for key, name, info in inputs:
         kind, slots = slots_of(info)

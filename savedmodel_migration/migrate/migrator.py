@@ -491,6 +491,8 @@ def _judge(part: Part, source: Path, partial: bool) -> None:
         settled = "; ".join(
             dict.fromkeys(advice.settled_by(key, why) for key, why in alive.items())
         )
+        unusable = [note for note in part.notes if note.startswith(advice.UNUSABLE)]
+        settled = "; ".join([*unusable, settled]) if settled else ""
         part.fix = there or settled or advice.way_out(part.reason, None, source, part.tags)
         return
     part.status = part.status if partial else Status.REFUSED

@@ -45,7 +45,7 @@ from savedmodel_common.compare import (
 from savedmodel_common.gist import gist
 from savedmodel_common.tensors import Tensor
 from savedmodel_migration import workers
-from savedmodel_migration.migrate.advice import never
+from savedmodel_migration.migrate.advice import UNUSABLE, never
 from savedmodel_migration.migrate.false_statements import askable, corrected
 from savedmodel_migration.migrate.records import Part, Verdict
 
@@ -454,9 +454,9 @@ def _questions(old: Old, directory: Path) -> list[Question]:
     try:
         asked, _ = questions_of(Export(old.model), beside(old.model, old.model), found, directory)
     except (ArtifactError, OptionError) as error:
-        _note(part, f"the requests beside the model cannot be used: {error}")
+        _note(part, f"{UNUSABLE}: {error}")
     for problem in asked.problems:
-        _note(part, problem)
+        _note(part, f"{UNUSABLE}: {problem}")
     given = [question for question in asked.questions if question.entry["kind"] == "signature"]
     for question in given:
         question.entry["outputs"] = None  # the old model says what it answers, and what it refuses

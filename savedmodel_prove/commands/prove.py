@@ -53,11 +53,11 @@ CERTIFICATE = "certificate.json"
     help="Judge a certificate again, and compare the files of both models with it.",
 )
 @click.option("--signature", help="Of the original. Default: serving_default or the only one.")
-@click.option("--tags", help="Of the MetaGraph, separated by commas. Default: the only one.")
+@click.option("--tags", help="Tags of the MetaGraph, separated by commas. Default: the only one.")
 @click.option(
     "--requests",
     type=click.Path(exists=True, path_type=Path),
-    help="A folder with an io.json: its inputs are asked first.",
+    help="Folder with io.json and tensors: its inputs are asked first.",
 )
 @click.option(
     "--contract",
@@ -72,12 +72,13 @@ CERTIFICATE = "certificate.json"
     help="Of the made inputs.",
 )
 @click.option(
+    "--make-up",
     "--random",
     "count",
     type=click.IntRange(0, 100),
     default=3,
     show_default=True,
-    help="The number of random inputs.",
+    help="Random inputs to generate; the edges are asked too.",
 )
 @click.option(
     "--python",
@@ -87,7 +88,7 @@ CERTIFICATE = "certificate.json"
 @click.option(
     "--with",
     "converter",
-    type=Choice(["tf2onnx", "litert"]),
+    type=Choice(["tf2onnx", "litert", "openvino"]),
     help="Make CONVERTED first, in the environment of this converter.",
 )
 @list_option(
@@ -131,11 +132,13 @@ def prove(
     page: Optional[Path],
     as_json: bool,
 ) -> int:
-    """Compare CONVERTED (.onnx, .tflite, .keras, .xml, a SavedModel) with the SavedModel ORIGINAL.
+    """Compare CONVERTED (.onnx, .tflite, .keras, .xml, .mlir) with the SavedModel ORIGINAL.
 
-    Both answer the same inputs: those given, random ones, and edges. The noise of the original is
-    measured: how far it moves by itself, between batch sizes, threads and inputs one ulp away.
-    Each output gets one of four verdicts. The certificate can be checked later without TensorFlow.
+    CONVERTED may also be a SavedModel. Both answer the same inputs: those given, random ones, and
+    edges. The noise of the original is measured: how far it moves by itself, between batch sizes,
+    threads and inputs one ulp away. Each output gets one of four verdicts. Where one of TensorFlow,
+    the converted model and the evaluator is alone, it is named, with the first node at which it
+    parts from the others. The certificate can be checked later without TensorFlow.
 
     \b
     Examples:
@@ -192,7 +195,7 @@ def _target(
 
     try:
         found = layout.read(original)
-        wanted = None if tags is None else tags.split(",")
+        wanted = None if tags is None else [part.strip() for part in tags.split(",") if part]
         there = chosen_tags(found, wanted)
         key = chosen(list(found.meta_graph(there).signature_def), signature)
         return questions.target_of(found, there, key, requests, contract)
@@ -205,11 +208,14 @@ def _converted(converter: str, target: Target, out: Path, python: Optional[Path]
     from savedmodel_prove.sides import converters
     from savedmodel_prove.sides.side import SideError
 
-    if out.exists():
-        raise click.UsageError(f"{out} exists: --with writes a new file")
-    suffix = converters.CONVERTERS[converter].suffix
-    if out.suffix != suffix:
-        raise click.UsageError(f"{out} does not end in {suffix}, as the files of {converter} do")
+    wanted = converters.CONVERTERS[converter]
+    if out.suffix != wanted.suffix:
+        raise click.UsageError(
+            f"{out} does not end in {wanted.suffix}, as the files of {converter} do"
+        )
+    for path in wanted.files(out):
+        if path.exists():
+            raise click.UsageError(f"{path} exists: --with writes a new file")
     model = Path(target.found.directory)
     try:
         converters.convert(converter, model, target.tags, target.key, out, python)

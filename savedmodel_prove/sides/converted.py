@@ -54,6 +54,12 @@ class File:
             raise
         self._worker.use_signature(chosen)
         self._dtypes = {name: info["dtype"] for name, info in spec["inputs"].items()}
+        # Input of the original -> shape in the file, -1 where it is open; where the runtime tells.
+        self.shapes: Mapping[str, Sequence[int]] = {
+            name: spec["inputs"][theirs]["shape"]
+            for name, theirs in self._inputs.items()
+            if "shape" in spec["inputs"][theirs]
+        }
 
     @property
     def versions(self) -> Mapping[str, str]:

@@ -40,6 +40,7 @@ class Format:
     lock: str
 
 
+STABLEHLO = Format("XLA", "stablehlo_file_worker.py", ("jax",), "jax", "stablehlo.txt")
 FORMATS = {
     ".onnx": Format(
         "onnxruntime",
@@ -61,9 +62,11 @@ FORMATS = {
     ".xml": Format(
         "OpenVINO", "openvino_file_worker.py", ("openvino",), "openvino", "openvino.txt"
     ),
+    ".mlir": STABLEHLO,
+    ".mlirbc": STABLEHLO,
+    ".stablehlo": STABLEHLO,
 }
 NOT_READ = {
-    ".mlir": "a StableHLO module; compare a SavedModel that holds it (XlaCallModule)",
     ".h5": "a Keras 2 file; save it as .keras",
     ".hdf5": "a Keras 2 file; save it as .keras",
 }

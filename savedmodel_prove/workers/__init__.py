@@ -9,5 +9,7 @@ onnx_file_worker     onnxruntime
 tflite_file_worker   LiteRT
 keras_file_worker    Keras 3
 openvino_file_worker OpenVINO
+stablehlo_file_worker XLA on a StableHLO module
 convert_tflite       the converter of TensorFlow Lite, which is not a worker
+convert_openvino     the converter of OpenVINO, which is not a worker
 """

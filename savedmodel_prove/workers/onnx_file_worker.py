@@ -21,8 +21,13 @@ def dtype_of(type_name):
 
 
 def described(arguments):
-    """The dtype of each input or output by name."""
-    return {one.name: {"dtype": dtype_of(one.type)} for one in arguments}
+    """The dtype and shape of each input or output by name."""
+    return {one.name: {"dtype": dtype_of(one.type), "shape": shape_of(one)} for one in arguments}
+
+
+def shape_of(argument):
+    """A shape with -1 for a size that is a name or absent."""
+    return [size if isinstance(size, int) else -1 for size in argument.shape]
 
 
 class ONNXFileWorker(file_worker.FileWorker):

@@ -1,6 +1,7 @@
 """OpenVINO on an IR: an ``.xml`` file, with its weights in the ``.bin`` file beside it."""
 
 import collections
+import contextlib
 
 import file_worker
 import numpy as np
@@ -29,6 +30,14 @@ def dtype_of(port):
     return np.dtype(port.element_type.to_dtype()).name
 
 
+def described(port):
+    """The dtype and shape of an input; the rank may be unknown."""
+    found, shape = {"dtype": dtype_of(port)}, port.get_partial_shape()
+    if shape.rank.is_static:
+        found["shape"] = [size.get_length() if size.is_static else -1 for size in shape]
+    return found
+
+
 class OpenVINOFileWorker(file_worker.FileWorker):
     """The CPU device, without lower precision."""
 
@@ -42,14 +51,15 @@ class OpenVINOFileWorker(file_worker.FileWorker):
         return dict(super().versions(), openvino=openvino.__version__.partition("-")[0])
 
     def load(self, directory, tags):
-        model = self.core.read_model(directory)
-        return Model(directory, self.core.compile_model(model, "CPU", CONFIG))
+        with last_line():
+            model = self.core.read_model(directory)
+            return Model(directory, self.core.compile_model(model, "CPU", CONFIG))
 
     def signatures(self, model):
         inputs, outputs = model.compiled.inputs, model.compiled.outputs
         return {
             KEY: {
-                "inputs": {name_of(port): {"dtype": dtype_of(port)} for port in inputs},
+                "inputs": {name_of(port): described(port) for port in inputs},
                 "outputs": {name_of(port): {"dtype": dtype_of(port)} for port in outputs},
             }
         }
@@ -83,12 +93,19 @@ def inferred(compiled, inputs):
         tensor = inputs.get(name_of(port))
         if tensor is not None:
             request.set_tensor(port, given_tensor(tensor))
-    try:
+    with last_line():
         request.infer()
-    except RuntimeError as error:  # its first lines name files of OpenVINO
+    return request
+
+
+@contextlib.contextmanager
+def last_line():
+    """Raise the last line of an error: its first lines name files of OpenVINO."""
+    try:
+        yield
+    except RuntimeError as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         raise RuntimeError(lines[-1] if lines else "it gives no reason") from error
-    return request
 
 
 def given_tensor(tensor):

@@ -6,12 +6,18 @@ pruned to the nodes that are asked for. All of them in one call keep TensorFlow 
 node that is asked alone is optimised like an output.
 """
 
+import collections
+import copy
+import itertools
+
 import file_worker
 from savedmodel_compat_workers import nests, tensors, tf2_worker
 
 IMPORTS = ("tensorflow",)
 # Nodes of TF 1.x that open and close the frame of a loop. A value inside has no single number.
 ENTERS, EXITS = ("Enter", "RefEnter"), ("Exit", "RefExit")
+
+LOWERED = "_lower_using_switch_merge"  # TensorFlow then takes a loop or a branch apart
 
 
 class TensorFlowWorker(file_worker.FileWorker, tf2_worker.TF2Worker):
@@ -49,7 +55,7 @@ class Inlined:
 
     def __init__(self, tf, signature):
         self.tf, self.signature = tf, signature
-        graph_def = inlined(signature)
+        graph_def = inlined(tf, signature)
         captured = list(signature.captured_inputs)
         given = signature.inputs[: len(signature.inputs) - len(captured)]
 
@@ -89,14 +95,35 @@ class Inlined:
         return {name: nests.from_tf(self.tf, value) for name, value in zip(names, values)}
 
 
-def inlined(signature):
-    """The GraphDef of a concrete function with the bodies of functions in place of calls."""
-    # Converters (tf2onnx, TensorFlow.js) use it too. There is no public name for it.
-    from tensorflow.python.framework import convert_to_constants
+def inlined(tf, function):
+    """The GraphDef of a concrete function with the bodies of functions in place of calls.
 
-    return convert_to_constants._run_inline_graph_optimization(
-        signature, lower_control_flow=False, aggressive_inlining=True
-    )
+    Loops and branches stay nodes. Converters (tf2onnx, TensorFlow.js) let TensorFlow inline alike.
+    """
+    from tensorflow.core.protobuf import rewriter_config_pb2
+    from tensorflow.python.grappler import tf_optimizer
+
+    graph = function.graph.as_graph_def()
+    bodies = {body.signature.name: body for body in graph.library.function}
+    originals = copy.deepcopy(bodies)
+    for body in bodies.values():
+        body.attr.pop("api_implements", None)  # it keeps a call from being inlined
+    for node in itertools.chain(graph.node, *[body.node_def for body in bodies.values()]):
+        if LOWERED in node.attr:
+            node.attr[LOWERED].b = False
+    item = tf.compat.v1.MetaGraphDef(graph_def=graph)
+    kept = [one.name for one in function.inputs + function.outputs]
+    item.collection_def["train_op"].node_list.value.extend(kept)
+    config = tf.compat.v1.ConfigProto()
+    options = config.graph_options.rewrite_options
+    options.min_graph_nodes = -1  # small graphs too
+    options.optimizers.append("function")
+    options.function_optimization = rewriter_config_pb2.RewriterConfig.AGGRESSIVE
+    found = tf_optimizer.OptimizeGraph(config, item)
+    for body in found.library.function:  # this process knows the functions by their names
+        if body.signature.name in originals:
+            body.CopyFrom(originals[body.signature.name])
+    return found
 
 
 def ancestors(ops):
@@ -112,14 +139,17 @@ def ancestors(ops):
 
 
 def in_frames(ops):
-    """The ops inside loops of TF 1.x."""
+    """The ops inside loops of TF 1.x, constants too: these wait for the loop."""
+    users = collections.defaultdict(list)
+    for op in ops:
+        for other in [one.op for one in op.inputs] + list(op.control_inputs):
+            users[other].append(op)
     found, queue = set(), [op for op in ops if op.type in ENTERS]
     while queue:
         op = queue.pop()
-        if op in found or op.type in EXITS:
-            continue
-        found.add(op)
-        queue += [user for tensor in op.outputs for user in tensor.consumers()]
+        if op not in found and op.type not in EXITS:
+            found.add(op)
+            queue += users[op]
     return found
 
 

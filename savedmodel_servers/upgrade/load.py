@@ -1,10 +1,13 @@
-"""Ask without a break: a thread for each transport queries the current server, and judges
-answers.
+"""Ask all the time: a thread for each transport queries the current server, and judges answers.
+
+A new place is asked without a pause until it counts as checked. Then the threads pause between
+questions, so that the server that starts or switches meanwhile gets the processor.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass
 
@@ -27,6 +30,7 @@ from savedmodel_servers.upgrade.clients import (
 )
 
 ROUNDS = 3  # of all questions over each transport, before a place counts as checked
+PAUSE = 0.01  # seconds between two questions to a place that counts as checked
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Load:
         self._asked: dict[str, list[Question]] = {}  # by transport
         for question in clients.questions:
             self._asked.setdefault(WAYS[question.way], []).append(question)
+        self._wanted = {name: ROUNDS * len(questions) for name, questions in self._asked.items()}
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Load:
@@ -85,18 +90,17 @@ class Load:
 
         Raises Lost: an answer was wrong or missing at any time.
         """
-        wanted = {
-            transport: ROUNDS * len(questions) for transport, questions in self._asked.items()
-        }
         with self._changed:
-            while self._failure is None and any(
-                self._answered[name] < count for name, count in wanted.items()
-            ):
+            while self._failure is None and not all(map(self._is_checked, self._wanted)):
                 if not self._changed.wait(self._patience):
                     raise Lost(f"no answer within {self._patience:g} s")
             if self._failure is not None:
                 raise Lost(self._failure)
             return dict(self._answered)
+
+    def _is_checked(self, transport: str) -> bool:
+        """Return whether every question was answered several times since the last aim."""
+        return self._answered[transport] >= self._wanted[transport]
 
     def _go_on(self, transport: str) -> None:
         client: Client | None = None
@@ -111,6 +115,8 @@ class Load:
                     if client is None or aim.endpoint is not aimed:
                         client, aimed = self._client(transport, aim.endpoint, client), aim.endpoint
                     self._count(transport, aim, self._one(client, question, aim))
+                    if self._is_checked(transport):
+                        time.sleep(PAUSE)
         except (
             Exception
         ) as error:  # our own error: do not leave others waiting for answers that never come

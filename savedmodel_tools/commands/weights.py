@@ -14,6 +14,7 @@ from savedmodel_common.command_line.completion import folders
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import counted, printable, told
+from savedmodel_tools.commands.parts.models import models_named
 
 if TYPE_CHECKING:
     from savedmodel_tools.weights import Weight, Weights
@@ -97,8 +98,13 @@ def weights(
         raise click.BadParameter(
             f"{out} ends in none of {', '.join(task.SUFFIXES)}", param_hint="--out"
         )
+    named = models_named([model], follow_links).models
+    if len(named) > 1:
+        reason = f"{model} holds {len(named)} models: name one of them"
+        raise click.UsageError(printable(reason, newlines=False))
+    place = named[0].name if named else model
     try:
-        with task.Weights(layout.read(model, follow_links=follow_links), _tags(tags)) as opened:
+        with task.Weights(layout.read(place, follow_links=follow_links), _tags(tags)) as opened:
             keys = opened.keys(only)
             if only and not keys:
                 raise click.UsageError(

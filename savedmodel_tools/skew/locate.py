@@ -133,7 +133,7 @@ class Leads(GraphView):
         """Return the functions that the main graph or the object tree names."""
         return {
             *self._objects,
-            *(name for node in self.main.messages for name in self.library.references(node)),
+            *(name for node in self.main.messages for name in self.references(node)),
         }
 
     def place(self, holder: str, node: schema.NodeDef, count: int = 1) -> Place:

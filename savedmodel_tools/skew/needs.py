@@ -18,8 +18,9 @@ from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.edges import data_inputs, input_source, without_controls
 from reference_impl.graph.graph_view import Reached
+from reference_impl.graph.node_forms import NodeForm
 from reference_impl.graph.object_references import traces
 from reference_impl.graph.signature_tensors import init_ops
 from savedmodel_tools.skew import lacks
@@ -151,8 +152,8 @@ def _lack_json(lack: Lack, part: Part, table: History) -> dict[str, Any]:
     }
 
 
-def _key(node: schema.NodeDef, holder: str) -> UseKey:
-    """Return what a release's answer depends on, and where loaders find it.
+def _attributes(node: schema.NodeDef) -> tuple[tuple[str, bytes], ...]:
+    """Return the attributes of a node on which a release's answer depends.
 
     Long values count only as present.
     """
@@ -162,7 +163,7 @@ def _key(node: schema.NodeDef, holder: str) -> UseKey:
             value = attributes[name]
             long = value.WhichOneof("value") in ("tensor", "func")
             plain.append((name, b"" if long else value.SerializeToString(deterministic=True)))
-    return node.op, bool(holder), len(data_inputs(node)), tuple(sorted(plain))
+    return tuple(sorted(plain))
 
 
 def _distinct(*lists: Iterable[UseKey]) -> list[UseKey]:
@@ -233,17 +234,14 @@ class Walk:
         self.lack_at: dict[Lack, UseKey] = {}  # a use with this lack
         self.added: list[schema.NodeDef] = []  # nodes that the model does not have
         self.versions = graph.graph_def.versions
+        self._key_of_form: dict[tuple[NodeForm, bool, int], Optional[UseKey]] = {}
         self.nodes = self.leads.main.by_name
         self.bodies = {
-            name: self._keys(function.node_def, name)
-            for name, function in self.library.functions.items()
+            name: self._keys(nodes.messages, map(without_controls, nodes.inputs), name)
+            for name, nodes in zip(self.library.functions, self.leads.indexes[1:])
         }
-        self.start = self._keys(self.nodes.values(), "")
-        self._key_of = {
-            name: _key(node, "")
-            for name, node in self.nodes.items()
-            if node.op not in self.library.functions
-        }
+        self._inputs = self.leads.main.data_inputs
+        self.start = self._keys(self.nodes.values(), map(self._inputs, self.nodes), "")
         self.everything = _distinct(self.start, *self.bodies.values())
         ops = [graph.saver_def.restore_op_name, *(item.op for item in init_ops(graph))]
         # The nodes that run when the model is loaded. A session first places the whole main graph
@@ -252,7 +250,7 @@ class Walk:
             self.leads.reached([input_source(name) for name in ops if name])
         )
         self.at_load = [*self.start, *self.running]
-        called = [name for node in self.nodes.values() for name in self.library.references(node)]
+        called = [name for node in self.nodes.values() for name in self.leads.references(node)]
         self.called = _distinct(*(self.bodies[name] for name in reachable(called, self.calls)))
         looked_into = reachable(
             self._called_with_inputs(self.nodes.values()),
@@ -267,12 +265,27 @@ class Walk:
         called = ((node.op, self.library.called(node)) for node in nodes)
         return [name for op, name in called if name is not None and op in (name, *_LOOKED_INTO)]
 
-    def _keys(self, nodes: Iterable[schema.NodeDef], holder: str) -> list[UseKey]:
+    def _key(self, node: schema.NodeDef, inputs: int, in_function: bool) -> Optional[UseKey]:
+        """Return what a release's answer on a node with this many inputs depends on, and where
+        loaders find it; None for a call by op type.
+        """
+        form = self.leads.form(node)
+        at = form, in_function, inputs
+        if at not in self._key_of_form:
+            is_call = form.op in self.library.functions
+            plain = () if is_call else _attributes(form.node)
+            self._key_of_form[at] = None if is_call else (form.op, in_function, inputs, plain)
+        return self._key_of_form[at]
+
+    def _keys(
+        self, nodes: Iterable[schema.NodeDef], inputs: Iterable[Sequence[str]], holder: str
+    ) -> list[UseKey]:
+        """Return the uses that nodes with these inputs make, each once."""
         found: dict[UseKey, None] = {}
-        for node in nodes:
-            if node.op in self.library.functions:
-                continue  # a call by op type
-            key = _key(node, holder)
+        for node, given in zip(nodes, inputs):
+            key = self._key(node, len(given), bool(holder))
+            if key is None:
+                continue
             found[key] = None
             if key not in self.uses:
                 self.uses[key] = lacks.Use(node, self.table.op(node.op))
@@ -281,17 +294,23 @@ class Walk:
 
     def _uses_of(self, reached: Reached) -> list[UseKey]:
         """Return the uses that run when these nodes of the main graph run."""
-        main = (self._key_of[name] for name in reached.nodes if name in self._key_of)
+        keys = [
+            self._key(self.nodes[name], len(self._inputs(name)), False)
+            for name in reached.nodes
+            if name in self.nodes
+        ]
+        main = (key for key in keys if key is not None)
         return _distinct(main, *(self.bodies.get(name, ()) for name in reached.functions))
 
     def uses_of(self, names: Iterable[str]) -> list[UseKey]:
         """Return the uses of some nodes of the main graph and of the functions they call, without
         those of their inputs.
         """
-        nodes = [self.nodes[name] for name in names if name in self.nodes]
+        known = [name for name in names if name in self.nodes]
+        nodes = [self.nodes[name] for name in known]
         return [
-            *self._keys(nodes, ""),
-            *self.bodies_of(name for node in nodes for name in self.library.references(node)),
+            *self._keys(nodes, map(self._inputs, known), ""),
+            *self.bodies_of(name for node in nodes for name in self.leads.references(node)),
         ]
 
     def python_load(self) -> tuple[list[UseKey], list[UseKey]]:
@@ -318,7 +337,7 @@ class Walk:
             )
             made[-1].attr["dtype"].type = dtype
         self.added += made
-        return self._keys(made, "")
+        return self._keys(made, map(data_inputs, made), "")
 
     def bodies_of(self, functions: Iterable[str]) -> list[UseKey]:
         """Return the uses of some functions and of all functions they call."""

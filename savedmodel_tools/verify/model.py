@@ -15,12 +15,12 @@ from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
-from reference_impl.format.names import CUSTOM_GRADIENT, RESERVED_SIGNATURES
+from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import input_source, input_sources, parse_input
+from reference_impl.graph.edges import input_source, parse_input
 from reference_impl.graph.graph_view import Reached
 from reference_impl.graph.object_graph import Paths, checkpoint_keys
-from reference_impl.graph.references import function_attributes, function_values
+from reference_impl.graph.references import function_values
 from reference_impl.graph.restore_plan import Restored, restore_plan
 from reference_impl.graph.signature_tensors import init_ops, tensor_names
 from reference_impl.safety.effect import Effect
@@ -145,14 +145,14 @@ class Graph(Leads):
     @functools.cached_property
     def names(self) -> list[list[str]]:
         """For each body the names of its nodes."""
-        return [self.main.names, *[[node.name for node in body.nodes] for body in self.bodies[1:]]]
+        return [nodes.names for nodes in self.indexes]
 
     @functools.cached_property
     def sources(self) -> list[list[list[str]]]:
         """For each body, for each of its nodes, the nodes and arguments that its inputs come
         from.
         """
-        return [self.main.sources, *[input_sources(body.nodes, True) for body in self.bodies[1:]]]
+        return [nodes.sources for nodes in self.indexes]
 
     @functools.cached_property
     def _with_functions(self) -> tuple[list[Place], list[Place]]:
@@ -162,9 +162,10 @@ class Graph(Leads):
         naming, gradients = list[Place](), list[Place]()
         for function, nodes in self.bodies:
             for node in nodes:
-                if function_attributes(node.attr):
+                form = self.form(node)
+                if form.functions:
                     naming.append((function, node))
-                if CUSTOM_GRADIENT in node.attr:
+                if form.has_gradient:
                     gradients.append((function, node))
         return naming, gradients
 
@@ -179,7 +180,7 @@ class Graph(Leads):
             if (
                 names := [
                     item.name
-                    for value in function_attributes(node.attr)
+                    for value in self.form(node).functions
                     for item in function_values(value)
                     if item.name
                 ]
@@ -202,7 +203,7 @@ class Graph(Leads):
             return [
                 other
                 for node in library.functions[name].node_def
-                for other in library.references(node, gradients=False)
+                for other in self.references(node, gradients=False)
             ]
 
         starts: list[str] = [
@@ -211,7 +212,7 @@ class Graph(Leads):
         gradients = reachable(starts, run_by)
         roots = [name for name in library.functions if name not in gradients]
         for node in self.bodies[0].nodes:
-            roots.extend(library.references(node, gradients=False))
+            roots.extend(self.references(node, gradients=False))
         for item in self.objects.nodes:
             names = [
                 *item.function.concrete_functions,
@@ -297,7 +298,8 @@ class Graph(Leads):
     @functools.cached_property
     def main_shapes(self) -> Shapes:
         """The shapes of the main graph, as TensorFlow infers them. Raises LimitError."""
-        return Shapes(self.bodies[0].nodes, self.sources[0], self.proto.graph_def.versions.producer)
+        producer = self.proto.graph_def.versions.producer
+        return Shapes(self.main, producer, forms=self.form)
 
     @functools.cached_property
     def signatures(self) -> dict[str, Reached]:

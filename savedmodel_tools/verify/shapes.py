@@ -9,17 +9,20 @@ than TensorFlow infers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
 from reference_impl.errors import LimitError
 from reference_impl.format import limits, schema
 from reference_impl.format.values.shapes import Shape, shape_of, shape_text
-from reference_impl.graph.edges import data_inputs, output_number, parse_input
+from reference_impl.graph.edges import output_number, parse_input
 from reference_impl.graph.node_attributes import argument_shape
 from reference_impl.graph.node_defs import integers_of_constant
-from reference_impl.graph.order import targets_first
+from reference_impl.graph.node_forms import OUTPUT_SHAPES, NodeForm
+from reference_impl.graph.node_index import Nodes
+from reference_impl.graph.order import is_in_order, targets_first
 from savedmodel_tools.verify.shape_functions import (
+    RANKS,
     RULES,
     Call,
     Misfit,
@@ -27,7 +30,6 @@ from savedmodel_tools.verify.shape_functions import (
     merge,
 )
 
-SHAPES = "_output_shapes"
 SCALARS_SINCE = 22  # before this GraphDef version a Placeholder of shape [] had an unknown one
 
 
@@ -35,10 +37,10 @@ class Shapes:
     """The shapes of one graph or function.
 
     Args:
-      nodes: its NodeDefs.
-      sources: for each node those that it waits for.
+      nodes: its nodes.
       producer: the GraphDef version with which it is imported.
       function: None for the main graph. The arguments have the shapes that it says.
+      forms: gives the form of a node, so that what nodes of one form say is read once.
       fed: nodes whose outputs have these shapes instead, in a part of a graph that is copied out of
         it: copies do not have what nodes say of their shapes. None for what is imported as it
         stands.
@@ -46,17 +48,19 @@ class Shapes:
 
     def __init__(
         self,
-        nodes: Sequence[schema.NodeDef],
-        sources: Sequence[Sequence[str]],
+        nodes: Nodes,
         producer: int,
         function: Any = None,
         fed: Optional[Mapping[str, list[Shape]]] = None,
+        forms: Callable[[schema.NodeDef], NodeForm] = NodeForm,
     ) -> None:
+        self._form = forms
         self._in_function = function is not None
         self._scalars = producer >= SCALARS_SINCE
         self._fed = fed
         self._known: dict[str, list[Shape]] = {}
-        self._nodes = {node.name: node for node in nodes}
+        self._nodes = nodes.by_name
+        self._inputs = nodes.data_inputs
         self.misfits: list[
             tuple[str, str]
         ] = []  # (node, what TensorFlow refuses), in the order of the graph
@@ -64,10 +68,13 @@ class Shapes:
             for index, argument in enumerate(function.signature.input_arg):
                 noted = argument_shape(function, index)
                 self._known[argument.name] = [None if noted is None else shape_of(noted)]
-        waits = dict(zip(self._nodes, sources))
-        for name in targets_first(waits, lambda name: waits.get(name, ())):
+        waits = dict(zip(self._nodes, nodes.sources))
+        order = (
+            waits if is_in_order(waits) else targets_first(waits, lambda name: waits.get(name, ()))
+        )
+        for name in order:
             if name in self._nodes:
-                self._infer(self._nodes[name])
+                self._infer(name, self._nodes[name])
 
     def outputs(self, name: str) -> list[Shape]:
         """The shapes of the outputs of a node; empty when they are not known."""
@@ -75,6 +82,10 @@ class Shapes:
 
     def of(self, text: str) -> Shape:
         """The shape of the tensor that an input or a signature names; None when it is not known."""
+        if ":" not in text and text[:1] != "^" and not (self._in_function and text in self._nodes):
+            shapes = self._known.get(text)  # the first output of a node, as most inputs
+            if shapes:
+                return shapes[0]
         edge = parse_input(text, self._in_function)
         shapes = self._known.get(edge.source, [])
         number = self._number(edge.source, edge.port)
@@ -90,31 +101,37 @@ class Shapes:
         shapes = self._known.get(source, [])
         return 0 if len(shapes) == 1 and port.endswith(":0") else None
 
-    def _infer(self, node: schema.NodeDef) -> None:
-        if self._fed is not None and node.name in self._fed:
-            self._known[node.name] = self._fed[node.name]
+    def _infer(self, name: str, node: schema.NodeDef) -> None:
+        if self._fed is not None and name in self._fed:
+            self._known[name] = self._fed[name]
             return
-        texts = data_inputs(node)
-        shapes = [self.of(text) for text in texts]
-        found: list[Shape] = []
-        try:
-            check_ranks(node.op, shapes)
-            rule = RULES.get(node.op)
-            if rule is not None:
-                found = rule(
-                    Call(node, shapes, lambda number: self._integers(texts[number]), self._scalars)
-                )
-        except Misfit as error:
-            self.misfits.append((node.name, f"{node.op} does not fit its inputs: {error}"))
-            found = []
-        self._known[node.name] = self._said(node, found)
+        form, found = self._form(node), list[Shape]()
+        if form.op in RANKS or form.op in RULES:
+            found = self._by_rule(name, node, form.op)
+        self._known[name] = self._said(node, form, found)
 
-    def _said(self, node: schema.NodeDef, found: list[Shape]) -> list[Shape]:
+    def _by_rule(self, name: str, node: schema.NodeDef, op: str) -> list[Shape]:
+        """Return the shapes that follow from the inputs of a node; none if they do not fit."""
+        texts = self._inputs(name)
+        shapes = [self.of(text) for text in texts]
+        try:
+            check_ranks(op, shapes)
+            rule = RULES.get(op)
+            if rule is None:
+                return []
+            return rule(
+                Call(node, shapes, lambda number: self._integers(texts[number]), self._scalars)
+            )
+        except Misfit as error:
+            self.misfits.append((name, f"{op} does not fit its inputs: {error}"))
+            return []
+
+    def _said(self, node: schema.NodeDef, form: NodeForm, found: list[Shape]) -> list[Shape]:
         """What is inferred, together with what the node itself says of its outputs."""
-        if SHAPES not in node.attr or self._fed is not None:
+        said = None if self._fed is not None else form.output_shapes
+        if said is None:
             return found
-        said = [shape_of(shape) for shape in node.attr[SHAPES].list.shape]
-        if not found:
+        if not found or found == said:
             return said
         if len(said) != len(found):
             return found
@@ -123,13 +140,11 @@ class Shapes:
             try:
                 out.append(merge(first, second))
             except Misfit:
-                texts = f"{shape_text(second)}, and TensorFlow infers {shape_text(first)}"
-                self.misfits.append(
-                    (
-                        node.name,
-                        f"{SHAPES} says of output {number} of {node.op} that its shape is {texts}",
-                    )
+                reason = (
+                    f"{OUTPUT_SHAPES} says of output {number} of {node.op} that its shape is"
+                    f" {shape_text(second)}, and TensorFlow infers {shape_text(first)}"
                 )
+                self.misfits.append((node.name, reason))
                 out.append(None)
         return out
 

@@ -65,6 +65,44 @@ def test_what_holds_no_model_is_wrong_usage(line, name, said, models):
     assert (done.exit_code, done.stdout, said in done.stderr) == (64, "", True), done.output
 
 
+@pytest.mark.parametrize("line", ["weights {}", "diff {} {}", "prove {} {}", "run {}"])
+def test_a_path_that_does_not_exist_is_wrong_usage_for_one_model_too(line, models):
+    assert run(line, *[models / "absent"] * line.count("{}")).exit_code == 64
+
+
+def test_the_weights_of_a_folder_of_one_model_are_its_own(models, tmp_path):
+    shutil.copytree(models / "a modèle", tmp_path / "zoo/a")
+    assert run("weights {}", tmp_path / "zoo").exit_code == 0
+    shutil.copytree(models / "a modèle", tmp_path / "zoo/b")
+    done = run("weights {}", tmp_path / "zoo")
+    assert (done.exit_code, "2 models" in done.stderr) == (64, True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("brokne", "broken"),
+        ("Broken", "broken"),
+        ("a modele", "a modèle"),
+        ("brokne/", "broken"),
+    ],
+)
+def test_a_misspelt_path_is_told_with_the_one_that_is_there(wrong, meant, models):
+    done = run("inspect {}", f"{models}/{wrong}")
+    assert (done.exit_code, f"Did you mean {models / meant}" in done.stderr) == (64, True)
+
+
+@pytest.mark.parametrize("part", ["variables", "variables/variables.index"])
+def test_a_part_of_a_model_is_told_with_its_model(part, models):
+    done = run("inspect {}", models / "a modèle" / part)
+    assert (done.exit_code, f"The model is {models / 'a modèle'}" in done.stderr) == (64, True)
+
+
+def test_a_path_like_nothing_beside_it_is_told_alone(models, tmp_path):
+    assert "Did you mean" not in run("inspect {}", tmp_path / "x" / "y").stderr
+    assert "The model is" not in run("inspect {}", models / "none").stderr
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -280,3 +280,12 @@ def test_no_two_tests_share_a_folder():
         len(_folder_name(nodeid)) < 120 and "/" not in _folder_name(nodeid) for nodeid in long
     )
     assert _folder_name("tests/test_it.py::test_it[a/b]") == "tests_test_it.py_test_it_a_b"
+
+
+@pytest.mark.parametrize(
+    ("name", "helpful"), [("consumers", "consumer?"), ("chekc", "check?"), ("out", "ini")]
+)
+def test_an_option_that_a_check_lacks_is_named_with_the_one_that_was_meant(name, helpful):
+    from savedmodel_compat.exporter_plugin import _unknown_option
+
+    assert helpful in _unknown_option(name)

@@ -7,7 +7,7 @@ import pytest
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL, parse_input
-from reference_impl.graph.order import components
+from reference_impl.graph.order import circles, components, is_in_order
 from reference_impl.graph.references import FunctionIndex
 
 
@@ -55,6 +55,30 @@ def test_components_of_random_graphs():
             for vertex, targets in enumerate(successors)
             for target in targets
         )
+
+
+def test_circles_of_random_graphs():
+    """A graph in order has none, and the quick ways out find what the components say."""
+    rng = random.Random(3)
+    ordered = 0
+    for _ in range(500):
+        count = rng.randint(1, 6)
+        targets = {
+            vertex: [rng.randrange(count + 1) for _ in range(rng.choice([0, 0, 1, 2]))]
+            for vertex in range(count)
+        }
+        edges = [[other for other in targets[vertex] if other < count] for vertex in range(count)]
+        loops = [
+            sorted(group)
+            for group in components(edges)
+            if len(group) > 1 or group[0] in edges[group[0]]
+        ]
+        assert circles(targets) == sorted(loops)
+        if is_in_order(targets):
+            ordered += 1
+            assert all(other < vertex for vertex in targets for other in edges[vertex])
+            assert loops == []
+    assert ordered > 50
 
 
 def test_a_long_chain_takes_no_recursion():

@@ -10,6 +10,7 @@ import datetime
 import json
 
 import browser
+import numpy as np
 import pytest
 from gate_folders import SIDES, cell, run
 
@@ -19,6 +20,7 @@ from compat_matrix.gate.pairs import pairs_of_folders
 from compat_matrix.report import gate_html, grid_html, html
 from compat_matrix.verdict import Ledger
 from compat_matrix.verdict.summary import summarise
+from savedmodel_common.tensors import from_numpy
 from savedmodel_migration.migrate import report as migration
 from savedmodel_migration.migrate.records import (
     Part,
@@ -26,6 +28,10 @@ from savedmodel_migration.migrate.records import (
     Status,
     Verdict,
 )
+from savedmodel_prove import page as prove_page
+from savedmodel_prove.certificate import Certificate, Files, Node
+from savedmodel_prove.records import CONVERTED, ORIGINAL, Answer
+from savedmodel_prove.records import Record as Inputs
 
 pytestmark = pytest.mark.skipif(
     browser.PROGRAM is None, reason=f"needs a browser: {', '.join(browser.NAMES)}"
@@ -86,6 +92,7 @@ def pages(tmp_path_factory):
         "migration of many": migration.as_html(
             models(), {LONG: "pages/x.html"} | {f"{n}": "pages/x.html" for n in range(30)}
         ),
+        "proof": prove_page.render(proof()),
         "model": (
             html.environment().get_template("migration_model.html.j2").render(record=models()[0])
         ),
@@ -181,7 +188,23 @@ def models():
     ]
 
 
-NAMES = ("matrix", "check", "grid", "gate", "migration", "migration of many", "model")
+def proof():
+    """The certificate of outputs with long names that differ in a node."""
+    ours, theirs = np.float32([1, 1, 1]), np.float32([1, 1, 7])
+    sides = {
+        ORIGINAL: Answer({LONG: from_numpy(ours)}),
+        CONVERTED: Answer({LONG: from_numpy(theirs)}),
+    }
+    node = Node(f"{LONG}/{LONG}/MatMul", "MatMul", f"{LONG}:0", "random 0", 6.0, 1e-6)
+    return Certificate(
+        Files(f"/models/{LONG}", {}), Files(f"/models/{LONG}.onnx", {}), ("serve",), LONG, 0,
+        {ORIGINAL: "TensorFlow", CONVERTED: "ONNX Runtime"},
+        {ORIGINAL: {"tensorflow": "2.21.0"}, CONVERTED: {"onnxruntime": "1.20.0"}},
+        [Inputs("random 0", {}, sides)], {LONG: [node]}, [MESSAGE],
+    )  # fmt: skip
+
+
+NAMES = ("matrix", "check", "grid", "gate", "migration", "migration of many", "model", "proof")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -6,6 +6,7 @@ from savedmodel_common.tensors import from_numpy
 from savedmodel_prove.certificate import Certificate, Files, Node
 from savedmodel_prove.page import histogram, render
 from savedmodel_prove.records import CONVERTED, ORIGINAL, Answer, Record
+from savedmodel_prove.told import lines
 
 ONE = np.float32([1, 1, 1, 1])
 
@@ -40,6 +41,16 @@ def test_the_page_names_the_verdict_the_nodes_and_the_notes():
     page = render(certificate([node]))
     for text in ("differs", "dense/", "MatMul", "random 0", "a note", "2.21.0", "more than 1024"):
         assert text in page
+
+
+def test_the_terminal_and_the_page_tell_whose_value_differs():
+    of_file = Node("a", "Add", "call/a:0", "random 0", 6.0, 1e-6)
+    of_tensorflow = Node("b", "Elu", "b:0", "random 0", 6.0, 1e-6, ORIGINAL)
+    found = certificate([of_file, of_file, of_tensorflow])
+    first = [line for line in lines(found) if "first at node" in line]
+    assert ["converted" in line for line in first] == [True, False]
+    assert "TensorFlow's value" in first[1]
+    assert "<td>TensorFlow</td>" in render(found)
 
 
 def test_what_a_certificate_says_is_escaped():

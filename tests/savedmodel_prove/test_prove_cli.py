@@ -119,7 +119,7 @@ def test_the_inputs_of_a_contract_are_asked(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("m.h5", "Keras 2"), ("m.mlir", "StableHLO"), ("m.bin", "neither")],
+    [("m.h5", "Keras 2"), ("m.bin", "neither")],
 )
 def test_files_that_are_not_read_are_not_comparable(tmp_path, name, text):
     path = tmp_path / name

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from model_edits import fixture
 from prove_environments import interpreter
 
 from savedmodel_compat.cli import main
@@ -91,6 +92,24 @@ def test_litert_converts_first(tensorflow, tmp_path):
     document = prove(tmp_path, MODEL, out, "--with", "litert", "--python", tensorflow)
     assert out.is_file()
     assert kinds(document) <= FINE
+
+
+@pytest.mark.parametrize(
+    ("case", "signature"), [("conv_batch_norm", "serving_default"), ("cond_case", "case")]
+)
+def test_openvino_converts_the_signature_that_is_asked(case, signature, tmp_path):
+    python, out = interpreter("openvino.txt"), tmp_path / "new.xml"
+    more = ["--with", "openvino", "--signature", signature, "--python", python]
+    document = prove(tmp_path, fixture(case), out, *more)
+    assert kinds(document) <= FINE
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "certificate.json",
+        "new.bin",
+        "new.xml",
+    ]
+    out.unlink()
+    (tmp_path / "certificate.json").unlink()
+    assert "new.bin exists" in prove(tmp_path, fixture(case), out, *more, code=64)
 
 
 def test_a_converter_writes_a_new_file_of_its_kind(tmp_path):

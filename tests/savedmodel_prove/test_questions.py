@@ -69,3 +69,11 @@ def test_an_original_that_answers_nothing_is_told():
 
 def test_a_signature_without_inputs_is_asked_once():
     assert list(made("conv_batch_norm", "moving_mean")) == ["no inputs"]
+
+
+def test_open_sizes_are_those_of_the_converted_model():
+    wanted = target("conv_batch_norm")
+    found = list(questions.made(wanted, lambda _: EVERY, 0, 1, {"x": [3, -1, 9, -1]}))
+    assert found[0].inputs["x"].array.shape == (3, 6, 6, 2)  # the original's own sizes stay
+    other = list(questions.made(wanted, lambda _: EVERY, 0, 1, {"x": [3]}))
+    assert other[0].inputs["x"].array.shape[1:] == (6, 6, 2)

@@ -114,6 +114,20 @@ def test_who_is_alone(answers, kind, alone):
     assert (found.kind, found.alone) == (kind, alone)
 
 
+def test_the_question_at_which_a_side_is_alone_is_kept():
+    fine = record("zeros", original=X, converted=X, evaluator=X)
+    found = verdict(fine, record("ones", original=X, converted=X, evaluator=OTHER))
+    assert (found.alone, found.alone_at) == (EVALUATOR, "ones")
+
+
+def test_the_evaluator_gives_quantized_integers_as_integers():
+    quantized = Answer({"y": from_numpy(np.int8([1, 2]), "qint8")})
+    agreeing = record(original=quantized, converted=quantized, evaluator=np.int8([1, 2]))
+    assert verdict(agreeing).alone == ""
+    other = record(original=quantized, converted=quantized, evaluator=np.int8([1, 3]))
+    assert verdict(other).alone == EVALUATOR
+
+
 def test_the_worst_verdict_leads():
     assert worst([]) is Kind.NOT_COMPARABLE
     found = judge([record(original=X, converted=X)])

@@ -112,3 +112,33 @@ def test_several_processes_say_what_one_says_in_the_same_order(tmp_path):
         "kept",
         "broken",
     ]
+
+
+def test_a_zoo_of_new_models_is_held_against_the_contracts_of_the_old_one(tmp_path):
+    for name in ("a", "text/b", "text/a"):
+        for zoo in ("old", "new"):
+            model_edits.edited(
+                model_edits.fixture(CASE), tmp_path / zoo / name, lambda message: None
+            )
+    assert run("write", tmp_path / "old").exit_code == 0
+    assert run("check", tmp_path / "new", tmp_path / "old").output.count("kept ") == 3
+
+    message = model_edits.layout.read(tmp_path / "new/text/a").saved_model
+    drop_signature(message)
+    model_edits.write(message, tmp_path / "new/text/a")
+    done = run("check", tmp_path / "new", tmp_path / "old", "--jobs", "2")
+    assert (done.exit_code, done.output.count("kept "), "broken  " in done.output) == (1, 2, True)
+    one = run("check", tmp_path / "new/text/a", tmp_path / "old/text")
+    assert one.exit_code == 1
+
+    (tmp_path / "old/a.contract.json").unlink()
+    assert "no contract" in run("check", tmp_path / "new", tmp_path / "old").output
+    assert run("check", tmp_path / "new/a", tmp_path / "old", "--require").exit_code == 64
+
+
+def test_one_file_for_many_contracts_is_refused_with_the_way_to_write_them(tmp_path):
+    for name in ("a", "b"):
+        model_edits.edited(model_edits.fixture(CASE), tmp_path / "zoo" / name, lambda message: None)
+    done = run("write", tmp_path / "zoo", "--out", tmp_path / "contracts")
+    assert done.exit_code == 64
+    assert "2 were found" in done.output and "MODEL.contract.json" in done.output

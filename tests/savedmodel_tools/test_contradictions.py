@@ -66,7 +66,7 @@ def foretold(models, release):
         parts = {}
         for use in graph["uses"]:
             works = bool(use["releases"])
-            parts[use["loader"], use["part"]] = None if works and use.get("not_told") else works
+            parts[use["loader"], use["part"]] = None if works and use.get("unknown") else works
         answers[fact] = model["ok"], parts
     return answers
 

@@ -39,7 +39,7 @@ def cells(path, *releases):
     for use in graph.uses:
         verdicts = use.verdicts.values()
         found[use.loader, use.part] = (
-            None if use.untold and use.members else all(item.loads for item in verdicts)
+            None if use.unknown and use.members else all(item.loads for item in verdicts)
         )
     return found
 

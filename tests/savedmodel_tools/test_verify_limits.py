@@ -202,4 +202,4 @@ def test_compat_does_not_predict_where_a_limit_stops_a_rule(tmp_path):
     """A restore op of 2^60 calls: nobody can say which values it takes."""
     bombs.doubling_calls(tmp_path / "model")
     (found,) = obstacles(layout.read(tmp_path / "model"))
-    assert any("LimitError" in reason for reason in found.untold("session", "load"))
+    assert any("LimitError" in reason for reason in found.unknown("session", "load"))

@@ -399,7 +399,7 @@ def test_no_shape_is_inferred_that_tensorflow_does_not_infer(tf):
                 tf.import_graph_def(proto, name="")
         except (tf.errors.NotFoundError, ValueError):
             continue  # an op that is not here
-        shapes = Shapes(graph.main.messages, graph.main.sources, proto.versions.producer)
+        shapes = Shapes(graph.main, proto.versions.producer)
         assert shapes.misfits == []
         for operation in imported.get_operations():
             for tensor in operation.outputs:

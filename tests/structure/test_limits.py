@@ -30,6 +30,7 @@ WORDS = re.compile(
 NAME_OF_LIMIT = re.compile(r"(?!O_)[A-Z][A-Z_]{4,}\Z")  # O_NONBLOCK is of the module os
 # Facts of the format, and lengths of what people read.
 NO_LIMITS = {
+    "graph/node_forms.py: _MOST_BYTES",
     "format/bundle/entry.py: _MAX_BYTES",  # what TensorFlow can count
     "format/bundle/table.py: _SNAPPY_MAX_RATIO",  # of Snappy itself
     "format/values/structure.py: _MAX_INT64",

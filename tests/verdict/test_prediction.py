@@ -213,7 +213,7 @@ def test_a_release_left_out_is_predicted_from_its_neighbours(tmp_path):
         for line in lines
     ]
     between = Predictor(tmp_path, ["2.15.1"], History("\n".join(changed))).of(cell("2.15.1"))
-    assert between.says is Says.NOT_TOLD
+    assert between.says is Says.UNKNOWN
     assert "2.14: " in between.why and "op 'Mul'" in between.why
     assert "2.16: passes" in between.why
 
@@ -241,10 +241,10 @@ def result(outcome, prediction=None, skew=None, message="NodeDef mentions attr '
         (
             Outcome.LOAD_ERROR,
             UNKNOWN_ATTR,
-            Prediction(Says.NOT_TOLD, why="?"),
+            Prediction(Says.UNKNOWN, why="?"),
             Verdict.UNEXPECTED_FAIL,
         ),
-        (Outcome.PASS, None, Prediction(Says.NOT_TOLD, why="?"), Verdict.AS_EXPECTED),
+        (Outcome.PASS, None, Prediction(Says.UNKNOWN, why="?"), Verdict.AS_EXPECTED),
         (Outcome.PASS, None, Prediction(Says.PASSES), Verdict.AS_EXPECTED),
         (Outcome.SETUP_ERROR, None, NO_ATTR, Verdict.UNEXPECTED_FAIL),
         (Outcome.LOAD_ERROR, UNKNOWN_ATTR, None, Verdict.UNEXPECTED_FAIL),
@@ -317,7 +317,7 @@ def test_a_prediction_that_cannot_be_read_predicts_nothing(kept):
 
 def test_a_prediction_is_read_as_it_was_kept():
     late = Prediction(Says.FAILS, (), "", "call")
-    for prediction in (NO_ATTR, Prediction(Says.PASSES), Prediction(Says.NOT_TOLD, why="?"), late):
+    for prediction in (NO_ATTR, Prediction(Says.PASSES), Prediction(Says.UNKNOWN, why="?"), late):
         assert of(result(Outcome.PASS, prediction)) == prediction
 
 

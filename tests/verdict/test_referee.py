@@ -73,7 +73,7 @@ def test_the_releases_that_the_evaluator_contradicts_are_alone(digests, said):
         ("alone" in console.file.getvalue()) is bool(said)
     )
     page = grid_html.render(plan, results, summary, {}, {})
-    assert ("Who is alone" in page, said in page) == (bool(said), True)
+    assert ("Releases that disagree" in page, said in page) == (bool(said), True)
 
 
 def test_all_releases_against_the_evaluator_is_red_for_us():

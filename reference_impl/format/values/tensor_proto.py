@@ -8,6 +8,7 @@ its last element then fills the rest, and no element at all means zeros.
 from __future__ import annotations
 
 import math
+import struct
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -38,6 +39,15 @@ _LIST_OF = {
     **dict.fromkeys(("qint8", "quint8", "qint16", "quint16", "qint32"), "int_val"),
     **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
 }
+# Dtype -> its letter for `struct`, and the value of an element that is not stored.
+_FREQUENT: dict[str, tuple[str, Union[int, float, bool]]] = {
+    "float32": ("f", 0.0),
+    "float64": ("d", 0.0),
+    "int32": ("i", 0),
+    "int64": ("q", 0),
+    "bool": ("?", False),
+}
+_FEW_DIMENSIONS = 8  # fewer than any release of NumPy takes
 STRING_COST = 64  # least memory of one element
 _EMPTY_STRING = 24  # bytes of it in a tensor of TensorFlow
 
@@ -156,6 +166,29 @@ def integers(proto: schema.TensorProto, most: int) -> Optional[list[int]]:
         for at in range(0, len(content), size)
     ]
     return (values + values[-1:] * (count - len(values)))[:count]
+
+
+def first_numbers(
+    proto: schema.TensorProto, most: int
+) -> Optional[tuple[list[Union[int, float, bool]], int]]:
+    """Return the first `most` elements of a tensor of numbers, and how many elements it has,
+    without NumPy.
+
+    Return None for a tensor of a rare dtype or of many dimensions. Raises what `decode` raises.
+    """
+    name = dtypes.by_number(proto.dtype).name
+    if name not in _FREQUENT or len(proto.tensor_shape.dim) > _FEW_DIMENSIONS:
+        return None
+    check(proto)
+    form, zero = _FREQUENT[name]
+    count = math.prod(_shape(proto.tensor_shape))
+    wanted = min(count, most)
+    if proto.tensor_content:
+        item = struct.Struct(f"<{form}")
+        content = proto.tensor_content[: wanted * item.size]
+        return [value for (value,) in item.iter_unpack(content)], count
+    listed = list(getattr(proto, _LIST_OF[name])[:wanted])
+    return listed + (listed[-1:] or [zero]) * (wanted - len(listed)), count
 
 
 def strings(proto: schema.TensorProto, most: int) -> Optional[list[bytes]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.graph.edges import input_source, parse_input
-from reference_impl.graph.order import circles
+from reference_impl.graph.order import circles, is_in_order
 from reference_impl.graph.signature_tensors import init_ops
 from reference_impl.graph.unique_names import repeated
 from reference_impl.views.signatures import slots_of
@@ -174,9 +174,7 @@ def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
     """Return the calls only: a gradient function that calls its forward function, which names it,
     is not a recursion.
     """
-    called = {
-        name: {node.op for node in body.node_def} for name, body in graph.library.functions.items()
-    }
+    called = {name: set(nodes.op_set) for name, nodes in graph.function_nodes.items()}
     for function, _, named in graph.named:
         if function is not None:
             called[function].update(named)
@@ -196,33 +194,23 @@ def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Export again; in a model from somebody else, do not load it.",
 )
 def cycle_of_nodes(model: Model, graph: Graph) -> Iterator[Fault]:
-    for body, found, sources in zip(graph.bodies, graph.names, graph.sources):
-        if _in_order(found, sources):
+    for body, nodes in zip(graph.bodies, graph.indexes):
+        if is_in_order(nodes.waits):
             continue
         # The edges that close the loops of TF 1.x begin at NextIteration.
         back = {
-            node.name for node in body.nodes if node.op in ("NextIteration", "RefNextIteration")
+            name
+            for name, op in zip(nodes.names, nodes.ops)
+            if op in ("NextIteration", "RefNextIteration")
         }
         waits = {
             name: [source for source in wanted if source not in back]
-            for name, wanted in zip(found, sources)
+            for name, wanted in nodes.waits.items()
         }
         for circle in circles(waits):
             yield Fault(
                 f"in a circle: {', '.join(few(circle))}", node=circle[0], function=body.function
             )
-
-
-def _in_order(found: list[str], sources: list[list[str]]) -> bool:
-    """Return whether each node comes after those that it waits for, which is how most writers order
-    them.
-    """
-    numbers = {name: number for number, name in enumerate(found)}
-    for number, names in enumerate(sources):
-        for name in names:
-            if numbers.get(name, -1) >= number:
-                return False
-    return True
 
 
 @graph_rule(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.signature_tensors import tensor_names
 from reference_impl.views.signatures import slots_of
 from savedmodel_tools.verify.consequences import COPY_FAILS, UNSURE_SIGNATURE
@@ -45,12 +46,12 @@ def shapes_contradict(model: Model, graph: Graph) -> Iterator[Fault]:
     always imports it.
     """
     producer = graph.proto.graph_def.versions.producer
-    for body, sources in zip(graph.bodies, graph.sources):
+    for body, nodes in zip(graph.bodies, graph.indexes):
         function = None if body.function is None else graph.library.functions[body.function]
         shapes = (
             graph.main_shapes
             if function is None
-            else Shapes(body.nodes, sources, producer, function)
+            else Shapes(nodes, producer, function, forms=graph.form)
         )
         severity = None if function is not None or graph.is_cut else Severity.INFO
         for node, message in shapes.misfits:
@@ -102,10 +103,8 @@ def _copies(graph: Graph, shapes: Shapes, producer: int) -> Iterator[Fault]:
             for name in reachable(fetched, graph.main.waits)
             if name in graph.nodes
         ]
-        sources = [graph.main.waits[node.name] for node in copied]
-        again = Shapes(
-            copied, sources, SCALARS_SINCE, fed={name: shapes.outputs(name) for name in fed}
-        )
+        given = {name: shapes.outputs(name) for name in fed}
+        again = Shapes(Nodes(copied), SCALARS_SINCE, fed=given, forms=graph.form)
         for node, message in again.misfits:
             if (node, message) not in told:
                 told.add((node, message))

@@ -5,7 +5,7 @@ or do not survive.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from reference_impl import errors
@@ -15,6 +15,7 @@ from reference_impl.graph.called_children import called_children
 from reference_impl.graph.device_names import is_device
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.graph_view import Body
+from reference_impl.graph.node_forms import NodeForm
 from reference_impl.graph.order import sources_first
 from reference_impl.safety.folded_sizes import Sizes
 from savedmodel_tools.skew.history import history
@@ -23,6 +24,9 @@ from savedmodel_tools.verify.findings import Fault, Severity, graph_rule
 
 if TYPE_CHECKING:
     from savedmodel_tools.verify.model import Graph, Model
+
+# Ops that trust the value of an input.
+_GIVEN_VALUES = trusted_inputs.OF_ONE_ELEMENT | node_attributes.LENGTHS.keys()
 
 
 @graph_rule(
@@ -41,30 +45,37 @@ if TYPE_CHECKING:
 )
 def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
     known: dict[str, tuple[op_rules.AttrRule, ...] | None] = {}
+    reasons: dict[tuple[NodeForm, bool], tuple[str, ...]] = {}
     captured = {
         item.constant.operation for item in graph.objects.nodes if item.HasField("constant")
     }  # of SMC315
-    for body in graph.bodies:
-        names = {node.name for node in body.nodes} if body.function is None else None
+    for body, index in zip(graph.bodies, graph.indexes):
+        in_function = body.function is not None
+        names = None if in_function else graph.main.by_name
         for node in body.nodes:
-            if body.function is None and node.name in captured:
+            if not in_function and node.name in captured:
                 continue
-            if node.op not in known:
-                known[node.op] = _rules(node.op)
-            in_function = body.function is not None
-            for reason in _reasons(node, known[node.op], names, in_function):
-                yield Fault(f"{node.op}: {reason}", node=node.name, function=body.function)
-        for node, length in node_attributes.literal_lengths(body.nodes):
-            if length > limits.TENSOR_LIST_ELEMENTS:
-                yield Fault(
-                    f"{node.op} makes a list of {length} tensors",
-                    node=node.name,
-                    function=body.function,
-                )
-        for node, reason in (*trusted_inputs.faults(body.nodes), *_long_lists(body)):
-            yield Fault(f"{node.op} {reason}", node=node.name, function=body.function)
+            form = graph.form(node)
+            if (form, in_function) not in reasons:
+                if form.op not in known:
+                    known[form.op] = _rules(form.op)
+                found = _reasons(form.node, known[form.op], names, in_function)
+                reasons[form, in_function] = tuple(found)
+            for reason in reasons[form, in_function]:
+                yield Fault(f"{form.op}: {reason}", node=node.name, function=body.function)
+        if not index.op_set.isdisjoint(_GIVEN_VALUES):
+            for node, reason in _wrong_values(body):
+                yield Fault(f"{node.op} {reason}", node=node.name, function=body.function)
     for name, function in graph.library.functions.items():
         yield from (Fault(reason, function=name) for reason in _signature_reasons(function))
+
+
+def _wrong_values(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
+    """Yield the nodes whose inputs have values that TensorFlow does not survive."""
+    for node, length in node_attributes.literal_lengths(body.nodes):
+        if length > limits.TENSOR_LIST_ELEMENTS:
+            yield node, f"makes a list of {length} tensors"
+    yield from (*trusted_inputs.faults(body.nodes), *_long_lists(body))
 
 
 def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
@@ -92,7 +103,7 @@ def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
 def _reasons(
     node: schema.NodeDef,
     rules: tuple[op_rules.AttrRule, ...] | None,
-    names: set[str] | None,
+    names: Collection[str] | None,
     in_function: bool,
 ) -> Iterator[str]:
     """Yield what is wrong with a node: the first fault of its attributes, and in the main graph
@@ -201,7 +212,6 @@ def device_name(model: Model, graph: Graph) -> Iterator[Fault]:
             )
     for body in graph.bodies:
         for node in body.nodes:
-            if node.device and not is_device(node.device):
-                yield Fault(
-                    f"the device is {node.device!r}", node=node.name, function=body.function
-                )
+            device = graph.form(node).device
+            if device and not is_device(device):
+                yield Fault(f"the device is {device!r}", node=node.name, function=body.function)

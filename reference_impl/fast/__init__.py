@@ -1,0 +1,9 @@
+"""Faster twins of plain code, which is the text to read and decides what is right.
+
+    variables       all plain variables of a load in three passes
+
+Each twin does the same as its plain code, by a test that compares the two, and has a row in
+docs/evidence/benchmarks.md that defends it. A twin that meets anything unusual, such as an error,
+leaves the work to the plain code, which then reports it. ``LoadOptions(fast=False)`` switches all
+of them off.
+"""

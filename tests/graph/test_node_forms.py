@@ -1,0 +1,92 @@
+"""Nodes of one form agree in all that a form says."""
+
+from pathlib import Path
+
+import pytest
+
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.graph.graph_view import GraphView
+from reference_impl.graph.node_forms import NodeForms
+from reference_impl.graph.references import function_attributes
+
+MODELS = ("control_flow_v2", "collections", "gpu_pinned", "dynamic_rnn", "defun_gradient")
+FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
+
+
+def node(name="a", op="Add", inputs=(), device="", **attributes):
+    made = schema.NodeDef(name=name, op=op, input=inputs, device=device)
+    for key, value in attributes.items():
+        made.attr[key].CopyFrom(value)
+    return made
+
+
+FLOAT, INT = schema.AttrValue(type=1), schema.AttrValue(type=3)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        node("b", T=FLOAT),
+        node("a" * 300, T=FLOAT),
+        node(inputs=["x", "^y"], T=FLOAT),
+        node("", inputs=["x" * 200], T=FLOAT),
+    ],
+    ids=["name", "a long name", "inputs", "a long input"],
+)
+def test_name_and_inputs_are_no_part_of_a_form(other):
+    forms = NodeForms()
+    assert forms.of(node(T=FLOAT)) is forms.of(other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        node(op="Sub", T=FLOAT),
+        node(device="/cpu:0", T=FLOAT),
+        node(T=INT),
+        node(T=FLOAT, U=FLOAT),
+        node(op="", T=FLOAT),
+    ],
+    ids=["op", "device", "value", "attribute", "no op"],
+)
+def test_what_differs_otherwise_is_of_another_form(other):
+    forms = NodeForms()
+    assert forms.of(node(T=FLOAT)) is not forms.of(other)
+
+
+def test_large_nodes_are_a_form_each():
+    value = schema.AttrValue(s=b"x" * 2000)
+    forms = NodeForms()
+    assert forms.of(node(v=value)) is not forms.of(node(v=value))
+
+
+def said_of(view, node):
+    """What the form of a node says, and what the node says."""
+    form = view.form(node)
+    noted = form.output_shapes is not None
+    yield form.op, form.device, form.functions, noted, form.has_gradient, view.references(node)
+    attributes = node.attr
+    yield (
+        node.op,
+        node.device,
+        function_attributes(attributes),
+        "_output_shapes" in attributes,
+        "_gradient_op_type" in attributes,
+        tuple(view.library.references(node)),
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_form_says_of_each_node_what_the_node_says(name):
+    directories = [file.parent for file in (FIXTURES / name).rglob("saved_model.pb")]
+    graphs = [
+        graph
+        for directory in directories
+        for graph in layout.read(directory).saved_model.meta_graphs
+    ]
+    views = [GraphView(graph) for graph in graphs]
+    pairs = [(view, node) for view in views for body in view.bodies for node in body.nodes]
+    told = [tuple(said_of(view, node)) for view, node in pairs]
+    assert [said for said, _ in told] == [expected for _, expected in told]
+    assert len({view.form(node) for view, node in pairs}) < len(pairs)
