@@ -106,6 +106,7 @@ class Record:
     name: str
     relative: str
     source_hash: str = ""  # of all its files
+    output_hash: str = ""  # of all files of the new model, "" where none was put in place
     settings: str = ""  # what a migration depends on beside the files
     kind: str = ""
     tensorflow: str = ""

@@ -86,7 +86,7 @@ def migrate_one(job: Job, out: Path, migrator: Migrator, settings: Settings) -> 
         with job.model.local() as source:
             folder = source if source.is_dir() else source.parent
             digest = source_hash(folder)
-            if known is not None and _done(known, digest, settings, target):
+            if known is not None and _done(known, digest, settings) and _holds(target, known):
                 return replace(known, done_before=True)
             record = migrator.migrate(job.model.name, job.relative, folder, target, digest)
     except OSError as error:
@@ -94,7 +94,9 @@ def migrate_one(job: Job, out: Path, migrator: Migrator, settings: Settings) -> 
     if record.needs and not record.status.good:
         record.command = elsewhere.command(record.needs, job.model.name, out)
     placed = record.status.good or (settings.partial and record.status is Status.UNPROVED)
-    if not placed:
+    if placed:
+        record.output_hash = source_hash(target)
+    else:
         _keep_or_remove(record, known, target)
     records.save(record, path, migrator.work)
     return record
@@ -115,10 +117,18 @@ def _keep_or_remove(record: Record, known: Record | None, target: Path) -> None:
         ) or f"the output still holds what an earlier run put there, {source}"
 
 
-def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
+def _done(known: Record, digest: str, settings: Settings) -> bool:
     same = (known.source_hash, known.settings) == (digest, settings.text)
-    settled = not known.status.transient and (not known.status.good or target.exists())
-    return same and settled and not (known.needs and _is_here(settings))
+    return same and not known.status.transient and not (known.needs and _is_here(settings))
+
+
+def _holds(target: Path, known: Record) -> bool:
+    """Return whether the output holds the model that was proved, if one was: a user may have put
+    another one in its place.
+    """
+    if not known.output_hash:
+        return not known.status.good
+    return target.is_dir() and source_hash(target) == known.output_hash
 
 
 def _is_here(settings: Settings) -> bool:
@@ -131,14 +141,12 @@ def _is_here(settings: Settings) -> bool:
 
 def recorded(jobs: Sequence[Job], out: Path, settings: Settings) -> int:
     """Return how many models an earlier run into ``out`` has done with these settings, whether or
-    not they changed since.
+    not they or their results changed since.
     """
     count = 0
     for job in jobs:
         known = records.load(out / REPORTS / f"{job.relative}.json")
-        count += known is not None and _done(
-            known, known.source_hash, settings, out / MODELS / job.relative
-        )
+        count += known is not None and _done(known, known.source_hash, settings)
     return count
 
 

@@ -77,7 +77,7 @@ def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
         client = engine.connect()
     except NotHere as missing:
         no_engine = missing.reason
-        say(printable(f"containers: {no_engine}", newlines=False))
+        say(printable(f"containers: not looked for: {no_engine}", newlines=False))
     else:
         try:
             tell(left.containers(client, everything, dry_run))
@@ -91,5 +91,5 @@ def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
     elif not dry_run:
         click.echo(f"{sum(one.removed for one in seen)} removed")
     elif not seen:
-        click.echo("nothing was left behind")
+        click.echo("no process was left behind" if no_engine else "nothing was left behind")
     return int(ExitCode.HARNESS_ERROR if any(one.trouble for one in seen) else ExitCode.AS_EXPECTED)

@@ -161,9 +161,7 @@ class Edit:
         }
         if known is None or not target.exists():
             done = self._edited(path, str(target))
-        elif {name: known.get(name) for name in asked} == asked and isinstance(
-            known.get("done"), dict
-        ):
+        elif _is_done(known, asked, target):
             return {**known["done"], "done_before": True}
         else:
             stage = target.with_name(f".{target.name}.{os.getpid()}")
@@ -171,11 +169,20 @@ class Edit:
             put_in_place(stage, target)
             shutil.rmtree(stage, ignore_errors=True)
         write_record(
-            {"schema": SCHEMA, **asked, "done": done},
+            {"schema": SCHEMA, **asked, "output_hash": source_hash(target), "done": done},
             record,
             Path(self.out, NOTES, f"{WORK}-{os.getpid()}"),
         )
         return done
+
+
+def _is_done(known: dict[str, Any], asked: dict[str, str], target: Path) -> bool:
+    """Return whether a record says that this edit was done, and its result is still there: a user
+    may have put another model in its place.
+    """
+    same = all(known.get(name) == value for name, value in asked.items())
+    kept = isinstance(known.get("done"), dict)
+    return same and kept and source_hash(target) == known.get("output_hash")
 
 
 def clean(out: str) -> None:

@@ -293,6 +293,19 @@ def test_a_second_run_does_only_what_changed(done, zoo, tmp_path):
 
 
 @pytest.mark.tensorflow
+def test_a_result_that_was_replaced_by_hand_is_made_again(tmp_path):
+    """A record that says "migrated" is about the model that was proved, not about its place."""
+    zoo, out = tmp_path / "zoo", tmp_path / "out"
+    shutil.copytree(FIXTURES / "half_plus_two", zoo / "half_plus_two")
+    assert migrate(zoo, "--out", out).exit_code == ExitCode.AS_EXPECTED
+    (model,) = (out / "models").rglob("saved_model.pb")
+    proved = model.read_bytes()
+    model.write_bytes((FIXTURES / "simple_save/model/saved_model.pb").read_bytes())
+    assert migrate(zoo, "--out", out).exit_code == ExitCode.AS_EXPECTED
+    assert model.read_bytes() == proved
+
+
+@pytest.mark.tensorflow
 def test_a_killed_run_goes_on_and_leaves_only_whole_models(zoo, tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "savedmodel_compat", "migrate", str(zoo), "--out", str(out)]

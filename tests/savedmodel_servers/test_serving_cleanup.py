@@ -75,7 +75,7 @@ def test_cleanup_ends_processes_of_dead_harnesses_only(no_engine):
         output = cleanup()
         assert f"process {dead.pid} (server): " in output and "gone" in output
         assert f"process {living.pid} (server): its harness lives" in output
-        assert "containers: no engine" in output and "1 removed" in output
+        assert "containers: not looked for: no engine" in output and "1 removed" in output
         assert dead.wait(20) == -9
         assert living.poll() is None and foreign.poll() is None
         assert sorted(path.stem for path in binary.records().glob("*")) == ["foreign", "living"]
@@ -86,6 +86,11 @@ def test_cleanup_ends_processes_of_dead_harnesses_only(no_engine):
         for child in (dead, living, foreign):
             child.kill()
             child.wait()
+
+
+def test_without_an_engine_only_processes_are_said_to_be_gone(no_engine):
+    output = cleanup("--dry-run")
+    assert "no process" in output and "nothing" not in output
 
 
 def test_cleanup_never_ends_a_process_that_got_the_number_later(no_engine):

@@ -86,6 +86,15 @@ def test_the_same_command_again_does_only_what_is_not_done(zoo):
     ]
 
 
+def test_a_result_that_was_replaced_by_hand_is_made_again(zoo):
+    run(zoo)
+    model = zoo / "out" / "inner" / "queue_leftovers" / "saved_model.pb"
+    edited = model.read_bytes()
+    model.write_bytes(b"no model")
+    run(zoo)
+    assert model.read_bytes() == edited
+
+
 def test_another_edit_and_another_source_are_done_again(zoo):
     shutil.rmtree(zoo / "zoo" / "broken")
     run(zoo, code=0)
