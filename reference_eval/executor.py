@@ -6,9 +6,9 @@ counts. `Call` is what an op sees of the run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn, Optional
 
 import numpy as np
@@ -26,6 +26,7 @@ from reference_eval.plan import Plan, Step, make_plan
 from reference_eval.reading import Extracted, FunctionName, SavedModelError, Source, schema
 from reference_eval.registry import Op, refusal, unknown
 from reference_eval.state import size_of
+from reference_impl.format.container.files import open_regular
 
 Watch = Callable[["Ran"], object]
 _FLOATS = ("float32", "float16", "bfloat16")
@@ -296,16 +297,18 @@ class Call:
 
         Raises:
           RefusedOpError: the file is not an asset of the model.
-          EvaluationError: it cannot be read.
+          EvaluationError: it is not a regular file, or cannot be read.
+          EvaluationLimitError: it is larger than `TENSOR_BYTES`.
         """
-        if path.decode() not in self._run.executor.source.asset_paths.values():
-            raise RefusedOpError(f"the file {path.decode()!r} is not an asset of the model")
+        name = os.fsdecode(path)
+        if name not in self._run.executor.source.asset_paths.values():
+            raise RefusedOpError(f"the file {name!r} is not an asset of the model")
         try:
-            with Path(path.decode()).open("rb") as file:
-                return file.read(sizes.TENSOR_BYTES)
+            with open_regular(name) as file:
+                (size,) = sizes.check_shape([os.fstat(file.fileno()).st_size])
+                return file.read(size)
         except OSError as error:
-            reason = f"the asset {path.decode()!r} cannot be read: {error.strerror}"
-            raise EvaluationError(reason) from error
+            raise EvaluationError(f"the asset {name!r} cannot be read: {error}") from error
 
     def checkpoint(self, prefix: bytes) -> Any:
         """Open the model's own checkpoint. Raises RefusedOpError for any other prefix."""

@@ -16,6 +16,7 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 from compat_matrix.commands.ops import ops
+from reference_impl.errors import SavedModelError
 from savedmodel_common.command_line import programs
 from savedmodel_common.exit_codes import ExitCode
 from savedmodel_common.printable import printable
@@ -23,6 +24,7 @@ from savedmodel_compat.cli import main
 from savedmodel_tools.verify.rules import all_rules
 
 SOUND = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
+EVALUATED_BYTES = 2**27  # of one tensor, and of all that a function holds at once
 OUT = "written"  # beside the model: what the commands that write make, and nothing else
 
 
@@ -200,6 +202,28 @@ def weights_command(folder: Path) -> str:
     return _checked(place)
 
 
+def evaluate_command(folder: Path) -> str:
+    """`reference_eval`: every signature, for inputs of ones, with limits for small models."""
+    import numpy as np
+
+    import reference_eval
+    from reference_eval import sizes
+
+    sizes.TENSOR_BYTES = sizes.LIVE_BYTES = EVALUATED_BYTES
+    try:
+        model = reference_eval.load(folder)
+        for key in model.signatures:
+            given = {}
+            for name, (dtype, shape) in model.signatures[key].inputs.items():
+                ones = [max(size, 1) for size in shape or ()]
+                given[name] = np.full(ones, 1).astype(dtype)
+            model.signatures[key](**given)
+    except SavedModelError as error:
+        assert printable(str(error)) == str(error), ascii(str(error))
+        raise Refused(type(error).__name__, str(error)) from None
+    return ""
+
+
 def _checked(written: Path) -> str:
     """Check that nothing that was written leads elsewhere."""
     links = [path for path in [written, *written.rglob("*")] if path.is_symlink()]
@@ -218,6 +242,7 @@ COMMANDS: dict[str, Callable[[Path], str]] = {
     "weights": weights_command,
     "compat": compat_command,
     "migrate": migrate_command,
+    "evaluate": evaluate_command,
     "load": load_command,
 }
 WRITING = ("contract", "slim", "signatures", "weights")

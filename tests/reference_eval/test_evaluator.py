@@ -1,6 +1,7 @@
 """The evaluator alone: state, options, limits, errors. No TensorFlow is imported."""
 
 import importlib
+import os
 import shutil
 import subprocess
 import sys
@@ -206,14 +207,22 @@ def test_strings_of_a_table_are_bytes():
     assert all(type(word) is bytes for word in words.ravel())
 
 
-def test_an_asset_that_cannot_be_read_is_named(tmp_path):
+@pytest.mark.parametrize("make, kind", [(os.mkdir, "directory"), (os.mkfifo, "pipe")])
+def test_an_asset_that_is_not_a_file_is_named(tmp_path, make, kind):
+    """To open a pipe would mean to wait for its other end."""
     copy = tmp_path / "model"
     shutil.copytree(FIXTURES / "index_table_oov" / "model", copy)
-    for asset in (copy / "assets").iterdir():
-        asset.unlink()
-        asset.mkdir()
+    (asset,) = (copy / "assets").iterdir()
+    asset.unlink()
+    make(asset)
     model = reference_eval.load(copy)
-    assert any("Is a directory" in failure for failure in model.failures)
+    assert any(str(asset) in failure and kind in failure for failure in model.failures)
+
+
+def test_an_asset_over_the_limit_is_refused_not_cut(monkeypatch):
+    monkeypatch.setattr(sizes, "TENSOR_BYTES", 10)
+    model = reference_eval.load(FIXTURES / "index_table_oov" / "model")
+    assert any("10 bytes" in failure for failure in model.failures)
 
 
 def test_padding_is_limited_before_it_is_made():
