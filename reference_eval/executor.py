@@ -23,10 +23,16 @@ from reference_eval.errors import (
 )
 from reference_eval.frames import Frames
 from reference_eval.plan import Plan, Step, make_plan
-from reference_eval.reading import Extracted, FunctionName, SavedModelError, Source, schema
+from reference_eval.reading import (
+    Extracted,
+    FunctionName,
+    SavedModelError,
+    Source,
+    open_regular,
+    schema,
+)
 from reference_eval.registry import Op, refusal, unknown
 from reference_eval.state import size_of
-from reference_impl.format.container.files import open_regular
 
 Watch = Callable[["Ran"], object]
 _FLOATS = ("float32", "float16", "bfloat16")

@@ -21,6 +21,7 @@ from reference_impl.format import schema as schema
 from reference_impl.format import wire
 from reference_impl.format.bundle.reader import BundleReader as BundleReader
 from reference_impl.format.container.farmhash import fingerprint64 as fingerprint64
+from reference_impl.format.container.files import open_regular as open_regular
 from reference_impl.format.values.dtypes import by_number
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.format.values.tensor_proto import decode as tensor
