@@ -63,12 +63,10 @@ def test_a_run_that_another_program_began_says_so(small):
     file.write_text(json.dumps({**told, "revision": "0123abc"}))
     small.behave()
     done = small.run("--resume")
-    assert (
-        f"{kept} results" in done.stderr and "those of 0123abc. Run without --resume" in done.stderr
-    )
+    assert f"{kept} results" in done.stderr and "0123abc. Run without --resume" in done.stderr
     assert json.loads(file.read_text())["earlier"] == ["0123abc"]
     again = small.run("--resume")
-    assert "those of 0123abc" in again.stderr
+    assert "0123abc" in again.stderr
 
 
 def test_resuming_tries_again_what_the_machine_spoilt_and_nothing_else(small):

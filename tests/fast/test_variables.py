@@ -11,12 +11,13 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.fast import variables as fast_variables
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 
 tf = pytest.importorskip("tensorflow")
 pytestmark = pytest.mark.tensorflow
+
+from reference_impl.fast import variables as fast_variables  # noqa: E402  # imports TensorFlow
 
 LARGE = 1 << 19  # elements, 2 MiB
 

@@ -8,9 +8,11 @@ import pytest
 
 from reference_impl.errors import BindingError, SavedModelError
 from reference_impl.format import schema
-from reference_impl.functions import binding
 
+pytest.importorskip("tensorflow")
 pytestmark = pytest.mark.tensorflow
+
+from reference_impl.functions import binding  # noqa: E402  # imports TensorFlow
 
 
 @pytest.fixture

@@ -405,7 +405,7 @@ def test_every_dtype_is_told_as_it_travels():
     assert carried
     for dtype, carrier in carried.items():
         family = re.sub(r"_e.*", "_*", dtype)
-        assert re.search(rf"`{re.escape(family)}`[^.]*? as\s{carrier}", section), dtype
+        assert re.search(rf"- {carrier}:[^\n]*`{re.escape(family)}`", section), dtype
 
 
 def replayed(command, tmp_path, environment):
