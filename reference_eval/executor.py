@@ -150,12 +150,12 @@ class Run:
 
     def _in_frames(self, plan: Plan, arguments: Sequence[Any]) -> list[Any]:
         """Run a function with control flow of TF 1.x; return its results."""
-        frames = Frames(
-            plan,
-            lambda step, given: self.step(plan, step, given),
-            lambda live, step: self.check_live(live, plan, step),
-        )
         try:
+            frames = Frames(
+                plan,
+                lambda step, given: self.step(plan, step, given),
+                lambda live, step: self.check_live(live, plan, step),
+            )
             return frames.run(arguments)
         except EvaluationError as error:
             self._fail(error, plan, None)

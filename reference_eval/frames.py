@@ -77,8 +77,10 @@ def _edges_of(plan: Plan) -> _Edges:
 
 
 def _loop_of(enter: Step) -> str:
-    name: bytes = enter.attributes["frame_name"]
-    return name.decode()
+    name = enter.attributes.get("frame_name")
+    if not isinstance(name, bytes):
+        raise EvaluationError(f"node {enter.name!r} ({enter.op}) names no loop")
+    return name.decode(errors="backslashreplace")  # bytes that differ have names that differ
 
 
 class Frames:

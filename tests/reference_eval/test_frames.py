@@ -147,6 +147,17 @@ def test_the_end_of_a_loop_outside_of_one_is_an_error(op):
         run(nodes, "end:output:0")
 
 
+def test_a_loop_without_a_name_is_an_error(monkeypatch):
+    monkeypatch.setitem(ATTRIBUTES, "Enter", "")
+    with pytest.raises(EvaluationError, match="'enter'"):
+        run(LOOP, "exit:output:0")
+
+
+def test_a_loop_may_have_a_name_that_is_not_utf_8(monkeypatch):
+    monkeypatch.setitem(ATTRIBUTES, "Enter", 'attr { key: "frame_name" value { s: "\\377" } }')
+    assert run(LOOP, "exit:output:0") == 16
+
+
 def test_a_loop_without_end_is_stopped(monkeypatch):
     monkeypatch.setattr(sizes, "STEPS", 1000)
     endless = [text.replace("Less(", "NotEqual(") for text in LOOP]
