@@ -106,7 +106,6 @@ class Record:
     name: str
     relative: str
     source_hash: str = ""  # of all its files
-    output_hash: str = ""  # of all files of the new model, "" where none was put in place
     settings: str = ""  # what a migration depends on beside the files
     kind: str = ""
     tensorflow: str = ""
@@ -121,6 +120,7 @@ class Record:
     kept: str = (
         ""  # why the output folder still holds what an earlier run proved, "" where it does not
     )
+    output_hash: str = ""  # of all files of the new model, "" where none was put in place
     parts: list[Part] = field(default_factory=list)
     done_before: bool = field(
         default=False, compare=False
