@@ -76,7 +76,10 @@ def merged(old: Sequence[Measurement], new: Sequence[Measurement]) -> list[Measu
 
 def rows(measurements: Iterable[Measurement]) -> list[Row]:
     """Return the rows of all measurements."""
-    return [row for one in measurements for row in one.rows]
+    found: list[Row] = []
+    for one in measurements:
+        found += one.rows
+    return found
 
 
 def _entry(row: Row) -> dict[str, object]:

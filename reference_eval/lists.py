@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Optional
+from collections.abc import Iterable, Sequence
+from typing import Any, Optional
 
 import numpy as np
 
@@ -39,13 +39,28 @@ def list_element(values: TensorList, index: int, shape: _Shape) -> Array:
 def stacked(values: TensorList, indices: Iterable[int], shape: _Shape) -> Array:
     """Return elements along a new first axis."""
     rows = [list_element(values, index, shape) for index in indices]
+    return along_new_axis(rows, (shape, values.shape), values.dtype)
+
+
+def along_new_axis(rows: Sequence[Array], shapes: Iterable[_Shape], dtype: np.dtype[Any]) -> Array:
+    """Return arrays of one shape along a new first axis.
+
+    Args:
+      rows: the arrays.
+      shapes: those that a row is known to have, for the result without rows.
+      dtype: of the result without rows.
+
+    Raises:
+      EvaluationLimitError: the result would be too large.
+      ValueError: there are no rows, and no shape is known wholly.
+    """
     if rows:
-        check_shape([len(rows), *rows[0].shape], values.dtype.itemsize)
+        check_shape([len(rows), *rows[0].shape], dtype.itemsize)
         return np.stack(rows)
-    for known in (shape, values.shape):
+    for known in shapes:
         if known is not None and -1 not in known:
-            return np.empty([0, *known], values.dtype)
-    raise ValueError("an empty list of elements of unknown shape cannot be stacked")
+            return np.empty([0, *known], dtype)
+    raise ValueError("no elements, of unknown shape, cannot be stacked")
 
 
 def _shape_of_others(values: TensorList) -> _Shape:

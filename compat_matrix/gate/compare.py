@@ -26,7 +26,7 @@ tolerance blocks only with ``fail_on_drift``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
@@ -251,7 +251,9 @@ def compare(
             fact["blocks"] = _blocks(fact, fail_on_drift, accept_known)
             facts.append(fact)
     covered = coverage(pairs, facts)
-    runs = [side.run for side in _sides(pairs)]
+    runs = []
+    for pair in pairs:
+        runs += [side.run for side in pair.sides]
     ended = all(run.ended for run in runs)
     return facts, {
         "schema": SCHEMA,
@@ -272,14 +274,6 @@ def compare(
         "facts": _by_kind(fact for fact in facts if fact["kind"] != SAME),
         "exit_code": int(_exit_code(facts, ended, bool(covered.named))),
     }
-
-
-def _sides(pairs: Sequence[Pair]) -> Iterator[Side]:
-    """Yield both sides of each pair, as far as there are two."""
-    for pair in pairs:
-        for side in (pair.baseline, pair.candidate):
-            if side:
-                yield side
 
 
 def _counts(facts: Sequence[Fact], role: str) -> dict[str, int]:

@@ -35,9 +35,8 @@ def coverage(pairs: Sequence[Pair], facts: Iterable[Mapping[str, Any]]) -> Cover
     facts = list(facts)
     runs: dict[str, Run] = {}
     for pair in pairs:
-        for side in (pair.baseline, pair.candidate):
-            if side:
-                runs[str(side.run.out)] = side.run
+        for side in pair.sides:
+            runs[str(side.run.out)] = side.run
     asked: dict[str, set[str]] = {axis: set() for axis in AXES}
     for fact in facts:
         for axis in AXES:

@@ -153,18 +153,22 @@ class Pair:
     candidate: Side | None
 
     @property
+    def sides(self) -> list[Side]:
+        """Both sides, or the one that there is."""
+        return [side for side in (self.baseline, self.candidate) if side]
+
+    @property
     def evaluator(self) -> Result | None:
         """The evaluator's result about the artifact, if both sides read the same one."""
-        sides = [side for side in (self.baseline, self.candidate) if side]
-        if self.role != READS or len(sides) < 2 or self.cell.check != referee.VALUES:
+        if self.role != READS or len(self.sides) < 2 or self.cell.check != referee.VALUES:
             return None
-        found = (side.run.evaluated.get(side.cell.artifact_id) for side in sides)
+        found = (side.run.evaluated.get(side.cell.artifact_id) for side in self.sides)
         return next(filter(None, found), None)
 
     @property
     def cell(self) -> Cell:
         """Either cell, for the fields that are equal in both: case, producer, consumer, check."""
-        cells = [side.cell for side in (self.baseline, self.candidate) if side]
+        cells = [side.cell for side in self.sides]
         return next((cell for cell in cells if not cell.is_production), cells[0])
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-import numpy as np
-
 from reference_eval.arrays import Array
 from reference_eval.executor import Call
+from reference_eval.lists import along_new_axis
 from reference_eval.registry import op
-from reference_eval.sizes import check_shape
 from reference_eval.state import TensorArray
 from reference_eval.tensor_arrays import read
 
@@ -28,10 +26,4 @@ def tensor_array_gather(
     call: Call,
 ) -> Array:
     rows = [read(handle, index, call) for index in indices.tolist()]
-    if rows:
-        check_shape([len(rows), *rows[0].shape], handle.dtype.itemsize)
-        return np.stack(rows)
-    for shape in (element_shape, handle.shape):
-        if shape is not None and -1 not in shape:
-            return np.empty([0, *shape], handle.dtype)
-    raise ValueError("an array of no elements of unknown shape cannot be stacked")
+    return along_new_axis(rows, (element_shape, handle.shape), handle.dtype)

@@ -16,12 +16,11 @@ from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
-from reference_impl.format.values.shapes import Shape, shape_proto, shape_text
+from reference_impl.format.values.shapes import Shape, may_be_one, shape_proto, shape_text
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
 from reference_impl.views.signatures import slots_of
 from savedmodel_tools.verify.model import Graph, Model
-from savedmodel_tools.verify.shape_functions import Misfit, merge
 from savedmodel_tools.verify.shapes import Shapes
 
 Spec = dict[str, dict[str, dict[str, dict[str, Any]]]]  # as `signature_spec` returns it
@@ -63,7 +62,7 @@ def _false_inputs(graph: schema.MetaGraphDef) -> list[tuple[str, str, Shape]]:
     false = []
     for key, name, info in inputs:
         kind, slots = slots_of(info)
-        if kind == "dense" and not _fit(shapes.of(slots[0].tensor), slots[0].shape):
+        if kind == "dense" and not may_be_one(shapes.of(slots[0].tensor), slots[0].shape):
             false.append((key, name, shapes.of(slots[0].tensor)))
     return false
 
@@ -137,17 +136,9 @@ def _contradicted(
         yield "dtype", stated["dtype"], now["dtype"]
     shape = graph.main_shapes.of(tensor)
     old, new = _shape(stated["shape"]), _shape(now["shape"])
-    if not _fit(shape, old) and _fit(shape, new):
+    if not may_be_one(shape, old) and may_be_one(shape, new):
         yield "shape", shape_text(old), shape_text(new)
 
 
 def _shape(sizes: list[int | None] | None) -> Shape:
     return None if sizes is None else tuple(sizes)
-
-
-def _fit(one: Shape, other: Shape) -> bool:
-    try:
-        merge(one, other)
-    except Misfit:
-        return False
-    return True

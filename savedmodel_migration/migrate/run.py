@@ -141,12 +141,14 @@ def _is_here(settings: Settings) -> bool:
 
 def recorded(jobs: Sequence[Job], out: Path, settings: Settings) -> int:
     """Return how many models an earlier run into ``out`` has done with these settings, whether or
-    not they or their results changed since.
+    not they changed since. A result that is gone is to be made again.
     """
     count = 0
     for job in jobs:
         known = records.load(out / REPORTS / f"{job.relative}.json")
-        count += known is not None and _done(known, known.source_hash, settings)
+        there = (out / MODELS / job.relative).exists()
+        if known is not None and (there or not known.status.good):
+            count += _done(known, known.source_hash, settings)
     return count
 
 

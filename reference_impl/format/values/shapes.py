@@ -59,6 +59,15 @@ def covers(
     )
 
 
+def may_be_one(one: Shape, other: Shape) -> bool:
+    """Return whether two shapes, partly unknown, may be those of one tensor."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and all(
+        a == b or a is None or b is None for a, b in zip(one, other)
+    )
+
+
 def shape_text(shape: Shape) -> str:
     """Return ``[?,3]``, ``[]``, or ``[...]`` for an unknown rank."""
     if shape is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from reference_impl import errors
 from reference_impl.format import schema
-from reference_impl.format.values.shapes import Shape, shape_of
+from reference_impl.format.values.shapes import may_be_one, shape_of
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
@@ -90,7 +90,7 @@ class GraphCheck:
         inputs = []
         for item in signature.inputs:
             kind, shape = self._in_graph(item.tensor, item.dtype % 100)
-            if shape is None or _may_be_one(shape_of(shape), shape_of(item.shape)):
+            if shape is None or may_be_one(shape_of(shape), shape_of(item.shape)):
                 shape = item.shape
             self._compare(
                 signature.key,
@@ -129,12 +129,3 @@ class GraphCheck:
                 f"signature {key!r}, {what}: the SignatureDef says {one}, the tensor {ref.text!r}"
                 f" of the graph is {other}. The SignatureDef is wrong, the graph is followed"
             )
-
-
-def _may_be_one(one: Shape, other: Shape) -> bool:
-    """Return whether two shapes, partly unknown, may be those of one tensor."""
-    if one is None or other is None:
-        return True
-    return len(one) == len(other) and all(
-        a == b or a is None or b is None for a, b in zip(one, other)
-    )
