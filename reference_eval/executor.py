@@ -314,7 +314,7 @@ class Call:
                 (size,) = sizes.check_shape([os.fstat(file.fileno()).st_size])
                 return file.read(size)
         except OSError as error:
-            raise EvaluationError(f"the asset {name!r} cannot be read: {error}") from error
+            raise EvaluationError(f"an asset cannot be read: {error}") from error
 
     def checkpoint(self, prefix: bytes) -> Any:
         """Open the model's own checkpoint. Raises RefusedOpError for any other prefix."""

@@ -71,6 +71,7 @@ def render(
         _artifacts(plan, by_cell, console)
         _writers(plan, by_cell, console)
     _counts(summary, console)
+    _unexpected_again(summary["unexpected"], console)
     for path in files:
         console.print(Text(f"  {path}"))
     code = ExitCode(summary["exit_code"])
@@ -149,6 +150,16 @@ def _unexpected(
             console.print(Text(f"      skew: {one_line(skew, MAX_SKEW)}"), soft_wrap=True)
         for line in _second_try_lines(found) if found else ():
             console.print(Text(f"      {line}"), soft_wrap=True)
+    _rest(facts, console)
+
+
+def _unexpected_again(facts: list[Any], console: Console) -> None:
+    """Print the unexpected cells once more, a line each: a log often shows no more than its end,
+    and the tables between may have hundreds of lines.
+    """
+    for fact in facts[:MAX_LISTED]:
+        line = f"  unexpected: {fact['outcome']} {fact['cell']}"
+        console.print(Text(line, style="red"), soft_wrap=True)
     _rest(facts, console)
 
 

@@ -219,6 +219,16 @@ def test_an_asset_that_is_not_a_file_is_named(tmp_path, make, kind):
     assert any(str(asset) in failure and kind in failure for failure in model.failures)
 
 
+def test_an_asset_that_is_missing_is_named_once(tmp_path):
+    copy = tmp_path / "model"
+    shutil.copytree(FIXTURES / "index_table_oov" / "model", copy)
+    (asset,) = (copy / "assets").iterdir()
+    asset.unlink()
+    (failure,) = reference_eval.load(copy).failures
+    assert failure.count(str(asset)) == 1
+    assert failure.endswith("no such file")
+
+
 def test_an_asset_over_the_limit_is_refused_not_cut(monkeypatch):
     monkeypatch.setattr(sizes, "TENSOR_BYTES", 10)
     model = reference_eval.load(FIXTURES / "index_table_oov" / "model")

@@ -365,7 +365,11 @@ def test_the_terminal_report_says_first_what_is_unexpected():
     assert "planned 4, observed 3, not run 1" in text
     assert "PASS           1 of 3 observed" in text
     assert "1: deselected" in text
-    assert lines[-2:] == ["  out/report.html", "exit 1: unexpected results"]
+    assert lines[-3:] == [
+        "  unexpected: CRASH c0/fixture@1.15.5/tf2@2.21.0/load",
+        "  out/report.html",
+        "exit 1: unexpected results",
+    ]
 
 
 def test_the_terminal_report_names_a_version_skew():
