@@ -7,16 +7,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import fresh_tensorflow
 import pytest
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.internal import api_implementation
+from google.protobuf.message import DecodeError
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
-from reference_impl.format.schema import _count, _pool
+from reference_impl.format.schema import _count, _examine, _kept, _pool
+from reference_impl.format.schema._kept import Kept
 from reference_impl.format.schema.ordered import ordered_bytes
 from reference_impl.format.wire import write_varint
 
@@ -277,6 +280,10 @@ def entry(key, value):
     )
 
 
+def delimited(number, content):
+    return write_varint(number << 3 | 2) + write_varint(len(content)) + content
+
+
 GRAPH = schema.serialize(
     schema.GraphDef(node=[schema.NodeDef(name="a"), schema.NodeDef(name="bcd")])
 )
@@ -389,6 +396,149 @@ def test_duplicate_map_keys_are_found_anywhere():
         )
 
 
+def attr(content):
+    """An entry of NodeDef.attr."""
+    return delimited(5, content)
+
+
+def i_is(number):
+    """The value of an entry of NodeDef.attr: an AttrValue."""
+    return delimited(2, b"\x18" + write_varint(number))
+
+
+# Encodings that are larger when they are written again, with the bytes that each gains. As many
+# bytes are lost with the first of two entries that have one key.
+GAINS = {
+    "an entry without a key": (2, [attr(i_is(1))]),
+    "an entry without a value": (2, [attr(delimited(1, b"k"))]),
+    "an entry without both": (4, [attr(b"")]),
+    "a list of one element that is not packed": (
+        1,
+        [attr(delimited(1, b"k") + delimited(2, delimited(1, b"\x18\x07")))],
+    ),
+    "a negative number cut to 32 bits": (
+        5,
+        [attr(delimited(1, b"k") + delimited(2, b"\x30\xff\xff\xff\xff\x0f"))],
+    ),
+}
+
+
+@pytest.mark.skipif(
+    api_implementation.Type() == "cpp", reason="protobuf 3.20's C++ keeps entries as they came"
+)
+@pytest.mark.parametrize("case", GAINS)
+def test_a_duplicate_key_is_found_where_the_size_stays_the_same(case):
+    gain, entries = GAINS[case]
+    lost = attr(delimited(1, b"k" * 12) + i_is(1))
+    twice = delimited(1, delimited(1, b"n") + lost + lost)
+    others = [delimited(1, b"".join(entries)) for _ in range(len(lost) // gain)]
+    data = twice + b"".join(others)
+    message = schema.GraphDef.FromString(data)
+    assert len(lost) == 20 and message.ByteSize() == len(data)
+    with pytest.raises(errors.DuplicateKeyError) as caught:
+        schema.parse(schema.GraphDef, data)
+    assert caught.value.rule == "SM-DIR-11" and caught.value.node == "node[0].attr"
+    assert len(schema.parse(schema.GraphDef, b"".join(others)).node) == 20 // gain
+
+
+IN_PARTS = delimited(1, delimited(1, b"f") + delimited(2, b""))  # concrete_functions
+TWICE = {
+    "in two parts of one message": (
+        schema.MetaGraphDef,
+        delimited(7, delimited(2, IN_PARTS[2:])) + delimited(7, delimited(2, IN_PARTS[2:])),
+    ),
+    "a number and the default of a missing number": (
+        schema.GraphDebugInfo,
+        delimited(4, b"\x09" + bytes(8) + delimited(2, b"")) + delimited(4, delimited(2, b"")),
+    ),
+    "numbers that are equal in 32 bits": (
+        schema.FunctionDef,
+        delimited(8, b"\x08\x07\x10\x01")
+        + delimited(8, b"\x08" + write_varint(2**32 + 7) + b"\x10\x01"),
+    ),
+}
+
+
+@pytest.mark.skipif(
+    api_implementation.Type() == "cpp", reason="protobuf 3.20's C++ keeps entries as they came"
+)
+@pytest.mark.parametrize("case", TWICE)
+def test_a_key_may_be_the_same_in_another_form(case):
+    cls, data = TWICE[case]
+    with pytest.raises(errors.DuplicateKeyError):
+        schema.parse(cls, data)
+
+
+def random_attributes(random, depth=0):
+    """Attributes of a node, some of them in unusual encodings, some of them twice."""
+    parts = []
+    for _ in range(random.randrange(4)):
+        key = random.choice([b"", b"", delimited(1, b""), *[delimited(1, b"%c" % c) for c in b"abcdef"]])
+        value = random.choice(
+            [
+                b"",
+                i_is(0),
+                i_is(300),
+                delimited(2, b""),
+                delimited(2, delimited(1, b"\x18\x07")),
+                delimited(2, delimited(1, delimited(3, b"\x07"))),
+                delimited(2, b"\x30\xff\xff\xff\xff\x0f"),
+                delimited(2, b"\xb0\x00\x01"),
+                delimited(2, b"\xfa\x07\x01u"),
+            ]
+        )
+        if depth < 2 and random.random() < 0.4:
+            inner = random_attributes(random, depth + 1).replace(b"\x2a", b"\x12", 1)
+            value = delimited(2, delimited(10, delimited(1, b"f") + inner))
+        parts.append(delimited(5 if not depth else 2, key + value))
+    return b"".join(parts)
+
+
+@pytest.mark.skipif(
+    api_implementation.Type() == "cpp", reason="protobuf 3.20's C++ keeps entries as they came"
+)
+def test_sizes_and_fields_agree_about_duplicate_keys():
+    """A message passes by its size only if reading it field by field finds no key twice."""
+    random = Random(11)
+    passed = failed = 0
+    for _ in range(3_000):
+        nodes = [delimited(1, random_attributes(random)) for _ in range(random.randrange(1, 6))]
+        data = b"".join(nodes)
+        try:
+            message = schema.GraphDef.FromString(data)
+        except DecodeError:
+            continue
+        fault = _examine.examine(data, schema.GraphDef.DESCRIPTOR, keys_only=True)
+        if fault is not None:
+            failed += 1
+            assert _kept.kept(message, data) is Kept.UNSETTLED, data
+        else:
+            passed += _kept.kept(message, data) is not Kept.UNSETTLED
+    assert min(passed, failed) > 300, (passed, failed)
+
+
+def test_a_search_for_duplicate_keys_that_ends_early_is_an_error(monkeypatch):
+    """What was not examined may hold a key twice."""
+    monkeypatch.setattr(limits, "WIRE_FIELDS", 40)
+    odd = delimited(1, attr(i_is(1)))
+    assert len(schema.parse(schema.GraphDef, odd * 10).node) == 10
+    with pytest.raises(errors.LimitError) as caught:
+        schema.parse(schema.GraphDef, odd * 20)
+    assert caught.value.limit == "WIRE_FIELDS"
+
+
+@pytest.mark.skipif(
+    api_implementation.Type() == "python", reason="it does not count what it discards"
+)
+def test_fields_of_a_later_release_do_not_make_reading_slow(monkeypatch):
+    """Nor are they lost."""
+    later = delimited(127, b"new")
+    forward = delimited(1, entry(b"b", b"") + entry(b"a", b"") + later)
+    monkeypatch.setattr(_examine, "examine", None)
+    message = schema.parse(schema.GraphDef, forward * 3 + later)
+    assert schema.serialize(message).count(later) == 4
+
+
 def test_the_same_key_in_two_maps_is_fine():
     """Also in encodings that nobody's writer uses today: they are read a second time, and pass."""
     data = b"".join(entry(key, b"") for key in (b"a", b"b")) + b"\x2a\x03\x0a\x01c"
@@ -396,10 +546,6 @@ def test_the_same_key_in_two_maps_is_fine():
     message = schema.parse(schema.GraphDef, both * 2)
     assert [sorted(node.attr) for node in message.node] == [["a", "b", "c"]] * 2
     assert message.ByteSize() != len(both * 2)
-
-
-def delimited(number, content):
-    return bytes([number << 3 | 2]) + write_varint(len(content)) + content
 
 
 MANY = {

@@ -6,11 +6,11 @@ import os
 from typing import Optional, TypeVar, Union, cast
 
 from google.protobuf.descriptor import Descriptor
-from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from reference_impl.format import errors, limits
-from reference_impl.format.schema import _count, _examine, _pool
+from reference_impl.format.schema import _count, _examine, _kept, _pool
+from reference_impl.format.schema._kept import Kept
 
 M = TypeVar("M", bound=Message)
 
@@ -41,23 +41,16 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
         message.ParseFromString(data)
     except (DecodeError, UnicodeDecodeError, RecursionError, RuntimeWarning, SystemError) as error:
         failure = error
-    # A map that was given one key twice has dropped a value and become smaller. Other encodings
-    # that are no longer what they were (an explicit zero, a list not packed) are legal and rare
-    # enough to be read a second time. So are unknown fields: an entry of a map that has one is left
-    # out of the map and written anew in any order by protobuf from 4 on.
-    if failure is None and message.ByteSize() == len(data):
-        # Python's own implementation keeps such an entry in the map, smaller; and does not count
-        # what it discards.
-        if (
-            not _examine.holds_maps(cast(Descriptor, cls.DESCRIPTOR))
-            or api_implementation.Type() == "python"
-        ):
+    if failure is None:
+        if not _examine.holds_maps(cast(Descriptor, cls.DESCRIPTOR)):
             return message
-        message.DiscardUnknownFields()
-        if message.ByteSize() == len(data):
+        found = _kept.kept(message, data)
+        if found is Kept.ALL:
             return message
         message = cls()
         message.ParseFromString(data)
+        if found is Kept.BUT_UNKNOWN:
+            return message
     fault = _examine.examine(data, cast(Descriptor, cls.DESCRIPTOR), keys_only=failure is None)
     if fault is None:
         if failure is None:

@@ -34,6 +34,9 @@ _FIXED_WIDTH = {
 }
 _PATH_ENDS = 8  # steps shown at each end of a longer path
 
+# Wider numbers are cut to 32 bits when they are read.
+_32_BITS = (FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_UINT32, FieldDescriptor.TYPE_ENUM)
+
 Field = tuple[int, int, Any, int]  # see `wire.fields`
 
 
@@ -80,19 +83,22 @@ class _Enough(Exception):
 def examine(
     data: bytes, descriptor: Descriptor, *, keys_only: bool
 ) -> Optional[errors.SavedModelError]:
-    """Return the first error in a serialised message; None if the first `limits.WIRE_FIELDS` fields
-    have no error.
+    """Return the first error in a serialised message; None if there is none.
 
     The `node` of the error is the path to the place; its `file` is not set yet. With `keys_only`,
-    only the maps are examined (the message is known to parse).
+    only the maps are examined (the message is known to parse), and more than `limits.WIRE_FIELDS`
+    fields are an error. Without it, the fields after those are not examined.
     """
     reader = _Reader(data, keys_only)
     error: errors.SavedModelError
     try:
-        reader.message(descriptor, fields(reader.data))
+        reader.message(descriptor, fields(reader.data), _Keys())
         return None
     except _Enough:
-        return None
+        if not keys_only:
+            return None
+        reason = f"more than {limits.WIRE_FIELDS} fields to search for duplicate keys"
+        return errors.LimitError(reason, limit="WIRE_FIELDS", rule="SM-DIR-11")
     except WireError as found:
         reader.position = found.position
         error = (errors.TruncatedError if found.truncated else errors.MalformedError)(str(found))
@@ -117,6 +123,20 @@ def _name(kind: Optional[Descriptor], number: int) -> str:
     )
 
 
+class _Keys:
+    """The keys in the maps of a message so far: field and key. A message that is written in several
+    parts is one message, so the parts share them.
+    """
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[int, Any]] = set()
+        self._parts: dict[int, _Keys] = {}
+
+    def of(self, field: FieldDescriptor) -> _Keys:
+        """Return the keys of the next message in a field."""
+        return _Keys() if is_repeated(field) else self._parts.setdefault(field.number, _Keys())
+
+
 class _Reader:
     """Reads one message. After an error, the attributes tell where it is."""
 
@@ -132,13 +152,14 @@ class _Reader:
         self._keys_only = keys_only
         self._left = limits.WIRE_FIELDS
 
-    def message(self, kind: Optional[Descriptor], found: Iterator[Field], group: int = 0) -> Any:
+    def message(
+        self, kind: Optional[Descriptor], found: Iterator[Field], keys: _Keys, group: int = 0
+    ) -> Any:
         """Read the fields of a message, or those up to the end of the group with a number; return
         the key of a map entry.
         """
         outer, self.kind = self.kind, kind
         counts: dict[int, int] = {}  # how often each field with messages has occurred
-        keys: set[tuple[int, Any]] = set()  # map field, key
         key: Any = None
         for number, wire, content, self.position in found:
             self._left -= 1
@@ -163,7 +184,7 @@ class _Reader:
                 key = value if number == 1 else key
             inner = None if field is None or wire != BYTES else field.message_type
             if wire == GROUP:
-                self._enter(label, None, found, number)
+                self._enter(label, None, found, keys, number)
             elif (
                 field is not None
                 and inner is not None
@@ -172,31 +193,37 @@ class _Reader:
                 counts[number] = index = counts.get(number, -1) + 1
                 end, self.position = self.position, self.position - len(content)
                 step = f"{label}[{index}]" if is_repeated(field) else label
-                inner_key = self._enter(step, inner, fields(self.data, self.position, end))
+                inner_fields = fields(self.data, self.position, end)
+                inner_key = self._enter(step, inner, inner_fields, keys.of(field))
                 if _is_entry(inner):
                     inner_key = (
                         inner.fields_by_number[1].default_value if inner_key is None else inner_key
                     )
-                    if (number, inner_key) in keys:
+                    if (number, inner_key) in keys.seen:
                         raise errors.DuplicateKeyError(
                             f"the map holds the key {inner_key!r} twice",
                             node=label,
                             rule="SM-DIR-11",
                         )
-                    keys.add((number, inner_key))
+                    keys.seen.add((number, inner_key))
         if group:
             raise errors.TruncatedError("a group has no end")
         self.kind = outer
         return key
 
     def _enter(
-        self, step: str, kind: Optional[Descriptor], found: Iterator[Field], group: int = 0
+        self,
+        step: str,
+        kind: Optional[Descriptor],
+        found: Iterator[Field],
+        keys: _Keys,
+        group: int = 0,
     ) -> Any:
         if len(self.path) >= limits.MESSAGE_DEPTH:
             reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
             raise errors.LimitError(reason, limit="MESSAGE_DEPTH", rule="SM-DIR-12")
         self.path.append(step)
-        key = self.message(kind, found, group)
+        key = self.message(kind, found, keys, group)
         self.path.pop()
         return key
 
@@ -206,7 +233,11 @@ class _Reader:
         None for any other content.
         """
         if wire in (FIXED64, FIXED32):
-            return bytes(content)
+            return int.from_bytes(content, "little")
+        if wire == VARINT and field is not None and field.type == FieldDescriptor.TYPE_BOOL:
+            return bool(content)
+        if wire == VARINT and field is not None and field.type in _32_BITS:
+            return content & 0xFFFFFFFF
         if wire != BYTES:
             return content
         if (

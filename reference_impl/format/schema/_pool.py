@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -25,13 +25,13 @@ _lock = threading.RLock()
 _folders: list[Path] = []  # the files of the pool, each after the files that it imports
 _schemas: list[Schema] = []
 
-Change = Callable[[descriptor_pb2.DescriptorProto], None]
+Change = Callable[[descriptor_pb2.FileDescriptorProto], None]
 
 
 class Schema:
     """One descriptor pool with its message classes.
 
-    `change` is applied to each message before it is declared.
+    `change` is applied to each file before it is declared.
     """
 
     def __init__(self, change: Optional[Change] = None) -> None:
@@ -43,8 +43,7 @@ class Schema:
     def add(self, folder: Path) -> None:
         for file in _files(folder):
             if self._change is not None:
-                for declared in file.message_type:
-                    self._change(declared)
+                self._change(file)
             self.pool.AddSerializedFile(file.SerializeToString())
 
     def message_class(self, descriptor: Descriptor) -> type[Message]:
@@ -114,28 +113,72 @@ class Names:
         return {*self._full, *self._enum_values}
 
 
-def without_maps(message: descriptor_pb2.DescriptorProto) -> None:
+def without_maps(file: descriptor_pb2.FileDescriptorProto) -> None:
     """Declare maps as lists of key-value messages, their form on the wire, so that duplicate keys
     stay visible.
     """
-    message.options.ClearField("map_entry")
-    for nested in message.nested_type:
-        without_maps(nested)
+    for message in _messages(file):
+        message.options.ClearField("map_entry")
 
 
-def unopened(message: descriptor_pb2.DescriptorProto) -> None:
+def unopened(file: descriptor_pb2.FileDescriptorProto) -> None:
     """Declare only the nested messages, as lists of bytes, so that messages can be counted without
     being made.
     """
-    without_maps(message)
-    inner = [field for field in message.field if field.type == field.TYPE_MESSAGE]
-    del message.field[:], message.oneof_decl[:]
-    for field in inner:
-        message.field.add(
-            name=field.name, number=field.number, type=field.TYPE_BYTES, label=field.LABEL_REPEATED
-        )
-    for nested in message.nested_type:
-        unopened(nested)
+    without_maps(file)
+    for message in _messages(file):
+        inner = [field for field in message.field if field.type == field.TYPE_MESSAGE]
+        del message.field[:], message.oneof_decl[:]
+        for field in inner:
+            message.field.add(
+                name=field.name,
+                number=field.number,
+                type=field.TYPE_BYTES,
+                label=field.LABEL_REPEATED,
+            )
+
+
+def whole_entries(file: descriptor_pb2.FileDescriptorProto) -> None:
+    """Declare maps as lists of messages that must have a key and a value, so that a message without
+    one of them cannot be serialised.
+
+    Such fields exist in proto2 alone. Its other defaults are changed to those of proto3: a list of
+    numbers is packed, and an enumeration holds any number.
+    """
+    file.syntax = "proto2"
+    for message in _messages(file):
+        for field in message.field:
+            field.ClearField("proto3_optional")
+            if field.type == field.TYPE_ENUM:
+                field.type = field.TYPE_INT32
+                field.ClearField("type_name")
+            if message.options.map_entry:
+                field.label = field.LABEL_REQUIRED
+            elif (
+                field.label == field.LABEL_REPEATED
+                and field.type not in _NEVER_PACKED
+                and not field.options.HasField("packed")
+            ):
+                field.options.packed = True
+    without_maps(file)
+
+
+_NEVER_PACKED = (
+    descriptor_pb2.FieldDescriptorProto.TYPE_STRING,
+    descriptor_pb2.FieldDescriptorProto.TYPE_BYTES,
+    descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE,
+)
+
+
+def _messages(
+    file: descriptor_pb2.FileDescriptorProto,
+) -> Iterator[descriptor_pb2.DescriptorProto]:
+    """Yield the messages that a file declares, with those nested in others."""
+    waiting = list(file.message_type)
+    while waiting:
+        message = waiting.pop()
+        waiting += message.nested_type
+        yield message
 
 
 def _class_maker(pool: descriptor_pool.DescriptorPool) -> Callable[[Descriptor], type[Message]]:
