@@ -8,6 +8,7 @@ from pathlib import Path
 
 from property_tests.attacks import forge
 from reference_impl.format import schema
+from reference_impl.format.wire import bytes_field
 
 
 def recursive_function(folder: Path) -> None:
@@ -73,6 +74,24 @@ def duplicate_nodes(folder: Path) -> None:
         forge.constant(graph.graph_def, "x", text)
     forge.signature(graph, kind=schema.DT_STRING)
     forge.write(folder, message)
+
+
+def duplicate_attribute(folder: Path) -> None:
+    """A node with an attribute twice. Attributes without a name, which get one of no letters, make
+    the message as large again as it was.
+    """
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    forge.constant(graph.graph_def, "x", b"x")
+    forge.signature(graph, kind=schema.DT_STRING)
+    value = bytes_field(2, schema.serialize(schema.AttrValue(i=1)))
+    attribute, nameless = bytes_field(5, bytes_field(1, b"k" * 12) + value), bytes_field(5, value)
+    nodes = [bytes_field(1, b"twice") + attribute * 2]
+    nodes += [bytes_field(1, b"n%d" % number) + nameless for number in range(len(attribute) // 2)]
+    data = schema.serialize(graph.graph_def) + b"".join(bytes_field(1, node) for node in nodes)
+    graph.ClearField("graph_def")
+    whole = bytes_field(2, schema.serialize(graph) + bytes_field(2, data))
+    forge.write(folder, b"\x08\x01" + whole)
 
 
 def duplicate_functions(folder: Path) -> None:

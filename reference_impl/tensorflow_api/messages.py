@@ -18,4 +18,4 @@ def to_tf(message: Message, kind: Any) -> Any:
 
 def from_tf(message: Message, kind: Any) -> Any:
     """Return a message of TensorFlow as one of our class `kind`."""
-    return schema.parse(kind, message.SerializeToString())
+    return schema.parse(kind, message.SerializeToString(deterministic=True))

@@ -473,7 +473,9 @@ def random_attributes(random, depth=0):
     """Attributes of a node, some of them in unusual encodings, some of them twice."""
     parts = []
     for _ in range(random.randrange(4)):
-        key = random.choice([b"", b"", delimited(1, b""), *[delimited(1, b"%c" % c) for c in b"abcdef"]])
+        key = random.choice(
+            [b"", b"", delimited(1, b""), *[delimited(1, b"%c" % c) for c in b"abcdef"]]
+        )
         value = random.choice(
             [
                 b"",

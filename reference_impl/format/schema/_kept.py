@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 
-from google.protobuf.descriptor import Descriptor
 from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, EncodeError, Message
 
@@ -20,7 +19,7 @@ _DISCARDS = api_implementation.Type() != "python"
 
 
 class Kept(enum.Enum):
-    """What a message holds of its bytes.
+    """The part of its bytes that a message holds.
 
     ALL: everything, and all of it is known to the schema. BUT_UNKNOWN: everything but fields that
     the schema does not know, none of them in an entry of a map. UNSETTLED: an entry of a map may be
@@ -46,13 +45,13 @@ def kept(message: Message, data: bytes) -> Kept:
             return Kept.ALL
         size = len(written)
         del written
-        return _compare(size, data, message.DESCRIPTOR)
+        return _compare(size, data, message.DESCRIPTOR.full_name)
     except (EncodeError, RecursionError, ValueError):
         return Kept.UNSETTLED
 
 
-def _compare(size: int, data: bytes, descriptor: Descriptor) -> Kept:
-    """Compare the size of a message with that of a message whose maps are lists.
+def _compare(size: int, data: bytes, kind: str) -> Kept:
+    """Compare the size of a message with that of a message of the same kind whose maps are lists.
 
     Both lose the same bytes of an unusual encoding, such as a number with leading zeros, and gain
     the same, such as the length of a list that was not packed. Only the maps differ. The lists keep
@@ -63,7 +62,7 @@ def _compare(size: int, data: bytes, descriptor: Descriptor) -> Kept:
     Raises EncodeError: an entry of a map has no key or no value.
     """
     schema = _pool.schema(_pool.whole_entries)
-    lists = schema.message_class(schema.pool.FindMessageTypeByName(descriptor.full_name))()
+    lists = schema.message_class(schema.pool.FindMessageTypeByName(kind))()
     try:
         lists.ParseFromString(data)
     except (DecodeError, RuntimeWarning, SystemError):
