@@ -113,8 +113,8 @@ class Copies:
 
     Their tensors may be passed on to code that does not read them before `finish`. Copying releases
     the GIL, the checksum does not: if two threads alternate between both, the slower step decides
-    the time. The benchmark "load: 1 GiB of weights" (docs/evidence/benchmarks.md) takes a third longer
-    without them.
+    the time. The benchmark "load: 1 GiB of weights" (docs/evidence/benchmarks.md) takes a third
+    longer without them.
     """
 
     def __init__(self) -> None:
