@@ -1,4 +1,7 @@
-"""Faster twins of plain code: `entry_point_files` reads entry points without `importlib.metadata`.
+"""Faster twins of plain code.
+
+    entry_point_files   entry points without `importlib.metadata`
+    deferred_modules    protobuf without its messages in pure Python
 
 A twin returns what the plain code returns, or None where it does not know; then the plain code
 answers. A test compares the two, and a row of docs/evidence/benchmarks.md says what the twin is

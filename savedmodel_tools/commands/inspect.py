@@ -11,6 +11,7 @@ from savedmodel_common.command_line.claims import claims
 from savedmodel_common.command_line.common import json_option
 from savedmodel_common.command_line.lists import Choice, list_option
 from savedmodel_common.exit_codes import ExitCode
+from savedmodel_common.fast.deferred_modules import defer_pure_messages
 from savedmodel_common.printable import printable, told
 from savedmodel_tools.commands.parts.models import (
     answers,
@@ -81,6 +82,7 @@ def inspect(
       savedmodel-compat inspect model --tags serve --json
       savedmodel-compat inspect model --trace
     """
+    defer_pure_messages()
     wanted = None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()]
     if trace:
         if follow_links or any(shown.values()):

@@ -4,16 +4,10 @@ columns.
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Union
-
-from rich.console import Console
-from rich.text import Text
-from rich.tree import Tree
 
 from reference_impl.format.container.files import shown
 from reference_impl.format.container.layout import tags_text
@@ -32,7 +26,9 @@ from reference_impl.views.types import (
     Signature,
     Variable,
 )
-from savedmodel_common.printable import counted, printable
+from savedmodel_common.printable import counted
+from savedmodel_tools.inspect.outline import Branch, Line, Part, line
+from savedmodel_tools.inspect.printing import write
 
 _MANY = 20  # entries of a section before it is abbreviated
 _TREE = 40  # objects shown
@@ -43,7 +39,6 @@ _BOUND = 2  # captures of one trace shown by name
 _TRACES = 2
 _LARGE = 100_000  # bytes from which a constant is worth a line
 _OPS = 40
-_PLAIN_WIDTH = 10_000  # what is piped is not wrapped
 
 _CONTAINERS = {
     GENERIC: "object",
@@ -55,7 +50,6 @@ _CONTAINERS = {
 
 _CAPTURE = re.compile(r"\.capture_\d+$|^\(node \d+\)$")
 _FUNCTIONS = ("function", "bare_concrete_function")
-Part = Union[str, tuple[str, str]]  # text, or text and its style
 
 _NAMES = 20  # ops of other libraries in one line
 _STARTS = 2  # what gets there, shown by name
@@ -67,33 +61,13 @@ def show(
     """Print what `inspect` found, colours and wrapping only on a terminal; ``name``: what the user
     calls the model.
     """
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PLAIN_WIDTH
-    console = _Console(highlight=False, width=width)
-    for line in _head(info, shown(info.path) if name is None else name):
-        console.print(line)
+    page: list[Union[Line, Branch]] = list(_head(info, shown(info.path) if name is None else name))
     for graph in info.meta_graphs:
-        console.print()
-        console.print(_Page(graph, full).tree(sections))
+        page += [line(), _Page(graph, full).tree(sections)]
     if info.problems:
-        console.print()
-        for problem in info.problems:
-            console.print(_text(("problem: ", "bold red"), problem))
-
-
-class _Console(Console):
-    """A console that leaves it to the program what happens when nobody reads any more."""
-
-    def on_broken_pipe(self) -> None:
-        raise
-
-
-def _text(*parts: Part) -> Text:
-    """Return styled text without characters that steer the terminal."""
-    text = Text()
-    for part in parts:
-        content, style = (part, "") if isinstance(part, str) else part
-        text.append(printable(content, newlines=False), style)
-    return text
+        page.append(line())
+        page += [line(("problem: ", "bold red"), problem) for problem in info.problems]
+    write(page)
 
 
 def _size(count: int | None) -> str:
@@ -108,8 +82,8 @@ def _size(count: int | None) -> str:
     return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
 
 
-def _head(info: SavedModelInfo, name: str) -> Iterable[Text]:
-    yield _text((name, "bold"))
+def _head(info: SavedModelInfo, name: str) -> Iterable[Line]:
+    yield line((name, "bold"))
     facts = [info.format, _size(info.size)]
     if info.checkpoint:
         stored = info.checkpoint
@@ -125,9 +99,9 @@ def _head(info: SavedModelInfo, name: str) -> Iterable[Text]:
         )
     if info.debug_info:
         facts.append(f"debug info ({_size(info.debug_info.size)})")
-    yield _text((", ".join(facts), "dim"))
+    yield line((", ".join(facts), "dim"))
     for file in info.extra:
-        yield _text((f"extra file {file.path} ({_size(file.size)})", "dim"))
+        yield line((f"extra file {file.path} ({_size(file.size)})", "dim"))
 
 
 class _Page:
@@ -137,14 +111,11 @@ class _Page:
         self.graph = graph
         self.full = full
 
-    def tree(self, sections: Collection[str]) -> Tree:
+    def tree(self, sections: Collection[str]) -> Branch:
         graph = self.graph
         produced = f"TensorFlow {graph.tensorflow_version or '?'}, GraphDef {graph.producer}"
-        root = Tree(
-            _text("MetaGraph ", (tags_text(graph.tags), "bold cyan"), f"  {produced}"),
-            guide_style="dim",
-        )
-        parts: dict[str, Callable[[Tree], None]] = {
+        root = Branch(line("MetaGraph ", (tags_text(graph.tags), "bold cyan"), f"  {produced}"))
+        parts: dict[str, Callable[[Branch], None]] = {
             "signatures": self.signatures,
             "objects": self.objects,
             "functions": self.functions,
@@ -166,7 +137,7 @@ class _Page:
         self,
         items: Sequence[Any],
         limit: int,
-        branch: Tree,
+        branch: Branch,
         what: str,
         add: Callable[[Any], object],
     ) -> None:
@@ -175,10 +146,10 @@ class _Page:
         for item in shown:
             add(item)
         if len(shown) < len(items):
-            branch.add(_text((f"… {len(items) - len(shown)} more {what} (--full)", "dim")))
+            branch.add(line((f"… {len(items) - len(shown)} more {what} (--full)", "dim")))
 
-    def signatures(self, root: Tree) -> None:
-        branch = root.add(_text(("Signatures", "bold"), "" if self.graph.signatures else " none"))
+    def signatures(self, root: Branch) -> None:
+        branch = root.add(line(("Signatures", "bold"), "" if self.graph.signatures else " none"))
         self._few(
             self.graph.signatures,
             _MANY,
@@ -187,9 +158,9 @@ class _Page:
             lambda item: self._signature(branch, item),
         )
 
-    def _signature(self, branch: Tree, signature: Signature) -> None:
+    def _signature(self, branch: Branch, signature: Signature) -> None:
         entry = branch.add(
-            _text(
+            line(
                 (signature.key, "bold green"),
                 (f"  {signature.method_name}", "dim"),
                 "" if signature.loads else "  (not in the object graph)",
@@ -202,7 +173,7 @@ class _Page:
                 default = f" = {item.default}" if item.default else ""
                 tensors = " ".join(slot.tensor for slot in item.tensors)
                 entry.add(
-                    _text(
+                    line(
                         (arrow, "dim"),
                         (item.name, "cyan"),
                         f": {kind}{default}  ",
@@ -210,14 +181,14 @@ class _Page:
                     )
                 )
 
-    def objects(self, root: Tree) -> None:
+    def objects(self, root: Branch) -> None:
         nodes = self.graph.objects
         if not nodes:
             return
-        branch = root.add(_text(("Object tree", "bold"), f"  {counted(len(nodes), 'node')}"))
+        branch = root.add(line(("Object tree", "bold"), f"  {counted(len(nodes), 'node')}"))
         first = _first_parents(nodes)
         budget = len(nodes) if self.full else _TREE
-        pending: deque[tuple[Tree, int, int]] = deque([(branch, 0, 0)])
+        pending: deque[tuple[Branch, int, int]] = deque([(branch, 0, 0)])
         while pending:
             parent, number, depth = pending.popleft()
             children = [
@@ -233,13 +204,13 @@ class _Page:
             for child in shown:
                 node = nodes[child.id]
                 if first.get(child.id) == (number, child.name):
-                    entry = parent.add(_text((child.name, "cyan"), ": ", *self._kind(node)))
+                    entry = parent.add(line((child.name, "cyan"), ": ", *self._kind(node)))
                     pending.append((entry, child.id, depth + 1))
                 else:
-                    parent.add(_text((child.name, "cyan"), " → ", (node.path or "(root)", "dim")))
+                    parent.add(line((child.name, "cyan"), " → ", (node.path or "(root)", "dim")))
             if len(shown) < len(children):
                 more = "--json" if self.full else "--full"
-                parent.add(_text((f"… {len(children) - len(shown)} more ({more})", "dim")))
+                parent.add(line((f"… {len(children) - len(shown)} more ({more})", "dim")))
 
     def _shows(self, nodes: Sequence[ObjectNode], parent: int, child: Child) -> bool:
         """Traces, the functions of a resource and the signatures have sections of their own."""
@@ -285,7 +256,7 @@ class _Page:
         if node.registered_name:
             yield f" {node.registered_name}", "magenta"
 
-    def functions(self, root: Tree) -> None:
+    def functions(self, root: Branch) -> None:
         library = self.graph.library
         nodes = self.graph.objects
         hidden = {
@@ -308,27 +279,27 @@ class _Page:
         count = sum(function.nodes for function in library)
         held = f"  {len(shown)} in the object tree;" if nodes else " "
         held += f" library of {len(library)} with {counted(count, 'node')}"
-        branch = root.add(_text(("Functions", "bold"), held if library else " none"))
+        branch = root.add(line(("Functions", "bold"), held if library else " none"))
         self._few(shown, _MANY, branch, "functions", lambda item: self._function(branch, item))
         if self.full or not nodes:
             self._few(
                 library, _MANY, branch, "functions", lambda item: self._definition(branch, item)
             )
 
-    def _definition(self, branch: Tree, function: LibraryFunction) -> None:
+    def _definition(self, branch: Branch, function: LibraryFunction) -> None:
         facts = f"{counted(function.nodes, 'node')}, {_size(function.size)}"
         branch.add(
-            _text(
+            line(
                 (function.name, "green"),
                 function.signature[len(function.name) :],
                 (f"  {facts}", "dim"),
             )
         )
 
-    def _function(self, branch: Tree, function: Function) -> None:
+    def _function(self, branch: Branch, function: Function) -> None:
         path = function.path if function.path is not None else f"(node {function.id})"
         if not function.traces:
-            branch.add(_text((path, "green"), "  ", ("no trace: cannot be called", "yellow")))
+            branch.add(line((path, "green"), "  ", ("no trace: cannot be called", "yellow")))
         shown = (
             function.traces
             if self.full or len(function.traces) <= _TRACES + 1
@@ -341,10 +312,10 @@ class _Page:
                 parts.append((f"  captures {captures}", "dim"))
             if not trace.in_library:
                 parts.append(("  not in the library: cannot be called", "yellow"))
-            branch.add(_text(*parts))
+            branch.add(line(*parts))
         if len(shown) < len(function.traces):
             branch.add(
-                _text(
+                line(
                     (f"… {len(function.traces) - len(shown)} more traces of {path} (--full)", "dim")
                 )
             )
@@ -360,19 +331,19 @@ class _Page:
             + ([counted(len(bound) - len(named), "constant")] if len(named) < len(bound) else [])
         )
 
-    def variables(self, root: Tree) -> None:
+    def variables(self, root: Branch) -> None:
         variables = self.graph.variables
         summary = " none"
         if variables:
             total = sum(variable.size or 0 for variable in variables)
             trainable = sum(1 for variable in variables if variable.trainable)
             summary = f"  {len(variables)}, {trainable} trainable, {_size(total)}"
-        branch = root.add(_text(("Variables", "bold"), summary))
+        branch = root.add(line(("Variables", "bold"), summary))
         self._few(
             variables, _MANY, branch, "variables", lambda item: branch.add(self._variable(item))
         )
 
-    def _variable(self, variable: Variable) -> Text:
+    def _variable(self, variable: Variable) -> Line:
         name = variable.path if variable.path is not None else variable.name
         parts: list[Part] = [(name, "cyan"), f"  {variable.dtype}{shape_text(variable.shape)}"]
         if variable.size is not None:
@@ -389,24 +360,24 @@ class _Page:
         parts.append(("".join(f"  {note}" for note in notes), "dim"))
         if not variable.stored:
             parts.append(("  no stored value" if variable.key else "  not restored", "yellow"))
-        return _text(*parts)
+        return line(*parts)
 
-    def assets(self, root: Tree) -> None:
+    def assets(self, root: Branch) -> None:
         if not self.graph.assets:
             return
-        branch = root.add(_text(("Assets", "bold")))
+        branch = root.add(line(("Assets", "bold")))
         for asset in self.graph.assets:
             state: Part = (
                 f"  {_size(asset.size)}"
                 if asset.status == "present"
                 else (f"  {asset.status}", "bold red")
             )
-            branch.add(_text((asset.filename, "cyan"), state, (f"  {asset.tensor}", "dim")))
+            branch.add(line((asset.filename, "cyan"), state, (f"  {asset.tensor}", "dim")))
 
-    def init(self, root: Tree) -> None:
+    def init(self, root: Branch) -> None:
         saver = self.graph.saver
         branch = root.add(
-            _text(
+            line(
                 ("Loading", "bold"),
                 "" if saver or self.graph.init_ops else " nothing to restore or initialise",
             )
@@ -418,7 +389,7 @@ class _Page:
                 else counted(saver.restores, "tensor")
             )
             branch.add(
-                _text(
+                line(
                     ("restore  ", "dim"),
                     saver.restore_op,
                     (f"  {restores}, format {saver.version}", "dim"),
@@ -426,31 +397,31 @@ class _Page:
             )
         for op in dict.fromkeys(item.op for item in self.graph.init_ops):
             sources = ", ".join(item.source for item in self.graph.init_ops if item.op == op)
-            branch.add(_text(("init     ", "dim"), op, (f"  {sources}", "dim")))
+            branch.add(line(("init     ", "dim"), op, (f"  {sources}", "dim")))
 
-    def effects(self, root: Tree) -> None:
+    def effects(self, root: Branch) -> None:
         if self.graph.effects:
-            branch = root.add(_text(("Acts on the machine", "bold")))
+            branch = root.add(line(("Acts on the machine", "bold")))
             lines = list(effect_lines(self.graph.effects, self.full))
-            self._few(lines, _MANY, branch, "ops", lambda parts: branch.add(_text(*parts)))
+            self._few(lines, _MANY, branch, "ops", lambda parts: branch.add(line(*parts)))
 
-    def programs(self, root: Tree) -> None:
+    def programs(self, root: Branch) -> None:
         if self.graph.programs:
-            branch = root.add(_text(("StableHLO programs", "bold")))
+            branch = root.add(line(("StableHLO programs", "bold")))
             self._few(
                 self.graph.programs,
                 _MANY,
                 branch,
                 "programs",
-                lambda item: branch.add(_text(*_program(item))),
+                lambda item: branch.add(line(*_program(item))),
             )
 
-    def collections(self, root: Tree) -> None:
+    def collections(self, root: Branch) -> None:
         if self.graph.collections:
             listed = ", ".join(f"{item.key}×{item.items}" for item in self.graph.collections)
-            root.add(_text(("Collections", "bold"), f"  {listed}"))
+            root.add(line(("Collections", "bold"), f"  {listed}"))
 
-    def sizes(self, root: Tree) -> None:
+    def sizes(self, root: Branch) -> None:
         sizes = self.graph.sizes
         parts = {
             "graph": sizes.graph,
@@ -459,22 +430,22 @@ class _Page:
         }
         text = ", ".join(f"{name} {_size(size)}" for name, size in parts.items() if size)
         constants = f"; {_size(sizes.constants)} of it constants" if sizes.constants else ""
-        branch = root.add(_text(("Size", "bold"), f"  {_size(sizes.total)}: {text}{constants}"))
+        branch = root.add(line(("Size", "bold"), f"  {_size(sizes.total)}: {text}{constants}"))
         for item in sizes.largest_constants:
             if self.full or item.size >= _LARGE:
                 place = f"{item.function}/{item.node}" if item.function else item.node
                 branch.add(
-                    _text(
+                    line(
                         f"{_size(item.size)}  {item.dtype}{shape_text(item.shape)}  ",
                         (place, "dim"),
                     )
                 )
 
-    def ops(self, root: Tree) -> None:
+    def ops(self, root: Branch) -> None:
         ops = sorted(self.graph.ops, key=lambda item: (-item.count, item.op))
         total = sum(item.count for item in ops)
         branch = root.add(
-            _text(("Ops", "bold"), f"  {counted(len(ops), 'kind')}, {counted(total, 'node')}")
+            line(("Ops", "bold"), f"  {counted(len(ops), 'kind')}, {counted(total, 'node')}")
         )
         if self.full:
             for item in ops:
@@ -484,11 +455,11 @@ class _Page:
                     if item.functions
                     else ""
                 )
-                branch.add(_text((item.op, "cyan"), f"×{item.count}", (where + used, "dim")))
+                branch.add(line((item.op, "cyan"), f"×{item.count}", (where + used, "dim")))
         elif ops:
             more = f", … {len(ops) - _OPS} more (--full)" if len(ops) > _OPS else ""
             branch.add(
-                _text(", ".join(f"{item.op}×{item.count}" for item in ops[:_OPS]), (more, "dim"))
+                line(", ".join(f"{item.op}×{item.count}" for item in ops[:_OPS]), (more, "dim"))
             )
 
 

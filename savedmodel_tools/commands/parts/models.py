@@ -16,6 +16,7 @@ import click
 from savedmodel_common.command_line.common import follow_links_option
 from savedmodel_common.command_line.completion import folders, names
 from savedmodel_common.command_line.lists import Choice
+from savedmodel_common.fast.deferred_modules import defer_pure_messages
 from savedmodel_common.printable import counted, printable
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def models_named(models: Sequence[str], follow_links: bool = False) -> Found:
     """Return the models that a command line names. Raises UsageError."""
+    defer_pure_messages()
     from savedmodel_tools.find import find
     from savedmodel_tools.place import Unusable
 
