@@ -160,7 +160,7 @@ def test_a_run_prints_it(monkeypatch):
     assert (
         len(lines) > 100 and 1 < first < 6
     )  # a line each ten seconds, after a start of half a minute
-    assert any(f"{minutes} min left" in lines[first] for minutes in range(16, 30))  # of 21
+    assert any(f"{minutes} min left" in lines[first] for minutes in range(23, 40))  # of 31
     assert lines[-1].endswith(" 0 s left")
 
 
