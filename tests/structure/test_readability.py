@@ -19,6 +19,8 @@ ONE_LOOP = (
     "savedmodel_kit",
     "savedmodel_plugin_kit",
     "savedmodel_prove",
+    "savedmodel_servers",
+    "savedmodel_standin",
 )
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
