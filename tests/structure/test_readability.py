@@ -11,6 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # The packages without a nested comprehension. A new package belongs here.
 ONE_LOOP = (
+    "benchmarks",
+    "compat_matrix",
+    "docs",
     "examples",
     "reference_eval",
     "reference_impl",
@@ -21,6 +24,7 @@ ONE_LOOP = (
     "savedmodel_prove",
     "savedmodel_servers",
     "savedmodel_standin",
+    "third_party",
 )
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
